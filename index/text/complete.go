@@ -13,10 +13,10 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Completion is a word, and how many documents have it.
-type Completion struct {
-	Word      string
-	Documents int64
+// completion is a word, and how many documents have it.
+type completion struct {
+	word      string
+	documents int64
 }
 
 const (
@@ -25,44 +25,14 @@ const (
 	countedWords = 64
 )
 
-// Complete returns the n words that begin with a prefix and have most documents, most
-// first; n is at most 64. Words are folded as in the text, and cut to their stems if the
-// index has a language.
+// complete returns the n words that begin with a prefix in the form of the index and have most
+// documents, most first. Two round trips.
 //
 // It knows all words of a small index, up to 20,000 in each partition. In a larger one it
 // knows those besides that have at least 32 documents in a partition. Words are listed by
 // magnitude, each 8 times the last: if more than 128 words of one begin with the prefix,
-// it takes the first of them in alphabetic order. Two round trips.
-func (x *Index) Complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
-	atoms := x.store.plain.Atoms(prefix)
-	var err error
-	switch {
-	case len(atoms) == 0:
-		err = invalid("the prefix %q has no letters", prefix)
-	case len(atoms) > 1 && spaced(atoms) > 1:
-		err = invalid("the prefix %q has several words", prefix)
-	case n < 1 || n > countedWords:
-		err = invalid("%d completions: from 1 to %d are allowed", n, countedWords)
-	default:
-		err = x.store.set.Check(ctx)
-	}
-	if err != nil {
-		return nil, x.store.fail(ctx, err)
-	}
-	word := ""
-	for _, a := range atoms {
-		word += a.Text
-	}
-	var best []Completion
-	err = retry(func() (err error) {
-		best, err = reader{x.store}.complete(ctx, word, n)
-		return err
-	})
-	return best, x.store.fail(ctx, err)
-}
-
-// complete is Complete for a prefix in the form of the index.
-func (x reader) complete(ctx context.Context, prefix string, n int) ([]Completion, error) {
+// it takes the first of them in alphabetic order.
+func (x reader) complete(ctx context.Context, prefix string, n int) ([]completion, error) {
 	likely, err := x.listed(ctx, prefix, n)
 	if err != nil || len(likely) == 0 {
 		return nil, err
@@ -71,13 +41,13 @@ func (x reader) complete(ctx context.Context, prefix string, n int) ([]Completio
 	if err != nil {
 		return nil, err
 	}
-	best := make([]Completion, len(likely))
+	best := make([]completion, len(likely))
 	for i, word := range likely {
-		best[i] = Completion{word, counts[i]}
+		best[i] = completion{word, counts[i]}
 	}
-	best = slices.DeleteFunc(best, func(c Completion) bool { return c.Documents == 0 })
-	slices.SortFunc(best, func(a, b Completion) int {
-		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Word, b.Word))
+	best = slices.DeleteFunc(best, func(c completion) bool { return c.documents == 0 })
+	slices.SortFunc(best, func(a, b completion) int {
+		return cmp.Or(cmp.Compare(b.documents, a.documents), cmp.Compare(a.word, b.word))
 	})
 	return best[:min(n, len(best))], nil
 }

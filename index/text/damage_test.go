@@ -16,11 +16,17 @@ import (
 	"retwis/maintain"
 )
 
-// repaired repairs an index with the documents, and fails unless all is right then.
+// repaired repairs an index with the documents, makes it anew where Repair says that it must
+// be, and fails unless all is right then.
 func (m *model) repaired(t rapid.TB) {
 	t.Helper()
 	report, err := m.x.Repair(context.Background(), m.source(), maintain.Options{Examples: 100})
-	if err != nil || report.Repaired == 0 {
+	switch {
+	case errors.Is(err, index.ErrCorrupt) && strings.Contains(err.Error(), "anew with Rebuild") || errors.Is(err, index.ErrNotFound):
+		if _, err := m.x.Rebuild(context.Background(), *m.source(), maintain.Options{}); err != nil {
+			t.Fatalf("Rebuild: %v", err)
+		}
+	case err != nil || report.Repaired == 0:
 		t.Fatalf("Repair: %v, %+v", err, report)
 	}
 	m.verify(t)
@@ -29,7 +35,7 @@ func (m *model) repaired(t rapid.TB) {
 	}
 }
 
-// Each kind of damage is found by Verify and corrected by Repair.
+// Each kind of damage is found by Verify, and corrected by Repair or by Rebuild.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -87,7 +93,7 @@ func TestDamage(t *testing.T) {
 		"a wrong position":            func(n names) { do("ZADD", n.dir("all"), "3", "0") },
 		"a lost list of words":        func(n names) { do("DEL", n.list) },
 		"a list of a wrong type":      func(n names) { do("DEL", n.list); do("SET", n.list, "x") },
-		"a word that is not there":    func(n names) { do("ZADD", n.list, "0", "1nothing") },
+		"a word listed wrongly":       func(n names) { do("ZADD", n.list, "0", "7all") },
 		"a strange key":               func(n names) { do("SET", n.prefix+"rare:x", "x") },
 	}
 	some := []string{ // at least one of each kind of key
@@ -101,6 +107,9 @@ func TestDamage(t *testing.T) {
 		if err != nil || report.Problems() == 0 {
 			t.Errorf("%s: %v, %+v", name, err, report)
 			continue
+		}
+		if again, err := m.x.Verify(t.Context(), m.source(), maintain.Options{}); err != nil || again.Problems() != report.Problems() {
+			t.Errorf("%s: Verify has changed something: %v, %+v and %+v", name, err, report, again)
 		}
 		m.right(t) // neither panics nor hangs
 		if err := m.x.Put(t.Context(), 77_777, Document{Text: "all w0 w1 v3 u3"}); err == nil {

@@ -365,7 +365,7 @@ func TestCompleteDuringWrites(t *testing.T) {
 		}
 	})
 	for range 2000 {
-		if words, err := reader.Complete(t.Context(), "wo", 1); err != nil || len(words) != 1 {
+		if words, err := completed(t.Context(), reader, "wo"); err != nil || len(words) != 1 {
 			t.Error(words, err)
 			break
 		}

@@ -11,7 +11,10 @@
 //	e, err := text.Parse(`redis fast -slow from:ann`, "from")
 //	page, err := posts.Search(ctx, text.Query{Expr: e})
 //
-// Here the ids of a rare term, up to 8, are in one of 65,536 hashes of such terms. Those of
+// It ranks by id only: it knows no relevance, synonyms or typing errors, and it does not store
+// the texts. For the completion of whole terms use package suggest.
+//
+// The ids of a rare term, up to 8, are in one of 65,536 hashes of such terms. Those of
 // others are in a tail, a string of at most some 2,048 ids, to which a new id is appended.
 // What is older is moved to segments of at most 8 KB, which are offsets of 4 bytes or, if
 // that is smaller, bitmaps. A million posts take a seventh of the memory of sorted sets, and
@@ -46,8 +49,8 @@
 // Japanese, Korean, Thai, Lao, Khmer and Burmese are indexed in pairs of characters, since
 // they have no spaces between words, or, as Korean, particles at their ends; so a word of
 // them is found anywhere, and a single character only in Chinese. A word has at most 64
-// bytes; longer ones are cut. There are no stop words. Options.Language reduces words to
-// their stems.
+// bytes; longer ones are cut. There are no stop words. With Options.Language the stems of
+// words are terms, too: a query then finds what it finds without, and other forms of its words.
 //
 // # Queries
 //
@@ -58,8 +61,8 @@
 // A phrase is decided by the texts, which Options.Text returns: the documents that have all
 // of its words are read in pages. With Options.Text a word that the index has in parts, such
 // as example.com or 東京都, is a phrase too. A prefix matches the word itself and the 8 most
-// frequent words, or stems, that begin with it; in an index of more than 20,000 words these
-// are only words of at least 32 documents: see Index.Complete.
+// frequent words that begin with it, not their other forms; in an index of more than 20,000
+// words a partition these are only words of at least 32 documents in a partition.
 //
 // # Cost
 //
@@ -70,8 +73,8 @@
 //
 // # Maintenance
 //
-// Verify finds damage, and documents that differ from their objects; Repair corrects them;
-// Rebuild makes the index anew, while it is in use. After an update of this package or its
-// libraries that splits some text in another way, a Replace of such a document returns
-// ErrConflict until a Repair or Rebuild.
+// Verify finds damage, and documents that differ from their objects; Repair corrects the
+// documents; Rebuild makes the index anew, while it is in use, whatever is damaged. After an
+// update of this package or its libraries that splits some text in another way, a Replace of
+// such a document returns ErrConflict until a Repair or Rebuild.
 package text

@@ -145,17 +145,6 @@ func ExampleIndex_Replace() {
 	// true
 }
 
-// Complete a word with those that are used most.
-func ExampleIndex_Complete() {
-	posts, stop := exampleIndex(text.Options{})
-	defer stop()
-	put(posts, "red", "redis", "redis", "redis reddish", "green")
-	words, err := posts.Complete(context.Background(), "Red", 2)
-	fmt.Println(words, err)
-	// Output:
-	// [{redis 3} {red 1}] <nil>
-}
-
 // With a language, all forms of a word are found.
 func ExampleOptions_language() {
 	posts, stop := exampleIndex(text.Options{Language: "english"})

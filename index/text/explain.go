@@ -3,6 +3,8 @@ package text
 import (
 	"context"
 	"strings"
+
+	"retwis/index/text/internal/words"
 )
 
 // Explanation is what a search reads.
@@ -17,8 +19,8 @@ type Explanation struct {
 
 // TermCount is a term of a query, and how many documents have it.
 type TermCount struct {
-	Term      string // a word or pair of characters, or an exact term
-	Exact     bool
+	Term      string
+	Kind      string // word (or pair of characters), stem or exact
 	Documents int64
 }
 
@@ -39,8 +41,13 @@ func (x *Index) Explain(ctx context.Context, q Query) (*Explanation, error) {
 	}
 	e := &Explanation{Result: s.result, RoundTrips: s.work.trips, Segments: s.work.segments, Candidates: s.work.candidates, Texts: s.work.texts}
 	for i, term := range s.plan.terms {
-		name, exact := strings.CutPrefix(term, exactMark)
-		e.Terms = append(e.Terms, TermCount{name, exact, counts[i]})
+		c := TermCount{term, "word", counts[i]}
+		if name, found := strings.CutPrefix(term, exactMark); found {
+			c.Term, c.Kind = name, "exact"
+		} else if name, found := strings.CutPrefix(term, words.StemMark); found {
+			c.Term, c.Kind = name, "stem"
+		}
+		e.Terms = append(e.Terms, c)
 	}
 	return e, nil
 }

@@ -37,7 +37,7 @@ func Word(text string) *Expr { return &Expr{op: opWord, text: text} }
 func Phrase(text string) *Expr { return &Expr{op: opPhrase, text: text} }
 
 // Prefix matches documents with the word itself or with one of the 8 words that begin
-// with it and have most documents: see Index.Complete.
+// with it and have most documents.
 func Prefix(text string) *Expr { return &Expr{op: opPrefix, text: text} }
 
 // Exact matches documents with an exact term, as given in Document.Terms.

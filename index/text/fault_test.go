@@ -394,8 +394,8 @@ func TestFailedRebuild(t *testing.T) {
 	if after := keys(); after > before+4 {
 		t.Errorf("%d keys, and %d before", after, before)
 	}
-	// The declarations are lost: Repair stores them again, and later rebuilds find no keys in
-	// their generations.
+	// The declarations are lost: a rebuild stores them again, and finds no keys in its
+	// generation.
 	for i := range m.x.store.keys {
 		if err := client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error(); err != nil {
 			t.Fatal(err)

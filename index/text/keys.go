@@ -9,7 +9,7 @@ import (
 
 // keys are the keys of a partition: those of every index,
 //
-//	<key>          sorted set: the words that Index.Complete knows, each with its magnitude
+//	<key>          sorted set: the words that complete a prefix, each with its magnitude
 //	               before it, all with score 0
 //	<key>.meta     hash: the declaration; generation, which is part of the other keys, and
 //	               generations, how many there have been; during a rebuild also next, the
@@ -45,7 +45,7 @@ const (
 type names struct {
 	generation        string
 	prefix            string // <key>.0.
-	list              string // the words that Index.Complete knows
+	list              string // the words that complete a prefix
 	partitions, rares int
 }
 

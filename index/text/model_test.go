@@ -49,7 +49,7 @@ func (m *model) best(prefix string, n int) []string {
 	counts := map[string]int{}
 	for _, d := range m.documents {
 		for _, term := range words.Terms(m.x.store.splitter.Atoms(d.Text)) {
-			if strings.HasPrefix(term, prefix) {
+			if strings.HasPrefix(term, prefix) && !strings.HasPrefix(term, words.StemMark) {
 				counts[term]++
 			}
 		}
@@ -65,19 +65,23 @@ func (m *model) best(prefix string, n int) []string {
 func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 	atoms := m.x.store.splitter.Atoms(d.Text)
 	terms := words.Terms(atoms)
-	hasAll := func(wanted []string) bool { return len(difference(wanted, terms)) == 0 }
+	hasAll := func(wanted [][]string) bool {
+		return !slices.ContainsFunc(wanted, func(forms []string) bool {
+			return !slices.ContainsFunc(forms, func(form string) bool { return slices.Contains(terms, form) })
+		})
+	}
 	switch e.op {
 	case opExact:
 		return slices.Contains(d.Terms, e.text), true
 	case opWord, opPhrase:
 		wanted := m.x.store.splitter.Atoms(e.text)
-		return hasAll(words.Wanted(wanted)) && (m.x.store.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
+		return hasAll(m.x.store.splitter.Wanted(wanted)) && (m.x.store.opt.Text == nil || words.Contain(atoms, wanted)), len(wanted) > 0
 	case opPrefix:
-		wanted, stems := m.x.store.plain.Atoms(e.text), m.x.store.splitter.Atoms(e.text)
-		if len(wanted) == 0 || len(stems) == 0 {
+		wanted := m.x.store.splitter.Atoms(e.text)
+		if len(wanted) == 0 {
 			return false, false
 		}
-		last, stem := wanted[len(wanted)-1], stems[len(stems)-1]
+		last := wanted[len(wanted)-1]
 		if last.Joined {
 			return m.matches(Word(e.text), d)
 		}
@@ -88,7 +92,7 @@ func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 				return slices.ContainsFunc(terms, func(term string) bool { return strings.HasPrefix(term, last.Text) })
 			}
 		}
-		return hasAll(words.Wanted(stems[:len(stems)-1])) && (one(last.Text) || one(stem.Text) || completed()), true
+		return hasAll(m.x.store.splitter.Wanted(wanted[:len(wanted)-1])) && (one(last.Text) || completed()), true
 	case opNot:
 		match, counts = m.matches(e.args[0], d)
 		return !match, counts

@@ -54,6 +54,18 @@ func (p *plan) leaf(term string) *node {
 	return &node{op: opExact, term: i}
 }
 
+// either returns the node of some terms, of which a match has one.
+func (p *plan) either(terms []string) *node {
+	if len(terms) == 1 {
+		return p.leaf(terms[0])
+	}
+	n := &node{op: opOr}
+	for _, term := range terms {
+		n.args = append(n.args, p.leaf(term))
+	}
+	return n
+}
+
 // node returns nil for words that have no letters.
 func (x reader) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
 	switch e.op {
@@ -90,12 +102,12 @@ func (x reader) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
 // sequence returns the node of a word or a phrase.
 func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 	atoms := x.splitter.Atoms(e.text)
-	terms := words.Wanted(atoms)
+	wanted := x.splitter.Wanted(atoms)
 	switch {
-	case len(terms) == 0:
+	case len(wanted) == 0:
 		return nil, nil
-	case len(terms) == 1 && (len(atoms) == 1 || len(atoms) == 2 && atoms[1].Joined):
-		return p.leaf(terms[0]), nil
+	case len(wanted) == 1 && (len(atoms) == 1 || len(atoms) == 2 && atoms[1].Joined):
+		return p.either(wanted[0]), nil
 	case e.op == opPhrase && x.opt.Text == nil:
 		return nil, fmt.Errorf("the phrase %q: %w", e.text, ErrNoTexts)
 	}
@@ -103,8 +115,8 @@ func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 	if x.opt.Text != nil {
 		n.op, n.phrase, p.phrases = opPhrase, atoms, true
 	}
-	for _, term := range terms {
-		n.args = append(n.args, p.leaf(term))
+	for _, terms := range wanted {
+		n.args = append(n.args, p.either(terms))
 	}
 	return n, nil
 }
@@ -115,8 +127,8 @@ const completions = 8
 // prefix returns the node of the words that begin with a prefix. Of several words only the
 // last one is completed. Characters of a script without spaces match within words anyway.
 func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error) {
-	atoms, stems := x.plain.Atoms(text), x.splitter.Atoms(text)
-	if len(atoms) == 0 || len(stems) == 0 {
+	atoms := x.splitter.Atoms(text)
+	if len(atoms) == 0 {
 		return nil, nil
 	}
 	last := atoms[len(atoms)-1]
@@ -127,15 +139,15 @@ func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error)
 	if err != nil {
 		return nil, err
 	}
-	either := &node{op: opOr, args: []*node{p.leaf(last.Text)}}
-	for _, c := range append(best, Completion{Word: stems[len(stems)-1].Text}) {
-		if c.Word != last.Text {
-			either.args = append(either.args, p.leaf(c.Word))
+	terms := []string{last.Text}
+	for _, c := range best {
+		if c.word != last.Text {
+			terms = append(terms, c.word)
 		}
 	}
-	n := &node{op: opAnd, args: []*node{either}}
-	for _, term := range words.Wanted(stems[:len(stems)-1]) {
-		n.args = append(n.args, p.leaf(term))
+	n := &node{op: opAnd, args: []*node{p.either(terms)}}
+	for _, terms := range x.splitter.Wanted(atoms[:len(atoms)-1]) {
+		n.args = append(n.args, p.either(terms))
 	}
 	return n, nil
 }

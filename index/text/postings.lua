@@ -45,13 +45,15 @@ local function level(count)
 	return l
 end
 
--- isWord reports whether a term is a word: an exact term begins with an equals sign.
+-- isWord reports whether a term is a word: an exact term begins with an equals sign, a stem
+-- with a tilde.
 local function isWord(term)
-	return string.byte(term) ~= 61
+	local first = string.byte(term)
+	return first ~= 61 and first ~= 126
 end
 
 -- relist notes in the list of words how many documents one has: was before, is now. The
--- list only helps Complete, so that a damaged one is no reason to refuse a write.
+-- list only completes prefixes, so that a damaged one is no reason to refuse a write.
 local function relist(list, term, was, is)
 	if not isWord(term) then
 		return

@@ -1,5 +1,5 @@
--- Notes that a partition has had so many generations, after its metadata were lost: so that
--- none of them is made again. Preceded by declare.lua.
+-- Notes that a partition has had so many generations, so that none of them is made again, and
+-- stores its declaration again where its metadata were lost. Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- ARGV[1]…[3]  kind, declaration, partitions
@@ -7,12 +7,15 @@
 --
 -- Reply        0
 
-local _, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
-local made = tonumber(redis.call('HGET', KEYS[3], 'generations') or 0)
-if made < tonumber(ARGV[4]) then
+local found = redis.call('HMGET', KEYS[3], 'generation', 'generations')
+if not found[1] and not found[2] and ARGV[4] ~= '0' then
+	redis.call('HSET', KEYS[3], 'generation', ARGV[4])
+end
+if tonumber(found[2] or 0) < tonumber(ARGV[4]) then
 	redis.call('HSET', KEYS[3], 'generations', ARGV[4])
 end
 return 0

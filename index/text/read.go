@@ -83,7 +83,7 @@ func (s *search) open(ctx context.Context) error {
 
 // corrupt returns the error for a key that cannot be read.
 func corrupt(what, term string) error {
-	return fmt.Errorf("%w: the %s of %q: Repair corrects it", index.ErrCorrupt, what, term)
+	return fmt.Errorf("%w: the %s of %q: Rebuild makes it anew", index.ErrCorrupt, what, term)
 }
 
 func readRare(r rueidis.RedisResult, term string, to *codec.List) error {

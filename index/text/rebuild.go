@@ -28,13 +28,17 @@ const cleanupTimeout = 5 * time.Second
 //
 // A rebuild that fails changes nothing, except for partitions that it has replaced
 // already. What a killed one has left is removed by Repair or by the next Rebuild. If
-// another one starts, it ends with maintain.ErrReplaced.
+// another one starts, it ends with maintain.ErrReplaced. Whatever is damaged in the present
+// index, the new one is right.
 func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	r := &rebuild{x: x.store, run: engine.Start(opt), src: src, now: make([]generations, len(x.store.keys))}
 	if src.All == nil {
 		return r.run.Report, x.store.fail(ctx, errors.New("the source has no All"))
 	}
-	err := x.store.tracker().During(ctx, r.do)
+	err := r.begin(ctx)
+	if err == nil {
+		err = x.store.tracker().During(ctx, r.do)
+	}
 	cleaning := ctx
 	if err != nil {
 		var cancel context.CancelFunc
@@ -59,14 +63,16 @@ type rebuild struct {
 	changed []int64       // documents that could not be written to the new generation
 }
 
-func (r *rebuild) do(ctx context.Context, run string) error {
+// begin makes sure that each partition with keys has its metadata.
+func (r *rebuild) begin(ctx context.Context) error {
 	made, err := r.x.highest(ctx, r.run)
-	if err == nil {
-		err = r.x.raise(ctx, made)
-	}
 	if err != nil {
 		return err
 	}
+	return r.x.raise(ctx, made)
+}
+
+func (r *rebuild) do(ctx context.Context, run string) error {
 	for i := range r.x.keys {
 		reply, err := r.script(ctx, r.x.scripts.next, i, run).AsStrSlice()
 		if err != nil {
@@ -161,7 +167,7 @@ func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error 
 	keys := append(r.x.keys[k.part].All(), r.x.keys[k.part].of(r.now[k.part].next, true).prefix+"ids:"+k.name)
 	args := append(r.x.set.Args(), run)
 	for field, record := range records {
-		if record == removed {
+		if _, isPlace := r.x.idAt(k.part, k.key, field); isPlace && record == removed {
 			args = append(args, field)
 		}
 	}

@@ -23,24 +23,15 @@ var (
 	nextLua string
 	//go:embed raise.lua
 	raiseLua string
-	//go:embed adopt.lua
-	adoptLua string
 	//go:embed marks.lua
 	marksLua string
 	//go:embed finish.lua
 	finishLua string
-	//go:embed restore.lua
-	restoreLua string
-	//go:embed list.lua
-	listLua string
-	//go:embed droptype.lua
-	dropTypeLua string
 )
 
 type scripts struct {
 	change, sealing, seal, segment script.Script
 	next, raise, marks, finish     script.Script // of a rebuild
-	restore, list, dropType, adopt script.Script // of a repair
 }
 
 var allScripts = sync.OnceValue(func() scripts {
@@ -49,6 +40,5 @@ var allScripts = sync.OnceValue(func() scripts {
 		change: of(changeLua).Retryable(), sealing: of(sealingLua).Retryable(), seal: of(sealLua).Retryable(),
 		segment: script.New(segmentLua).Retryable(),
 		next:    partition.NewScript(nextLua), raise: partition.NewScript(raiseLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
-		restore: of(restoreLua), list: of(listLua), dropType: script.New(dropTypeLua), adopt: partition.NewScript(adoptLua),
 	}
 })

@@ -22,8 +22,9 @@ type Options struct {
 	// Partitions is the number of hash slots over which the documents are sharded, by
 	// their ids, so that the servers of a Cluster share the work. Default 1, at most 1024.
 	Partitions int
-	// Language reduces words to their stems, so that "runs" finds "running": one of
-	// Languages. It suits texts of one language. Default: words stay as they are.
+	// Language indexes the stems of words besides the words, so that "runs" finds "running",
+	// too: one of Languages. It suits texts of one language, and takes about a third more
+	// memory. Default: words only.
 	Language string
 	// Text returns the texts of documents, as they were put, without those that do not
 	// exist. Phrases need it: the index does not know which word follows which. It is
@@ -47,14 +48,16 @@ type store struct {
 	state    []atomic.Pointer[generations] // of each partition, as last seen
 	opt      Options
 	splitter *words.Splitter
-	plain    *words.Splitter // without stems
 	scripts  scripts
 	sender   *script.Sender
 	sizes    sizes
 }
 
 // generations are the present one of a partition, and the one that a rebuild makes or "".
-type generations struct{ now, next string }
+type generations struct {
+	now, next string
+	declared  bool // as readState has read it
+}
 
 // sizes are variables so that tests can make them small.
 type sizes struct {
@@ -86,7 +89,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	}
 	opt.Partitions = len(set.Keys)
 	x := &store{
-		set: set, opt: opt, splitter: splitter, plain: &words.Splitter{},
+		set: set, opt: opt, splitter: splitter,
 		state: make([]atomic.Pointer[generations], len(set.Keys)), scripts: allScripts(), sender: script.NewSender(client), sizes: defaultSizes(),
 	}
 	for i := range set.Keys {
@@ -124,7 +127,7 @@ func (x *store) fail(ctx context.Context, err error) error {
 	err = x.set.Error(ctx, err)
 	var e *rueidis.RedisError
 	if errors.As(err, &e) && rediserr.OfReply(e.Error()) == rediserr.Other && damaged(e.Error()) {
-		err = fmt.Errorf("%w: Repair corrects it: %w", index.ErrCorrupt, err)
+		err = fmt.Errorf("%w: Rebuild makes it anew: %w", index.ErrCorrupt, err)
 	}
 	return fmt.Errorf("text: %q: %w", x.set.Key, err)
 }

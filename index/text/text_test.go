@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/text/internal/words"
 	slots "retwis/internal/redis/keys"
 	"retwis/internal/redistest"
 	"retwis/maintain"
@@ -207,22 +209,17 @@ func TestComplete(t *testing.T) {
 		{"rav", 8, "raven 900"},
 		{"x", 8, ""},
 	} {
-		all, err := x.Complete(t.Context(), c.prefix, c.n)
+		all, err := reader{x.store}.complete(t.Context(), x.store.splitter.Atoms(c.prefix)[0].Text, c.n)
 		var got []string
 		for _, one := range all {
-			got = append(got, fmt.Sprint(one.Word, " ", one.Documents))
+			got = append(got, fmt.Sprint(one.word, " ", one.documents))
 		}
 		if err != nil || strings.Join(got, ", ") != c.want {
 			t.Errorf("%s: %v, expected %s: %v", c.prefix, got, c.want, err)
 		}
 	}
-	for _, prefix := range []string{"", "&", "a b"} {
-		if _, err := x.Complete(t.Context(), prefix, 8); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%q: %v", prefix, err)
-		}
-	}
 	e, err := x.Explain(t.Context(), Query{Expr: Prefix("rav"), With: nil})
-	if err != nil || len(e.IDs) != 20 || len(e.Terms) != 2 || e.Terms[1] != (TermCount{"raven", false, 900}) || e.RoundTrips != 1 || e.Candidates < 20 {
+	if err != nil || len(e.IDs) != 20 || len(e.Terms) != 2 || e.Terms[1] != (TermCount{"raven", "word", 900}) || e.RoundTrips != 1 || e.Candidates < 20 {
 		t.Errorf("%v: %+v", err, e)
 	}
 }
@@ -400,4 +397,107 @@ func TestSkips(t *testing.T) {
 			t.Errorf("%s: %v, %d round trips, %d segments: %v", c.query, got.IDs, got.RoundTrips, got.Segments, err)
 		}
 	}
+}
+
+// While a word is typed, its prefix finds it all the time, also in an index with a language.
+func TestPrefixesOfAWord(t *testing.T) {
+	t.Parallel()
+	x := open(t, redistest.DB(t).Client(t), "posts", Options{Language: "english"})
+	if err := errors.Join(x.Put(t.Context(), 1, Document{Text: "Running dogs"}), x.Put(t.Context(), 2, Document{Text: "I run"})); err != nil {
+		t.Fatal(err)
+	}
+	for typed := range len("running") {
+		prefix := "running"[:typed+1]
+		want := []int64{2, 1}
+		if typed >= len("run") {
+			want = []int64{1}
+		}
+		if ids := searchAll(t, x, Query{Expr: Prefix(prefix)}); !slices.Equal(ids, want) {
+			t.Errorf("%s*: %v, expected %v", prefix, ids, want)
+		}
+	}
+	if ids := searchAll(t, x, Query{Expr: Word("runs")}); !slices.Equal(ids, []int64{2, 1}) {
+		t.Error(ids)
+	}
+	if ids := searchAll(t, x, Query{Expr: And(Word("dog"), Not(Word("runs")))}); len(ids) > 0 {
+		t.Error(ids)
+	}
+}
+
+// Case and accents do not matter in an index with a language either.
+func TestAccentsWithLanguage(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for language, c := range map[string]struct{ text, queries string }{
+		"spanish":    {"administración información", "administracion ADMINISTRACION informacion Administración administraciones"},
+		"portuguese": {"informações", "informacoes INFORMAÇÕES"},
+		"romanian":   {"informații", "informatii"},
+		"turkish":    {"ığdır", "igdir"},
+		"russian":    {"ёлки", "елки ЁЛКА елка"},
+		"french":     {"élégantes", "elegantes elegantes ÉLÉGANT"},
+		"german":     {"Häuser", "Hauser HÄUSER Haus"},
+	} {
+		x := open(t, client, language, Options{Language: language})
+		if err := x.Put(t.Context(), 1, Document{Text: c.text}); err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range strings.Fields(c.queries) {
+			if ids := searchAll(t, x, Query{Expr: Word(word)}); len(ids) != 1 {
+				t.Errorf("%s: %q is not found by %q", language, c.text, word)
+			}
+		}
+	}
+}
+
+// An index with a language finds what one without finds, and other forms of the words.
+func TestLanguageFindsMore(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx, n := context.Background(), 0
+	vocabulary := []string{
+		"run", "Runs", "running", "runner", "héros", "heros", "élégante", "elegant", "informações", "informacao", "ёлка", "елки", "ЁЛКИ",
+		"happy", "happi", "don't", "wi-fi", "3.14", "東京都", "dogs'", "dog",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		word := rapid.SampledFrom(vocabulary)
+		texts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(word, 1, 6).Draw(t, "words"), " ")
+		}), 1, 20).Draw(t, "texts")
+		opt := Options{}
+		if rapid.Bool().Draw(t, "phrases") {
+			opt.Text = func(_ context.Context, ids []int64) (map[int64]string, error) {
+				found := map[int64]string{}
+				for _, id := range ids {
+					found[id] = texts[id-1]
+				}
+				return found, nil
+			}
+		}
+		without := open(t, client, fmt.Sprint("without", n), opt)
+		opt.Language = rapid.SampledFrom([]string{"english", "french", "portuguese", "russian", "spanish"}).Draw(t, "language")
+		with := open(t, client, fmt.Sprint("with", n), opt)
+		for i, text := range texts {
+			if err := errors.Join(without.Put(ctx, int64(i+1), Document{Text: text}), with.Put(ctx, int64(i+1), Document{Text: text})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10 {
+			e := Word(word.Draw(t, "query"))
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				e = Prefix(words.Cut(e.text, rapid.IntRange(3, len(e.text)).Draw(t, "length")))
+			case 1:
+				if opt.Text != nil {
+					e = Phrase(e.text + " " + word.Draw(t, "second"))
+				}
+			}
+			more := searchAll(t, with, Query{Expr: e})
+			for _, id := range searchAll(t, without, Query{Expr: e}) {
+				if !slices.Contains(more, id) {
+					t.Fatalf("%s: %q finds %q, and with %s it does not", e, e.text, texts[id-1], opt.Language)
+				}
+			}
+		}
+	})
 }

@@ -14,10 +14,10 @@ import (
 	"retwis/maintain"
 )
 
-// Verify reads the whole index and reports keys and lists that are damaged, documents whose
-// terms are not those of their record, and, if a source is given, documents that differ
-// from their objects, and with its Lookup those without an object. It works in steps of a
-// few hundred entries; what is changed meanwhile is compared again.
+// Verify reads the whole index and reports keys, lists and segments that are damaged,
+// documents whose terms are not those of their record, and, if a source is given, documents
+// that differ from their objects, and with its Lookup those without an object. It works in
+// steps of a few hundred entries; what is changed meanwhile is compared again.
 //
 // It needs about 40 bytes of memory for each term of more than 8 documents, and 64 MB for
 // the records of 500,000 documents, which it compares at a time: each time it reads all
@@ -26,10 +26,11 @@ func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt mai
 	return x.store.compare(ctx, src, opt, false)
 }
 
-// Repair finds what Verify finds and corrects it. Damaged lists are written anew with the
-// ids in them that can be read, then each document that is wrong with the terms of its
+// Repair finds what Verify finds, and gives each document that is wrong the terms of its
 // object, unless it was written meanwhile. A source needs its Lookup; without a source,
-// documents stay as they are.
+// documents stay as they are. It removes what a killed rebuild has left. It repairs no
+// keys, lists and segments: if any of them is damaged, it reports them and returns
+// index.ErrCorrupt, and Rebuild makes the index anew.
 func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	return x.store.compare(ctx, src, opt, true)
 }
@@ -37,10 +38,11 @@ func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt mai
 // checker is a Verify or Repair under way.
 type checker struct {
 	*engine.Run
-	x      *store
-	src    index.Source[Document] // may be empty
-	repair bool
-	parts  []partCheck
+	x       *store
+	src     index.Source[Document] // may be empty
+	repair  bool
+	damages int // that Rebuild corrects
+	parts   []partCheck
 }
 
 // partCheck is what a checker knows of a partition.
@@ -57,13 +59,7 @@ type termKeys struct {
 	tails []string // terms with a tail
 }
 
-// add notes where a restored term may be, so that its ids are compared with the records even
-// if it had no such key before.
-func (k *termKeys) add(term string, rare int) {
-	k.rares, k.tails = append(k.rares, rare), append(k.tails, term)
-}
-
-// compact sorts them and removes duplicates, which a scan and add can cause.
+// compact sorts them and removes the duplicates of a scan.
 func (k *termKeys) compact() {
 	slices.Sort(k.rares)
 	k.rares = slices.Compact(k.rares)
@@ -81,30 +77,30 @@ func (x *store) compare(ctx context.Context, src *index.Source[Document], opt ma
 	if repair && src != nil && src.Lookup == nil {
 		return c.Report, x.fail(ctx, errLookup)
 	}
-	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
-		return c.Report, x.fail(ctx, err)
+	_, err := partition.Read(ctx, x.set.Client, x.set.Key)
+	if err == nil {
+		err = x.set.Check(ctx)
 	}
-	if err := c.declarations(ctx); err != nil {
-		return c.Report, x.fail(ctx, err)
+	if err == nil {
+		err = c.run(ctx)
 	}
-	return c.Report, x.fail(ctx, c.run(ctx))
+	return c.Report, x.fail(ctx, err)
 }
 
 func (c *checker) run(ctx context.Context) error {
-	if err := c.x.set.Check(ctx); err != nil {
-		return err
-	}
 	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
 		return err
 	}
 	if err := c.layout(ctx); err != nil {
 		return err
 	}
-	terms := termCheck{c}
 	for i := range c.parts {
-		if err := terms.structure(ctx, i); err != nil {
+		if err := c.structure(ctx, i); err != nil {
 			return err
 		}
+	}
+	if err := c.damaged(ctx); err != nil {
+		return err
 	}
 	documents := &documentCheck{run: c}
 	for i := range c.parts {
@@ -118,59 +114,28 @@ func (c *checker) run(ctx context.Context) error {
 	if err := documents.flush(ctx); err != nil {
 		return err
 	}
-	return c.unmoved(ctx)
+	return c.damaged(ctx)
 }
 
-// declarations looks for partitions with keys whose metadata were lost, and stores them
-// again: the present generation is the highest that has keys.
-func (c *checker) declarations(ctx context.Context) error {
-	lost := make([]bool, len(c.x.keys))
-	for i := range c.x.keys {
-		declared, err := c.x.set.Client.Do(ctx, c.x.set.Client.B().Hexists().Key(c.x.keys[i].Meta).Field("kind").Build()).AsBool()
-		if err != nil {
-			return err
-		}
-		lost[i] = !declared
-	}
-	if !slices.Contains(lost, true) {
-		return c.declare(ctx)
-	}
-	highest, err := c.x.highest(ctx, c.Run)
-	if err != nil {
+// damage reports what Rebuild corrects.
+func (c *checker) damage(kind maintain.Kind, id, found string) {
+	c.damages++
+	c.Found(maintain.Problem{Kind: kind, ID: id, Found: found})
+}
+
+// damaged returns an error if a rebuild has replaced the index meanwhile, so that the report is
+// not about the present one, or if there is something that Repair does not correct.
+func (c *checker) damaged(ctx context.Context) error {
+	if err := c.unmoved(ctx); err != nil || !c.repair || c.damages == 0 {
 		return err
 	}
-	for i, number := range highest {
-		if !lost[i] {
-			continue
-		}
-		c.Found(maintain.Problem{Kind: maintain.Missing, ID: c.x.keys[i].Meta, Want: "the declaration of the index"})
-		if !c.repair {
-			continue
-		}
-		c.Report.Repaired++
-		args := append(c.x.set.Args(), strconv.FormatInt(number, 10))
-		if err := c.x.scripts.adopt.Run(ctx, c.x.set.Client, c.x.keys[i].All(), args).Error(); err != nil {
-			return err
-		}
-	}
-	if len(highest) == 0 {
-		return nil // there is no index
-	}
-	return c.declare(ctx)
-}
-
-// declare stores the declaration of the whole index in a Repair, if it is lost.
-func (c *checker) declare(ctx context.Context) error {
-	if !c.repair {
-		return nil
-	}
-	return c.x.set.Declare(ctx)
+	return fmt.Errorf("%w (problems of keys or terms: %d): make it anew with Rebuild", index.ErrCorrupt, c.damages)
 }
 
 // readState reads the state of a partition.
 func (x *store) readState(ctx context.Context, part int) (s generations, err error) {
 	b := x.set.Client.B()
-	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "rebuild").Build()).ToArray()
+	fields, err := x.set.Client.Do(ctx, b.Hmget().Key(x.keys[part].Meta).Field("generation", "next", "rebuild", "kind").Build()).ToArray()
 	if err != nil {
 		return s, err
 	}
@@ -178,7 +143,7 @@ func (x *store) readState(ctx context.Context, part int) (s generations, err err
 		s, _ := fields[i].ToString() // nil: empty
 		return s
 	}
-	s.now = cmp.Or(text(0), "0")
+	s.now, s.declared = cmp.Or(text(0), "0"), text(3) != ""
 	if text(2) != "" {
 		s.next = text(1)
 	}
@@ -188,8 +153,7 @@ func (x *store) readState(ctx context.Context, part int) (s generations, err err
 	return s, nil
 }
 
-// unmoved fails if a rebuild has replaced the index meanwhile, so that the report is not
-// about the present one.
+// unmoved fails if a rebuild has replaced the index meanwhile.
 func (c *checker) unmoved(ctx context.Context) error {
 	for i := range c.parts {
 		s, err := c.x.readState(ctx, i)
@@ -221,9 +185,7 @@ func (c *checker) layout(ctx context.Context) (err error) {
 		for _, k := range page {
 			p := &c.parts[k.part]
 			if k.generation == p.state.now {
-				if err := c.note(ctx, p, k); err != nil {
-					return err
-				}
+				c.note(p, k)
 				continue
 			}
 			seen[k.part][k.number]++
@@ -235,6 +197,9 @@ func (c *checker) layout(ctx context.Context) (err error) {
 	}
 	for i := range c.parts {
 		p := &c.parts[i]
+		if !p.state.declared && len(p.ranges)+len(p.rares)+len(p.tails)+len(seen[i]) > 0 {
+			c.damage(maintain.Missing, c.x.keys[i].Meta, "a partition without its declaration")
+		}
 		slices.Sort(p.ranges)
 		p.ranges = slices.Compact(p.ranges)
 		p.compact()
@@ -282,42 +247,19 @@ func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
 }
 
 // note notes a key of the present generation.
-func (c *checker) note(ctx context.Context, p *partCheck, k storedKey) error {
+func (c *checker) note(p *partCheck, k storedKey) {
 	n, err := strconv.ParseInt(k.name, 10, 64)
 	number := err == nil && strconv.FormatInt(n, 10) == k.name && n >= 0
 	switch {
 	case k.kind == "tail":
 		p.tails = append(p.tails, k.name)
-		return nil
 	case k.kind == "dir" || k.kind == "seg":
 		p.segmented = append(p.segmented, k.name)
-		return nil
 	case k.kind == "ids" && number:
 		p.ranges = append(p.ranges, n)
-		return nil
 	case k.kind == "rare" && number && n < int64(c.names(k.part).rares):
 		p.rares = append(p.rares, int(n))
-		return nil
+	default:
+		c.damage(maintain.Dangling, k.key, "the index has no such key")
 	}
-	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: k.key, Found: "the index has no such key"})
-	if !c.repair {
-		return nil
-	}
-	c.Report.Repaired++
-	return c.x.set.Client.Do(ctx, c.x.set.Client.B().Unlink().Key(k.key).Build()).Error()
-}
-
-// hasType looks for a key of another type, and removes it.
-func (c *checker) hasType(ctx context.Context, key, want string) error {
-	client := c.x.set.Client
-	found, err := client.Do(ctx, client.B().Type().Key(key).Build()).ToString()
-	if err != nil || found == want || found == "none" {
-		return err
-	}
-	c.Found(maintain.Problem{Kind: maintain.Dangling, ID: key, Found: "a " + found, Want: "a " + want})
-	if !c.repair {
-		return nil
-	}
-	c.Report.Repaired++
-	return c.x.scripts.dropType.Run(ctx, client, []string{key}, []string{want}).Error()
 }

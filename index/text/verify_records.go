@@ -30,17 +30,23 @@ type documentCheck struct {
 
 // records compares the records of a partition with its postings.
 func (c *documentCheck) records(ctx context.Context, part int) error {
+	first := true
 	for ranges := range slices.Chunk(c.run.parts[part].ranges, comparedRecords/idRange) {
-		if err := c.someRecords(ctx, part, ranges); err != nil {
+		if err := c.someRecords(ctx, part, ranges, first); err != nil {
 			return err
 		}
+		first = false
 	}
-	return c.withoutRecord(ctx, part)
+	if first {
+		return c.someRecords(ctx, part, nil, true)
+	}
+	return nil
 }
 
 // someRecords compares the records of some ranges of ids: the hashes of the terms that have
-// an id must add up to its record.
-func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int64) error {
+// an id must add up to its record. strays: it also looks for ids in ranges that have no
+// record at all, and for those of other partitions.
+func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int64, strays bool) error {
 	sums := map[int64]*digest{}
 	for _, r := range ranges {
 		if err := c.readRange(ctx, part, r, sums); err != nil {
@@ -52,16 +58,24 @@ func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int6
 		var hash digest
 		hash.add(term)
 		for _, id := range ids {
-			if !c.run.x.isHome(part, id) {
-				continue // reported by withoutRecord
-			}
 			sum := sums[id]
-			if sum == nil {
-				if _, found := slices.BinarySearch(ranges, id/size); !found {
-					continue
+			switch {
+			case !c.run.x.isHome(part, id):
+				if strays {
+					c.run.damage(maintain.Dangling, term, "a document of another partition")
 				}
+				continue
+			case sum != nil:
+			case contains(ranges, id/size):
 				sum = &digest{}
 				sums[id] = sum
+			default:
+				if strays && !contains(c.run.parts[part].ranges, id/size) {
+					if err := c.suspect(ctx, id, maintain.Problem{}); err != nil {
+						return err
+					}
+				}
+				continue
 			}
 			sum[0], sum[1] = sum[0]-hash[0], sum[1]-hash[1]
 		}
@@ -80,6 +94,12 @@ func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int6
 	return nil
 }
 
+// contains reports whether a sorted list has a number.
+func contains(list []int64, n int64) bool {
+	_, found := slices.BinarySearch(list, n)
+	return found
+}
+
 // readRange reads the records of a range of ids, and looks for documents without an object.
 func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums map[int64]*digest) error {
 	n := c.run.names(part)
@@ -93,14 +113,10 @@ func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums m
 	}
 	var ids []string
 	for field, record := range records {
-		i, err := strconv.ParseInt(field, 10, 64)
-		id := r*int64(idRange*len(c.run.x.keys)) + i
+		id, isPlace := c.run.x.idAt(part, key, field)
 		text := strconv.FormatInt(id, 10)
-		home, homeField := n.ids(id)
-		if err != nil || checkID(id) != nil || c.run.x.set.Index(text) != part || home != key || homeField != field {
-			if err := c.badRecord(ctx, key, field); err != nil {
-				return err
-			}
+		if !isPlace {
+			c.run.damage(maintain.Dangling, key, fmt.Sprintf("the field %q, which is the place of no document", field))
 			continue
 		}
 		sums[id] = &digest{}
@@ -120,14 +136,17 @@ func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums m
 	return c.run.Step(ctx, len(records))
 }
 
-// badRecord reports a field that is not the place of any document.
-func (c *documentCheck) badRecord(ctx context.Context, key, field string) error {
-	c.run.Found(maintain.Problem{Kind: maintain.Dangling, ID: field, Found: "no document has a record there", Want: "not in " + key})
-	if !c.run.repair {
-		return nil
+// idAt returns the document whose record has its place in a field of a hash of a partition.
+func (x *store) idAt(part int, key, field string) (id int64, isPlace bool) {
+	k, ok := x.parseKey(key)
+	r, err := strconv.ParseInt(k.name, 10, 64)
+	i, err2 := strconv.ParseInt(field, 10, 64)
+	if !ok || err != nil || err2 != nil {
+		return 0, false
 	}
-	c.run.Report.Repaired++
-	return c.run.x.set.Client.Do(ctx, c.run.x.set.Client.B().Hdel().Key(key).Field(field).Build()).Error()
+	id = r*int64(idRange*len(x.keys)) + i
+	home, homeField := x.keys[part].of(k.generation, false).ids(id)
+	return id, checkID(id) == nil && x.isHome(part, id) && home == key && homeField == field
 }
 
 // withoutObject looks for documents that have no object.
@@ -151,43 +170,6 @@ func (c *documentCheck) withoutObject(ctx context.Context, ids []string) error {
 					return err
 				}
 			}
-		}
-	}
-	return nil
-}
-
-// withoutRecord looks for postings of documents in ranges that have no record at all, and
-// of documents of other partitions.
-func (c *documentCheck) withoutRecord(ctx context.Context, part int) error {
-	size := int64(idRange * len(c.run.x.keys))
-	var misplaced []string
-	err := c.run.postings(ctx, part, c.run.parts[part].termKeys, func(term string, ids []int64) error {
-		for _, id := range ids {
-			if !c.run.x.isHome(part, id) {
-				misplaced = append(misplaced, term)
-				break
-			}
-			if _, found := slices.BinarySearch(c.run.parts[part].ranges, id/size); !found {
-				if err := c.suspect(ctx, id, maintain.Problem{}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(misplaced)
-	for _, term := range slices.Compact(misplaced) {
-		c.run.Found(maintain.Problem{Kind: maintain.Dangling, ID: term, Found: "documents of another partition"})
-		if !c.run.repair {
-			continue
-		}
-		c.run.Report.Repaired++
-		terms := termCheck{c.run}
-		if err := terms.restore(ctx, part, term); err != nil {
-			return err
 		}
 	}
 	return nil

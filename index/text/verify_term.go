@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"retwis/index/text/internal/codec"
+	"retwis/index/text/internal/words"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/scan"
 	"retwis/maintain"
 )
 
@@ -22,75 +22,110 @@ func isType(err error) bool {
 	return errors.As(err, &e) && strings.Contains(e.Error(), "WRONGTYPE")
 }
 
-// rare checks a hash of rare terms.
-func (c termCheck) rare(ctx context.Context, part, bucket int, fields map[string]string) (err error) {
-	n := c.run.names(part)
-	for term, ids := range fields {
-		wrong := ""
-		switch l := codec.List(ids); {
-		case n.bucket(term) != bucket:
-			wrong = "in another hash than that of the term"
-		case !l.Valid(0) || l.Len() == 0 || l.Len() > c.run.x.sizes.rare:
-			wrong = "a damaged list of a rare term"
+// structure checks the keys of a partition, each on its own.
+func (c *checker) structure(ctx context.Context, part int) error {
+	p, n := &c.parts[part], c.names(part)
+	types := map[string][]string{"zset": {n.list}}
+	for _, r := range p.ranges {
+		types["hash"] = append(types["hash"], n.prefix+"ids:"+strconv.FormatInt(r, 10))
+	}
+	for _, bucket := range p.rares {
+		types["hash"] = append(types["hash"], n.rareOf(bucket))
+	}
+	for want, keys := range types {
+		if err := c.haveType(ctx, want, keys); err != nil {
+			return err
 		}
-		if wrong == "" {
-			continue
+	}
+	err := c.rareTerms(ctx, n, p.rares, func(bucket int, terms map[string]string) error {
+		c.rare(n, bucket, terms)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, term := range p.tails {
+		if err := c.term(ctx, n, term); err != nil {
+			return err
 		}
-		c.run.Found(maintain.Problem{Kind: maintain.Dangling, ID: term, Found: wrong})
-		if !c.run.repair {
-			continue
-		}
-		c.run.Report.Repaired++
-		if n.bucket(term) != bucket {
-			err = c.run.x.set.Client.Do(ctx, c.run.x.set.Client.B().Hdel().Key(n.rareOf(bucket)).Field(term).Build()).Error()
-		} else {
-			err = c.restore(ctx, part, term)
-		}
-		if err != nil {
+	}
+	for _, term := range p.segmented {
+		if err := c.term(ctx, n, term); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// haveType looks for keys of another type.
+func (c *checker) haveType(ctx context.Context, want string, keys []string) error {
+	client := c.x.set.Client
+	for some := range slices.Chunk(keys, pageKeys) {
+		commands := make(rueidis.Commands, len(some))
+		for i, key := range some {
+			commands[i] = client.B().Type().Key(key).Build()
+		}
+		for i, r := range client.DoMulti(ctx, commands...) {
+			found, err := r.ToString()
+			if err != nil {
+				return err
+			}
+			if found != want && found != "none" {
+				c.damage(maintain.Dangling, some[i], "a "+found+" in the place of a "+want)
+			}
+		}
+		if err := c.Uncounted(ctx, len(some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rare checks a hash of rare terms.
+func (c *checker) rare(n names, bucket int, fields map[string]string) {
+	for term, ids := range fields {
+		switch l := codec.List(ids); {
+		case n.bucket(term) != bucket:
+			c.damage(maintain.Dangling, term, "in another hash than that of the term")
+		case !l.Valid(0) || l.Len() == 0 || l.Len() > c.x.sizes.rare:
+			c.damage(maintain.Dangling, term, "a damaged list of a rare term")
+		}
+	}
+}
+
 // tries bounds how often a term is read that changes all the time.
 const tries = 5
 
 // term checks the postings of a term with a tail, a directory or segments.
-func (c termCheck) term(ctx context.Context, part int, term string) error {
-	var p maintain.Problem
+func (c *checker) term(ctx context.Context, n names, term string) error {
+	wrong := ""
 	for range tries {
 		var err error
-		if p, err = c.problem(ctx, c.run.names(part), term); err != nil {
+		if wrong, err = c.wrong(ctx, n, term); err != nil {
 			return err
 		}
-		if p.Kind == "" {
-			if err := c.relist(ctx, part, term); err != nil {
-				return err
-			}
-			return c.run.Uncounted(ctx, 1)
+		if wrong == "" {
+			return c.Uncounted(ctx, 1)
 		}
 	}
-	p.ID = term
-	c.run.Found(p)
-	if !c.run.repair {
-		return nil
-	}
-	c.run.Report.Repaired++
-	return c.restore(ctx, part, term)
+	c.damage(maintain.Dangling, term, wrong)
+	return nil
 }
 
-// problem returns what is wrong with a term.
-func (c termCheck) problem(ctx context.Context, n names, term string) (p maintain.Problem, err error) {
-	client := c.run.x.set.Client
-	b := client.B
-	r := client.DoMulti(ctx, b().Get().Key(n.tail(term)).Build(), b().Hexists().Key(n.rare(term)).Field(term).Build(),
-		b().Zcard().Key(n.dir(term)).Build(), b().Hlen().Key(n.seg(term)).Build())
-	for i, what := range []string{"tail", "hash of rare terms", "directory", "segments"} {
+// wrong returns what is wrong with a term.
+func (c *checker) wrong(ctx context.Context, n names, term string) (string, error) {
+	b := c.x.set.Client.B
+	listed := make([]string, levels)
+	for level := range listed {
+		listed[level] = strconv.Itoa(level) + term
+	}
+	r := c.x.set.Client.DoMulti(ctx, b().Get().Key(n.tail(term)).Build(), b().Hexists().Key(n.rare(term)).Field(term).Build(),
+		b().Zcard().Key(n.dir(term)).Build(), b().Hlen().Key(n.seg(term)).Build(), b().Zmscore().Key(n.list).Member(listed...).Build())
+	for i, what := range []string{"tail", "hash of rare terms", "directory", "segments", "list of words"} {
 		if err := r[i].Error(); isType(err) {
-			return maintain.Problem{Kind: maintain.Dangling, Found: "the " + what + " has another type"}, nil
+			return "the " + what + " has another type", nil
 		} else if err != nil && !rueidis.IsRedisNil(err) {
-			return p, err
+			return "", err
 		}
 	}
 	text, _ := r[0].ToString()
@@ -99,29 +134,58 @@ func (c termCheck) problem(ctx context.Context, n names, term string) (p maintai
 	segments, _ := r[3].AsInt64()
 	if rueidis.IsRedisNil(r[0].Error()) {
 		if bases+segments > 0 {
-			p = maintain.Problem{Kind: maintain.Missing, Found: "segments without a tail"}
+			return "segments without a tail", nil
 		}
-		return p, nil // or the term was removed meanwhile
+		return "", nil // the term was removed meanwhile
 	}
 	t, err := codec.ParseTail(text)
 	switch {
 	case err != nil || !t.Valid():
-		return maintain.Problem{Kind: maintain.Dangling, Found: "a damaged tail"}, nil
+		return "a damaged tail", nil
 	case isRare:
-		return maintain.Problem{Kind: maintain.Stale, Found: "a tail, and a list of a rare term"}, nil
+		return "a tail, and a list of a rare term", nil
 	case bases != segments:
-		return maintain.Problem{Kind: maintain.Missing, Found: fmt.Sprintf("%d of %d segments are in the directory", bases, segments)}, nil
+		return fmt.Sprintf("%d of %d segments are in the directory", bases, segments), nil
+	}
+	scores, err := r[4].ToArray()
+	if err != nil {
+		return "", err
+	}
+	if !isListed(term, t, scores) {
+		return "in the list of words with another number of documents", nil
 	}
 	return c.segments(ctx, n, term, t)
 }
 
+// isListed reports whether a word is in the list of words with its magnitude: see relist in
+// postings.lua. That of few documents need not be there.
+func isListed(term string, t codec.Tail, scores []rueidis.RedisMessage) bool {
+	if strings.HasPrefix(term, exactMark) || strings.HasPrefix(term, words.StemMark) {
+		return true
+	}
+	count := t.Sealed
+	if count == 0 {
+		count = int64(t.IDs.Len())
+	}
+	level := 0
+	for n := int64(32); count >= n && level < levels-1; n *= 8 {
+		level++
+	}
+	for i, score := range scores {
+		if !score.IsNil() != (i == level) && (i != level || level > 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // segments checks the segments of a term.
-func (c termCheck) segments(ctx context.Context, n names, term string, t codec.Tail) (p maintain.Problem, err error) {
+func (c *checker) segments(ctx context.Context, n names, term string, t codec.Tail) (string, error) {
 	count := int64(0)
 	for next, more := t.Bound, true; more; {
-		b, wrong, err := c.run.segment(ctx, n, term, next)
+		b, wrong, err := c.segment(ctx, n, term, next)
 		if err != nil || wrong != "" {
-			return maintain.Problem{Kind: maintain.Dangling, Found: wrong}, err
+			return wrong, err
 		}
 		for range b.segment.IDs {
 			count++
@@ -129,90 +193,7 @@ func (c termCheck) segments(ctx context.Context, n names, term string, t codec.T
 		next, more = b.base-1, b.base > 0
 	}
 	if count == t.Sealed {
-		return p, nil
+		return "", nil
 	}
-	return maintain.Problem{Kind: maintain.Missing, Found: fmt.Sprintf("%d ids in segments", count), Want: fmt.Sprint(t.Sealed)}, nil
-}
-
-// restore writes the postings of a damaged term anew, with the ids that can be read.
-func (c termCheck) restore(ctx context.Context, part int, term string) error {
-	n := c.run.names(part)
-	for range tries {
-		rare, text, ids, err := c.readable(ctx, n, term)
-		if err != nil {
-			return err
-		}
-		ids = slices.DeleteFunc(ids, func(id int64) bool { return !c.run.x.isHome(part, id) })
-		args := append(append(c.run.x.set.Args(), c.run.parts[part].state.now, term, rare, text), c.run.x.layTerm(ids)...)
-		keys := append(c.run.x.keys[part].All(), n.ofTerm(term, true)...)
-		done, err := c.run.x.scripts.restore.Run(ctx, c.run.x.set.Client, keys, args).AsInt64()
-		if err != nil {
-			return err
-		}
-		if done == 1 {
-			c.run.parts[part].add(term, n.bucket(term))
-			return c.enlist(ctx, part, term)
-		}
-	}
-	return fmt.Errorf("the postings of %q change all the time: run Repair again", term)
-}
-
-// layTerm returns the postings of a term with some ids, as arguments of restore.lua.
-func (x *store) layTerm(ids []int64) []string {
-	switch {
-	case len(ids) == 0:
-		return []string{"", ""}
-	case len(ids) <= x.sizes.rare:
-		return []string{string(codec.ListOf(ids)), ""}
-	case len(ids) < x.sizes.tail:
-		return []string{"", codec.Tail{IDs: codec.ListOf(ids)}.String()}
-	}
-	old := ids[:len(ids)-x.sizes.newest]
-	t := codec.Tail{Sealed: int64(len(old)), Bound: old[len(old)-1], IDs: codec.ListOf(ids[len(old):])}
-	args := []string{"", t.String()}
-	for _, chunk := range codec.Encode(old, 0, x.sizes.segment) {
-		args = append(args, strconv.FormatInt(chunk.Base, 10), chunk.Data)
-	}
-	return args
-}
-
-// readable returns the ids of a term that can be read, sorted, and its list of a rare term
-// and its tail as they are.
-func (c termCheck) readable(ctx context.Context, n names, term string) (rare, text string, ids []int64, err error) {
-	client := c.run.x.set.Client
-	r := client.DoMulti(ctx, client.B().Hget().Key(n.rare(term)).Field(term).Build(), client.B().Get().Key(n.tail(term)).Build())
-	for i, to := range []*string{&rare, &text} {
-		text, err := r[i].ToString()
-		switch {
-		case err == nil:
-			*to = text
-		case !rueidis.IsRedisNil(err) && !isType(err):
-			return "", "", nil, err
-		}
-	}
-	ids = codec.List(rare).IDs()
-	if len(text) > codec.TailHeader {
-		ids = append(ids, codec.List(text[codec.TailHeader:]).IDs()...)
-	}
-	for page, err := range scan.Hash(ctx, client, n.seg(term), 8) {
-		if isType(err) {
-			break
-		}
-		if err != nil {
-			return "", "", nil, err
-		}
-		for i := 1; i < len(page); i += 2 {
-			if s, err := codec.ParseSegment(page[i]); err == nil {
-				ids = slices.AppendSeq(ids, s.IDs)
-			}
-		}
-	}
-	return rare, text, codec.Sorted(ids), nil
-}
-
-// enlist lists a word that was restored.
-func (c termCheck) enlist(ctx context.Context, part int, term string) error {
-	n := c.run.names(part)
-	keys := append(c.run.x.keys[part].All(), n.rare(term), n.tail(term))
-	return c.run.x.scripts.list.Run(ctx, c.run.x.set.Client, keys, append(c.run.x.set.Args(), c.run.parts[part].state.now, term, "1")).Error()
+	return fmt.Sprintf("%d ids in segments instead of %d", count, t.Sealed), nil
 }

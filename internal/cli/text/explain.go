@@ -46,7 +46,7 @@ round trips, segments and texts it took. A query is
 // explainedTerm is a term as --json prints it.
 type explainedTerm struct {
 	Term      string `json:"term"`
-	Exact     bool   `json:"exact"`
+	Kind      string `json:"kind"`
 	Documents int64  `json:"documents"`
 }
 
@@ -70,11 +70,7 @@ func printExplanation(c *shell.Command, e *text.Explanation) error {
 	p := c.NewPrinter(false, false, true)
 	_ = p.Row("term", "kind", "documents") // it is only buffered
 	for _, t := range e.Terms {
-		kind := "word"
-		if t.Exact {
-			kind = "exact"
-		}
-		if err := p.Row(shell.ForTerminal(t.Term), kind, shell.Thousands(t.Documents)); err != nil {
+		if err := p.Row(shell.ForTerminal(t.Term), t.Kind, shell.Thousands(t.Documents)); err != nil {
 			return err
 		}
 	}

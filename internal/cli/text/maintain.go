@@ -2,6 +2,8 @@ package text
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/redis/rueidis"
 
@@ -30,12 +32,13 @@ The exit code is 1 if there is a problem.`,
   retwis text verify posts --from 'post:*' --field body --rate 10000`,
 		},
 		shell.Repair: {
-			Short: "Repair what verify finds",
-			Long: `Repairs what "text verify" finds, in short steps while the index is in use. With --from a
-document gets the words of its object, and one without an object is removed. With files
-their documents are put, even if the index has another text of them or they were removed;
-documents that the files do not have stay as they are. The documents of the files are
-kept in memory meanwhile.`,
+			Short: "Correct the documents that verify finds wrong",
+			Long: `Corrects the documents that "text verify" finds wrong, in short steps while the index is
+in use. With --from a document gets the words of its object, and one without an object is
+removed. With files their documents are put, even if the index has another text of them or
+they were removed; documents that the files do not have stay as they are. The documents of
+the files are kept in memory meanwhile. Keys and lists that are damaged are reported and
+left: "text rebuild" makes the index anew.`,
 			Example: `  retwis text repair posts --from 'post:*' --field body
   retwis text repair posts edited.csv`,
 		},
@@ -83,7 +86,11 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, from shel
 	case t.verb == shell.Rebuild:
 		return x.Rebuild(ctx, *src, opt)
 	case t.verb == shell.Repair:
-		return x.Repair(ctx, src, opt)
+		report, err := x.Repair(ctx, src, opt)
+		if errors.Is(err, index.ErrCorrupt) {
+			err = shell.Hint(err, fmt.Sprintf("%q shows what is damaged; %q with the documents makes the index anew.", "retwis text verify "+key, "retwis text rebuild "+key))
+		}
+		return report, err
 	}
 	return x.Verify(ctx, src, opt)
 }

@@ -18,7 +18,8 @@ const queryHelp = `  redis fast       both words, in any order
   redis OR valkey  one of them; OR binds less than a blank
   redis -slow      without the second word
   red*             red, or a frequent word that begins with it
-  from:ann         the exact term: a name, a colon and a value that is no link
+  from:ann         the exact term: a name, a colon and a value that is no link; or the
+                   words, where no document has such a term
   (a OR b) c       brackets
   "redis is fast"  one word after the other, with --from or --texts
 Words match in any case, and with or without accents. The index does not know which word
@@ -63,15 +64,61 @@ func (q *queryFlags) parse(typed string) error {
 
 // names returns what stands before the colons of exact terms in a query.
 func names(typed string) (all []string) {
+	for _, term := range exactTerms(typed) {
+		name, _, _ := strings.Cut(term, ":")
+		all = append(all, name)
+	}
+	return all
+}
+
+// exactTerms returns the words of a query that may be exact terms: a name, a colon and a value
+// that is no link.
+func exactTerms(typed string) (all []string) {
 	words := strings.FieldsFunc(typed, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()"“”„`, r) })
 	for _, word := range words {
-		name, value, _ := strings.Cut(strings.TrimPrefix(word, "-"), ":")
+		word = strings.TrimPrefix(word, "-")
+		name, value, _ := strings.Cut(word, ":")
 		digits := strings.Trim(name, "0123456789") == ""
 		if !digits && value != "" && !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, ":") {
-			all = append(all, name)
+			all = append(all, word)
 		}
 	}
 	return all
+}
+
+// known makes words of the exact terms in a query whose name no document has, as of 12:30 or a
+// network address, and says so.
+func (q *queryFlags) known(ctx context.Context, c *shell.Command, x *text.Index, typed string) error {
+	terms := exactTerms(typed)
+	if len(terms) == 0 {
+		return nil
+	}
+	var either []*text.Expr
+	for _, term := range terms {
+		either = append(either, text.Exact(term))
+	}
+	found, err := x.Explain(ctx, text.Query{Expr: text.Or(either...), Limit: 1})
+	if err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for _, t := range found.Terms {
+		name, _, _ := strings.Cut(t.Term, ":")
+		has[name] = has[name] || t.Documents > 0
+	}
+	var fields []string
+	for _, term := range terms {
+		name, _, _ := strings.Cut(term, ":")
+		if has[name] {
+			fields = append(fields, name)
+		} else if _, err := fmt.Fprintf(c.Stderr, "No document has the exact term %q: searching for its words.\n", term); err != nil {
+			return err
+		}
+	}
+	if q.Expr, err = text.Parse(typed, fields...); err != nil {
+		return shell.Usage(fmt.Errorf("the query: %s", shell.OneLine(err)))
+	}
+	return nil
 }
 
 // run runs do with the index, which has the texts if they are given.
@@ -82,6 +129,9 @@ func (q *queryFlags) run(ctx context.Context, c *shell.Command, args []string, d
 	return c.WithStore(ctx, func(db *store.Store) error {
 		x, err := open(ctx, db.Client(), args[0])
 		if err != nil {
+			return err
+		}
+		if err := q.known(ctx, c, x, args[1]); err != nil {
 			return err
 		}
 		if err := q.texts.open(c, db.Client(), x); err != nil {

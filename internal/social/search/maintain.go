@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -101,12 +102,16 @@ func (x *People) Verify(ctx context.Context, opt maintain.Options, repair bool) 
 	return x.verify(ctx, x.source(repair), opt, repair)
 }
 
+// verify is Index.Verify for one index. A repair makes an index anew that is damaged.
 func (o *opened) verify(ctx context.Context, src index.Source[text.Document], opt maintain.Options, repair bool) (r maintain.Report, err error) {
 	err = o.do(ctx, func(x *text.Index) error {
-		if repair {
-			r, err = x.Repair(ctx, &src, opt)
-		} else {
+		if !repair {
 			r, err = x.Verify(ctx, &src, opt)
+			return err
+		}
+		if r, err = x.Repair(ctx, &src, opt); errors.Is(err, index.ErrCorrupt) || errors.Is(err, index.ErrNotFound) {
+			_, err = x.Rebuild(ctx, src, opt)
+			r.Repaired = max(1, r.Problems())
 		}
 		return err
 	})

@@ -6,6 +6,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,17 +26,21 @@ const MaxWord = 64
 // Atom is a word, or one character of a script without spaces between words.
 type Atom struct {
 	Text   string
-	Single bool // a character
-	Joined bool // a character that follows another without anything between them
+	Stem   string // of a word, if it differs from the text
+	Single bool   // a character
+	Joined bool   // a character that follows another without anything between them
 }
+
+// StemMark begins a term that is the stem of a word. No word has it.
+const StemMark = "~"
 
 // Splitter splits texts. It is safe for concurrent use.
 type Splitter struct {
-	stem func(*snowballstem.Env) bool // nil: words stay as they are
+	stem func(*snowballstem.Env) bool // nil: words have no stems
 }
 
-// New returns a splitter that reduces words to their stems in a language, one of Languages,
-// or that leaves them as they are where the language is empty.
+// New returns a splitter that finds the stems of words in a language, one of Languages, or
+// none where the language is empty.
 func New(language string) (*Splitter, error) {
 	stem := stemmers()[language]
 	if language != "" && stem == nil {
@@ -59,8 +64,8 @@ func (s *Splitter) Atoms(text string) []Atom {
 	return c.atoms
 }
 
-// Terms returns the terms of atoms, sorted and without duplicates: the words, pairs of
-// joined characters, Chinese characters, and other characters that stand alone.
+// Terms returns the terms of atoms, sorted and without duplicates: the words and their stems,
+// pairs of joined characters, Chinese characters, and other characters that stand alone.
 func Terms(atoms []Atom) []string {
 	terms := make([]string, 0, len(atoms))
 	for i, a := range atoms {
@@ -71,26 +76,47 @@ func Terms(atoms []Atom) []string {
 		if !a.Single || !a.Joined && !paired || isHan(a.Text) {
 			terms = append(terms, a.Text)
 		}
+		if a.Stem != "" {
+			terms = append(terms, StemMark+a.Stem)
+		}
 	}
 	slices.Sort(terms)
 	return slices.Compact(terms)
 }
 
-// Wanted returns the terms that a text with these atoms one after the other must have. It
-// leaves out Chinese characters that are in a pair anyway.
-func Wanted(atoms []Atom) []string {
-	terms := make([]string, 0, len(atoms))
+// Wanted returns the terms that a text with these atoms one after the other must have: of
+// each list one. It leaves out Chinese characters that are in a pair anyway.
+func (s *Splitter) Wanted(atoms []Atom) [][]string {
+	wanted := make([][]string, 0, len(atoms))
 	for i, a := range atoms {
 		paired := i+1 < len(atoms) && atoms[i+1].Joined
 		switch {
 		case paired:
-			terms = append(terms, a.Text+atoms[i+1].Text)
+			wanted = append(wanted, []string{a.Text + atoms[i+1].Text})
 		case !a.Joined:
-			terms = append(terms, a.Text)
+			wanted = append(wanted, s.forms(a))
 		}
 	}
-	slices.Sort(terms)
-	return slices.Compact(terms)
+	slices.SortFunc(wanted, slices.Compare)
+	return slices.CompactFunc(wanted, slices.Equal)
+}
+
+// forms returns the terms of which a text has one if it has a form of a word: the word, its
+// stem, and the word that is its own stem.
+func (s *Splitter) forms(a Atom) []string {
+	switch {
+	case s.stem == nil || a.Single:
+		return []string{a.Text}
+	case a.Stem == "":
+		return []string{a.Text, StemMark + a.Text}
+	}
+	return []string{a.Text, a.Stem, StemMark + a.Stem}
+}
+
+// isForm reports whether a word of a text is a form of another one.
+func isForm(a, of Atom) bool {
+	stem := cmp.Or(of.Stem, of.Text)
+	return a.Text == of.Text || a.Text == stem || a.Stem == stem
 }
 
 // Contain reports whether a text has the atoms of a phrase one after the other.
@@ -105,7 +131,7 @@ func Contain(text, phrase []Atom) bool {
 
 func startsWith(text, phrase []Atom) bool {
 	for i, a := range phrase {
-		if text[i].Text != a.Text {
+		if !isForm(text[i], a) {
 			return false
 		}
 	}
@@ -176,38 +202,51 @@ func (c *collector) word(text string) {
 	if !strings.ContainsFunc(text, significant) {
 		return
 	}
-	if text = c.splitter.fold(text); text != "" {
-		c.atoms = append(c.atoms, Atom{Text: text})
+	folded := foldWord(text)
+	if folded == "" {
+		return
 	}
+	a := Atom{Text: Cut(folded, MaxWord)}
+	if c.splitter.stem != nil && !strings.ContainsFunc(text, unicode.IsDigit) {
+		if stem := c.splitter.stemOf(text); stem != folded {
+			a.Stem = Cut(stem, MaxWord-len(StemMark))
+		}
+	}
+	c.atoms = append(c.atoms, a)
 }
 
 func significant(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.So)
 }
 
-// fold returns the form of a word that is indexed.
-func (s *Splitter) fold(word string) string {
-	if s.stem != nil && !strings.ContainsFunc(word, unicode.IsDigit) {
-		word = strings.Map(func(r rune) rune {
-			if fold.IsApostrophe(r) {
-				return '\''
-			}
-			return unicode.ToLower(r)
-		}, word)
-		env := snowballstem.NewEnv(word)
-		s.stem(env)
-		word = env.Current()
-	}
+// stemOf returns the stem of a word, folded.
+func (s *Splitter) stemOf(word string) string {
+	word = strings.Map(func(r rune) rune {
+		switch r = unicode.ToLower(r); {
+		case fold.IsApostrophe(r):
+			return '\''
+		case r == 'ё': // the stemmer does not know it
+			return 'е'
+		}
+		return r
+	}, word)
+	env := snowballstem.NewEnv(word)
+	s.stem(env)
+	return foldWord(env.Current())
+}
+
+// foldWord returns the form of a word that is indexed.
+func foldWord(word string) string {
 	word = strings.Map(func(r rune) rune {
 		if dropped(r) {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, word)
-	if !fold.IsASCII(word) {
-		word = fold.Letters(norm.NFD.String(word))
+	if fold.IsASCII(word) {
+		return word
 	}
-	return Cut(word, MaxWord)
+	return fold.Letters(norm.NFD.String(word))
 }
 
 // Cut returns the first bytes of a text, cut at a rune.
