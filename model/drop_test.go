@@ -52,8 +52,11 @@ func TestDrop(t *testing.T) {
 		if err != nil || len(keys) != 0 {
 			t.Fatalf("%q, %v", keys, err)
 		}
-		if f, err := fans.Create(t.Context(), fan{Email: "1"}); err != nil || f.ID != "1" {
+		if f, err := fans.Create(t.Context(), fan{Email: "1"}); err != nil {
 			t.Fatal(f, err)
+		}
+		if n, err := fans.Len(t.Context()); err != nil || n != 1 {
+			t.Fatal(n, err)
 		}
 	})
 }

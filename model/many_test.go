@@ -37,7 +37,7 @@ func TestCreateMany(t *testing.T) {
 			all[i].Email = email
 			refused[i] = true
 		}
-		all[200].ID, refused[200] = "7", true               // not its own to choose
+		all[200].ID, refused[200] = first.ID, true          // that of another record
 		all[201].Name, refused[201] = "long", true          // see below
 		all[201].City = strings.Repeat("c", 1100)           // an index cannot hold it
 		all[202].Phone, all[203].Phone = ptr("1"), ptr("2") // unique, and absent from the others

@@ -12,7 +12,7 @@ type IDs string
 
 // The sources of ids.
 const (
-	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id
+	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id; a process takes twenty at once, and loses those that it does not use
 	ULID           IDs = "ulid"    // 26 letters and digits in order of time, without asking the server
 	ClientAssigned IDs = "own"     // the caller's, in the id field of the struct
 )

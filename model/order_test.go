@@ -115,7 +115,8 @@ func TestCounterFellBack(t *testing.T) {
 	if err := client.Do(t.Context(), client.B().Set().Key("next_named_id").Value("1").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Create(t.Context(), named{Name: "new"}); err != nil || n.ID != "4" {
+	other := store[named](t, client, model.Options{Name: "named"}) // s has ids left
+	if n, err := other.Create(t.Context(), named{Name: "new"}); err != nil || n.ID != "4" {
 		t.Errorf("%+v, %v", n, err)
 	}
 	for i := range 3 {

@@ -67,10 +67,9 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 
 // Create writes a new record and returns it with its id and version 1. If another
 // record has one of its unique values, or the caller's own id, it returns a
-// *TakenError and writes nothing. One script, which takes the id from the counter too;
-// a second one if another process creates a record at the same moment. For a model
-// with Partitions, or whose counter is in another slot of a Cluster, the id takes
-// another round trip; so does an own id beside the counter.
+// *TakenError and writes nothing. One script; every twentieth Create of a process takes
+// ids from the counter before, in another round trip. So does an own id beside the counter
+// that is larger than all that this process has seen.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 	err := s.o.Create(ctx, &record)
 	return record, wrap(s.t, err)

@@ -49,7 +49,7 @@ func TestLateClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.claims = unique.Pack("token", []unique.Claim{{Entry: c.entries[0], Deadline: test.deadline}})
-		if err := table.writer().write(t.Context(), "", c); !errors.Is(err, test.want) {
+		if err := table.writer().write(t.Context(), c); !errors.Is(err, test.want) {
 			t.Errorf("deadline %s: %v", test.deadline, err)
 		}
 	}

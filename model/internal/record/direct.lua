@@ -1,16 +1,14 @@
 -- Writes records of one partition. Each is written with all its index entries, or not at
 -- all; one that is refused does not affect the others.
 --
--- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then the
---      counter if it gives the ids, then records to which those that are written refer and
---      that must exist, then for each record its key, and if records can expire
+-- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then
+--      records to which those that are written refer and that must exist, then for each record its key, and if records can expire
 --      those of its sets and lists, then sets of values (see setsOf)
 -- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many
---      changes are kept, 4 value of the counter before the id of the first record, or
---      nothing: the ids are given, 5 how many keys each record has, 6 name of the version
---      field, 7 which keys are sets of values, 8 how many keys are those of records that
---      must exist, 9 the time of the server in milliseconds as the caller has estimated it
---      for the records, or nothing, 10 position of the key of the first record, 11 position
+--      changes are kept, 4 how many keys each record has, 5 name of the version
+--      field, 6 which keys are sets of values, 7 how many keys are those of records that
+--      must exist, 8 the time of the server in milliseconds as the caller has estimated it
+--      for the records, or nothing, 9 position of the key of the first record, 10 position
 --      of the first set of values, then the records. Each begins with
 --        create: the record must not exist, save: it must exist, or put
 --        id
@@ -35,8 +33,7 @@
 --        it has, and for each of these its field, its id and how many keys: one of
 --        these records must exist
 -- Reply SCHEMA; CLOCK and the time of the server, if the estimate is wrong: nothing was
--- written; ID and the id of the last record that the counter has given instead:
--- nothing was written; or the outcome of each record: OK, or OK with a list of index and
+-- written; or the outcome of each record: OK, or OK with a list of index and
 -- value of the unique values to release, and a list of the values to return; NOTFOUND,
 -- EXISTS, CONFLICT; OTHER and the values of fields that the content depends on; TAKEN
 -- with index, value and the owner; CLAIM with index and value of what must be claimed;
@@ -48,7 +45,7 @@
 -- written here.
 
 local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
-local stamp, slots, cap, expected, stride, versionField, values, referred, clock, firstRecord, firstSet = unpack(ARGV, 1, 11)
+local stamp, slots, cap, stride, versionField, values, referred, clock, firstRecord, firstSet = unpack(ARGV, 1, 10)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -67,14 +64,6 @@ local records = (firstSet - firstRecord) / stride
 -- twice has content the second time.
 local noneExists = records > 1 and firstSet - firstRecord < 4000 and
 	call('EXISTS', unpack(KEYS, firstRecord, firstSet - 1)) == 0
-local counter
-if expected ~= '' then
-	counter = KEYS[firstRecord - referred - 1]
-	if (call('GET', counter) or '0') ~= expected then
-		call('INCRBY', counter, records)
-		return { 'ID', call('GET', counter) }
-	end
-end
 
 -- set writes fields.
 local function set(record, from, to)
@@ -146,7 +135,7 @@ local function insert(key, r)
 	return outcome
 end
 
-local at = 12
+local at = 11
 local function list()
 	local from = at + 1
 	at = from + tonumber(ARGV[at])
@@ -191,7 +180,7 @@ local function direct(key, r)
 	end
 end
 
-local outcomes, used, done = {}, 0, 0
+local outcomes, done = {}, 0
 
 -- writeAll writes the records that are left with a function, until it returns nothing.
 local function writeAll(write)
@@ -203,14 +192,9 @@ local function writeAll(write)
 		elseif outcome == nil then
 			at = from
 			return
-		elseif counter and (records > 1 or outcome == 'OK' or outcome == 'EXISTS') then
-			used = done + 1
 		end
 		done = done + 1
 		outcomes[done] = outcome
-	end
-	if used > 0 then
-		call('INCRBY', counter, used)
 	end
 	return outcomes
 end

@@ -6,62 +6,55 @@ import (
 	"strconv"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/keys"
 	"retwis/model/internal/schema"
 )
 
-// newID is the id of a new record.
-type newID struct {
-	id string
-	// after is the value that the counter must have for id to be the next one; "": the
-	// id is used whatever the counter says.
-	after string
-	own   bool // the caller's, in a model whose ids come from a counter
+// idBlock is how many ids a process takes from the counter at once.
+const idBlock = 20
+
+// idSource gives the ids of new records.
+type idSource struct {
+	t         *Table
+	turn      chan struct{} // has room for the goroutine that takes an id
+	next, end int64         // of the block that was taken from the counter
 }
 
-// idSpace gives ids to new records.
-type idSpace struct{ t *Table }
+func newIDSource(t *Table) *idSource { return &idSource{t: t, turn: make(chan struct{}, 1)} }
 
-func (t *Table) idSpace() idSpace { return idSpace{t} }
-
-// newID returns the id of a new record. If the counter is in the slot of the records,
-// the script that writes the record increments it: the id is then the one expected
-// next, because the key of the record must be known. A refused write uses no id, and
-// does not leave the counter behind.
-func (s idSpace) newID(ctx context.Context, own string) (newID, error) {
-	switch {
-	case own != "":
-		return newID{id: own, own: s.t.Options.IDs == schema.Counter}, nil
-	case s.t.Options.IDs == schema.ULID:
-		return newID{id: ulid.Make().String()}, nil
-	case !s.countsInScript():
-		n, err := s.t.Client.Do(ctx, s.t.Client.B().Incr().Key(s.t.Options.Counter()).Build()).AsInt64()
-		return newID{id: strconv.FormatInt(n, 10)}, err
+// take returns the id of a new record. It takes a block of so many ids from the counter if
+// there is none left: the ids that a process does not use are lost.
+func (s *idSource) take(ctx context.Context, block int64) (string, error) {
+	t := s.t
+	if t.Options.IDs == schema.ULID {
+		return ulid.Make().String(), nil
 	}
-	next := s.t.last.Add(1)
-	return newID{id: strconv.FormatInt(next, 10), after: strconv.FormatInt(next-1, 10)}, nil
-}
-
-// given takes the id that the counter gave instead of the expected one.
-func (s idSpace) given(id int64) newID {
-	s.t.last.Store(id)
-	return newID{id: strconv.FormatInt(id, 10)}
-}
-
-// unused reverts the expectation that an id is used.
-func (s idSpace) unused(n newID) {
-	if next, err := strconv.ParseInt(n.id, 10, 64); err == nil && n.after != "" {
-		s.t.last.CompareAndSwap(next, next-1)
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
+	if s.next == s.end {
+		last, err := t.Client.Do(ctx, t.Client.B().Incrby().Key(t.Options.Counter()).Increment(block).Build()).AsInt64()
+		if err != nil {
+			return "", err
+		}
+		s.next, s.end = last-block+1, last+1
+		t.counted(last)
+	}
+	s.next++
+	return strconv.FormatInt(s.next-1, 10), nil
 }
 
-// countsInScript reports whether a script that writes a record can use the counter,
-// which must be in the same slot.
-func (s idSpace) countsInScript() bool {
-	return s.t.Options.IDs == schema.Counter && !s.t.Layout.Spread() &&
-		(s.t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(s.t.Options.Counter()) == keys.Tag(s.t.Options.Name))
+// counted records that the counter has at least a value.
+func (t *Table) counted(n int64) {
+	for {
+		last := t.last.Load()
+		if n <= last || t.last.CompareAndSwap(last, n) {
+			return
+		}
+	}
 }
 
 // maxOwn is the largest id that a caller may choose beside the counter.
@@ -78,17 +71,25 @@ func checkOwn(id string) error {
 
 // raise raises the counter to the largest of the ids that callers have chosen, so that
 // it does not give these to others.
-func (s idSpace) raise(ctx context.Context, all []*batch) error {
-	most := ""
+func (t *Table) raise(ctx context.Context, all []*batch) error {
+	if t.Options.IDs != schema.Counter {
+		return nil
+	}
+	last := t.last.Load()
+	most := last
 	for _, b := range all {
 		for _, c := range b.changes {
-			if c.own && (len(c.id) > len(most) || len(c.id) == len(most) && c.id > most) {
-				most = c.id
+			if n, err := strconv.ParseInt(c.id, 10, 64); err == nil && c.operation != "save" {
+				most = max(most, n)
 			}
 		}
 	}
-	if most == "" {
+	if most == last {
 		return nil
 	}
-	return raiseScript.Run(ctx, s.t.Client, []string{s.t.Options.Counter()}, []string{most}).Error()
+	err := raiseScript.Run(ctx, t.Client, []string{t.Options.Counter()}, []string{strconv.FormatInt(most, 10)}).Error()
+	if err == nil {
+		t.counted(most)
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -51,7 +50,6 @@ type many struct {
 type openBatch struct {
 	batch
 	items   []item
-	first   int64 // the id of the first record, if the script counts
 	bytes   int
 	entries int
 	now     int64 // the time of the server, about
@@ -61,7 +59,7 @@ type openBatch struct {
 type item struct {
 	position int
 	record   reflect.Value
-	own      bool // its id is the caller's, although ids come from a counter
+	own      bool // its id is the caller's
 	// build returns the change that writes the record with an id.
 	build func(record reflect.Value, id string, now int64) (*change, error)
 	// alone writes the record by itself, after a batch could not.
@@ -92,16 +90,16 @@ func (m *many) close() {
 func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
 	m := o.newMany(ctx, refused)
 	defer m.close()
-	ids := &idSource{t: o.Table}
+	ids := newIDSource(o.Table)
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
 		id, err := o.newRecordID(record)
-		own := id != "" && o.Table.Options.IDs == schema.Counter
+		own := id != ""
 		if err == nil {
 			err = o.Declaration.Check(record)
 		}
 		if err == nil && id == "" {
-			id, err = ids.take(ctx, n-i)
+			id, err = ids.take(ctx, min(int64(n-i), reserveIDs))
 		}
 		if err != nil {
 			m.refuse(i, err)
@@ -115,7 +113,7 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
 	m := o.newMany(ctx, refused)
 	defer m.close()
-	ids := &idSource{t: o.Table}
+	ids := newIDSource(o.Table)
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
 		it := item{position: i, record: record, build: o.putting, alone: o.Put, given: o.copied(record)}
@@ -126,7 +124,7 @@ func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any,
 		} else if _, err = o.newRecordID(record); err == nil {
 			it.build, it.alone = o.creation, o.Create
 			if err = o.Declaration.Check(record); err == nil {
-				id, err = ids.take(ctx, n-i)
+				id, err = ids.take(ctx, min(int64(n-i), reserveIDs))
 			}
 		}
 		if err != nil {
@@ -155,36 +153,8 @@ func (m *many) once(id string) {
 	m.ids[id] = true
 }
 
-// idSource gives the ids of many new records.
-type idSource struct {
-	t         *Table
-	next, end int64 // reserved, of a counter in another slot
-}
-
 // reserveIDs is how many ids are taken from a counter at once.
 const reserveIDs = 1000
-
-// take returns the id of a record, of which so many will follow; "": the script that
-// writes the record takes it from the counter.
-func (s *idSource) take(ctx context.Context, left int) (string, error) {
-	t := s.t
-	switch {
-	case t.Options.IDs == schema.ULID:
-		next, err := t.idSpace().newID(ctx, "")
-		return next.id, err
-	case t.idSpace().countsInScript():
-		return "", nil
-	case s.next == s.end:
-		n := int64(min(left, reserveIDs))
-		last, err := t.Client.Do(ctx, t.Client.B().Incrby().Key(t.Options.Counter()).Increment(n).Build()).AsInt64()
-		if err != nil {
-			return "", err
-		}
-		s.next, s.end = last-n+1, last+1
-	}
-	s.next++
-	return strconv.FormatInt(s.next-1, 10), nil
-}
 
 // refuse reports the error of a record.
 func (m *many) refuse(position int, err error) {
@@ -193,7 +163,7 @@ func (m *many) refuse(position int, err error) {
 	m.refused(position, err)
 }
 
-// add adds a record with an id, or without one if the script counts.
+// add adds a record with an id.
 func (m *many) add(it item, id string) {
 	t := m.o.Table
 	if err := m.stopped.Load(); err != nil {
@@ -204,29 +174,11 @@ func (m *many) add(it item, id string) {
 		m.single(it, id)
 		return
 	}
-	counts := id == ""
-	p := &t.Layout.Parts[0]
-	if !counts {
-		p = t.Layout.Of(id)
-	}
+	p := t.Layout.Of(id)
 	b := m.open[p]
-	if b != nil && len(b.items) > 0 && counts != (b.after != "") {
-		m.send(p, b) // the ids of its records come from elsewhere
-		b = nil
-	}
 	if b == nil {
 		b = &openBatch{batch: batch{p: p}, now: t.clockOf(p).now()}
 		m.open[p] = b
-	}
-	if len(b.items) == 0 {
-		b.after = ""
-	}
-	if counts {
-		if len(b.items) == 0 {
-			b.first = t.last.Load() + 1
-			b.after = strconv.FormatInt(b.first-1, 10)
-		}
-		id = strconv.FormatInt(b.first+int64(len(b.items)), 10)
 	}
 	c, err := it.build(it.record, id, b.now)
 	if err == nil {
@@ -236,7 +188,6 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, err)
 		return
 	}
-	c.own = c.own || it.own
 	b.items, b.changes = append(b.items, it), append(b.changes, c)
 	b.entries += len(c.entries) + len(c.references)
 	size := len(c.content)
@@ -266,9 +217,6 @@ func (m *many) flush() {
 func (m *many) send(p *schema.Partition, b *openBatch) {
 	delete(m.open, p)
 	m.bytes -= b.bytes
-	if b.after != "" {
-		m.o.Table.last.CompareAndSwap(b.first-1, b.first-1+int64(len(b.items)))
-	}
 	m.pending.Add(1)
 	m.full <- b
 }
@@ -295,18 +243,13 @@ func (m *many) write(some []*openBatch) {
 	for i, o := range t.writer().writeBatches(m.ctx, all) {
 		b := some[i]
 		for range maxClock {
-			var given *givenID
-			switch {
-			case errors.As(o.err, &given):
-				b = m.rebuild(b, given.first)
-			case errors.Is(o.err, errClock):
-				b = m.rebuild(b, 0)
+			if !errors.Is(o.err, errClock) {
+				break
 			}
-			if b != some[i] && len(b.items) > 0 {
-				some[i], o = b, t.writer().writeBatches(m.ctx, []*batch{&b.batch})[0]
-				continue
+			if b = m.rebuild(b); len(b.items) == 0 {
+				break
 			}
-			break
+			o = t.writer().writeBatches(m.ctx, []*batch{&b.batch})[0]
 		}
 		if len(b.items) == 0 {
 			continue
@@ -332,7 +275,7 @@ func (m *many) write(some []*openBatch) {
 func (m *many) again(it item, id string, err error) {
 	var other *otherError
 	switch {
-	case errors.Is(err, errExists) && (it.own || m.o.Table.Options.IDs != schema.Counter):
+	case errors.Is(err, errExists) && it.own:
 		err = takenID(id)
 	case errors.Is(err, errExists), errors.As(err, &other), errors.Is(err, errClock):
 		// The counter fell back, or another program made a record with this id; or the
@@ -359,22 +302,13 @@ func (m *many) wrote(it item, c *change) {
 	}
 }
 
-// rebuild makes the changes of a batch again, with the present time, and with ids from the
-// first one on; 0: the same ids, or the next ones of the counter.
-func (m *many) rebuild(b *openBatch, first int64) *openBatch {
+// rebuild makes the changes of a batch again, with the present time.
+func (m *many) rebuild(b *openBatch) *openBatch {
 	t := m.o.Table
-	again := &openBatch{batch: batch{p: b.p, after: b.after}, first: b.first, now: t.clockOf(b.p).now()}
-	if first > 0 {
-		t.last.Store(first - 1 + int64(len(b.items)))
-		again.after = ""
-	}
+	again := &openBatch{batch: batch{p: b.p}, now: t.clockOf(b.p).now()}
 	for i, it := range b.items {
-		id := b.changes[i].id
-		if first > 0 {
-			id = strconv.FormatInt(first+int64(i), 10)
-		}
 		it.record.Set(it.given)
-		c, err := it.build(it.record, id, again.now)
+		c, err := it.build(it.record, b.changes[i].id, again.now)
 		if err == nil {
 			err = t.targetCheck().checkReferences(m.ctx, c)
 		}
@@ -382,7 +316,6 @@ func (m *many) rebuild(b *openBatch, first int64) *openBatch {
 			m.refuse(it.position, err)
 			continue
 		}
-		c.own = c.own || it.own
 		again.items, again.changes = append(again.items, it), append(again.changes, c)
 	}
 	return again
@@ -402,25 +335,15 @@ func (m *many) begin(f func()) {
 }
 
 // single writes a record by itself, when there is room for it: in the steps of package
-// unique, or after a look for the records that it refers to. Without an id the script
-// that creates it counts.
+// unique, or after a look for the records that it refers to.
 func (m *many) single(it item, id string) {
-	if id == "" {
-		m.begin(func() {
-			if err := it.alone(m.ctx, it.record.Addr().Interface()); err != nil {
-				m.refuse(it.position, err)
-			}
-		})
-		return
-	}
 	c, err := it.build(it.record, id, m.o.Table.now(id))
 	if err != nil {
 		m.refuse(it.position, err)
 		return
 	}
-	c.own = c.own || it.own
 	m.begin(func() {
-		switch err := m.o.Table.writer().put(m.ctx, "", c); {
+		switch err := m.o.Table.writer().put(m.ctx, c); {
 		case err == nil:
 			m.wrote(it, c)
 		default:

@@ -78,42 +78,33 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 		return err
 	}
 	given := o.copied(record)
-	next, err := o.Table.idSpace().newID(ctx, own)
 	for {
-		if err != nil {
-			return err
+		id := own
+		if own == "" {
+			if id, err = o.Table.ids.take(ctx, idBlock); err != nil {
+				return err
+			}
 		}
-		var other *givenID
 		err = WithClock(func() error {
 			record.Set(given)
-			return o.createAs(ctx, record, next)
+			return o.createAs(ctx, record, id)
 		})
-		switch {
-		case errors.As(err, &other):
-			next, err = o.Table.idSpace().given(other.first), nil
-		case errors.Is(err, errExists) && own == "":
-			// The counter fell back, or another program made the record: take
-			// the next id.
-			next, err = o.Table.idSpace().newID(ctx, "")
-		case errors.Is(err, errExists):
-			return takenID(own)
-		default:
-			if err != nil {
-				o.Table.idSpace().unused(next)
-			}
+		if !errors.Is(err, errExists) {
 			return err
+		} else if own != "" {
+			return takenID(own)
 		}
+		// The counter fell back, or another program made the record: take the next id.
 	}
 }
 
 // createAs writes a new record with an id.
-func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID) error {
-	c, err := o.creation(record, next.id, o.Table.now(next.id))
+func (o *Objects) createAs(ctx context.Context, record reflect.Value, id string) error {
+	c, err := o.creation(record, id, o.Table.now(id))
 	if err != nil {
 		return err
 	}
-	c.own = next.own
-	return o.Table.writer().put(ctx, next.after, c)
+	return o.Table.writer().put(ctx, c)
 }
 
 // copied returns a copy of a record, to begin again.
@@ -287,7 +278,7 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 		if err != nil {
 			return err
 		}
-		err = o.Table.writer().put(ctx, "", c)
+		err = o.Table.writer().put(ctx, c)
 		var other *otherError
 		if !errors.As(err, &other) {
 			return cmp.Or(err, o.decoder().take(c, record))
@@ -341,7 +332,7 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	if err != nil {
 		return err
 	}
-	err = o.Table.writer().put(ctx, "", c)
+	err = o.Table.writer().put(ctx, c)
 	var other *otherError
 	if !errors.As(err, &other) {
 		return cmp.Or(err, o.decoder().take(c, record))
@@ -361,9 +352,6 @@ func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, 
 	o.Declaration.SetVersion(record, 1)
 	o.Declaration.Stamp(record, now, true)
 	c := &change{operation: "put", id: id, now: now}
-	if n, err := strconv.ParseInt(id, 10, 64); err == nil && o.Table.Options.IDs == schema.Counter {
-		c.own = n > o.Table.last.Load() // the counter must not give it again
-	}
 	if o.Declaration.Schema.Version >= 0 {
 		c.expected = "+"
 	}

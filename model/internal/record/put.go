@@ -12,13 +12,13 @@ import (
 )
 
 // put writes a change: one script, or with several partitions and unique values the
-// steps of package unique. after: see batch.
-func (w writer) put(ctx context.Context, after string, c *change) error {
+// steps of package unique.
+func (w writer) put(ctx context.Context, c *change) error {
 	if err := w.t.targetCheck().checkReferences(ctx, c); err != nil {
 		return err
 	}
 	if !w.claims() {
-		err := w.write(ctx, after, c)
+		err := w.write(ctx, c)
 		w.release(ctx, c)
 		return err
 	}
@@ -60,7 +60,7 @@ func (w writer) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 			return err
 		}
 		c.claims = unique.Pack(token, claims)
-		err = w.write(ctx, "", c)
+		err = w.write(ctx, c)
 		var missing *unique.Unclaimed
 		switch {
 		case errors.As(err, &missing):

@@ -31,7 +31,8 @@ type Table struct {
 	Claims     *unique.Claims
 	References references
 	targets    targets
-	clocks     []clock                                     // of the servers of the partitions
+	clocks     []clock // of the servers of the partitions
+	ids        *idSource
 	last       atomic.Int64                                // the last known value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
@@ -80,6 +81,7 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 		Patience: patience,
 	}
 	t.References.t = t
+	t.ids = newIDSource(t)
 	t.clocks = make([]clock, len(l.Parts))
 	return t
 }

@@ -108,7 +108,7 @@ func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 		c.byContent = e.patched != nil && ed.o.Declaration.Validate == nil && ed.o.Table.writer().determined()
 		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
-	return ptrOf(record), ed.o.Table.writer().put(ctx, "", c)
+	return ptrOf(record), ed.o.Table.writer().put(ctx, c)
 }
 
 func ptrOf(record reflect.Value) any {
@@ -307,7 +307,7 @@ func (ed editor) editWatched(ctx context.Context, e *edit) (ptr any, err error) 
 			return err
 		}
 		change.via = w
-		return ed.o.Table.writer().put(ctx, "", change)
+		return ed.o.Table.writer().put(ctx, change)
 	})
 	return ptr, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -20,7 +19,6 @@ type change struct {
 	operation string // create, save or put
 	now       int64  // the time of the server, as it was estimated for this write; 0: not used
 	id        string
-	own       bool     // the id is the caller's, although ids come from a counter
 	expected  string   // of a saved record: see write.lua
 	checked   []string // names of the fields to digest
 	due       int64    // when it expires, or 0
@@ -47,15 +45,11 @@ type change struct {
 // batch is changes of one partition, which one script writes. Each is written or refused
 // by itself.
 type batch struct {
-	p *schema.Partition
-	// after is what the counter must say for the ids of the changes to be the next ones;
-	// "": their ids are used whatever the counter says.
-	after   string
+	p       *schema.Partition
 	changes []*change
 }
 
-// outcome is that of a batch: of each change, or one error for all. If that is a
-// *givenID, nothing was written.
+// outcome is that of a batch: of each change, or one error for all.
 type outcome struct {
 	errs []error
 	err  error
@@ -68,13 +62,13 @@ type writer struct{ t *Table }
 func (t *Table) writer() writer { return writer{t} }
 
 // write writes one record.
-func (w writer) write(ctx context.Context, after string, c *change) error {
+func (w writer) write(ctx context.Context, c *change) error {
 	if c.operation == "save" && c.via == nil {
 		if done, err := w.revise(ctx, c); done || err != nil {
 			return err
 		}
 	}
-	b := &batch{w.t.Layout.Of(c.id), after, []*change{c}}
+	b := &batch{w.t.Layout.Of(c.id), []*change{c}}
 	if c.via != nil {
 		defer w.wrote(b)
 		return WithSets(&c.sets, func() error {
@@ -101,9 +95,6 @@ func (w writer) writeBatches(ctx context.Context, all []*batch) []outcome {
 		var errs [][]*error // of their changes
 		for i, b := range all {
 			next := &batch{p: b.p}
-			if len(b.changes) == 1 {
-				next.after = b.after
-			}
 			var of []*error
 			for j := range outcomes[i].errs {
 				var missing *MissingSets
@@ -133,7 +124,7 @@ func (w writer) writeBatches(ctx context.Context, all []*batch) []outcome {
 // writeOnce runs write.lua for each batch, in one pipeline.
 func (w writer) writeOnce(ctx context.Context, all []*batch) []outcome {
 	calls, outcomes := make([]script.Call, len(all)), make([]outcome, len(all))
-	if err := w.t.idSpace().raise(ctx, all); err != nil {
+	if err := w.t.raise(ctx, all); err != nil {
 		for i := range outcomes {
 			outcomes[i].err = err
 		}
@@ -186,9 +177,6 @@ func (w writer) writeCall(b *batch) script.Call {
 	}
 	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
 	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
-	if b.after != "" {
-		keys = append(keys, w.t.Options.Counter())
-	}
 	references, referred := b.referenceKeys()
 	keys = append(keys, references...)
 	stride := 1
@@ -214,8 +202,8 @@ func (w writer) writeCall(b *batch) script.Call {
 	}
 	firstSet := len(keys) + 1
 	keys, values, at := w.t.Layout.PlacedValueKeys(keys, b.p, sets...)
-	args := append(make([]string, 0, 11+size), w.t.Registry.Stamp(), w.t.Layout.IndexNumbers, strconv.Itoa(w.t.Options.ChangeLog),
-		b.after, strconv.Itoa(stride), versionField, values, referred, clock, strconv.Itoa(first), strconv.Itoa(firstSet))
+	args := append(make([]string, 0, 10+size), w.t.Registry.Stamp(), w.t.Layout.IndexNumbers, strconv.Itoa(w.t.Options.ChangeLog),
+		strconv.Itoa(stride), versionField, values, referred, clock, strconv.Itoa(first), strconv.Itoa(firstSet))
 	place := func(e schema.Entry) (set, index int) {
 		if index = firstIndex + e.Index.Place; e.Index.PerValue {
 			return at[e], index
@@ -283,12 +271,6 @@ func (w writer) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 				w.t.clockOf(b.p).set(now)
 			}
 			return nil, cmp.Or[error](err, errClock)
-		}
-	}
-	if len(list) == 2 && b.after != "" {
-		if word, _ := list[0].ToString(); word == "ID" {
-			last, err := list[1].AsInt64()
-			return nil, cmp.Or[error](err, &givenID{last - int64(len(b.changes)) + 1})
 		}
 	}
 	if len(list) != len(b.changes) {
@@ -367,9 +349,3 @@ func (o *otherError) Error() string {
 
 // Unwrap makes the error an ErrConflict.
 func (o *otherError) Unwrap() error { return schema.ErrConflict }
-
-// givenID is returned if the counter has given other ids than expected: this one, and
-// the next ones for the other records of the batch.
-type givenID struct{ first int64 }
-
-func (g *givenID) Error() string { return fmt.Sprint("the id is ", g.first) }
