@@ -61,8 +61,8 @@ func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
 // change runs collection.lua and returns the reply of its command.
 func (m *collection) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
 	p := m.t.Layout.Of(m.id)
-	all := append([]string{m.id, m.name, strconv.Itoa(m.t.Options.ChangeLog), m.kind, strconv.Itoa(m.most), command}, args...)
-	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key, p.Changes}, all).ToArray()
+	all := append([]string{m.kind, strconv.Itoa(m.most), command}, args...)
+	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key}, all).ToArray()
 	if err != nil {
 		return rueidis.RedisMessage{}, m.wrong(err)
 	}

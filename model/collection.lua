@@ -1,14 +1,13 @@
 -- Changes a set or list of a record that exists. It expires with the record.
 --
--- KEYS 1 record, 2 set or list, 3 changes
--- ARGV 1 id, 2 name of the set or list, 3 how many changes are kept, 4 set or list,
---      5 maximum length of a list, or 0: none, 6 command, then its arguments after the
---      key; REPLACE: all values
+-- KEYS 1 record, 2 set or list
+-- ARGV 1 set or list, 2 maximum length of a list, or 0: none, 3 command, then its arguments
+--      after the key; REPLACE: all values
 -- Reply OK and the reply of the command; NOTFOUND; or LONG and the length of a list
 -- that is too long to search
 
-local record, key, changes = unpack(KEYS)
-local id, name, cap, kind, most, command = unpack(ARGV, 1, 6)
+local record, key = unpack(KEYS)
+local kind, most, command = unpack(ARGV, 1, 3)
 
 if redis.call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
@@ -21,18 +20,15 @@ if command == 'LREM' then
 	end
 end
 
-if cap ~= '0' then
-	redis.call('XLEN', changes) -- fails, before anything is written, if it is no stream
-end
 local done
 if command == 'REPLACE' then
 	redis.call(kind == 'set' and 'SCARD' or 'LLEN', key) -- fails if it holds a value of another type
 	done = redis.call('UNLINK', key)
-	for i = 7, #ARGV, 2000 do
+	for i = 4, #ARGV, 2000 do
 		done = redis.call(kind == 'set' and 'SADD' or 'RPUSH', key, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
 	end
 else
-	done = redis.call(command, key, unpack(ARGV, 7))
+	done = redis.call(command, key, unpack(ARGV, 4))
 end
 if not done or done == 0 then
 	return { 'OK', done }
@@ -53,5 +49,4 @@ if left >= 0 then
 else
 	redis.call('PERSIST', key)
 end
-told(changes, cap, kind, id, name)
 return { 'OK', done }

@@ -29,8 +29,8 @@ type wikiPage struct {
 func refLayouts(t *testing.T) map[string]model.Options {
 	t.Helper()
 	return map[string]model.Options{
-		"one":        {Name: "m", ChangeLog: 100_000},
-		"partitions": {Name: "m", ChangeLog: 100_000, Partitions: 3},
+		"one":        {Name: "m"},
+		"partitions": {Name: "m", Partitions: 3},
 	}
 }
 

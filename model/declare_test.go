@@ -59,7 +59,6 @@ func TestBadDeclarations(t *testing.T) {
 		"Options.IDs is \"uuid\"":                                       refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),
 		"Options.Partitions is -1":                                      refused[valid](client, model.Options{Name: "x", Partitions: -1}),
 		"Options.Cache is -1s":                                          refused[valid](client, model.Options{Name: "x", Cache: -time.Second}),
-		"Options.ChangeLog is -1":                                       refused[valid](client, model.Options{Name: "x", ChangeLog: -1}),
 		"Options.Keys.Unique[\"a\"]: no unique field":                   refused[valid](client, model.Options{Name: "x", Keys: model.Keys{Unique: map[string]string{"a": "k"}}}),
 		"Options.Keys cannot be set with":                               refused[valid](client, model.Options{Name: "x", Partitions: 2, Keys: model.Keys{Record: "r:"}}),
 		"N: a ULID is text":                                             refused[numbered](client, model.Options{Name: "x", IDs: model.ULID}),

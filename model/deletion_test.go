@@ -37,7 +37,7 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 			round := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				round++
-				opt.Name, opt.IDs, opt.ChangeLog = fmt.Sprint("node", round), model.ClientAssigned, 0
+				opt.Name, opt.IDs = fmt.Sprint("node", round), model.ClientAssigned
 				s := store[node](t, client, opt)
 				n := rapid.IntRange(1, 8).Draw(rt, "nodes")
 				one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
@@ -306,7 +306,7 @@ func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	l := libraryOf(t, func(name string) (rueidis.Client, model.Options) {
-		return client, model.Options{Name: name, ChangeLog: 100_000}
+		return client, model.Options{Name: name}
 	})
 	n := redistest.Cases(1500, 10_000)
 	var wg sync.WaitGroup

@@ -53,10 +53,6 @@ var (
 	// ErrDangling is returned for a reference to a record that does not exist, by a field
 	// with the option exists. The error is a *DanglingError, which names them.
 	ErrDangling = schema.ErrDangling
-	// ErrNoChanges is returned by Watch without Options.ChangeLog.
-	ErrNoChanges = schema.ErrNoChanges
-	// ErrGap is returned by Watch if changes were dropped before they were read.
-	ErrGap = schema.ErrGap
 )
 
 // TakenError names the owner of a unique value. It is an ErrTaken.

@@ -203,39 +203,3 @@ func voting(ctx context.Context, client rueidis.Client) {
 	must(m.SkipQuarantine(ctx))
 	must(m.Close())
 }
-
-// Know all records, and what becomes of them.
-func ExampleStore_Watch() {
-	client, stop := exampleServer()
-	defer stop()
-	ctx := context.Background()
-
-	type Task struct {
-		ID   string `redis:",id"`
-		Done bool
-	}
-	tasks, err := model.New[Task](client, model.Options{Name: "task", ChangeLog: 10_000})
-	must(err)
-	cursor, err := tasks.LastChange(ctx)
-	must(err)
-	// Here is the place to read all that there are.
-
-	task, err := tasks.Create(ctx, Task{})
-	must(err)
-	_, err = tasks.Patch(ctx, task.ID, map[string]any{"done": true})
-	must(err)
-	must(tasks.Delete(ctx, task.ID))
-
-	for change, err := range tasks.Watch(ctx, cursor) {
-		must(err)
-		fmt.Println(change.Op, change.ID)
-		cursor = change.Cursor() // save it, to continue here another time
-		if change.Op == model.Deleted {
-			break
-		}
-	}
-	// Output:
-	// create 1
-	// save 1
-	// delete 1
-}

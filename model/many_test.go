@@ -245,9 +245,9 @@ func keysOf(t *testing.T, client rueidis.Client) map[string]string {
 // whichever key that is.
 func TestNothingHalfWritten(t *testing.T) {
 	t.Parallel()
-	opt := model.Options{Name: "citizen", ChangeLog: 100}
+	opt := model.Options{Name: "citizen"}
 	for _, key := range []string{
-		"citizen.content", "citizen.all", "citizen.expires", "citizen.changes", "citizen.by.name", "citizen.by.email", "citizen.by.phone",
+		"citizen.content", "citizen.all", "citizen.expires", "citizen.by.name", "citizen.by.email", "citizen.by.phone",
 		"citizen.by.age", "citizen.by.city", "citizen.by.tags", "citizen.by.boss", "citizen.by.domain", "citizen.by.city,age desc",
 	} {
 		t.Run(key, func(t *testing.T) {

@@ -52,9 +52,6 @@ type Options struct {
 	// with the error of the repair, which the query itself does not return. Queries call it
 	// from their goroutines. Default nil: nothing is repaired.
 	ReadRepair func(Report, error)
-	// ChangeLog is how many changes are kept for Watch, about. Default 0: none, and
-	// Watch returns ErrNoChanges.
-	ChangeLog int
 }
 
 // Keys are the keys of a model that differ from the default.
@@ -73,6 +70,6 @@ type Keys struct {
 func (o *Options) internal() record.Options {
 	return record.Options{
 		Name: o.Name, IDs: schema.IDs(o.IDs), Keys: record.Keys(o.Keys), Partitions: o.Partitions,
-		Cache: o.Cache, Adopt: o.Adopt, ChangeLog: o.ChangeLog,
+		Cache: o.Cache, Adopt: o.Adopt,
 	}
 }

@@ -108,7 +108,6 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 func TestReleasesRefuseNoWrite(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
-		opt.ChangeLog = 0
 		t.Run("drop, "+name, func(t *testing.T) {
 			t.Parallel()
 			client := redistest.DB(t).Client(t)

@@ -10,12 +10,9 @@ import (
 var (
 	//go:embed collection.lua
 	collectionLua string
-	//go:embed mark.lua
-	markLua string
 )
 
 // The scripts that this package runs.
 var (
 	collectionScript = script.New(schema.EntriesLua, collectionLua)
-	markScript       = script.New(markLua)
 )

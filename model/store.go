@@ -199,7 +199,7 @@ func edited[T any](t *record.Table, ptr any, err error) (_ T, _ error) {
 // Incr adds n, which may be negative, to a counter of a record and returns the sum. A
 // counter is a field with the option counter, which only Incr changes. One script, which
 // moves the index entries too. In a model with computed indexes it reads and writes the
-// record as Patch does, and Watch yields Saved. It returns ErrNotFound if there is no such
+// record as Patch does. It returns ErrNotFound if there is no such
 // record, a *BoundError if the sum would be beyond the option min or max of the field, with
 // the value as it is, ErrValue if it would not fit into the field, and a *TakenError if
 // another record has a unique value that is computed from it; then nothing is changed. The

@@ -378,7 +378,7 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 		p := t.Layout.Of(w.id)
 		keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.sets)
 		calls[i] = script.Call{Keys: keys, Args: []string{
-			a.run.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
+			a.run.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(len(t.Schema.Collections)), sets,
 		}}
 	}
 	var unknown []*target // in sets of values that only their contents name

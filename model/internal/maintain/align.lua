@@ -1,8 +1,7 @@
 -- Compares what one record has in the indexes with what it should have, and corrects
 -- the indexes.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes, then the sets and lists of the record, then sets of values (see setsOf)
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 voids, then the indexes, then the sets and lists of the record, then sets of values (see setsOf)
 -- ARGV 1 verify: changes nothing, repair: corrects, or migrate: corrects, and removes
 --      entries of indexes that are no longer declared, 2 id, 3 stamp of the declaration,
 --      4 numbers of the indexes (see placesOf), 5 content as it should be, 6 score in the
@@ -25,7 +24,7 @@
 --             that of its sets and lists
 --   left      a unique value that it no longer has and that must be released
 
-local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
+local record, content, all, meta, expires, voids = unpack(KEYS, 1, 6)
 local mode, id, stamp, slots, packed, score, expected, expiring, right, claims, values = unpack(ARGV, 1, 11)
 local firstSet = setsOf(values)
 
@@ -65,7 +64,7 @@ local function example(word, number, value)
 end
 
 -- What the record had, and what it should have.
-local places, sorted, behind = placesOf(slots, 8)
+local places, sorted, behind = placesOf(slots, 7)
 local before = redis.call('HGET', content, id)
 local old, sound = unpacked(before)
 local new = cmsgpack.unpack(packed)

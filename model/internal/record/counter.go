@@ -32,8 +32,8 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 	}
 	least, most := f.Bounds()
 	p := t.Layout.Of(id)
-	keys := []string{p.Record(id), p.Changes, p.Content, p.Meta}
-	args := []string{id, f.Stored, strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(n, 10), low, high, least, most, t.Registry.Stamp()}
+	keys := []string{p.Record(id), p.Content, p.Meta}
+	args := []string{id, f.Stored, strconv.FormatInt(n, 10), low, high, least, most, t.Registry.Stamp()}
 	number := t.Schema.Number(f.Stored)
 	for _, x := range t.Schema.Indexes {
 		last := len(x.Columns) - 1

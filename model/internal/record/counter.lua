@@ -1,15 +1,15 @@
 -- Adds to a counter of a record that exists, and moves its index entries.
 --
--- KEYS 1 record, 2 changes, 3 content, 4 meta, then the indexes that have the counter as
---      their last column
--- ARGV 1 id, 2 name of the counter, 3 how many changes are kept, 4 what to add, 5 minimum
---      and 6 maximum of the type, 7 minimum and 8 maximum that the model declares, each or
---      nothing: 64 bits, 9 stamp of the declaration, then of each index its number, 1 if it
---      is descending, and 1 if it has no other column
+-- KEYS 1 record, 2 content, 3 meta, then the indexes that have the counter as their last
+--      column
+-- ARGV 1 id, 2 name of the counter, 3 what to add, 4 minimum and 5 maximum of the type,
+--      6 minimum and 7 maximum that the model declares, each or nothing: 64 bits, 8 stamp of
+--      the declaration, then of each index its number, 1 if it is descending, and 1 if it has
+--      no other column
 -- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
-local record, changes, content, meta = unpack(KEYS, 1, 4)
-local id, name, cap, by, low, high, least, most, stamp = unpack(ARGV, 1, 9)
+local record, content, meta = unpack(KEYS, 1, 3)
+local id, name, by, low, high, least, most, stamp = unpack(ARGV, 1, 8)
 
 if not writable(meta, stamp) then -- also a caller that knows no index of the counter
 	return { 'SCHEMA' }
@@ -17,14 +17,11 @@ end
 if call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
-if cap ~= '0' then
-	call('XLEN', changes) -- fails, before anything is written, if it is no stream
-end
-for i = 5, #KEYS do
-	call('ZCARD', KEYS[i])
+for i = 4, #KEYS do
+	call('ZCARD', KEYS[i]) -- fails, before anything is written, if it is of another type
 end
 local entries, sound
-if #KEYS > 4 then
+if #KEYS > 3 then
 	entries, sound = unpacked(call('HGET', content, id))
 end
 
@@ -76,8 +73,8 @@ end
 
 if sound then
 	local changed = false
-	for k = 5, #KEYS do
-		local at = 10 + 3 * (k - 5)
+	for k = 4, #KEYS do
+		local at = 9 + 3 * (k - 4)
 		local number, desc, alone = tonumber(ARGV[at]), ARGV[at + 1] == '1', ARGV[at + 2] == '1'
 		local has = false
 		for i = 2, #entries, 2 do
@@ -101,5 +98,4 @@ if sound then
 		call('HSET', content, id, cmsgpack.pack(entries))
 	end
 end
-told(changes, cap, 'incr', id, name)
 return { 'OK', text }

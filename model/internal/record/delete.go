@@ -74,7 +74,7 @@ func (rm remover) exec(r *removal) (script.Call, error) {
 	}
 	keys, sets := rm.t.Layout.ValueKeys(keys, p, r.sets, via)
 	args := []string{
-		r.id, rm.t.Registry.Stamp(), rm.t.Layout.IndexNumbers, strconv.Itoa(rm.t.Options.ChangeLog), strconv.Itoa(len(rm.t.Schema.Collections)),
+		r.id, rm.t.Registry.Stamp(), rm.t.Layout.IndexNumbers, strconv.Itoa(len(rm.t.Schema.Collections)),
 		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets, digit(rm.t.Options.Adopt != nil && rm.t.Options.Adopt(r.id)),
 	}
 	return script.Call{Keys: keys, Args: args}, nil

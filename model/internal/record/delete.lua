@@ -1,17 +1,16 @@
 -- Deletes a record and all its index entries, unless a record refers to it by the rule
 -- restrict.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes, then the sets and lists of the record, then for each field that may refer
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 voids, then the indexes, then the sets and lists of the record, then for each field that may refer
 --      to it the meta of its model and its index, or the set of the records that refer,
 --      then sets of values (see setsOf)
--- ARGV 1 id, 2 stamp of the declaration, 3 numbers of the indexes, 4 how many changes are
---      kept, 5 how many sets and lists, 6 number of an index and 7 value that the record
---      must have, or nothing; a wrong entry is removed, 8 gone: only if there is no such
---      record, or nothing, 9 for each field that may refer, in one MessagePack list: stamp
+-- ARGV 1 id, 2 stamp of the declaration, 3 numbers of the indexes, 4 how many sets and
+--      lists, 5 number of an index and 6 value that the record
+--      must have, or nothing; a wrong entry is removed, 7 gone: only if there is no such
+--      record, or nothing, 8 for each field that may refer, in one MessagePack list: stamp
 --      of its declaration, from and to of the range of its index with the entries that
 --      refer, or nothing: all, 1 if these must not exist while the record does, how many
---      members of the index to ignore, and these, 10 which keys are sets of values, 11 1: a
+--      members of the index to ignore, and these, 9 which keys are sets of values, 10 1: a
 --      hash that the model did not write is a record
 -- Reply TYPE: the key does not hold a hash, or FOREIGN: the model did not write it, and
 -- nothing was changed; OK or NOTFOUND, with index and value of each unique value that must be
@@ -19,8 +18,8 @@
 -- number of the field and up to a hundred members of its index, or none if its model
 -- has another declaration
 
-local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local id, stamp, slots, cap, members, number, value, only, fields, values, adopted = unpack(ARGV, 1, 11)
+local record, content, all, meta, expires = unpack(KEYS, 1, 5)
+local id, stamp, slots, members, number, value, only, fields, values, adopted = unpack(ARGV, 1, 10)
 setsOf(values)
 
 local may, waiting = writable(meta, stamp)
@@ -28,7 +27,7 @@ if not may then
 	return 'SCHEMA'
 end
 
-local places, sorted, behind = placesOf(slots, 8)
+local places, sorted, behind = placesOf(slots, 7)
 local before = redis.call('HGET', content, id)
 local entries = before and unpacked(before)
 
@@ -92,7 +91,7 @@ if #unknown > 1 then
 	return unknown
 end
 
-sound(places, sorted, all, expires, changes, cap, { entries or {} })
+sound(places, sorted, all, expires, { entries or {} })
 redis.call('UNLINK', record)
 for i = behind, last do
 	redis.call('UNLINK', KEYS[i])
@@ -106,8 +105,5 @@ if entries then
 		end
 	end
 	forget(places, sorted, id, entries, content, all, expires)
-end
-if exists or entries then
-	told(changes, cap, exists and 'delete' or 'expire', id)
 end
 return #left > 1 and left or left[1]

@@ -1,14 +1,14 @@
 -- Writes records of one partition. Each is written with all its index entries, or not at
 -- all; one that is refused does not affect the others.
 --
--- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then
+-- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 voids, then the indexes, then
 --      records to which those that are written refer and that must exist, then for each record its key, and if records can expire
 --      those of its sets and lists, then sets of values (see setsOf)
--- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many
---      changes are kept, 4 how many keys each record has, 5 name of the version
---      field, 6 which keys are sets of values, 7 how many keys are those of records that
---      must exist, 8 the time of the server in milliseconds as the caller has estimated it
---      for the records, or nothing, 9 position of the key of the first record, 10 position
+-- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many keys
+--      each record has, 4 name of the version field, 5 which keys are sets of values, 6 how
+--      many keys are those of records that must exist, 7 the time of the server in
+--      milliseconds as the caller has estimated it for the records, or nothing, 8 position
+--      of the key of the first record, 9 position
 --      of the first set of values, then the records. Each begins with
 --        create: the record must not exist, save: it must exist, or put
 --        id
@@ -44,8 +44,8 @@
 -- This is what most writes need. The rest, in write.lua, is not set up if all records are
 -- written here.
 
-local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
-local stamp, slots, cap, stride, versionField, values, referred, clock, firstRecord, firstSet = unpack(ARGV, 1, 10)
+local content, all, meta, expires, voids = unpack(KEYS, 1, 5)
+local stamp, slots, stride, versionField, values, referred, clock, firstRecord, firstSet = unpack(ARGV, 1, 9)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -106,7 +106,6 @@ local function fill(key, r, entries)
 		end
 		call('ZADD', expires, due, id)
 	end
-	told(changes, cap, 'create', id)
 	return 'OK'
 end
 
@@ -135,7 +134,7 @@ local function insert(key, r)
 	return outcome
 end
 
-local at = 11
+local at = 10
 local function list()
 	local from = at + 1
 	at = from + tonumber(ARGV[at])

@@ -33,9 +33,9 @@ func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err 
 func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (total int, err error) {
 	var sets []schema.Entry
 	for {
-		keys := append([]string{p.Content, p.All, p.Expires, p.Meta, p.Changes}, p.Indexes...)
+		keys := append([]string{p.Content, p.All, p.Expires, p.Meta}, p.Indexes...)
 		keys, packed := t.Layout.ValueKeys(keys, p, sets)
-		args := []string{t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
+		args := []string{t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
 		m, err := sweepScript.Run(ctx, t.Client, keys, args).ToMessage()
 		if err != nil {
 			return total, t.TypeError(ctx, err, keys...)

@@ -21,7 +21,6 @@ type Options struct {
 	Partitions int
 	Cache      time.Duration
 	Adopt      func(id string) bool
-	ChangeLog  int
 }
 
 // Keys are the keys of a model that differ from the default; see model.Keys.
@@ -63,8 +62,6 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 		return o, fmt.Errorf("Options.Partitions is %d: from 1 to %d are allowed", o.Partitions, MaxPartitions)
 	case o.Cache < 0:
 		return o, fmt.Errorf("Options.Cache is %v: it cannot be negative", o.Cache)
-	case o.ChangeLog < 0:
-		return o, fmt.Errorf("Options.ChangeLog is %d: it cannot be negative", o.ChangeLog)
 	case o.Partitions > 1 && (o.Keys.Record != "" || len(o.Keys.Unique) > 0):
 		return o, fmt.Errorf("Options.Keys cannot be set with Options.Partitions: their keys hold the number of the partition")
 	}
@@ -105,7 +102,7 @@ func (o *Options) checkName() error {
 		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
 	}
 	k := schema.KeysOf("", "")
-	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting, ".lock"} {
+	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids, k.Waiting, ".lock"} {
 		if model, ok := strings.CutSuffix(o.Name, key); ok {
 			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
 		}

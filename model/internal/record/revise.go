@@ -73,7 +73,7 @@ const maxRevised = 100
 // reviseCall returns the call of revise.lua for a record with some entries, or reports that
 // there can be none.
 func (w writer) reviseCall(c *change, before []schema.Entry, stored schema.Content) (call script.Call, ok bool) {
-	if w.t.Schema.Expires >= 0 || w.t.Options.ChangeLog != 0 || c.now != 0 || len(c.other) > 0 || len(c.references) > 0 || c.expected == "+" {
+	if w.t.Schema.Expires >= 0 || c.now != 0 || len(c.other) > 0 || len(c.references) > 0 || c.expected == "+" {
 		return call, false
 	}
 	p := w.t.Layout.Of(c.id)

@@ -1,28 +1,27 @@
 -- Removes expired records from the indexes. The server has deleted the records.
 --
--- KEYS 1 content, 2 all, 3 expires, 4 meta, 5 changes, then the indexes, then sets of
---      values (see setsOf)
--- ARGV 1 stamp of the declaration, 2 numbers of the indexes, 3 how many changes are kept,
---      4 maximum number of records, 5 number of entries after which to stop, 6 which keys
---      are sets of values
+-- KEYS 1 content, 2 all, 3 expires, 4 meta, then the indexes, then sets of values (see
+--      setsOf)
+-- ARGV 1 stamp of the declaration, 2 numbers of the indexes, 3 maximum number of records,
+--      4 number of entries after which to stop, 5 which keys are sets of values
 -- Reply SCHEMA, or how many records there were; 1 if there may be more; index and value of
 -- the sets that are missing among the keys; id, index and value of each unique value that
 -- must be released
 --
 -- A record whose sets are missing stays. Then there may be more.
 
-local content, all, expires, meta, changes = unpack(KEYS, 1, 5)
-local stamp, slots, cap, records, budget, values = unpack(ARGV)
+local content, all, expires, meta = unpack(KEYS, 1, 4)
+local stamp, slots, records, budget, values = unpack(ARGV)
 setsOf(values)
 local may, waiting = writable(meta, stamp)
 if not may then
 	return 'SCHEMA'
 end
 
-local places, sorted = placesOf(slots, 6)
+local places, sorted = placesOf(slots, 5)
 local due = redis.call('ZRANGEBYSCORE', expires, '-inf', now(), 'LIMIT', 0, records)
 if #due > 0 then
-	sound(places, sorted, all, expires, changes, cap)
+	sound(places, sorted, all, expires)
 end
 local unknown, released = {}, {}
 local seen, swept = 0, 0
@@ -46,7 +45,6 @@ for _, id in ipairs(due) do
 		end
 		forget(places, sorted, id, entries, content, all, expires)
 		redis.call('ZREM', expires, id)
-		told(changes, cap, 'expire', id)
 		swept = swept + 1
 	end
 end

@@ -61,9 +61,9 @@ func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (
 	if err != nil {
 		return false, err
 	}
-	keys := t.Layout.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta, p.Changes}, p, id)
+	keys := t.Layout.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta}, p, id)
 	list, err := touchScript.Run(ctx, t.Client, keys, []string{
-		id, t.Registry.Stamp(), strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
+		id, t.Registry.Stamp(), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
 		o.Declaration.Schema.Names[o.Declaration.Schema.Expires], text.Value,
 	}).ToArray()
 	if err != nil || len(list) == 0 {

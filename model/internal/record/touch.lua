@@ -1,15 +1,14 @@
 -- Changes when a record expires.
 --
--- KEYS 1 record, 2 content, 3 expires, 4 meta, 5 changes, then the sets and lists of the
---      record
--- ARGV 1 id, 2 stamp of the declaration, 3 how many changes are kept, 4 the time of the
---      server in milliseconds as the caller has estimated it, 5 the millisecond at which the
---      record expires, 6 name of the field that says so, and 7 its value
+-- KEYS 1 record, 2 content, 3 expires, 4 meta, then the sets and lists of the record
+-- ARGV 1 id, 2 stamp of the declaration, 3 the time of the server in milliseconds as the
+--      caller has estimated it, 4 the millisecond at which the record expires, 5 name of the
+--      field that says so, and 6 its value
 -- Reply OK, SCHEMA, NOTFOUND, WRITE: the record has no content and must be written, or
 -- CLOCK and the time of the server: nothing was changed
 
-local record, content, expires, meta, changes = unpack(KEYS, 1, 5)
-local id, stamp, cap, clock, due, name, value = unpack(ARGV)
+local record, content, expires, meta = unpack(KEYS, 1, 4)
+local id, stamp, clock, due, name, value = unpack(ARGV)
 
 if not writable(meta, stamp) then
 	return { 'SCHEMA' }
@@ -26,16 +25,12 @@ if not sound then
 	return { 'WRITE' }
 end
 call('ZCARD', expires) -- fails, before anything is written, if it is of another type
-if cap ~= '0' then
-	call('XLEN', changes)
-end
 call('HSET', record, name, value)
 entries[1] = tonumber(due)
 call('HSET', content, id, cmsgpack.pack(entries))
 call('ZADD', expires, due, id)
 call('PEXPIREAT', record, due)
-for i = 6, #KEYS do
+for i = 5, #KEYS do
 	call('PEXPIREAT', KEYS[i], due)
 end
-told(changes, cap, 'save', id)
 return { 'OK' }

@@ -167,7 +167,7 @@ func (w writer) wrote(b *batch) {
 }
 
 // firstIndex is the position of the first index among the keys of write.lua.
-const firstIndex = 7
+const firstIndex = 6
 
 // writeCall returns the call of write.lua.
 func (w writer) writeCall(b *batch) script.Call {
@@ -175,8 +175,8 @@ func (w writer) writeCall(b *batch) script.Call {
 	for _, c := range b.changes {
 		size += 13 + len(c.shown) + 2*len(c.other) + len(c.setNew) + len(c.remove) + len(c.set)
 	}
-	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
-	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
+	keys := make([]string, 0, 6+len(b.p.Indexes)+len(b.changes))
+	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Voids), b.p.Indexes...)
 	references, referred := b.referenceKeys()
 	keys = append(keys, references...)
 	stride := 1
@@ -202,7 +202,7 @@ func (w writer) writeCall(b *batch) script.Call {
 	}
 	firstSet := len(keys) + 1
 	keys, values, at := w.t.Layout.PlacedValueKeys(keys, b.p, sets...)
-	args := append(make([]string, 0, 10+size), w.t.Registry.Stamp(), w.t.Layout.IndexNumbers, strconv.Itoa(w.t.Options.ChangeLog),
+	args := append(make([]string, 0, 9+size), w.t.Registry.Stamp(), w.t.Layout.IndexNumbers,
 		strconv.Itoa(stride), versionField, values, referred, clock, strconv.Itoa(first), strconv.Itoa(firstSet))
 	place := func(e schema.Entry) (set, index int) {
 		if index = firstIndex + e.Index.Place; e.Index.PerValue {

@@ -1,6 +1,6 @@
 -- Writes the records that direct.lua, which has the keys and arguments, does not write.
 
-local places, sorted = placesOf(slots, 7)
+local places, sorted = placesOf(slots, 6)
 setsOf(values)
 local nextReference = firstRecord - referred -- the first key of the next reference
 local tried = referred == '0' and done -- the record that direct did not write
@@ -150,9 +150,9 @@ local function write(key, r)
 	-- Nothing is refused from here on, except a record that is not a hash: it is written first.
 	local due = new[1] ~= old[1]
 	if not before or next(dead) ~= nil then
-		sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { entered, left } or nil)
+		sound(places, sorted, all, expires, next(dead) == nil and { entered, left } or nil)
 	else
-		sound(places, sorted, nil, due and expires, changes, cap, { entered, left })
+		sound(places, sorted, nil, due and expires, { entered, left })
 	end
 	set(record, r.setFrom, operation == 'create' and r.newTo or r.setTo)
 	if #entered > 1 and before then
@@ -182,7 +182,6 @@ local function write(key, r)
 	end
 	for owner, entries in pairs(dead) do
 		forget(places, sorted, owner, entries, content, all, expires)
-		told(changes, cap, 'expire', owner)
 		released(entries)
 	end
 	if new[1] ~= 0 and (due or operation == 'create') then
@@ -207,10 +206,6 @@ local function write(key, r)
 	if not same then
 		call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
 	end
-	if before and operation == 'create' then
-		told(changes, cap, 'expire', id)
-	end
-	told(changes, cap, operation, id)
 	if #release == 0 and r.shownFrom > r.shownTo then
 		return 'OK'
 	end

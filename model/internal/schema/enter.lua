@@ -68,20 +68,6 @@ local function newScore(all, score)
 	return string.format('%.0f', latest)
 end
 
--- told appends a change to the stream, if there is one.
---
--- field   the counter, set or list that was changed, or nothing
-local function told(changes, cap, operation, id, field)
-	if cap == '0' then
-		return
-	end
-	if field then
-		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id, 'field', field)
-	else
-		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id)
-	end
-end
-
 -- writable reports whether a caller may write, by the digest of its declaration and the
 -- token of its numbers of the indexes. The second result is true if records wait for
 -- unique values.

@@ -158,18 +158,14 @@ end
 -- another type.
 --
 -- all, expires   sorted sets, or nothing: they are not written
--- changes        a stream, if changes are kept
 -- lists          of entries whose indexes will be written; nil: all of places, and all
 --                sets
-local function sound(places, sorted, all, expires, changes, cap, lists)
+local function sound(places, sorted, all, expires, lists)
 	if all then
 		call('ZCARD', all)
 	end
 	if expires then
 		call('ZCARD', expires)
-	end
-	if cap ~= '0' then
-		call('XLEN', changes)
 	end
 	local function check(place)
 		if place and place > 0 then

@@ -25,8 +25,6 @@ var (
 	ErrReferenced  = errors.New("another record refers to it")
 	ErrNotRelated  = errors.New("a model refers to the records by a rule, and Relate was not called")
 	ErrDangling    = errors.New("there is no record that it refers to")
-	ErrNoChanges   = errors.New("no changes are kept")
-	ErrGap         = errors.New("changes were dropped before they were read")
 )
 
 // TakenError is model.TakenError, and so with the other errors that have fields.

@@ -12,7 +12,6 @@ type Keys struct {
 	All          string // user.all: sorted set, id by order of creation
 	Meta         string // user.meta: hash, the published schema and the state of the indexes
 	Expires      string // user.expires: sorted set, id by the millisecond at which it expires
-	Changes      string // user.changes: stream, the changes for Watch
 	Voids        string // user.voids: sorted set, tokens of revoked claims by their deadline
 	Waiting      string // user.waiting: sorted set, unique values that records wait for, with their ids
 }
@@ -39,7 +38,7 @@ func KeysOf(base, record string) Keys {
 	return Keys{
 		RecordPrefix: record, Base: base,
 		Content: base + ".content", All: base + ".all", Meta: base + ".meta",
-		Expires: base + ".expires", Changes: base + ".changes", Voids: base + ".voids", Waiting: base + ".waiting",
+		Expires: base + ".expires", Voids: base + ".voids", Waiting: base + ".waiting",
 	}
 }
 

@@ -89,8 +89,8 @@ func (l *Layout) IndexKey(p *Partition, x *Index) string {
 
 // WriteKeys returns the keys for scripts that write a record.
 func (l *Layout) WriteKeys(p *Partition, id string) []string {
-	all := make([]string, 0, 7+len(p.Indexes))
-	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Changes, p.Voids)
+	all := make([]string, 0, 6+len(p.Indexes))
+	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Voids)
 	return append(all, p.Indexes...)
 }
 
