@@ -78,7 +78,7 @@ func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Optio
 // created first gets it. Among records of different partitions, or that no model wrote,
 // it is the one that Migrate reads first. A writer can give the value to another record
 // before Migrate has read the first. The Report has the other record as "taken". All
-// other indexes have that record, and it gets the value when the owner gives it up.
+// other indexes have that record, and Repair gives it the value after the owner has left it.
 // Until then, writing the record returns ErrTaken unless its value changes, and Verify
 // reports it again. A record that cannot be read is reported as invalid, and stays as
 // it is.

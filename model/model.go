@@ -255,7 +255,7 @@ func (m *Model) migration(ctx context.Context) (*record.Table, error) {
 
 func (m *Model) adopting(t *record.Table) *record.Table {
 	t.Options.Adopt = m.Adopt
-	return run.AlignWaiting(t)
+	return t
 }
 
 // Drop is Store.Drop.

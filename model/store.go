@@ -53,7 +53,6 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 	if err != nil {
 		return nil, named(opt.Name, err)
 	}
-	run.AlignWaiting(o.Table)
 	if opt.ReadRepair != nil {
 		o.Table.Repair = func(ctx context.Context, ids []string) {
 			r, err := run.Records(ctx, o.Table, ids)

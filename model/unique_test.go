@@ -417,8 +417,9 @@ func TestPageEndsAtTheEmptyValue(t *testing.T) {
 	}
 }
 
-// A record that goes without a unique value has it when the owner leaves it.
-func TestTakenValueIsHandedOver(t *testing.T) {
+// Repair gives a unique value to one of the records that went without it, after the owner
+// has left it.
+func TestRepairGivesTakenValue(t *testing.T) {
 	t.Parallel()
 	type before struct {
 		ID    string `redis:",id"`
@@ -466,6 +467,9 @@ func TestTakenValueIsHandedOver(t *testing.T) {
 			}
 			if err := leave(t.Context(), now); err != nil {
 				t.Fatal(err)
+			}
+			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 2 {
+				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
 			}
 			if _, err := now.Create(t.Context(), after{Email: "same"}); !errors.Is(err, model.ErrTaken) {
 				t.Errorf("%s, %d partitions: another could take it: %v", what, partitions, err)

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -69,6 +70,21 @@ func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
 		})
 	}
 	wg.Wait()
+}
+
+// meddling is a client that does something before the first command of some kind.
+type meddling struct {
+	rueidis.Client
+	before func(words []string) bool
+	once   *sync.Once
+	do     func()
+}
+
+func (m meddling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if m.before(cmd.Commands()) {
+		m.once.Do(m.do)
+	}
+	return m.Client.Do(ctx, cmd)
 }
 
 // Of two Patches of the same fields one wins, and nothing of the other is left.

@@ -89,14 +89,6 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 			if err := a.release(ctx, w.id, findings); err != nil {
 				return nil, err
 			}
-			free, err := a.freed(ctx, w)
-			if err != nil {
-				return nil, err
-			}
-			if free {
-				again = append(again, w.id)
-				continue
-			}
 			a.reportFindings(w, findings)
 			aligned = append(aligned, w)
 		}
@@ -241,30 +233,23 @@ func refused(claims []unique.Claim, findings []finding) bool {
 
 // decide resolves one unique value. If another record has it, this record goes without.
 func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
-	drop := func(owner string) error {
-		w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e == f.entry })
-		w.taken, w.lacks = append(w.taken, schema.Taken(f.entry, owner)), append(w.lacks, f.entry)
-		if a.run.mode == DryRun {
-			return nil
-		}
-		return a.run.t.Claims.Enqueue(ctx, w.id, f.entry)
-	}
+	owner, err := "", error(nil)
 	switch f.what {
 	case "taken":
-		return drop(f.owner)
+		owner = f.owner
 	case "unclear":
-		has, err := a.ownerHas(ctx, f)
-		if has && err == nil {
-			err = drop(f.owner)
+		var has bool
+		if has, err = a.ownerHas(ctx, f); has {
+			owner = f.owner
 		}
-		return err
 	case "claim":
-		owner, err := (&claimAligner{a}).claim(ctx, w, f.entry)
-		if owner != "" && err == nil {
-			err = drop(owner)
-		}
+		owner, err = (&claimAligner{a}).claim(ctx, w, f.entry)
+	}
+	if err != nil || owner == "" {
 		return err
 	}
+	w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e == f.entry })
+	w.taken = append(w.taken, schema.Taken(f.entry, owner))
 	return nil
 }
 
@@ -296,20 +281,6 @@ func (a *aligner) release(ctx context.Context, id string, findings []finding) er
 		}
 	}
 	return nil
-}
-
-// freed reports whether no record has a value any more that another one had: it may have
-// left it before this record was enqueued.
-func (a *aligner) freed(ctx context.Context, w *target) (bool, error) {
-	if a.run.mode == DryRun {
-		return false, nil
-	}
-	for _, e := range w.lacks {
-		if _, taken, err := a.run.t.Claims.Owner(ctx, e.Index, e.Value); err != nil || !taken {
-			return err == nil, err
-		}
-	}
-	return false, nil
 }
 
 // reportFindings reports what was found about a record that exists.
@@ -417,15 +388,6 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 
 // newToken returns the token of a writer's claims.
 func newToken() string { return rand.Text()[:16] }
-
-// AlignWaiting makes a table bring records into the indexes when another record gives up
-// a unique value that they lack.
-func AlignWaiting(t *record.Table) *record.Table {
-	t.Claims.Align = func(ctx context.Context, ids []string) error {
-		return (&aligner{newRun(t, Repair, maintain.Options{})}).align(ctx, ids)
-	}
-	return t
-}
 
 // Records compares some records with what they have in the indexes, and corrects these.
 func Records(ctx context.Context, t *record.Table, ids []string) (Report, error) {

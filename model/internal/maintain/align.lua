@@ -204,12 +204,11 @@ if mode == 'verify' or #reply == 1 then
 end
 
 -- Enter everything, whatever the content says.
-local waiting = redis.call('HGET', meta, 'waiting')
 score = scoreOf(all, id, score)
 for i = 2, #extra, 2 do
 	if places[extra[i]] then
 		leave(places, sorted, id, extra[i], extra[i + 1])
-		if isReleased(places[extra[i]], sorted, waiting) then
+		if places[extra[i]] == 0 then
 			found('left', extra[i], extra[i + 1])
 		end
 	end

@@ -128,7 +128,7 @@ func (d dropper) dropKeys(ctx context.Context) error {
 				}
 			}
 		}
-		keys = append(append(keys, p.Indexes...), p.Content, p.All, p.Expires, p.Voids, p.Waiting)
+		keys = append(append(keys, p.Indexes...), p.Content, p.All, p.Expires, p.Voids)
 	}
 	for i := range t.Layout.Parts {
 		keys = append(keys, t.Layout.Parts[i].Meta)

@@ -43,9 +43,8 @@ if #unknown > 1 then
 	return unknown
 end
 sound(places, sorted, all, expires, { old })
-local waiting = redis.call('HGET', meta, 'waiting')
 for i = 2, #old, 2 do
-	if isReleased(places[old[i]], sorted, waiting) then
+	if places[old[i]] == 0 then
 		reply[#reply + 1] = old[i]
 		reply[#reply + 1] = old[i + 1]
 	end

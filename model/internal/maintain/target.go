@@ -25,7 +25,6 @@ type target struct {
 	token  string // of a model with partitions: that of its claims
 	claims []unique.Claim
 	taken  []*schema.TakenError // values that it cannot have
-	lacks  []schema.Entry       // these
 }
 
 // targets reads records, and computes what they should have in the indexes: one

@@ -22,8 +22,7 @@ local record, content, all, meta, expires = unpack(KEYS, 1, 5)
 local id, stamp, slots, members, number, value, only, fields, values, adopted = unpack(ARGV, 1, 10)
 setsOf(values)
 
-local may, waiting = writable(meta, stamp)
-if not may then
+if not writable(meta, stamp) then
 	return 'SCHEMA'
 end
 
@@ -99,7 +98,7 @@ end
 local left = { exists and 'OK' or 'NOTFOUND' }
 if entries then
 	for i = 2, #entries, 2 do
-		if isReleased(places[entries[i]], sorted, waiting) then
+		if places[entries[i]] == 0 then
 			left[#left + 1] = entries[i]
 			left[#left + 1] = entries[i + 1]
 		end

@@ -47,8 +47,7 @@
 local content, all, meta, expires, voids = unpack(KEYS, 1, 5)
 local stamp, slots, stride, versionField, values, referred, clock, firstRecord, firstSet = unpack(ARGV, 1, 9)
 
-local may, waiting = writable(meta, stamp)
-if not may then
+if not writable(meta, stamp) then
 	return 'SCHEMA'
 end
 

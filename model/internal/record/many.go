@@ -262,7 +262,6 @@ func (m *many) write(some []*openBatch) {
 			case o.err != nil:
 				m.refuse(it.position, o.err)
 			case o.errs[i] == nil:
-				t.writer().release(m.ctx, b.changes[i])
 				m.wrote(it, b.changes[i])
 			default:
 				m.again(it, b.changes[i].id, o.errs[i])

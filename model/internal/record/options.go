@@ -102,7 +102,7 @@ func (o *Options) checkName() error {
 		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
 	}
 	k := schema.KeysOf("", "")
-	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids, k.Waiting, ".lock"} {
+	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids, ".lock"} {
 		if model, ok := strings.CutSuffix(o.Name, key); ok {
 			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
 		}

@@ -18,9 +18,7 @@ func (w writer) put(ctx context.Context, c *change) error {
 		return err
 	}
 	if !w.claims() {
-		err := w.write(ctx, c)
-		w.release(ctx, c)
-		return err
+		return w.write(ctx, c)
 	}
 	wanted := []schema.Entry(nil)
 	if c.operation == "create" {
@@ -39,13 +37,6 @@ func (w writer) put(ctx context.Context, c *change) error {
 // claims reports whether unique values must be claimed in other partitions.
 func (w writer) claims() bool {
 	return w.t.Layout.Spread() && slices.ContainsFunc(w.t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
-}
-
-// release releases the unique values that a record has left.
-func (w writer) release(ctx context.Context, c *change) {
-	for _, e := range c.left {
-		_ = w.t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
-	}
 }
 
 // putClaimed writes a change with claims of the values that are known to be new, and of

@@ -15,9 +15,9 @@
 local content, meta, all, record = unpack(KEYS, 1, 4)
 local stamp, id, before, after, entered, left, versionField, version, digest = unpack(ARGV, 1, 9)
 
-local may, waiting = writable(meta, stamp)
+local may = writable(meta, stamp)
 local found = call('HGET', content, id)
-if not may or waiting or found ~= before then
+if not may or found ~= before then
 	return found or ''
 elseif versionField ~= '' and call('HGET', record, versionField) ~= version or
 	versionField == '' and call('EXISTS', record) == 0 then

@@ -13,8 +13,7 @@
 local content, all, expires, meta = unpack(KEYS, 1, 4)
 local stamp, slots, records, budget, values = unpack(ARGV)
 setsOf(values)
-local may, waiting = writable(meta, stamp)
-if not may then
+if not writable(meta, stamp) then
 	return 'SCHEMA'
 end
 
@@ -37,7 +36,7 @@ for _, id in ipairs(due) do
 	lacking(unknown, entries)
 	if #unknown == known then
 		for j = 2, #entries, 2 do
-			if isReleased(places[entries[j]], sorted, waiting) then
+			if places[entries[j]] == 0 then
 				released[#released + 1] = id
 				released[#released + 1] = entries[j]
 				released[#released + 1] = entries[j + 1]

@@ -283,7 +283,7 @@ func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 	for i := range t.Layout.Parts {
 		p := &t.Layout.Parts[i]
 		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"},
-			key{p.Voids, "zset"}, key{p.Waiting, "zset"})
+			key{p.Voids, "zset"})
 		for _, x := range t.Schema.Indexes {
 			k := key{t.Layout.IndexKey(p, x), "zset"}
 			if x.Unique {

@@ -174,7 +174,7 @@ local function write(key, r)
 	local release = {}
 	local function released(entries)
 		for i = 2, #entries, 2 do
-			if isReleased(places[entries[i]], sorted, waiting) then
+			if places[entries[i]] == 0 then
 				release[#release + 1] = entries[i]
 				release[#release + 1] = entries[i + 1]
 			end

@@ -63,7 +63,7 @@ func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 	}
 	for _, k := range schema.Partitions(name, w.Record, w.Partitions)[:min(partitions, w.Partitions)] {
 		all = append(all, keyPattern{k.RecordPrefix, form(w.IDs)})
-		for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids, k.Waiting} {
+		for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids} {
 			all = append(all, keyPattern{key, nothing})
 		}
 		for _, key := range []string{k.Index(""), k.Base + ".of.", k.Lock("")} {

@@ -69,10 +69,9 @@ local function newScore(all, score)
 end
 
 -- writable reports whether a caller may write, by the digest of its declaration and the
--- token of its numbers of the indexes. The second result is true if records wait for
--- unique values.
+-- token of its numbers of the indexes.
 local function writable(meta, stamp)
-	local found = call('HMGET', meta, 'digest', 'also', 'token', 'waiting')
+	local found = call('HMGET', meta, 'digest', 'also', 'token')
 	local token = found[3] or ''
-	return stamp == (found[1] or '') .. token or found[2] and stamp == found[2] .. token, found[4]
+	return stamp == (found[1] or '') .. token or found[2] and stamp == found[2] .. token
 end

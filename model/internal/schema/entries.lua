@@ -25,15 +25,6 @@ local function placesOf(slots, first)
 	return places, first + list[1], first + here
 end
 
--- isReleased reports whether other records must be told that a value of an index is left: one
--- in other slots, and a unique one that a record may wait for.
---
--- place     that of the index; nil for one that the caller does not know
--- waiting   whether records wait for unique values
-local function isReleased(place, sorted, waiting)
-	return place == 0 or waiting and place and place < sorted
-end
-
 -- setsOf reads which of KEYS are the sets of values: a MessagePack list of the position
 -- of the first one, then number and value of each, or nothing. It returns the position of
 -- the first one, or that after all keys.

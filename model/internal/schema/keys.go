@@ -13,7 +13,6 @@ type Keys struct {
 	Meta         string // user.meta: hash, the published schema and the state of the indexes
 	Expires      string // user.expires: sorted set, id by the millisecond at which it expires
 	Voids        string // user.voids: sorted set, tokens of revoked claims by their deadline
-	Waiting      string // user.waiting: sorted set, unique values that records wait for, with their ids
 }
 
 // Record returns the key of a record.
@@ -38,7 +37,7 @@ func KeysOf(base, record string) Keys {
 	return Keys{
 		RecordPrefix: record, Base: base,
 		Content: base + ".content", All: base + ".all", Meta: base + ".meta",
-		Expires: base + ".expires", Voids: base + ".voids", Waiting: base + ".waiting",
+		Expires: base + ".expires", Voids: base + ".voids",
 	}
 }
 

@@ -139,11 +139,6 @@ func (l *Layout) UniqueKey(e Entry) string {
 	return l.Parts[keys.Partition(e.Value, len(l.Parts))].Index(e.Index.Key)
 }
 
-// UniquePartition returns the partition of a unique value.
-func (l *Layout) UniquePartition(e Entry) *Partition {
-	return &l.Parts[keys.Partition(e.Value, len(l.Parts))]
-}
-
 // RecordPrefix returns the common prefix of the keys of all records.
 func (l *Layout) RecordPrefix() string {
 	if !l.Spread() {

@@ -43,7 +43,6 @@ const (
 type Claims struct {
 	Client rueidis.Client
 	Layout *schema.Layout
-	Align  func(ctx context.Context, ids []string) error // brings records into their indexes
 }
 
 // Claim is a unique value that was claimed for a record.
@@ -242,15 +241,6 @@ func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 // Release releases a value that a record no longer has. The hash must say the same
 // before and after the record is asked: a claim made meanwhile has another token.
 func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
-	if u.Layout.Spread() {
-		if err := u.releaseClaim(ctx, id, e); err != nil {
-			return err
-		}
-	}
-	return u.handOver(ctx, e)
-}
-
-func (u *Claims) releaseClaim(ctx context.Context, id string, e schema.Entry) error {
 	key := u.Layout.UniqueKey(e)
 	var met conflictingClaim
 	for attempt := 0; ; attempt++ {
@@ -331,55 +321,4 @@ func ParseEntries(s *schema.Schema, reply []rueidis.RedisMessage) ([]schema.Entr
 // Replace changes what a hash says of a value, if it still says the same.
 func (u *Claims) Replace(ctx context.Context, key, value, old, text string) error {
 	return swapScript.Run(ctx, u.Client, []string{key}, []string{value, old, text}).Error()
-}
-
-// A record without a unique value that another record has waits for it: when the owner
-// leaves the value, the waiting record enters the index. Migrate and Repair enqueue
-// these records. With one partition the meta says that some wait, so that scripts
-// report the values that records leave.
-
-// waitingFor returns the prefix of the members of user.waiting that wait for a value.
-// The id follows.
-func waitingFor(e schema.Entry) string {
-	return fmt.Sprintf("%d:%d:%s", e.Index.Number, len(e.Value), e.Value)
-}
-
-// waitersAtOnce is how many waiting records are aligned when a value is left. One gets
-// it, and the others keep waiting.
-const waitersAtOnce = 16
-
-// Enqueue makes a record wait for a value. The member comes first, then the field that
-// scripts read.
-func (u *Claims) Enqueue(ctx context.Context, id string, e schema.Entry) error {
-	p := u.Layout.UniquePartition(e)
-	return errors.Join(
-		u.Client.Do(ctx, u.Client.B().Zadd().Key(p.Waiting).ScoreMember().ScoreMember(0, waitingFor(e)+id).Build()).Error(),
-		u.Client.Do(ctx, u.Client.B().Hset().Key(p.Meta).FieldValue().FieldValue("waiting", "1").Build()).Error(),
-	)
-}
-
-// handOver aligns the records that wait for a value that was left: the first one gets
-// it.
-func (u *Claims) handOver(ctx context.Context, e schema.Entry) error {
-	p := u.Layout.UniquePartition(e)
-	prefix := waitingFor(e)
-	from, to := schema.PrefixRange(prefix).Lex()
-	members, err := u.Client.Do(ctx, u.Client.B().Zrange().Key(p.Waiting).Min(from).Max(to).Bylex().Limit(0, waitersAtOnce).Build()).AsStrSlice()
-	if err != nil || len(members) == 0 {
-		return err
-	}
-	for _, member := range members {
-		// A record that still has to wait is enqueued again.
-		if err := u.Client.Do(ctx, u.Client.B().Zrem().Key(p.Waiting).Member(member).Build()).Error(); err != nil {
-			return err
-		}
-		id := member[len(prefix):]
-		if err := u.Align(ctx, []string{id}); err != nil {
-			// It waits for the next one that leaves the value.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			return errors.Join(err, u.Enqueue(ctx, id, e))
-		}
-	}
-	return nil
 }
