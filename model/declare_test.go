@@ -274,35 +274,3 @@ func (struct30) Indexes() []model.Index[struct30] {
 
 // MarshalJSON makes it a text, and no list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
-
-// A model whose records are stored as JSON, as earlier versions could do, is refused,
-// and the error says what to do.
-func TestRecordsStoredAsJSON(t *testing.T) {
-	t.Parallel()
-	type note struct {
-		ID   string `redis:",id"`
-		Text string `redis:"text,index"`
-	}
-	client := redistest.DB(t).Client(t)
-	store[note](t, client, model.Options{Name: "note"})
-	schema, err := client.Do(t.Context(), client.B().Hget().Key("note.meta").Field("schema").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for field, now := range map[string]string{"schema": schema, "fixed": "each record as hash at note:<id>"} {
-		old := strings.Replace(strings.Replace(now, `"hash"`, `"json"`, 1), "as hash", "as json", 1)
-		if now == old {
-			t.Fatalf("%s says nothing of the encoding: %s", field, now)
-		}
-		if err := client.Do(t.Context(), client.B().Hset().Key("note.meta").FieldValue().FieldValue(field, old).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, newErr := model.New[note](client, model.Options{Name: "note"})
-	_, openErr := model.Open(t.Context(), client, "note")
-	for _, err := range []error{newErr, openErr} {
-		if !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "stored as JSON") || !strings.Contains(err.Error(), "copy them") {
-			t.Error(err)
-		}
-	}
-}

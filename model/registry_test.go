@@ -67,10 +67,10 @@ func TestModelWithoutType(t *testing.T) {
 		want := []model.IndexInfo{
 			{Name: "age", On: "age:int", State: "to build"},
 			{Name: "email", On: "email:string unique fold", State: "built"},
-			{Name: "name", On: "name:string equal by value", State: "to drop"},
+			{Name: "name", On: "name:string equal", State: "to drop"},
 		}
 		if err != nil || len(all) != 1 || all[0].Name != "citizen" || all[0].Records != 29 || !slices.Equal(all[0].Indexes, want) ||
-			!slices.Equal(all[0].Pending, []string{"build age (age:int)", "drop name (name:string equal by value)"}) {
+			!slices.Equal(all[0].Pending, []string{"build age (age:int)", "drop name (name:string equal)"}) {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if m, err = model.Open(t.Context(), client, "citizen"); err != nil {

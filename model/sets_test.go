@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -261,102 +259,4 @@ func TestSetsOfExpiredOwner(t *testing.T) {
 		}
 		agree(t, client, opt, citizens)
 	})
-}
-
-// An index of one sorted set for all values, as earlier versions wrote it, is one that has
-// changed.
-func TestOneSetForAllValues(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("testdata/one_set_per_index.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, partitions := range []int{1, 3} {
-		t.Run(fmt.Sprintf("in %d", partitions), func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			opt := model.Options{Name: fmt.Sprint("citizen", partitions), Partitions: partitions}
-			for line := range strings.Lines(string(text)) {
-				if words := quotedWords(t, line); strings.Contains(words[1], opt.Name) {
-					redisDo(t, client, words...)
-				} else if words[1] == "models" {
-					redisDo(t, client, "HSET", "models", opt.Name, fmt.Sprint(partitions))
-				}
-			}
-			m, err := model.Open(t.Context(), client, opt.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
-				t.Fatalf("%+v, %v", r, err)
-			}
-			citizens := store[citizen](t, client, opt)
-			pending, err := citizens.Pending(t.Context())
-			if err != nil || !slices.Contains(pending, "build name (name:string equal by value)") || !slices.Contains(pending, "drop name (name:string equal)") || len(pending) != 6 {
-				t.Fatalf("%q, %v", pending, err)
-			}
-			if _, err := citizens.Find(model.Eq("name", "n1")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
-				t.Fatal(err)
-			}
-			if n, err := citizens.Count(t.Context(), model.AtLeast("age", 3)); n != 9 || err != nil {
-				t.Fatal(n, err)
-			}
-			if _, err := citizens.Create(t.Context(), citizen{Email: "too@early"}); !errors.Is(err, model.ErrSchema) {
-				t.Fatal(err)
-			}
-			// Records are written while it migrates.
-			written := make(chan error, 1)
-			go func() {
-				var err error
-				for i := 0; i < 50 && (err == nil || errors.Is(err, model.ErrSchema)); {
-					if _, err = citizens.Create(t.Context(), citizen{Name: "n1", Email: fmt.Sprint("new", i, "@x"), Tags: []string{"t"}}); err == nil {
-						i++
-						_, err = citizens.Update(t.Context(), "3", func(c *citizen) error { c.Name = fmt.Sprint("n", i%3); return nil })
-					}
-				}
-				written <- err
-			}()
-			if _, err := citizens.Migrate(t.Context(), maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-written; err != nil {
-				t.Fatal(err)
-			}
-			if all := agree(t, client, opt, citizens); len(all) != 62 {
-				t.Errorf("%d records", len(all))
-			}
-			onlyKeys(t, client, opt)
-			long := strings.Repeat("long ", 20)
-			if n, err := citizens.Count(t.Context(), model.Eq("name", long), model.Eq("boss", "1")); n != 3 || err != nil {
-				t.Error(n, err)
-			}
-			m, err = model.Open(t.Context(), client, opt.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Drop(t.Context(), maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if keys := keysLike(t, client, "*"+opt.Name+"*"); len(keys) != 0 {
-				t.Errorf("%q are left", keys)
-			}
-		})
-	}
-}
-
-// quotedWords are the words of a line, each quoted.
-func quotedWords(t testing.TB, line string) (words []string) {
-	t.Helper()
-	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
-		quoted, err := strconv.QuotedPrefix(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		word, err := strconv.Unquote(quoted)
-		if err != nil {
-			t.Fatal(err)
-		}
-		words, line = append(words, word), line[len(quoted):]
-	}
-	return words
 }

@@ -31,13 +31,13 @@ func TestStoredSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, want := range map[string]string{
-		"digest": "f20d55d52ff30938",
+		"digest": "28b4fb9e3c482cb2",
 		"fixed":  "each record as hash at dweller:<id>",
 		"schema": `{"encoding":"hash","ids":"counter","record":"dweller:","counter":"next_dweller_id","partitions":1,"expires":"expires",` +
 			`"fields":[{"name":"name","kind":"string","zero":""},{"name":"email","kind":"string"},{"name":"tags","kind":"json","element":"string"},` +
 			`{"name":"town","kind":"string"},{"name":"expires","kind":"time"}],` +
 			`"indexes":[{"name":"name","columns":[{"field":"name"}],"fold":true},{"name":"email","columns":[{"field":"email"}],"unique":true},` +
-			`{"name":"tags","columns":[{"field":"tags"}],"equal":true,"values":true},{"name":"town","columns":[{"field":"town"}],"equal":true,"values":true}],` +
+			`{"name":"tags","columns":[{"field":"tags"}],"equal":true},{"name":"town","columns":[{"field":"town"}],"equal":true}],` +
 			`"collections":["friends"],"type":"dweller","refs":[{"field":"town","target":"town","rule":"restrict"}]}`,
 	} {
 		if meta[field] != want {

@@ -226,7 +226,7 @@ func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	isBound := func(f int) bool { return slices.Contains(bound, f) }
 	switch single := len(x.Columns) == 1; {
-	case single && !x.Unique && (!x.Equal || op.Exact()):
+	case single && !x.Unique && (!x.PerValue || op.Exact()):
 		return 1
 	case single && x.Unique && op.Exact():
 		return 2

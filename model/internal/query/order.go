@@ -58,7 +58,7 @@ func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orde
 	var best *orderedIndex
 	var unbuilt *schema.Index
 	for _, x := range p.s.Indexes {
-		if x.Unique || x.Equal || !p.present(x, conds) || resumed != nil && !slices.Equal(resumed, []string{strconv.Itoa(x.Number)}) {
+		if x.Unique || x.PerValue || !p.present(x, conds) || resumed != nil && !slices.Equal(resumed, []string{strconv.Itoa(x.Number)}) {
 			continue
 		}
 		w, err := p.match(x, order, conds)

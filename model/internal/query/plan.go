@@ -153,7 +153,7 @@ func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	var all []*expr
 	for _, c := range conds {
 		folds := c.index.CaseInsensitive == x.CaseInsensitive || !p.s.IsText(c.field)
-		if c.field == x.FieldNumbers[column] && folds && (c.op.Exact() || !x.Equal && !x.Unique) {
+		if c.field == x.FieldNumbers[column] && folds && (c.op.Exact() || !x.PerValue && !x.Unique) {
 			all = append(all, c)
 		}
 	}

@@ -119,9 +119,6 @@ func OpenObjects(client rueidis.Client, name, text string, r *registry.Published
 }
 
 func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Schema, r *registry.Published) (*Table, error) {
-	if w.Encoding == registry.EncodingJSON {
-		return nil, registry.ErrJSON(name)
-	}
 	if w.Partitions < 1 || w.Partitions > MaxPartitions {
 		return nil, fmt.Errorf("%w: the schema: %d partitions", schema.ErrCorrupt, w.Partitions)
 	}

@@ -1,11 +1,6 @@
 package registry
 
-import (
-	"fmt"
-	"strings"
-
-	"retwis/model/internal/schema"
-)
+import "strings"
 
 // Published is what user.meta says of a model in one partition.
 type Published struct {
@@ -38,12 +33,4 @@ func ParsePublished(meta map[string]string) Published {
 func DescribeIndex(identity string) string {
 	name, rest, _ := strings.Cut(identity, "=")
 	return name + " (" + rest + ")"
-}
-
-// EncodingJSON is the encoding of records that earlier versions stored as JSON.
-const EncodingJSON = "json"
-
-// ErrJSON is the error of a model in EncodingJSON.
-func ErrJSON(name string) error {
-	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not support: copy them to a model with hashes with a program built from commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
 }

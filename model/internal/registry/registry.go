@@ -127,9 +127,6 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 	}
 	reply, err := registerScript.Run(ctx, g.client, keys, args).AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
-		if strings.Contains(e.Error(), "each record as "+EncodingJSON) {
-			return nil, ErrJSON(g.Layout.Name)
-		}
 		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Layout.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, g.errDropping()

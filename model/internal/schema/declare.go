@@ -219,7 +219,7 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		if !tag.has(o) {
 			continue
 		}
-		x := Index{Name: f.Name, Columns: []Column{{Field: f.Name}}, Unique: o == "unique", Equal: o == "index", PerValue: o == "index", CaseInsensitive: tag.has("caseinsensitive")}
+		x := Index{Name: f.Name, Columns: []Column{{Field: f.Name}}, Unique: o == "unique", PerValue: o == "index", CaseInsensitive: tag.has("caseinsensitive")}
 		if o == "range" && tag.has("unique") {
 			x.Name = f.Name + ".range" // in addition to the unique one
 		}

@@ -180,10 +180,7 @@ func (x *Index) AppendColumn(b []byte, s *Schema, column int, t string) ([]byte,
 		return nil, err
 	}
 	if text, ok := v.(string); ok {
-		if text = x.folded(text); x.Equal {
-			text = digested(text)
-		}
-		v = text
+		v = x.folded(text)
 	}
 	return x.Encoding[column].Append(b, v)
 }

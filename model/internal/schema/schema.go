@@ -72,8 +72,7 @@ type Index struct {
 	Name            string   `json:"name"`
 	Columns         []Column `json:"columns"`
 	Unique          bool     `json:"unique,omitempty"` // a hash from value to id
-	Equal           bool     `json:"equal,omitempty"`  // answers equality only: long values are stored as digests
-	PerValue        bool     `json:"values,omitempty"` // has a set for each value; earlier versions wrote other Equal indexes
+	PerValue        bool     `json:"equal,omitempty"`  // answers equality only, and has a set for each value
 	CaseInsensitive bool     `json:"fold,omitempty"`
 	At              string   `json:"at,omitempty"` // key of a unique index that Options.Keys names
 
@@ -208,7 +207,7 @@ func (x *Index) Identity(s *Schema) string {
 	for _, o := range []struct {
 		is   bool
 		word string
-	}{{x.Unique, "unique"}, {x.Equal, "equal"}, {x.PerValue, perValue}, {x.CaseInsensitive, "fold"}} {
+	}{{x.Unique, "unique"}, {x.PerValue, perValue}, {x.CaseInsensitive, "fold"}} {
 		if o.is {
 			text += " " + o.word
 		}
@@ -220,7 +219,7 @@ func (x *Index) Identity(s *Schema) string {
 }
 
 // perValue is the word in the identity of an index with a set for each value.
-const perValue = "by value"
+const perValue = "equal"
 
 // PerValue reports whether an identity is that of an index with a set for each value.
 func PerValue(identity string) bool {
@@ -230,7 +229,7 @@ func PerValue(identity string) bool {
 
 // Stored is a schema as user.meta has it, for programs that do not have the Go type.
 type Stored struct {
-	Encoding    string      `json:"encoding"` // "hash"; earlier versions could store records as "json"
+	Encoding    string      `json:"encoding"` // "hash"
 	IDs         IDs         `json:"ids"`
 	Record      string      `json:"record"` // prefix of the keys of records, of a model with one partition
 	Counter     string      `json:"counter,omitempty"`
