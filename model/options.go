@@ -45,13 +45,6 @@ type Options struct {
 	// It gets the part of the key after Keys.Record, and never a key of another model.
 	// Default nil: none of them; a Report counts them as Unknown.
 	Adopt func(id string) bool
-	// ReadRepair makes queries and GetBy repair what they notice: a record that an index
-	// has led to and that does not fit, because another program has changed or deleted it
-	// without the model. Its entries are compared with it as Repair does, in two more round
-	// trips, and if they disagree, ReadRepair is called with what was found and repaired, or
-	// with the error of the repair, which the query itself does not return. Queries call it
-	// from their goroutines. Default nil: nothing is repaired.
-	ReadRepair func(Report, error)
 }
 
 // Keys are the keys of a model that differ from the default.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
 	"retwis/model/internal/registry"
@@ -52,14 +51,6 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 	o, err := record.NewObjects(ctx, t, d)
 	if err != nil {
 		return nil, named(opt.Name, err)
-	}
-	if opt.ReadRepair != nil {
-		o.Table.Repair = func(ctx context.Context, ids []string) {
-			r, err := run.Records(ctx, o.Table, ids)
-			if err != nil || r.Problems() > 0 {
-				opt.ReadRepair(Report(r), wrap(o.Table, err))
-			}
-		}
 	}
 	return o, nil
 }

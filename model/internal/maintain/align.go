@@ -13,7 +13,6 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/maintain"
 	"retwis/model/internal/backoff"
-	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
@@ -388,10 +387,3 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 
 // newToken returns the token of a writer's claims.
 func newToken() string { return rand.Text()[:16] }
-
-// Records compares some records with what they have in the indexes, and corrects these.
-func Records(ctx context.Context, t *record.Table, ids []string) (Report, error) {
-	r := newRun(t, Repair, maintain.Options{})
-	err := (&aligner{r}).align(ctx, ids)
-	return r.result(), err
-}

@@ -44,7 +44,6 @@ func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 		replies = r.o.Table.Rows.DoMany(ctx, ids)
 	}
 	all := make([]Result, 0, len(rows))
-	var unfit []string
 	for i, reply := range replies {
 		ptr, fits, err := r.fitting(ctx, rows[i], reply)
 		var of *schema.RecordError
@@ -55,11 +54,8 @@ func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 			return nil, err
 		case fits:
 			all = append(all, Result{Record: ptr, row: rows[i]})
-		default:
-			unfit = append(unfit, rows[i].id)
 		}
 	}
-	r.o.Table.ReadRepair(ctx, unfit)
 	return all, nil
 }
 

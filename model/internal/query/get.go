@@ -88,9 +88,6 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 		}
 		last = id
 	}
-	if last != "" {
-		o.Table.ReadRepair(ctx, []string{last})
-	}
 	return nil, nil
 }
 

@@ -37,9 +37,6 @@ type Table struct {
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
 	Opaque     string                                      // numbers of the indexes that this process cannot compute, as align.lua takes them
-	// Repair compares records with their index entries, and corrects these: for read
-	// repair. Nil: none.
-	Repair func(ctx context.Context, ids []string)
 	// Patience is how long a dry run waits in total for writers that are slow to give back
 	// unique values.
 	Patience time.Duration
@@ -84,14 +81,6 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 	t.ids = newIDSource(t)
 	t.clocks = make([]clock, len(l.Parts))
 	return t
-}
-
-// ReadRepair is called with records that do not fit the query that has found them by its
-// indexes: another program has changed them, or a writer just now.
-func (t *Table) ReadRepair(ctx context.Context, ids []string) {
-	if t.Repair != nil && len(ids) > 0 {
-		t.Repair(ctx, ids)
-	}
 }
 
 // OpenTable returns the table of a schema that a Store has published.
