@@ -32,7 +32,6 @@
 //	caseinsensitive   its indexes compare text without regard to case
 //	counter  an integer that only Incr changes
 //	unix     a time.Time that is stored in whole seconds
-//	was      the name of the field before it was renamed: was=city. See Migrate
 //	required the value cannot be zero, nor a list or map empty
 //	min, max bounds of a number, of the length of a text, list or map: max=100
 //	exists   the record of a Ref must exist when it is written

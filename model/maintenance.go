@@ -71,9 +71,6 @@ func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Optio
 // the end the keys of indexes that are no longer declared are deleted, except those
 // that Options.Keys named.
 //
-// Fields with the option was get their names of now in all records. Until then they are
-// read and indexed under the former name too, and a write of the field moves its value.
-//
 // If an index becomes unique and two records have the same value, the record that was
 // created first gets it. Among records of different partitions, or that no model wrote,
 // it is the one that Migrate reads first. A writer can give the value to another record

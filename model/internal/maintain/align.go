@@ -92,9 +92,6 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 			aligned = append(aligned, w)
 		}
 	}
-	if err := a.rename(ctx, aligned); err != nil {
-		return nil, err
-	}
 	return again, (&claimAligner{a}).check(ctx, aligned)
 }
 
@@ -149,7 +146,7 @@ func (a *aligner) call(w *target, claims string) script.Call {
 	args := []string{
 		string(a.run.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
-	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesIn(w.stored, t.Rows.Relevant)...)}
+	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesOf(t.Rows.Relevant)...)}
 }
 
 // parse reads a reply of align.lua.

@@ -109,11 +109,7 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 	for i := range t.Layout.Parts {
 		p := &t.Layout.Parts[i]
 		keys := []string{p.Meta}
-		renames, err := t.Registry.Renames(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		args := []string{t.Registry.Digest, string(schema), proposed, map[bool]string{true: "1"}[renames]}
+		args := []string{t.Registry.Digest, string(schema), proposed}
 		for j, x := range t.Schema.Indexes {
 			sorted := "0"
 			if !x.Unique && !x.PerValue {

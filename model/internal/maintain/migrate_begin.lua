@@ -5,17 +5,17 @@
 -- the dropped ones. Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
--- ARGV 1 digest, 2 schema, 3 a name for the migration, 4 1: fields of records must be
---      renamed, then the identity of each index, and how many of the keys it has: 1, or 0 for a unique one or one with a set for
---      each value, whose entries stay
+-- ARGV 1 digest, 2 schema, 3 a name for the migration, then the identity of each index, and
+--      how many of the keys it has: 1, or 0 for a unique one or one with a set for each value,
+--      whose entries stay
 -- Reply the name of the migration, which another Migrate may have begun; nothing: there
 -- is nothing to do
 
 local meta = KEYS[1]
-local digest, schema, name, renames = unpack(ARGV, 1, 4)
+local digest, schema, name = unpack(ARGV, 1, 3)
 local found = redis.call('HMGET', meta, 'digest', 'walk', 'identities', 'schema', 'dropped')
 local walk = found[2]
-if found[1] == digest and walk ~= 'to begin' and (walk or not found[5] and renames ~= '1') then
+if found[1] == digest and walk ~= 'to begin' and (walk or not found[5]) then
 	redis.call('HSET', meta, 'schema', schema) -- a field may be of another kind
 	return walk or ''
 end
@@ -46,7 +46,7 @@ end
 
 local declared, identities = {}, {}
 local key = 2
-for i = 5, #ARGV, 2 do
+for i = 4, #ARGV, 2 do
 	declared['built:' .. ARGV[i]] = true
 	identities[#identities + 1] = ARGV[i]
 	if ARGV[i + 1] == '1' then

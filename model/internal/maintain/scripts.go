@@ -24,8 +24,6 @@ var (
 	migrateBeginLua string
 	//go:embed migrate_end.lua
 	migrateEndLua string
-	//go:embed rename.lua
-	renameLua string
 )
 
 // The scripts that this package runs.
@@ -38,5 +36,4 @@ var (
 	orderScript        = script.New(orderLua)
 	migrateBeginScript = script.New(migrateBeginLua)
 	migrateEndScript   = script.New(migrateEndLua)
-	renameScript       = script.New(renameLua)
 )

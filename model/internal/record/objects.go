@@ -168,9 +168,8 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 		case stays:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
-			c.remove = o.editor().appendFormer(c.remove, i)
 		default:
-			c.remove = o.editor().appendFormer(append(c.remove, name), i)
+			c.remove = append(c.remove, name)
 		}
 	}
 	if c.operation == "save" {

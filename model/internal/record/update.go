@@ -104,7 +104,7 @@ func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 			c.expected = "v" + v.Value
 		}
 	} else {
-		c.checked = ed.o.Declaration.Schema.NamesIn(stored, checked)
+		c.checked = ed.o.Declaration.Schema.NamesOf(checked)
 		c.byContent = e.patched != nil && ed.o.Declaration.Validate == nil && ed.o.Table.writer().determined()
 		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
@@ -230,9 +230,8 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 		case e.patched == nil && fields[i] == stored[i], ed.o.Declaration.Schema.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
-			c.remove = ed.appendFormer(c.remove, i)
 		default:
-			c.remove = ed.appendFormer(append(c.remove, name), i)
+			c.remove = append(c.remove, name)
 		}
 	}
 	if err := ed.o.Table.pack(c, fields); err != nil {
@@ -254,14 +253,6 @@ func (ed editor) expect(c *change, stored []schema.Text) {
 			c.other, c.others = append(c.other, i), append(c.others, stored[i])
 		}
 	}
-}
-
-// appendFormer appends the former name of a field, if it has one: a write removes it.
-func (ed editor) appendFormer(remove []string, field int) []string {
-	if was := ed.o.Declaration.Schema.Fields[field].Was; was != "" {
-		remove = append(remove, was)
-	}
-	return remove
 }
 
 // assign sets fields to values of their types, or ones that mean the same. A nil

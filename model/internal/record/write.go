@@ -236,7 +236,7 @@ func (w writer) appendChange(args []string, c *change, entered string) []string 
 		args = append(args, strconv.Itoa(2*len(c.other)))
 		for i, field := range c.other {
 			expected := ""
-			if c.others[i].OK && !c.others[i].Was {
+			if c.others[i].OK {
 				expected = "=" + c.others[i].Value
 			}
 			args = append(args, w.t.Schema.Names[field], expected)

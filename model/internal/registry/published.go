@@ -80,15 +80,11 @@ func (g *Registry) pendingIn(r *Published) []string {
 	return all
 }
 
-// changedIn describes the fields of records that are declared as another kind, or by
-// another name.
+// changedIn describes the fields of records that are declared as another kind.
 func (g *Registry) changedIn(r *Published) (all []string) {
 	_, before, err := schema.ParseStored(r.Schema)
 	if err != nil {
 		return nil
-	}
-	for _, f := range g.renamedIn(&before) {
-		all = append(all, fmt.Sprintf("rename %s to %s", f.Was, f.Name))
 	}
 	for _, f := range g.Schema.Fields {
 		if i := before.Number(f.Name); i >= 0 && !f.Computed && !before.Fields[i].Computed && f.Type() != before.Fields[i].Type() {
@@ -98,32 +94,7 @@ func (g *Registry) changedIn(r *Published) (all []string) {
 	return all
 }
 
-// renamedIn returns the fields that the schema in force has by their former names.
-func (g *Registry) renamedIn(before *schema.Schema) (all []schema.Field) {
-	for _, i := range g.Schema.Renamed {
-		if f := g.Schema.Fields[i]; before.Number(f.Name) < 0 && before.Number(f.Was) >= 0 {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// Renames reports whether records of a partition must be changed because fields were
-// renamed.
-func (g *Registry) Renames(ctx context.Context, p *schema.Partition) (bool, error) {
-	if len(g.Schema.Renamed) == 0 {
-		return false, nil
-	}
-	r, err := g.Published(ctx, p)
-	if err != nil {
-		return false, err
-	}
-	_, before, err := schema.ParseStored(r.Schema)
-	return err == nil && len(g.renamedIn(&before)) > 0, nil // a damaged one is written anew
-}
-
-// Changed describes the fields of records that are declared as another kind, or by another
-// name.
+// Changed describes the fields of records that are declared as another kind.
 func (g *Registry) Changed(ctx context.Context) ([]string, error) {
 	r, err := g.Published(ctx, &g.Layout.Parts[0])
 	return g.changedIn(&r), err

@@ -34,27 +34,21 @@ local function put(field, value)
 	end
 end
 
--- kindsOf returns the kinds of the stored fields of a schema, and their former names, by
--- their names.
+-- kindsOf returns the kinds of the stored fields of a schema by their names.
 local function kindsOf(text)
-	local kinds, was = {}, {}
+	local kinds = {}
 	local ok, s = pcall(cjson.decode, text)
 	for _, f in ipairs(ok and type(s.fields) == 'table' and s.fields or {}) do
 		if not f.computed then
 			kinds[f.name] = f.kind .. (f.element or '')
-			was[f.name] = f.was
 		end
 	end
-	return kinds, was
+	return kinds
 end
 
 local had = kindsOf(found[3] or '{}')
-local has, was = kindsOf(schema)
+local has = kindsOf(schema)
 local shared, changed, names = false, false, {}
-for name, before in pairs(was) do
-	shared = shared or had[before]
-	changed = changed or had[before] and not had[name]
-end
 for name, kind in pairs(had) do
 	shared = shared or has[name]
 	changed = changed or has[name] and has[name] ~= kind
@@ -130,7 +124,7 @@ end
 
 -- If other indexes are in force, the declaration waits for a migration. Until then its
 -- programs may write if they know all indexes in force. New fields, sets and lists need no
--- migration; a field of another kind or name does, because records must be changed.
+-- migration; a field of another kind does, because records must be changed.
 if reply[1] == digest then
 	if not changed then
 		put('schema', schema)

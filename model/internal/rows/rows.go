@@ -41,26 +41,7 @@ func (r *Rows) Command(id string) rueidis.Cacheable {
 	if len(r.Schema.Names) == 0 {
 		return r.client.B().Hmget().Key(key).Field(EmptyField).Cache()
 	}
-	return r.client.B().Hmget().Key(key).Field(r.Schema.Names...).Field(r.formerNames(nil)...).Cache()
-}
-
-// formerNames returns the names that fields had before: of all fields, or of some by their
-// numbers.
-func (r *Rows) formerNames(some []int) []string {
-	var all []string
-	for _, i := range r.Schema.Renamed {
-		if some == nil || slices.Contains(some, i) {
-			all = append(all, r.Schema.Fields[i].Was)
-		}
-	}
-	return all
-}
-
-// setFormer sets a field to the value that it has under its former name, if it has none.
-func (r *Rows) setFormer(fields []schema.Text, number int, value string) {
-	if !fields[number].OK {
-		fields[number] = schema.Text{Value: value, OK: true, Was: true}
-	}
+	return r.client.B().Hmget().Key(key).Field(r.Schema.Names...).Cache()
 }
 
 // EmptyField is written to a hash that would otherwise have no fields, and so not
@@ -75,7 +56,7 @@ func (r *Rows) cached(id string) rueidis.Cacheable {
 	if n == 0 {
 		return r.Command(id)
 	}
-	return r.client.B().Hmget().Key(r.Layout.Of(id).Record(id)).Field(r.Schema.Names...).Field(r.formerNames(nil)...).Field(EmptyField + strconv.FormatInt(n, 10)).Cache()
+	return r.client.B().Hmget().Key(r.Layout.Of(id).Record(id)).Field(r.Schema.Names...).Field(EmptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
 // Do reads a record, from the memory of the client if the model is cached and fresh
@@ -147,11 +128,6 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 			found++
 		}
 	}
-	for _, i := range r.Schema.Renamed {
-		if s, ok := all[r.Schema.Fields[i].Was]; ok {
-			r.setFormer(fields, i, s)
-		}
-	}
 	if len(all) > found {
 		other := 0
 		for name, s := range all {
@@ -201,7 +177,7 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 		return false, r.ReadError(id, err)
 	}
 	for i := range list {
-		if list[i].IsNil() || i >= len(r.Schema.Names)+len(r.Schema.Renamed) {
+		if list[i].IsNil() || i >= len(r.Schema.Names) {
 			known = known || !list[i].IsNil()
 			continue
 		}
@@ -209,11 +185,8 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 		if err != nil {
 			return false, r.ReadError(id, err)
 		}
-		if known = true; i < len(r.Schema.Names) {
-			fields[i] = schema.Text{Value: s, OK: true}
-		} else {
-			r.setFormer(fields, r.Schema.Renamed[i-len(r.Schema.Names)], s)
-		}
+		known = true
+		fields[i] = schema.Text{Value: s, OK: true}
 	}
 	return known, nil
 }
@@ -269,9 +242,6 @@ func appendDigested(b []byte, f schema.Text) []byte {
 	if !f.OK {
 		return append(b, '-')
 	}
-	if f.Was {
-		b = append(b, '-') // see NamesIn
-	}
 	return append(append(strconv.AppendInt(b, int64(len(f.Value)), 10), ':'), f.Value...)
 }
 
@@ -323,14 +293,9 @@ const maxDue = 253402300799999
 
 // DoSome reads some fields of records, by their numbers, in one pipeline.
 func (r *Rows) DoSome(ctx context.Context, ids []string, numbers []int) []rueidis.RedisResult {
-	names := make([]string, 0, len(numbers)+1)
-	for _, n := range numbers {
-		names = append(names, r.Schema.Names[n])
-	}
+	names := r.Schema.NamesOf(numbers)
 	if len(names) == 0 {
 		names = append(names, EmptyField)
-	} else {
-		names = append(names, r.formerNames(numbers)...)
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -345,24 +310,19 @@ func (r *Rows) ParseSome(id string, reply rueidis.RedisResult, numbers []int, fi
 	if err != nil {
 		return false, r.ReadError(id, err)
 	}
-	former := slices.DeleteFunc(slices.Clone(r.Schema.Renamed), func(i int) bool { return !slices.Contains(numbers, i) })
 	for i := range list {
 		if list[i].IsNil() {
 			continue
 		}
 		known = true
-		if i >= len(numbers)+len(former) {
+		if i >= len(numbers) {
 			continue
 		}
 		s, err := list[i].ToString()
 		if err != nil {
 			return false, r.ReadError(id, err)
 		}
-		if i < len(numbers) {
-			fields[numbers[i]] = schema.Text{Value: s, OK: true}
-		} else {
-			r.setFormer(fields, former[i-len(numbers)], s)
-		}
+		fields[numbers[i]] = schema.Text{Value: s, OK: true}
 	}
 	return known, nil
 }

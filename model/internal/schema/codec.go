@@ -17,7 +17,6 @@ import (
 type Text struct {
 	Value string
 	OK    bool
-	Was   bool // it is stored under the name that the field had before
 }
 
 // codec converts the Go values of a field to text and back.

@@ -83,9 +83,6 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}
-	if err := d.checkRenamed(); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name(), err)
-	}
 	if d.ID.path == nil {
 		return nil, fmt.Errorf("%s has no id: give a field of type string or an integer the tag `redis:\",id\"`", t)
 	}
@@ -95,22 +92,6 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 		}
 	}
 	return d, nil
-}
-
-// checkRenamed refuses names of before that two fields share.
-func (d *Declaration) checkRenamed() error {
-	seen := map[string]bool{}
-	for _, i := range d.Schema.Renamed {
-		was := d.Schema.Fields[i].Was
-		switch {
-		case d.Schema.Number(was) >= 0 || slices.Contains(d.Schema.Collections, was):
-			return fmt.Errorf("%s: was=%s: %q is the name of another field", d.GoFields[i].GoName, was, was)
-		case seen[was]:
-			return fmt.Errorf("%s: was=%s: %q is what another field was called", d.GoFields[i].GoName, was, was)
-		}
-		seen[was] = true
-	}
-	return nil
 }
 
 func (d *Declaration) addFields(t reflect.Type, path []int) error {
@@ -191,8 +172,8 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 		return err
 	}
 	d.GoFields = append(d.GoFields, g)
-	d.Schema.Fields = append(d.Schema.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type), Was: tag.values["was"]})
-	d.Schema.addName(d.Schema.Fields[number], g.counter)
+	d.Schema.Fields = append(d.Schema.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type)})
+	d.Schema.Names, d.Schema.Counters = append(d.Schema.Names, tag.name), append(d.Schema.Counters, g.counter)
 	return d.addFieldIndexes(number, tag, f.Type)
 }
 

@@ -23,7 +23,6 @@ type Schema struct {
 	Indexes     []*Index
 	Collections []string      // names of the Sets and Lists of a record
 	Names       []string      // of the stored fields
-	Renamed     []int         // numbers of those that had another name
 	Counters    []bool        // which of them are counters
 	Version     int           // number of the field, or -1
 	Expires     int           // number of the field, or -1
@@ -44,7 +43,6 @@ type Field struct {
 	// Zero is what indexes have for a record without the field: its value if the Go
 	// type cannot distinguish none from zero. Nil: such a record is not in the index.
 	Zero *string `json:"zero,omitempty"`
-	Was  string  `json:"was,omitempty"` // its name before, under which records may still have it
 }
 
 // Optional reports whether a record can be missing from an index of the field.
@@ -100,22 +98,11 @@ func (s *Schema) Timed() bool { return s.Created >= 0 || s.Updated >= 0 || s.TTL
 // Kept reports whether a field stays as it is when a whole record is written.
 func (s *Schema) Kept(field int) bool { return s.Counters[field] || field == s.Created }
 
-// addName adds the name of a stored field.
-func (s *Schema) addName(f Field, counter bool) {
-	if f.Was != "" {
-		s.Renamed = append(s.Renamed, len(s.Names))
-	}
-	s.Names, s.Counters = append(s.Names, f.Name), append(s.Counters, counter)
-}
-
-// NamesIn returns the names under which a record has some fields, for a script that
-// digests them as it was read.
-func (s *Schema) NamesIn(record []Text, some []int) []string {
-	all := make([]string, 0, len(some))
-	for _, i := range some {
-		if all = append(all, s.Names[i]); record[i].Was {
-			all = append(all, s.Fields[i].Was)
-		}
+// NamesOf returns the names of some stored fields.
+func (s *Schema) NamesOf(some []int) []string {
+	all := make([]string, len(some))
+	for i, field := range some {
+		all[i] = s.Names[field]
 	}
 	return all
 }
@@ -260,7 +247,7 @@ func ParseStored(text string) (Stored, Schema, error) {
 	s.Version, s.Expires, s.Created, s.Updated = -1, -1, -1, -1
 	for _, f := range s.Fields {
 		if !f.Computed {
-			s.addName(f, false)
+			s.Names, s.Counters = append(s.Names, f.Name), append(s.Counters, false)
 		}
 	}
 	if w.Expires != "" {

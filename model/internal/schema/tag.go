@@ -14,7 +14,7 @@ type tag struct {
 }
 
 // valued returns the options that have a value, as in max=100.
-func valued() []string { return []string{"min", "max", "ttl", "was"} }
+func valued() []string { return []string{"min", "max", "ttl"} }
 
 // tagOptions returns the options after the name.
 func tagOptions() []string {
@@ -22,7 +22,6 @@ func tagOptions() []string {
 		"id", "version", "expires", "ttl", "created", "updated", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
 		"counter", "unix", // how it is written
-		"was",                    // its name before
 		"required", "min", "max", // which values are valid
 		optionExists,                                     // the record that it refers to must exist
 		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
@@ -46,7 +45,7 @@ func parseTag(text, goName string) (tag, error) {
 		option, value, has := strings.Cut(o, "=")
 		if needs := slices.Contains(valued(), option); has != needs && slices.Contains(tagOptions(), option) {
 			if needs {
-				return t, fmt.Errorf("%q needs a value: write %s=%s", o, option, map[string]string{"ttl": "24h", "min": "100", "max": "100", "was": "name"}[option])
+				return t, fmt.Errorf("%q needs a value: write %s=%s", o, option, map[string]string{"ttl": "24h", "min": "100", "max": "100"}[option])
 			}
 			return t, fmt.Errorf("%q has a value, and %s takes none", o, option)
 		}
@@ -59,11 +58,6 @@ func parseTag(text, goName string) (tag, error) {
 		}
 		if slices.Contains(t.options[:i], o) {
 			return t, fmt.Errorf("the option %q appears twice", o)
-		}
-	}
-	if t.has("was") {
-		if err := checkFieldName(t.values["was"]); err != nil {
-			return t, err
 		}
 	}
 	return t, t.checkTogether()
@@ -98,10 +92,6 @@ func (t *tag) checkTogether() error {
 		{"id", "index", "records are found by their id without an index"},
 		{"id", "range", "records are found by their id without an index"},
 		{"id", "unique", "an id is always unique"},
-		{"was", "id", "an id is no field of the record"},
-		{"was", "version", "the store sets it: a version begins again under another name"},
-		{"was", "created", "the store sets it: copy it instead"},
-		{"was", "counter", "a counter cannot be renamed while it is incremented: copy it instead"},
 		{string(Restrict), string(Cascade), "one of them is enough"},
 		{string(Restrict), string(Clear), "one of them is enough"},
 		{string(Cascade), string(Clear), "one of them is enough"},
