@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -233,4 +234,31 @@ func TestCountByComputed(t *testing.T) {
 	if _, err := s.Find().CountBy(t.Context(), "domain", 3); !errors.Is(err, model.ErrNoIndex) || !strings.Contains(err.Error(), "it is computed") {
 		t.Error(err)
 	}
+}
+
+// Whichever command of CountBy fails, it returns the error.
+func TestCountByFails(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		cut := &failing{Client: client}
+		cut.left.Store(math.MaxInt64)
+		citizens := store[citizen](t, cut, opt)
+		for i := range 10 {
+			createdOf(t, citizens, citizen{Name: fmt.Sprint(i % 2), Email: fmt.Sprint(i), City: "Rome", Age: i})
+		}
+		for _, q := range []*model.Query[citizen]{
+			citizens.Find(), citizens.Find(model.Eq("name", "1")), citizens.Find(model.Eq("city", "Rome"), model.AtLeast("age", 3)),
+		} {
+			for left := int64(0); ; left++ {
+				cut.left.Store(left)
+				counts, err := q.CountBy(t.Context(), "name", 0)
+				if err == nil && len(counts) > 0 {
+					break
+				} else if err == nil {
+					t.Fatalf("after %d commands: %v, and no error", left, counts)
+				}
+			}
+			cut.left.Store(math.MaxInt64)
+		}
+	})
 }

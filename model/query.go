@@ -39,10 +39,7 @@ type Results[T any] struct {
 }
 
 // ValueCount is how many records have a value.
-type ValueCount struct {
-	Value string // as in the key of its set: text is folded if the index is, and a digest if it is long
-	Count int64
-}
+type ValueCount = query.ValueCount
 
 // Find returns the query for the records that fit all conditions; without any, for
 // all records in the order of their creation.
@@ -215,17 +212,12 @@ func (q *Query[T]) CountUpTo(ctx context.Context, n int) (int64, error) {
 // option index, a list by its elements, and returns the n most frequent values, or all of
 // them if n is 0, the most frequent first: facets. OrderBy, Limit and After are ignored.
 //
-// Without conditions it reads the sizes of the sets of the values, some hundred in a
-// pipeline; with equalities of fields with the option index it intersects each of them, or
-// reads the index entries of the records that are found if these are few; with other
-// conditions it always does that. Records that are written meanwhile may or may not be
+// Without conditions it reads the sizes of the sets of the values, 500 in a pipeline; with
+// conditions, or Among, the index entries of all records that are found, 500 in a pipeline.
+// It needs memory for each value. Records that are written meanwhile may or may not be
 // counted.
 func (q *Query[T]) CountBy(ctx context.Context, field string, n int) ([]ValueCount, error) {
-	all, err := q.f.CountBy(ctx, field, n)
-	counts := make([]ValueCount, len(all))
-	for i, v := range all {
-		counts[i] = ValueCount(v)
-	}
+	counts, err := q.f.CountBy(ctx, field, n)
 	return counts, wrap(q.f.Objects.Table, err)
 }
 
