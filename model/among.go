@@ -75,7 +75,7 @@ func (s *idSet) Read(ctx context.Context, cursor string) ([]string, string, erro
 
 // Keep returns the members among some ids.
 func (s *idSet) Keep(ctx context.Context, ids []string) ([]string, error) {
-	return s.keep(ctx, ids, true)
+	return s.keep(ctx, ids)
 }
 
 // idList has read the ids in a list.

@@ -81,20 +81,6 @@ func TestSets(t *testing.T) {
 			if got := sortedOf(t, friends.All(ctx)); !slices.Equal(got, append(many, "x")) {
 				t.Fatal(len(got))
 			}
-			for _, test := range []struct {
-				what      string
-				got, want []string
-			}{
-				{"intersect", sortedOf(t, friends.Intersect(ctx, others)), []string{"0007", "x"}},
-				{"intersect", sortedOf(t, others.Intersect(ctx, friends, others)), []string{"0007", "x"}},
-				{"subtract", sortedOf(t, others.Diff(ctx, friends)), []string{"y"}},
-				{"unite", sortedOf(t, others.Union(ctx, friends)), append(append([]string{}, many...), "x", "y")},
-				{"intersect with none", sortedOf(t, others.Intersect(ctx, members.Set("friends", "99"))), nil},
-			} {
-				if !slices.Equal(test.got, test.want) {
-					t.Errorf("%s: %d, %.200q", test.what, len(test.got), test.got)
-				}
-			}
 			if n, err := friends.Remove(ctx, append(many, "nobody")...); n != 1234 || err != nil {
 				t.Fatal(n, err)
 			}
@@ -136,8 +122,6 @@ func TestCollectionsRefuse(t *testing.T) {
 		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "the model has friends"},
 		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
 		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "no set is called"},
-		"unknown, other":  {all(members.Set("friends", a.ID).Union(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
-		"unknown, inter":  {all(members.Set("friends", a.ID).Intersect(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
 		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "the model has seen"},
 		"none at all":     {push(notes.List("foes", a.ID), "x"), model.ErrValue, "declare a field of type model.List"},
 		"not a list":      {push(members.List("friends", a.ID), "x"), model.ErrValue, "friends is a set"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -81,7 +80,7 @@ func ExampleRef() {
 	// Grace true
 }
 
-// Friends of a person, and those in common with another.
+// Friends of a person.
 func ExampleStore_Set() {
 	client, stop := exampleServer()
 	defer stop()
@@ -93,30 +92,22 @@ func ExampleStore_Set() {
 	}
 	people, err := model.New[Person](client, model.Options{Name: "person", IDs: model.ClientAssigned})
 	must(err)
-	for _, name := range []string{"ada", "bob"} {
-		_, err := people.Create(ctx, Person{ID: name})
-		must(err)
-	}
-	ada, bob := people.Set("friends", "ada"), people.Set("friends", "bob")
-	_, err = ada.Put(ctx, "carol", "dave")
+	_, err = people.Create(ctx, Person{ID: "ada"})
 	must(err)
-	_, err = bob.Put(ctx, "dave", "eve")
+	friends := people.Set("friends", "ada")
+	added, err := friends.Put(ctx, "carol", "dave", "carol")
 	must(err)
-
-	for friend, err := range ada.Intersect(ctx, bob) {
+	is, err := friends.Has(ctx, "dave")
+	must(err)
+	fmt.Println(added, is)
+	must(friends.Replace(ctx, "eve"))
+	for friend, err := range friends.All(ctx) {
 		must(err)
-		fmt.Println("in common:", friend)
+		fmt.Println(friend)
 	}
-	var all []string
-	for friend, err := range ada.Union(ctx, bob) {
-		must(err)
-		all = append(all, friend)
-	}
-	slices.Sort(all)
-	fmt.Println("together:", all)
 	// Output:
-	// in common: dave
-	// together: [carol dave eve]
+	// 2 true
+	// eve
 }
 
 // The last three pages that a user has seen.

@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"reflect"
 )
@@ -67,27 +66,4 @@ func (q *Query[T]) Has(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// Min returns the lowest value of a field among the records that a query finds, by its
-// stored name, or ErrNotFound. V is the Go type of the field, which needs an index that
-// OrderBy could use. It costs as much as First.
-//
-//	youngest, err := model.Min[int](ctx, people.Find(model.Eq("city", "London")), "age")
-func Min[V, T any](ctx context.Context, q *Query[T], name string) (V, error) {
-	return firstOf[V](ctx, q.OrderBy(name), name)
-}
-
-// Max returns the highest value of a field among the records that a query finds, as Min
-// does the lowest.
-func Max[V, T any](ctx context.Context, q *Query[T], name string) (V, error) {
-	return firstOf[V](ctx, q.OrderBy(name+" desc"), name)
-}
-
-func firstOf[V, T any](ctx context.Context, q *Query[T], name string) (V, error) {
-	for value, err := range Pluck[V](ctx, q.Limit(1), name) {
-		return value, err
-	}
-	var none V
-	return none, wrap(q.f.Objects.Table, fmt.Errorf("%w: none fits", ErrNotFound))
 }

@@ -136,13 +136,6 @@ func TestAndAndCheck(t *testing.T) {
 	if !errors.Is(facets, model.ErrNoIndex) || !strings.Contains(facets.Error(), `class,index`) {
 		t.Error(facets)
 	}
-	low, err := model.Min[int](ctx, one, "class")
-	high, err2 := model.Max[int](ctx, one, "class")
-	_, empty := model.Min[int](ctx, one.And(model.Eq("class", 9)), "class")
-	_, typ := model.Max[string](ctx, one, "class")
-	if low != 1 || high != 4 || err != nil || err2 != nil || !errors.Is(empty, model.ErrNotFound) || !errors.Is(typ, model.ErrValue) {
-		t.Error(low, high, err, err2, empty, typ)
-	}
 }
 
 // Intersections of sets too large to be intersected at once, counted and found page by

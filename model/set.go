@@ -58,76 +58,14 @@ func (m *Members) Len(ctx context.Context) (int64, error) {
 // All streams the members in no order, some hundred in a round trip. It yields members
 // that are there from beginning to end; with concurrent changes one may come twice.
 func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
-	return m.only(ctx, nil, nil)
-}
-
-// Intersect streams the members that all of the sets have: it reads the smallest set
-// and asks the others, some hundred members in a round trip. The sets may be of
-// different fields, records, models and databases. It is no snapshot of sets that
-// change meanwhile.
-func (m *Members) Intersect(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		all := append([]*Members{m}, others...)
-		smallest, least := 0, int64(-1)
-		for i, s := range all {
-			n, err := s.Len(ctx)
-			if err != nil {
-				yield("", err)
-				return
-			}
-			if least < 0 || n < least {
-				smallest, least = i, n
-			}
-		}
-		first := all[smallest]
-		all[smallest] = all[0]
-		first.only(ctx, all[1:], nil)(yield)
-	}
-}
-
-// Diff streams the members that none of the other sets has, as Intersect does.
-func (m *Members) Diff(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
-	return m.only(ctx, nil, others)
-}
-
-// Union streams the members of all sets, each once, as Intersect does.
-func (m *Members) Union(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		all := append([]*Members{m}, others...)
-		for i, s := range all {
-			for member, err := range s.only(ctx, nil, all[:i]) {
-				if !yield(member, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// scanMany is how many members are read in a step.
-const scanMany = 500
-
-// only streams the members that all of some sets have, and none of some others.
-func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if m.err != nil {
 			yield("", wrap(m.t, m.err))
 			return
 		}
 		for members, err := range scan.Set(ctx, m.t.Client, m.key, scanMany) {
-			err = wrap(m.t, m.wrong(err))
-			for _, s := range with {
-				if err == nil {
-					members, err = s.keep(ctx, members, true)
-				}
-			}
-			for _, s := range without {
-				if err == nil {
-					members, err = s.keep(ctx, members, false)
-				}
-			}
 			if err != nil {
-				yield("", err)
+				yield("", wrap(m.t, m.wrong(err)))
 				return
 			}
 			for _, member := range members {
@@ -139,8 +77,11 @@ func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[
 	}
 }
 
-// keep returns the members among some strings, or the others.
-func (m *Members) keep(ctx context.Context, some []string, has bool) ([]string, error) {
+// scanMany is how many members are read in a step.
+const scanMany = 500
+
+// keep returns the members among some strings.
+func (m *Members) keep(ctx context.Context, some []string) ([]string, error) {
 	if len(some) == 0 {
 		return nil, wrap(m.t, m.err)
 	}
@@ -156,7 +97,7 @@ func (m *Members) keep(ctx context.Context, some []string, has bool) ([]string, 
 	}
 	var kept []string
 	for i, n := range is {
-		if (n == 1) == has {
+		if n == 1 {
 			kept = append(kept, some[i])
 		}
 	}
