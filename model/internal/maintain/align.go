@@ -17,10 +17,6 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// aligner compares records with what they have in the indexes, and corrects the
-// indexes unless this is a dry run.
-type aligner struct{ run *run }
-
 // finding is one thing that align.lua found.
 type finding struct {
 	what  string
@@ -29,15 +25,16 @@ type finding struct {
 	owner string
 }
 
-// align aligns records. Each is compared in one script, again if the record has changed
+// align compares records with what they have in the indexes, and corrects the indexes unless
+// this is a dry run. Each is compared in one script, again if the record has changed
 // since it was read. Two round trips for all of them, unless unique values are in
 // conflict.
-func (a *aligner) align(ctx context.Context, ids []string) error {
+func (r *run) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
 		if err := backoff.Pause(ctx, attempt); err != nil {
 			return err
 		}
-		again, err := a.alignOnce(ctx, ids)
+		again, err := r.alignOnce(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -47,8 +44,8 @@ func (a *aligner) align(ctx context.Context, ids []string) error {
 }
 
 // alignOnce is one attempt of align. It returns the records that changed meanwhile.
-func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
-	all, err := a.run.targets(ctx, ids)
+func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
+	all, err := r.targets(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +55,16 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 		case !w.there:
 			gone = append(gone, w)
 		case w.err != nil:
-			a.run.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
+			r.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
 		default:
 			there = append(there, w)
 		}
 	}
-	again, err = a.removeGone(ctx, gone)
+	again, err = r.removeGone(ctx, gone)
 	if err != nil {
 		return nil, err
 	}
-	outcomes, err := a.exec(ctx, there, "")
+	outcomes, err := r.runAlign(ctx, there, "")
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 	for i, w := range there {
 		status, findings := outcomes[i].status, outcomes[i].findings
 		if status == "OK" && contested(findings) {
-			if status, findings, err = a.contest(ctx, w, findings); err != nil {
+			if status, findings, err = r.contest(ctx, w, findings); err != nil {
 				return nil, err
 			}
 		}
@@ -83,16 +80,16 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 		case "CONFLICT":
 			again = append(again, w.id)
 		case "UNKNOWN":
-			a.run.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
+			r.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
 		default:
-			if err := a.release(ctx, w.id, findings); err != nil {
+			if err := r.releaseLeft(ctx, w.id, findings); err != nil {
 				return nil, err
 			}
-			a.reportFindings(w, findings)
+			r.reportFindings(w, findings)
 			aligned = append(aligned, w)
 		}
 	}
-	return again, (&claimAligner{a}).check(ctx, aligned)
+	return again, r.checkClaims(ctx, aligned)
 }
 
 // outcome is a reply of align.lua.
@@ -101,9 +98,9 @@ type outcome struct {
 	findings []finding
 }
 
-// exec runs align.lua for records: one pipeline, and another one for those that are in
+// runAlign runs align.lua for records: one pipeline, and another one for those that are in
 // sets of values which only their contents name.
-func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]outcome, error) {
+func (r *run) runAlign(ctx context.Context, all []*target, claims string) ([]outcome, error) {
 	outcomes := make([]outcome, len(all))
 	left := make([]int, len(all))
 	for i := range all {
@@ -112,13 +109,13 @@ func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]out
 	for len(left) > 0 {
 		calls := make([]script.Call, len(left))
 		for i, n := range left {
-			calls[i] = a.call(all[n], claims)
+			calls[i] = r.alignCall(all[n], claims)
 		}
 		var again []int
-		for i, reply := range alignScript.RunMany(ctx, a.run.t.Client, calls) {
-			o, err := a.parse(reply)
+		for i, reply := range alignScript.RunMany(ctx, r.t.Client, calls) {
+			o, err := r.parseFindings(reply)
 			if err != nil {
-				return nil, a.run.t.TypeError(ctx, err, calls[i].Keys...)
+				return nil, r.t.TypeError(ctx, err, calls[i].Keys...)
 			}
 			w := all[left[i]]
 			if o.status == "KEYS" {
@@ -134,9 +131,9 @@ func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]out
 	return outcomes, nil
 }
 
-// call returns the call of align.lua for a record.
-func (a *aligner) call(w *target, claims string) script.Call {
-	t := a.run.t
+// alignCall returns the call of align.lua for a record.
+func (r *run) alignCall(w *target, claims string) script.Call {
+	t := r.t
 	expiring := "0"
 	if t.Schema.Expires >= 0 {
 		expiring = "1"
@@ -144,13 +141,13 @@ func (a *aligner) call(w *target, claims string) script.Call {
 	p := t.Layout.Of(w.id)
 	keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.entries, w.sets)
 	args := []string{
-		string(a.run.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
+		string(r.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
 	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesOf(t.Rows.Relevant)...)}
 }
 
-// parse reads a reply of align.lua.
-func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
+// parseFindings reads a reply of align.lua.
+func (r *run) parseFindings(reply rueidis.RedisResult) (o outcome, err error) {
 	list, err := reply.ToArray()
 	if err != nil || len(list)%4 != 1 {
 		return o, errors.Join(err, schema.ErrReply(err))
@@ -159,7 +156,7 @@ func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
 		return o, err
 	}
 	if o.status == "SCHEMA" {
-		return o, a.run.t.Registry.SchemaError()
+		return o, r.t.Registry.SchemaError()
 	}
 	for i := 1; i < len(list); i += 4 {
 		f := finding{}
@@ -170,7 +167,7 @@ func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
 		}
 		f.value, _ = list[i+2].ToString()
 		f.owner, _ = list[i+3].ToString()
-		if x := a.run.t.Schema.Numbered(int(number)); x != nil {
+		if x := r.t.Schema.Numbered(int(number)); x != nil {
 			f.entry = schema.Entry{Index: x, Value: f.value}
 		}
 		o.findings = append(o.findings, f)
@@ -187,20 +184,20 @@ func contested(findings []finding) bool {
 }
 
 // contest finds out which unique values a record can have, and aligns it with these.
-func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
-	u := a.run.t.Claims
+func (r *run) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
+	u := r.t.Claims
 	for contested(findings) {
 		for _, f := range findings {
-			if err := a.decide(ctx, w, f); err != nil {
+			if err := r.decide(ctx, w, f); err != nil {
 				u.Abandon(ctx, w.claims)
 				return "", nil, err
 			}
 		}
 		claims := "any"
-		if a.run.mode != DryRun {
+		if r.mode != DryRun {
 			claims = unique.Pack(w.token, w.claims)
 		}
-		outcomes, err := a.exec(ctx, []*target{w}, claims)
+		outcomes, err := r.runAlign(ctx, []*target{w}, claims)
 		if err != nil {
 			return "", nil, err // outcome unknown: the next reader of these values resolves it
 		}
@@ -228,18 +225,18 @@ func refused(claims []unique.Claim, findings []finding) bool {
 }
 
 // decide resolves one unique value. If another record has it, this record goes without.
-func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
+func (r *run) decide(ctx context.Context, w *target, f finding) error {
 	owner, err := "", error(nil)
 	switch f.what {
 	case "taken":
 		owner = f.owner
 	case "unclear":
 		var has bool
-		if has, err = a.ownerHas(ctx, f); has {
+		if has, err = r.ownerHas(ctx, f); has {
 			owner = f.owner
 		}
 	case "claim":
-		owner, err = (&claimAligner{a}).claim(ctx, w, f.entry)
+		owner, err = r.claimFor(ctx, w, f.entry)
 	}
 	if err != nil || owner == "" {
 		return err
@@ -251,8 +248,8 @@ func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
 
 // ownerHas reports whether a record without content has a value that the index
 // assigns to it. If not, it removes the value from the index.
-func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error) {
-	all, err := a.run.targets(ctx, []string{f.owner})
+func (r *run) ownerHas(ctx context.Context, f finding) (has bool, err error) {
+	all, err := r.targets(ctx, []string{f.owner})
 	if err != nil {
 		return false, err
 	}
@@ -260,18 +257,18 @@ func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error)
 	switch {
 	case owner.there && (owner.err != nil || slices.Contains(owner.entries, f.entry)):
 		return true, nil
-	case a.run.mode == DryRun:
+	case r.mode == DryRun:
 		return false, nil
 	}
-	_, err = (&orphans{a.run}).remove(ctx, a.run.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
+	_, err = r.removeOrphans(ctx, r.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
 	return false, err
 }
 
-// release gives back the unique values that a record no longer has.
-func (a *aligner) release(ctx context.Context, id string, findings []finding) error {
+// releaseLeft gives back the unique values that a record no longer has.
+func (r *run) releaseLeft(ctx context.Context, id string, findings []finding) error {
 	for _, f := range findings {
 		if f.what == "left" {
-			if err := a.run.t.Claims.Release(ctx, id, f.entry); err != nil {
+			if err := r.t.Claims.Release(ctx, id, f.entry); err != nil {
 				return err
 			}
 		}
@@ -280,18 +277,18 @@ func (a *aligner) release(ctx context.Context, id string, findings []finding) er
 }
 
 // reportFindings reports what was found about a record that exists.
-func (a *aligner) reportFindings(w *target, findings []finding) {
+func (r *run) reportFindings(w *target, findings []finding) {
 	for _, t := range w.taken {
-		a.run.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
+		r.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
 	}
 	if w.invalid != nil {
-		a.run.engine.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
+		r.engine.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
 	}
-	if len(findings) == 0 || a.run.mode == migrate {
+	if len(findings) == 0 || r.mode == migrate {
 		return
 	}
-	a.run.engine.Found(problemOf(w.id, findings))
-	a.run.repaired(1)
+	r.engine.Found(problemOf(w.id, findings))
+	r.repaired(1)
 }
 
 // problemOf describes the findings of align.lua.
@@ -335,8 +332,8 @@ func problemOf(id string, findings []finding) maintain.Problem {
 
 // removeGone removes what is left of records that do not exist. It returns the ids of
 // those that exist by now.
-func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
-	t := a.run.t
+func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
+	t := r.t
 	if len(gone) == 0 {
 		return nil, nil
 	}
@@ -345,7 +342,7 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 		p := t.Layout.Of(w.id)
 		keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.sets)
 		calls[i] = script.Call{Keys: keys, Args: []string{
-			a.run.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(len(t.Schema.Collections)), sets,
+			r.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(len(t.Schema.Collections)), sets,
 		}}
 	}
 	var unknown []*target // in sets of values that only their contents name
@@ -369,16 +366,16 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 			unknown = append(unknown, w)
 			continue
 		case "DANGLING":
-			if a.run.mode != migrate {
-				a.run.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
-				a.run.repaired(1)
+			if r.mode != migrate {
+				r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
+				r.repaired(1)
 			}
 		}
 		if err := t.Claims.ReleaseAll(ctx, w.id, list[1:]); err != nil {
 			return nil, err
 		}
 	}
-	more, err := a.removeGone(ctx, unknown)
+	more, err := r.removeGone(ctx, unknown)
 	return append(again, more...), err
 }
 

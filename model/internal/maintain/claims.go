@@ -11,15 +11,14 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// claimAligner aligns unique values that are in other partitions than their records.
-// A record has a value if its content says so; see package unique.
-type claimAligner struct{ aligner *aligner }
+// Unique values are in other partitions than their records. A record has a value if its
+// content says so; see package unique.
 
-// claim claims a value for a record, or returns the id of its owner.
-func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
-	u := a.aligner.run.t.Claims
-	if a.aligner.run.mode == DryRun {
-		text, err := a.aligner.run.t.Client.Do(ctx, a.aligner.run.t.Client.B().Hget().Key(a.aligner.run.t.Layout.UniqueKey(e)).Field(e.Value).Build()).ToString()
+// claimFor claims a value for a record, or returns the id of its owner.
+func (r *run) claimFor(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
+	u := r.t.Claims
+	if r.mode == DryRun {
+		text, err := r.t.Client.Do(ctx, r.t.Client.B().Hget().Key(r.t.Layout.UniqueKey(e)).Field(e.Value).Build()).ToString()
 		if rueidis.IsRedisNil(err) {
 			return "", nil
 		}
@@ -47,20 +46,20 @@ func (a *claimAligner) claim(ctx context.Context, w *target, e schema.Entry) (ow
 	return "", err
 }
 
-// check checks that the unique values of records lead to them.
-func (a *claimAligner) check(ctx context.Context, all []*target) error {
-	if !a.aligner.run.t.Layout.Spread() {
+// checkClaims checks that the unique values of records lead to them.
+func (r *run) checkClaims(ctx context.Context, all []*target) error {
+	if !r.t.Layout.Spread() {
 		return nil
 	}
-	suspects, err := a.missing(ctx, all)
+	suspects, err := r.missingClaims(ctx, all)
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
 	// A record may have changed since the script compared it. It has the values if it
 	// is unchanged.
 	var still []*target
-	dry := &aligner{&run{t: a.aligner.run.t, mode: DryRun}}
-	outcomes, err := dry.exec(ctx, suspects, "any")
+	dry := &run{t: r.t, mode: DryRun}
+	outcomes, err := dry.runAlign(ctx, suspects, "any")
 	if err != nil {
 		return err
 	}
@@ -69,25 +68,25 @@ func (a *claimAligner) check(ctx context.Context, all []*target) error {
 			still = append(still, suspects[i])
 		}
 	}
-	if still, err = a.missing(ctx, still); err != nil {
+	if still, err = r.missingClaims(ctx, still); err != nil {
 		return err
 	}
 	for _, w := range still {
-		if err := a.restore(ctx, w); err != nil {
+		if err := r.restoreClaims(ctx, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// missing returns the records with a unique value whose entry is missing or names
+// missingClaims returns the records with a unique value whose entry is missing or names
 // another record.
-func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, error) {
+func (r *run) missingClaims(ctx context.Context, all []*target) ([]*target, error) {
 	var commands rueidis.Commands
 	var of []*target
 	for _, w := range all {
 		for _, e := range unique.Entries(w.entries) {
-			commands = append(commands, a.aligner.run.t.Client.B().Hget().Key(a.aligner.run.t.Layout.UniqueKey(e)).Field(e.Value).Build())
+			commands = append(commands, r.t.Client.B().Hget().Key(r.t.Layout.UniqueKey(e)).Field(e.Value).Build())
 			of = append(of, w)
 		}
 	}
@@ -95,7 +94,7 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 		return nil, nil
 	}
 	var found []*target
-	for i, reply := range a.aligner.run.t.Client.DoMulti(ctx, commands...) {
+	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
 		text, err := reply.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
@@ -107,15 +106,15 @@ func (a *claimAligner) missing(ctx context.Context, all []*target) ([]*target, e
 	return found, nil
 }
 
-// restore claims the unique values of a record, unless another record has them too.
-func (a *claimAligner) restore(ctx context.Context, w *target) error {
-	u := a.aligner.run.t.Claims
+// restoreClaims claims the unique values of a record, unless another record has them too.
+func (r *run) restoreClaims(ctx context.Context, w *target) error {
+	u := r.t.Claims
 	token := newToken()
 	var claims []unique.Claim
 	var names string
 	lost := 0
 	for _, e := range unique.Entries(w.entries) {
-		if a.aligner.run.mode == DryRun {
+		if r.mode == DryRun {
 			names += " " + e.Index.Describe(e.Value)
 			continue
 		}
@@ -124,7 +123,7 @@ func (a *claimAligner) restore(ctx context.Context, w *target) error {
 		switch {
 		case errors.As(err, &other):
 			lost++
-			a.aligner.run.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: other.Error()})
+			r.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: other.Error()})
 		case err != nil:
 			u.Abandon(ctx, claims)
 			return err
@@ -140,9 +139,9 @@ func (a *claimAligner) restore(ctx context.Context, w *target) error {
 			return err
 		}
 	}
-	if lost == 0 && a.aligner.run.mode != migrate {
-		a.aligner.run.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "unique entries that are missing or name another record:" + names})
-		a.aligner.run.repaired(1)
+	if lost == 0 && r.mode != migrate {
+		r.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "unique entries that are missing or name another record:" + names})
+		r.repaired(1)
 	}
 	return nil
 }

@@ -17,18 +17,14 @@ import (
 // Drop deletes a model and all that it has written.
 func Drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r := newRun(t, Repair, opt)
-	err := r.dropper().drop(ctx)
+	err := r.drop(ctx)
 	return r.result(), err
 }
 
-// dropper removes a model from the database.
-type dropper struct{ run *run }
-
-func (r *run) dropper() dropper { return dropper{r} }
-
-func (d dropper) drop(ctx context.Context) (err error) {
-	t := d.run.t
-	if d.run.engine.Total, err = d.run.size(ctx); err != nil {
+// drop removes a model from the database.
+func (r *run) drop(ctx context.Context) (err error) {
+	t := r.t
+	if r.engine.Total, err = r.size(ctx); err != nil {
 		return err
 	}
 	for i := range t.Layout.Parts {
@@ -43,17 +39,17 @@ func (d dropper) drop(ctx context.Context) (err error) {
 		}
 	}
 	for i := range t.Layout.Parts {
-		if err := d.dropRecords(ctx, &t.Layout.Parts[i]); err != nil {
+		if err := r.dropRecords(ctx, &t.Layout.Parts[i]); err != nil {
 			return err
 		}
 	}
-	return d.dropKeys(ctx)
+	return r.dropKeys(ctx)
 }
 
 // dropRecords deletes the records of a partition: those in the order of creation, and
 // then others that have content.
-func (d dropper) dropRecords(ctx context.Context, p *schema.Partition) error {
-	t := d.run.t
+func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
+	t := r.t
 	for {
 		ids, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(p.All).Min("0").Max("99").Build()).AsStrSlice()
 		if err != nil {
@@ -62,13 +58,13 @@ func (d dropper) dropRecords(ctx context.Context, p *schema.Partition) error {
 		if len(ids) == 0 {
 			break
 		}
-		if err := d.dropSome(ctx, p, ids); err != nil {
+		if err := r.dropSome(ctx, p, ids); err != nil {
 			return err
 		}
 		if err := t.Client.Do(ctx, t.Client.B().Zrem().Key(p.All).Member(ids...).Build()).Error(); err != nil {
 			return err
 		}
-		if err := d.run.engine.Step(ctx, len(ids)); err != nil {
+		if err := r.engine.Step(ctx, len(ids)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +72,7 @@ func (d dropper) dropRecords(ctx context.Context, p *schema.Partition) error {
 		if err != nil {
 			return err
 		}
-		if err := d.dropSome(ctx, p, names(pairs)); err != nil {
+		if err := r.dropSome(ctx, p, names(pairs)); err != nil {
 			return err
 		}
 	}
@@ -84,8 +80,8 @@ func (d dropper) dropRecords(ctx context.Context, p *schema.Partition) error {
 }
 
 // dropSome deletes records with their sets and lists: one pipeline.
-func (d dropper) dropSome(ctx context.Context, p *schema.Partition, ids []string) error {
-	t := d.run.t
+func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) error {
+	t := r.t
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
 		defer t.Rows.Writes.Add(id)
@@ -100,8 +96,8 @@ func (d dropper) dropSome(ctx context.Context, p *schema.Partition, ids []string
 }
 
 // dropKeys deletes the keys that are not of records, meta last: it names the others.
-func (d dropper) dropKeys(ctx context.Context) error {
-	t := d.run.t
+func (r *run) dropKeys(ctx context.Context) error {
+	t := r.t
 	keys := []string{}
 	if t.Options.IDs == schema.Counter {
 		keys = append(keys, t.Options.Counter())
@@ -123,7 +119,7 @@ func (d dropper) dropKeys(ctx context.Context) error {
 			_, key, _ := strings.Cut(called, " ")
 			keys = append(keys, p.Index(key))
 			if schema.PerValue(identity) {
-				if err := d.run.dropSets(ctx, p, key, registry.Dropping); err != nil {
+				if err := r.dropSets(ctx, p, key, registry.Dropping); err != nil {
 					return err
 				}
 			}

@@ -152,7 +152,7 @@ func (r *run) alignAll(ctx context.Context) error {
 			building = append(building, x)
 		}
 	}
-	return (&orphans{r}).checkIndexes(ctx, building)
+	return r.checkIndexes(ctx, building)
 }
 
 // alignInOrder aligns the records of a partition in the order of creation.
@@ -164,7 +164,7 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 			return err
 		}
 		ids := names(list)
-		if err := (&aligner{r}).align(ctx, ids); err != nil {
+		if err := r.align(ctx, ids); err != nil {
 			return err
 		}
 		if err := r.engine.Step(ctx, len(ids)); err != nil {

@@ -1,11 +1,11 @@
 -- Finds entries whose records do not have them, and removes them.
 --
 -- KEYS 1 meta, 2 content, 3 the key with the entries, 4 the directory of values for s and
---      g, otherwise 3 again, then the record of each
+--      g, otherwise 3 again, then the record of each, or for d the set of each value
 -- ARGV 1 verify: changes nothing, or repair, 2 stamp of the declaration, 3 kind of the key:
---      z sorted set, s set of a value, u unique index, a all, e expires, 4 number of the
---      index, then id and value of each; an entry without an id has an empty id, and is all
---      value
+--      z sorted set, s set of a value, d directory of values, u unique index, a all,
+--      e expires, 4 number of the index, then id and value of each; an entry without an id
+--      has an empty id, and is all value
 -- Reply SCHEMA, or the numbers of the wrong entries, from 1
 --
 -- A record without content is not indexed yet: its entries stay, except for f, which is u
@@ -26,6 +26,9 @@ local function there(id, value)
 end
 
 local function right(i, id, value)
+	if kind == 'd' then
+		return redis.call('EXISTS', KEYS[4 + i]) == 1
+	end
 	local packed = id ~= '' and redis.call('HGET', content, id)
 	if not packed then
 		return kind ~= 'f' and kind ~= 'g' and id ~= '' and redis.call('EXISTS', KEYS[4 + i]) == 1

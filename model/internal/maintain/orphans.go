@@ -12,14 +12,12 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/scan"
 	"retwis/internal/sleep"
 	"retwis/maintain"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
-
-// orphans finds entries that lead to records which do not have them.
-type orphans struct{ run *run }
 
 // orphan is an entry whose record may not have it.
 type orphan struct{ id, value string }
@@ -33,43 +31,44 @@ const (
 	inBuilding  = "g" // of a value, even if the record is not indexed yet
 	inAll       = "a"
 	inExpires   = "e"
+	inDirectory = "d" // a value without a set
 )
 
 // orphanBatch is how many entries one script checks.
 const orphanBatch = 20
 
-// check checks the order of creation, the times of expiry and all indexes.
-func (o *orphans) check(ctx context.Context) error {
-	err := o.run.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-		return o.checkIDs(ctx, p, names(pairs), inAll)
+// checkOrphans checks the order of creation, the times of expiry and all indexes.
+func (r *run) checkOrphans(ctx context.Context) error {
+	err := r.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		return r.checkIDs(ctx, p, names(pairs), inAll)
 	})
 	if err == nil {
-		err = o.run.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-			return o.checkIDs(ctx, p, names(pairs), inExpires)
+		err = r.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return r.checkIDs(ctx, p, names(pairs), inExpires)
 		})
 	}
 	if err == nil {
-		err = o.checkIndexes(ctx, o.run.t.Schema.Indexes)
+		err = r.checkIndexes(ctx, r.t.Schema.Indexes)
 	}
 	return err
 }
 
 // checkIndexes checks all entries of some indexes.
-func (o *orphans) checkIndexes(ctx context.Context, all []*schema.Index) error {
+func (r *run) checkIndexes(ctx context.Context, all []*schema.Index) error {
 	var perValue []*schema.Index
 	for _, x := range all {
 		if x.PerValue {
 			perValue = append(perValue, x)
-		} else if err := o.checkIndex(ctx, x); err != nil {
+		} else if err := r.checkIndex(ctx, x); err != nil {
 			return err
 		}
 	}
-	return (&orphanSets{o}).check(ctx, perValue)
+	return r.checkSets(ctx, perValue)
 }
 
 // checkIDs checks ids in the order of creation, or of their expiry.
-func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind string) error {
-	have, err := o.contents(ctx, p, ids)
+func (r *run) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind string) error {
+	have, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
@@ -79,35 +78,35 @@ func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []strin
 			suspects = append(suspects, orphan{id: id})
 		}
 	}
-	all, err := o.remove(ctx, p, kind, nil, suspects)
+	all, err := r.removeOrphans(ctx, p, kind, nil, suspects)
 	found := "a place in the order of creation"
 	if kind == inExpires {
 		found = "a time of expiry"
 	}
-	o.report(nil, all, found)
+	r.reportOrphans(nil, all, found)
 	return err
 }
 
 // checkIndex checks all entries of one index.
-func (o *orphans) checkIndex(ctx context.Context, x *schema.Index) error {
-	key := func(p *schema.Partition) string { return o.run.t.Layout.IndexKey(p, x) }
+func (r *run) checkIndex(ctx context.Context, x *schema.Index) error {
+	key := func(p *schema.Partition) string { return r.t.Layout.IndexKey(p, x) }
 	switch {
-	case x.Unique && o.run.t.Layout.Spread():
-		return o.run.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-			return (&orphanClaims{o}).check(ctx, p, x, pairs)
+	case x.Unique && r.t.Layout.Spread():
+		return r.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return r.checkClaimPage(ctx, p, x, pairs)
 		})
 	case x.Unique:
-		return o.run.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-			return o.checkEntries(ctx, p, x, pairs)
+		return r.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return r.checkEntries(ctx, p, x, pairs)
 		})
 	}
-	return o.run.eachSortedSet(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-		return o.checkEntries(ctx, p, x, pairs)
+	return r.eachSortedSet(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		return r.checkEntries(ctx, p, x, pairs)
 	})
 }
 
 // checkEntries checks a page of an index.
-func (o *orphans) checkEntries(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
+func (r *run) checkEntries(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
 	kind := inSorted
 	if x.Unique {
 		kind = inUnique
@@ -121,20 +120,20 @@ func (o *orphans) checkEntries(ctx context.Context, p *schema.Partition, x *sche
 		}
 		all, ids = append(all, e), append(ids, e.id)
 	}
-	have, err := o.contents(ctx, p, ids)
+	have, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
 	suspects := slices.DeleteFunc(all, func(e orphan) bool { return have.have(e.id, x, e.value) })
-	found, err := o.remove(ctx, p, kind, x, suspects)
-	o.report(x, found, "")
+	found, err := r.removeOrphans(ctx, p, kind, x, suspects)
+	r.reportOrphans(x, found, "")
 	return err
 }
 
-// remove returns the entries whose records do not have them, and removes them unless
+// removeOrphans returns the entries whose records do not have them, and removes them unless
 // this is a dry run. Entries in a set all have its value.
-func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
-	t := o.run.t
+func (r *run) removeOrphans(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
+	t := r.t
 	key, directory, number := "", "", 0
 	switch kind {
 	case inAll:
@@ -152,9 +151,13 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 	var all []orphan
 	for some := range slices.Chunk(suspects, orphanBatch) {
 		keys := []string{p.Meta, p.Content, key, cmp.Or(directory, key)}
-		args := []string{o.run.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
+		args := []string{r.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
 		for _, s := range some {
-			keys = append(keys, p.Record(s.id))
+			if kind == inDirectory {
+				keys = append(keys, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: s.value}))
+			} else {
+				keys = append(keys, p.Record(s.id))
+			}
 			args = append(args, s.id, s.value)
 		}
 		m, err := orphanScript.Run(ctx, t.Client, keys, args).ToMessage()
@@ -178,21 +181,23 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 	return all, nil
 }
 
-// report reports orphans.
-func (o *orphans) report(x *schema.Index, all []orphan, found string) {
-	if o.run.mode == migrate {
+// reportOrphans reports orphans.
+func (r *run) reportOrphans(x *schema.Index, all []orphan, found string) {
+	if r.mode == migrate {
 		return
 	}
 	for _, s := range all {
 		if x != nil {
 			found = x.Describe(s.value)
-			if s.id == "" {
+			if s.id == "" && x.PerValue {
+				found += " in the list of values, which no record has"
+			} else if s.id == "" {
 				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.value))
 			}
 		}
-		o.run.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
+		r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
 	}
-	o.run.repaired(len(all))
+	r.repaired(len(all))
 }
 
 // contents are the entries of records by id. It lacks unreadable ones.
@@ -203,13 +208,13 @@ func (c contents) have(id string, x *schema.Index, value string) bool {
 }
 
 // contents reads the entries of records in a partition.
-func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []string) (contents, error) {
+func (r *run) contents(ctx context.Context, p *schema.Partition, ids []string) (contents, error) {
 	all := make(contents, len(ids))
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
 	if len(ids) == 0 {
 		return all, nil
 	}
-	list, err := o.run.t.Client.Do(ctx, o.run.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
+	list, err := r.t.Client.Do(ctx, r.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -230,10 +235,6 @@ func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []strin
 	return all, nil
 }
 
-// orphanClaims finds unique values whose records, in other partitions, do not have
-// them.
-type orphanClaims struct{ orphans *orphans }
-
 // orphanClaim is a value whose record does not seem to have it.
 type orphanClaim struct {
 	key       string
@@ -242,38 +243,38 @@ type orphanClaim struct {
 	misplaced bool   // the value belongs to another hash
 }
 
-// check checks a page of a unique index.
-func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
-	key := o.orphans.run.t.Layout.IndexKey(p, x)
-	have, err := o.contentsOf(ctx, pairs)
+// checkOrphans checks a page of a unique index.
+func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
+	key := r.t.Layout.IndexKey(p, x)
+	have, err := r.contentsOfClaims(ctx, pairs)
 	if err != nil {
 		return err
 	}
 	var suspects []orphanClaim
 	for i := 0; i+1 < len(pairs); i += 2 {
 		e, c := schema.Entry{Index: x, Value: pairs[i]}, unique.ParseClaim(pairs[i+1])
-		switch misplaced := o.orphans.run.t.Layout.UniqueKey(e) != key; {
+		switch misplaced := r.t.Layout.UniqueKey(e) != key; {
 		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
 			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
-		case have.have(c.ID, x, e.Value) && c.Deadline != "" && o.orphans.run.mode != DryRun:
-			if _, err := o.orphans.run.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
+		case have.have(c.ID, x, e.Value) && c.Deadline != "" && r.mode != DryRun:
+			if _, err := r.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
 				return err
 			}
 		}
 	}
-	return o.checkSuspects(ctx, suspects)
+	return r.checkSuspects(ctx, suspects)
 }
 
-// contentsOf reads the entries of the records that claims name.
-func (o *orphanClaims) contentsOf(ctx context.Context, pairs []string) (contents, error) {
+// contentsOfClaims reads the entries of the records that claims name.
+func (r *run) contentsOfClaims(ctx context.Context, pairs []string) (contents, error) {
 	byPart := map[*schema.Partition][]string{}
 	for i := 1; i < len(pairs); i += 2 {
 		id := unique.ParseClaim(pairs[i]).ID
-		byPart[o.orphans.run.t.Layout.Of(id)] = append(byPart[o.orphans.run.t.Layout.Of(id)], id)
+		byPart[r.t.Layout.Of(id)] = append(byPart[r.t.Layout.Of(id)], id)
 	}
 	have := contents{}
 	for p, ids := range byPart {
-		some, err := o.orphans.contents(ctx, p, ids)
+		some, err := r.contents(ctx, p, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -296,44 +297,44 @@ const dryRunLooks = 4
 // values that its record has left shortly after it has written the record: a dry run
 // waits that long before it reports one, and longer while it may; it looks again however
 // long the first look took. Giving a value back early does no harm.
-func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
+func (r *run) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
-	wait := min(unique.Grace, o.orphans.run.t.Patience)
-	wait = max(wait, o.orphans.run.waitLeft)
+	wait := min(unique.Grace, r.t.Patience)
+	wait = max(wait, r.waitLeft)
 	for looks := 1; len(suspects) > 0; looks++ {
 		var err error
-		if suspects, err = o.unchanged(ctx, suspects); err != nil {
+		if suspects, err = r.unchangedClaims(ctx, suspects); err != nil {
 			return err
 		}
 		left := wait - time.Since(begin)
-		if o.orphans.run.mode != DryRun || left <= 0 && looks >= dryRunLooks {
+		if r.mode != DryRun || left <= 0 && looks >= dryRunLooks {
 			break
 		}
 		if !sleep.For(ctx, max(time.Millisecond, min(time.Millisecond<<min(looks, 20), left))) {
 			return ctx.Err()
 		}
 	}
-	o.orphans.run.waitLeft -= time.Since(begin)
+	r.waitLeft -= time.Since(begin)
 	for _, s := range suspects {
-		if err := o.drop(ctx, s); err != nil {
+		if err := r.dropClaim(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unchanged returns the claims whose hash says the same as before, without those of
+// unchangedClaims returns the claims whose hash says the same as before, without those of
 // records that are not indexed yet.
-func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
-	b := o.orphans.run.t.Client.B()
+func (r *run) unchangedClaims(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
+	b := r.t.Client.B()
 	var commands rueidis.Commands
 	for _, s := range suspects {
 		id := unique.ParseClaim(s.text).ID
-		p := o.orphans.run.t.Layout.Of(id)
+		p := r.t.Layout.Of(id)
 		commands = append(commands, b.Hget().Key(s.key).Field(s.entry.Value).Build(),
 			b.Exists().Key(p.Record(id)).Build(), b.Hexists().Key(p.Content).Field(id).Build())
 	}
-	replies := o.orphans.run.t.Client.DoMulti(ctx, commands...)
+	replies := r.t.Client.DoMulti(ctx, commands...)
 	var still []orphanClaim
 	for i, s := range suspects {
 		now, err := replies[3*i].ToString()
@@ -352,14 +353,14 @@ func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([
 	return still, nil
 }
 
-// drop reports a value whose record does not have it, and removes it if the hash still
+// dropClaim reports a value whose record does not have it, and removes it if the hash still
 // says the same after the record was asked.
-func (o *orphanClaims) drop(ctx context.Context, s orphanClaim) error {
-	u := o.orphans.run.t.Claims
+func (r *run) dropClaim(ctx context.Context, s orphanClaim) error {
+	u := r.t.Claims
 	c := unique.ParseClaim(s.text)
 	if !s.misplaced {
 		asked := c
-		if o.orphans.run.mode == DryRun {
+		if r.mode == DryRun {
 			asked.Deadline = "" // revokes nothing
 		}
 		has, err := u.Revoke(ctx, s.entry, asked)
@@ -367,9 +368,147 @@ func (o *orphanClaims) drop(ctx context.Context, s orphanClaim) error {
 			return err
 		}
 	}
-	o.orphans.report(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
-	if o.orphans.run.mode == DryRun {
+	r.reportOrphans(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
+	if r.mode == DryRun {
 		return nil
 	}
 	return u.Replace(ctx, s.key, s.entry.Value, s.text, "")
+}
+
+// checkSets checks the sets that the directories of some indexes name, and those that they do
+// not: a SCAN of the keys of every server.
+func (r *run) checkSets(ctx context.Context, all []*schema.Index) error {
+	for _, x := range all {
+		for i := range r.t.Layout.Parts {
+			p := &r.t.Layout.Parts[i]
+			for page, err := range scan.SortedSet(ctx, r.t.Client, r.t.Layout.IndexKey(p, x), step) {
+				if err == nil {
+					err = r.checkValues(ctx, p, x, names(page))
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	type place struct {
+		p *schema.Partition
+		x *schema.Index
+	}
+	return r.eachKey(ctx, r.t.Layout.ValuePrefix(), "zset", func(keys []string) (int, error) {
+		values := map[place][]string{}
+		for _, key := range keys {
+			if p, e, ok := r.t.Layout.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
+				values[place{p, e.Index}] = append(values[place{p, e.Index}], e.Value)
+			}
+		}
+		for at, some := range values {
+			unlisted, err := r.unlisted(ctx, at.p, at.x, some)
+			if err == nil {
+				err = r.checkValues(ctx, at.p, at.x, unlisted)
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		return 0, nil
+	})
+}
+
+// unlisted returns the values that are not in the directory.
+func (r *run) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) ([]string, error) {
+	list, err := r.t.Client.Do(ctx, r.t.Client.B().Zmscore().Key(r.t.Layout.IndexKey(p, x)).Member(values...).Build()).ToArray()
+	if err != nil || len(list) != len(values) {
+		return nil, errors.Join(err, schema.ErrReply(err))
+	}
+	var all []string
+	for i, value := range values {
+		if list[i].IsNil() {
+			all = append(all, value)
+		}
+	}
+	return all, nil
+}
+
+// checkValues checks the sets of some values: small ones in one pipeline.
+func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	t := r.t
+	commands := make(rueidis.Commands, len(values))
+	for i, value := range values {
+		commands[i] = t.Client.B().Zrange().Key(t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value})).Min("0").Max(strconv.Itoa(step - 1)).Build()
+	}
+	var empty, small []orphan
+	for i, reply := range t.Client.DoMulti(ctx, commands...) {
+		value := values[i]
+		ids, err := reply.AsStrSlice()
+		if err != nil {
+			return t.TypeError(ctx, err, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value}))
+		}
+		switch {
+		case len(ids) == 0:
+			empty = append(empty, orphan{value: value})
+		case len(ids) < step:
+			for _, id := range ids {
+				small = append(small, orphan{id, value})
+			}
+		default:
+			err = r.engine.Pages(ctx, scan.SortedSet(ctx, t.Client, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value}), step), func(pairs []string) (int, error) {
+				var some []orphan
+				for _, id := range names(pairs) {
+					some = append(some, orphan{id, value})
+				}
+				return len(some), r.checkSetEntries(ctx, p, x, some)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for some := range slices.Chunk(small, step) {
+		if err := r.checkSetEntries(ctx, p, x, some); err != nil {
+			return err
+		}
+		if err := r.engine.Step(ctx, len(some)); err != nil {
+			return err
+		}
+	}
+	wrong, err := r.removeOrphans(ctx, p, inDirectory, x, empty)
+	r.reportOrphans(x, wrong, "")
+	return err
+}
+
+// checkSetEntries checks entries of one or several sets.
+func (r *run) checkSetEntries(ctx context.Context, p *schema.Partition, x *schema.Index, all []orphan) error {
+	ids := make([]string, len(all))
+	for i, e := range all {
+		ids[i] = e.id
+	}
+	have, err := r.contents(ctx, p, ids)
+	if err != nil {
+		return err
+	}
+	kind := inSet
+	if r.mode == migrate {
+		kind = inBuilding // all records are indexed by now that will be
+	}
+	byValue := map[string][]orphan{}
+	for _, e := range all {
+		if !have.have(e.id, x, e.value) {
+			byValue[e.value] = append(byValue[e.value], e)
+		}
+	}
+	for _, suspects := range byValue {
+		found, err := r.removeOrphans(ctx, p, kind, x, suspects)
+		if err != nil {
+			return err
+		}
+		r.reportOrphans(x, found, "")
+	}
+	return nil
 }

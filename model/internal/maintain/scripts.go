@@ -14,8 +14,6 @@ var (
 	goneLua string
 	//go:embed orphan.lua
 	orphanLua string
-	//go:embed unlist.lua
-	unlistLua string
 	//go:embed migrate_drop.lua
 	migrateDropLua string
 	//go:embed order.lua
@@ -31,7 +29,6 @@ var (
 	alignScript        = script.New(schema.EntriesLua, alignLua)
 	goneScript         = script.New(schema.EntriesLua, goneLua)
 	orphanScript       = script.New(schema.EntriesLua, orphanLua)
-	unlistScript       = script.New(schema.EntriesLua, unlistLua)
 	migrateDropScript  = script.New(migrateDropLua)
 	orderScript        = script.New(orderLua)
 	migrateBeginScript = script.New(migrateBeginLua)

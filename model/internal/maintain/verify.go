@@ -29,15 +29,14 @@ func (r *run) verify(ctx context.Context) (err error) {
 	if r.engine.Total, err = r.size(ctx); err != nil {
 		return err
 	}
-	a := &aligner{r}
 	err = r.eachHash(ctx, func(p *schema.Partition) string { return p.Content }, func(ctx context.Context, _ *schema.Partition, pairs []string) error {
-		return a.align(ctx, names(pairs))
+		return r.align(ctx, names(pairs))
 	})
 	if err == nil {
 		err = r.unindexed(ctx)
 	}
 	if err == nil {
-		err = (&orphans{r}).check(ctx)
+		err = r.checkOrphans(ctx)
 	}
 	if err == nil {
 		err = r.collections(ctx)
@@ -64,7 +63,7 @@ func (r *run) unindexed(ctx context.Context) error {
 			ids = append(ids, bare...)
 		}
 		slices.Sort(ids)
-		return len(ids), (&aligner{r}).align(ctx, ids)
+		return len(ids), r.align(ctx, ids)
 	})
 }
 
@@ -176,7 +175,7 @@ func (r *run) checkCollections(ctx context.Context, p *schema.Partition, ids []s
 			gone = append(gone, &target{id: id})
 		}
 	}
-	_, err = (&aligner{r}).removeGone(ctx, gone) // a record that exists by now is fine
+	_, err = r.removeGone(ctx, gone) // a record that exists by now is fine
 	return err
 }
 
