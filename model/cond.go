@@ -1,6 +1,9 @@
 package model
 
-import "retwis/model/internal/query"
+import (
+	"retwis/model/internal/query"
+	"retwis/model/internal/schema"
+)
 
 // Cond is a condition of a query. A condition on a list holds if any of its elements
 // fits. A record without a value fits no condition on that field, except within Not. If
@@ -10,10 +13,10 @@ import "retwis/model/internal/query"
 //
 // Values are of the field's type, or mean the same: any integer for any number, a string
 // for what is stored as text, an id, as text or an integer, for a Ref.
-type Cond struct{ c query.Cond }
+type Cond = query.Cond
 
 // Eq asks for one value.
-func Eq(field string, value any) Cond { return Cond{query.Eq(field, value)} }
+func Eq(field string, value any) Cond { return query.On(schema.OpEq, field, value) }
 
 // In asks for any of some values, at most 1000; a query has at most 2000 values, of
 // 256 KB together.
@@ -22,40 +25,32 @@ func In[V any](field string, values ...V) Cond {
 	for i, v := range values {
 		all[i] = v
 	}
-	return Cond{query.In(field, all)}
+	return query.On(schema.OpIn, field, all...)
 }
 
 // Between asks for values from low to high, both included.
-func Between(field string, low, high any) Cond { return Cond{query.Between(field, low, high)} }
+func Between(field string, low, high any) Cond { return query.On(schema.OpBetween, field, low, high) }
 
 // AtLeast asks for a value and all greater ones.
-func AtLeast(field string, low any) Cond { return Cond{query.AtLeast(field, low)} }
+func AtLeast(field string, low any) Cond { return query.On(schema.OpAtLeast, field, low) }
 
 // AtMost asks for a value and all smaller ones.
-func AtMost(field string, high any) Cond { return Cond{query.AtMost(field, high)} }
+func AtMost(field string, high any) Cond { return query.On(schema.OpAtMost, field, high) }
 
 // Above asks for greater values.
-func Above(field string, low any) Cond { return Cond{query.Above(field, low)} }
+func Above(field string, low any) Cond { return query.On(schema.OpAbove, field, low) }
 
 // Below asks for smaller values.
-func Below(field string, high any) Cond { return Cond{query.Below(field, high)} }
+func Below(field string, high any) Cond { return query.On(schema.OpBelow, field, high) }
 
 // Prefix asks for text that begins with a prefix.
-func Prefix(field, prefix string) Cond { return Cond{query.Prefix(field, prefix)} }
+func Prefix(field, prefix string) Cond { return query.On(schema.OpPrefix, field, prefix) }
 
 // Not asks for records that do not fit a condition, including those without a value.
-func Not(cond Cond) Cond { return Cond{query.Not(cond.c)} }
+func Not(cond Cond) Cond { return query.Join(schema.OpNot, cond) }
 
 // And asks for records that fit all conditions; without any, every record fits.
-func And(conds ...Cond) Cond { return Cond{query.And(internal(conds))} }
+func And(conds ...Cond) Cond { return query.Join(schema.OpAnd, conds...) }
 
 // Or asks for records that fit any of the conditions; without any, no record fits.
-func Or(conds ...Cond) Cond { return Cond{query.Or(internal(conds))} }
-
-func internal(conds []Cond) []query.Cond {
-	all := make([]query.Cond, len(conds))
-	for i, c := range conds {
-		all[i] = c.c
-	}
-	return all
-}
+func Or(conds ...Cond) Cond { return query.Join(schema.OpOr, conds...) }

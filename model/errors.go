@@ -55,107 +55,29 @@ var (
 	ErrDangling = schema.ErrDangling
 )
 
-// TakenError names the owner of a unique value. It is an ErrTaken.
-type TakenError struct {
-	Field string // the unique field or index; "id" for an id
-	Value string // of an index on several fields each of them: room="a",day=3
-	Owner string // the id of the record that has it
-}
+// The errors that have fields.
+type (
+	// TakenError names the owner of a unique value. It is an ErrTaken.
+	TakenError = schema.TakenError
+	// RecordError names the record, and the field, that cannot be read. It wraps ErrCorrupt,
+	// or ErrValue if an index cannot hold what the record has.
+	RecordError = schema.RecordError
+	// InvalidError has all that is wrong with a record. It wraps ErrInvalid and the errors of
+	// its problems. A method Validate may return one to name fields.
+	InvalidError = schema.InvalidError
+	// FieldError is what is wrong with a field.
+	FieldError = schema.FieldError
+	// BoundError has the value of a counter that would leave its bounds. It is an ErrBound.
+	BoundError = schema.BoundError
+	// ReferencedError names a record that refers to one that should be deleted. It is an
+	// ErrReferenced.
+	ReferencedError = schema.ReferencedError
+	// DanglingError names a record that does not exist, and the field that would refer to it.
+	// It is an ErrDangling.
+	DanglingError = schema.DanglingError
+)
 
-func (e *TakenError) Error() string { return (*schema.TakenError)(e).Error() }
-
-// Is makes the error an ErrTaken.
-func (e *TakenError) Is(target error) bool { return target == ErrTaken }
-
-// RecordError names the record, and the field, that cannot be read. It wraps ErrCorrupt,
-// or ErrValue if an index cannot hold what the record has.
-type RecordError struct {
-	ID    string
-	Field string // its name in Redis; empty: the record as a whole
-	Err   error
-}
-
-func (e *RecordError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *RecordError) Unwrap() error { return e.Err }
-
-// InvalidError has all that is wrong with a record. It wraps ErrInvalid and the errors of
-// its problems. A method Validate may return one to name fields.
-type InvalidError struct {
-	Problems []FieldError
-}
-
-// FieldError is what is wrong with a field.
-type FieldError struct {
-	Field string // its name in Redis; empty: the record as a whole
-	Err   error
-}
-
-func (e *InvalidError) Error() string { return e.internal().Error() }
-
-// Unwrap returns ErrInvalid and the errors of the problems.
-func (e *InvalidError) Unwrap() []error { return e.internal().Unwrap() }
-
-// As finds the internal form of the error.
-func (e *InvalidError) As(target any) bool {
-	found, ok := target.(**schema.InvalidError)
-	if ok {
-		*found = e.internal()
-	}
-	return ok
-}
-
-func (e *InvalidError) internal() *schema.InvalidError {
-	i := &schema.InvalidError{}
-	for _, p := range e.Problems {
-		i.Problems = append(i.Problems, schema.FieldError(p))
-	}
-	return i
-}
-
-// BoundError has the value of a counter that would leave its bounds. It is an ErrBound.
-type BoundError struct {
-	ID    string // of the record
-	Field string
-	Value int64 // of the counter, which was not changed
-	By    int64 // what Incr should add
-	Bound int64 // the minimum, or the maximum
-}
-
-func (e *BoundError) Error() string { return (*schema.BoundError)(e).Error() }
-
-// Is makes the error an ErrBound.
-func (e *BoundError) Is(target error) bool { return target == ErrBound }
-
-// ReferencedError names a record that refers to one that should be deleted. It is an
-// ErrReferenced.
-type ReferencedError struct {
-	Model string // the model that refers
-	Field string // its field, with the rule restrict
-	ID    string // one of its records
-}
-
-func (e *ReferencedError) Error() string { return (*schema.ReferencedError)(e).Error() }
-
-// Is makes the error an ErrReferenced.
-func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
-
-// DanglingError names a record that does not exist, and the field that would refer to it.
-// It is an ErrDangling.
-type DanglingError struct {
-	Field string // of the record that was not written, with the option exists
-	Model string // the model that it refers to
-	ID    string // of the record that does not exist
-}
-
-func (e *DanglingError) Error() string { return (*schema.DanglingError)(e).Error() }
-
-// Is makes the error an ErrDangling.
-func (e *DanglingError) Is(target error) bool { return target == ErrDangling }
-
-// modelError is an error of a model. It converts the errors of the internal packages to
-// those of this one.
+// modelError is an error of a model.
 type modelError struct {
 	name string
 	err  error
@@ -173,57 +95,6 @@ func named(name string, err error) error {
 
 func (e *modelError) Error() string { return fmt.Sprintf("model: %s: %v", e.name, e.err) }
 func (e *modelError) Unwrap() error { return e.err }
-
-// As finds the public form of an error.
-func (e *modelError) As(target any) bool {
-	switch target := target.(type) {
-	case **TakenError:
-		var found *schema.TakenError
-		if errors.As(e.err, &found) {
-			*target = (*TakenError)(found)
-			return true
-		}
-	case **RecordError:
-		var found *schema.RecordError
-		if errors.As(e.err, &found) {
-			*target = (*RecordError)(found)
-			return true
-		}
-	case **InvalidError:
-		var found *schema.InvalidError
-		if errors.As(e.err, &found) {
-			*target = invalid(found)
-			return true
-		}
-	case **DanglingError:
-		var found *schema.DanglingError
-		if errors.As(e.err, &found) {
-			*target = (*DanglingError)(found)
-			return true
-		}
-	case **BoundError:
-		var found *schema.BoundError
-		if errors.As(e.err, &found) {
-			*target = (*BoundError)(found)
-			return true
-		}
-	case **ReferencedError:
-		var found *schema.ReferencedError
-		if errors.As(e.err, &found) {
-			*target = (*ReferencedError)(found)
-			return true
-		}
-	}
-	return false
-}
-
-func invalid(e *schema.InvalidError) *InvalidError {
-	i := &InvalidError{}
-	for _, p := range e.Problems {
-		i.Problems = append(i.Problems, FieldError(p))
-	}
-	return i
-}
 
 // recordErrors collects the errors of records that cannot be read.
 type recordErrors struct {

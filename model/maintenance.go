@@ -20,13 +20,10 @@ import (
 //	dangling  entries, sets or lists of a record that does not exist
 //	invalid   a record with a field that cannot be read, or that an index cannot hold
 //	taken     a record with a unique value that another record has; counted as invalid
-type Report struct {
-	maintain.Report
-	// Unknown counts the keys that could be records, but that neither the model wrote
-	// nor Options.Adopt accepts. UnknownKeys are some of them.
-	Unknown     int64
-	UnknownKeys []string
-}
+//
+// Unknown counts the keys that could be records, but that neither the model wrote nor
+// Options.Adopt accepts. UnknownKeys are some of them.
+type Report = run.Report
 
 // Verify checks that records and indexes agree, in short steps while the model is in
 // use, and changes nothing. It compares what seems wrong again in one script, with the
@@ -48,7 +45,7 @@ func (s *Store[T]) Repair(ctx context.Context, opt maintain.Options) (Report, er
 
 func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Options) (Report, error) {
 	r, err := run.Verify(ctx, t, m, opt)
-	return Report(r), wrap(t, err)
+	return r, wrap(t, err)
 }
 
 // Migrate puts the declaration of this Store into force, and brings all records into
@@ -91,7 +88,7 @@ func (s *Store[T]) Migrate(ctx context.Context, opt maintain.Options) (Report, e
 
 func migrateAll(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r, err := run.Migrate(ctx, t, opt)
-	return Report(r), wrap(t, err)
+	return r, wrap(t, err)
 }
 
 // Pending describes what Migrate would do: which indexes it would build and which it
@@ -114,7 +111,7 @@ func (s *Store[T]) Drop(ctx context.Context, opt maintain.Options) (Report, erro
 
 func drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r, err := run.Drop(ctx, t, opt)
-	return Report(r), wrap(t, err)
+	return r, wrap(t, err)
 }
 
 // Sweep removes expired records from the indexes, a hundred in a script, and returns

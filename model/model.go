@@ -112,7 +112,7 @@ func (m *Model) Get(ctx context.Context, id string) (Record, error) {
 // reads, and changes nothing. Conditions on values that only the program of the model can
 // compute are refused.
 func (m *Model) Find(conds ...Cond) *Query[Record] {
-	return &Query[Record]{query.Query{Objects: m.o, Conds: internal(conds)}}
+	return &Query[Record]{query.Query{Objects: m.o, Conds: slices.Clone(conds)}}
 }
 
 // Open returns the model with a name, or ErrNotFound. Two round trips.

@@ -8,13 +8,13 @@ import (
 )
 
 // IDs says where the id of a new record comes from.
-type IDs string
+type IDs = schema.IDs
 
 // The sources of ids.
 const (
-	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id; a process takes twenty at once, and loses those that it does not use
-	ULID           IDs = "ulid"    // 26 letters and digits in order of time, without asking the server
-	ClientAssigned IDs = "own"     // the caller's, in the id field of the struct
+	Counter        = schema.Counter        // 1, 2, 3, … from next_<name>_id; a process takes twenty at once, and loses those that it does not use
+	ULID           = schema.ULID           // 26 letters and digits in order of time, without asking the server
+	ClientAssigned = schema.ClientAssigned // the caller's, in the id field of the struct
 )
 
 // Options of a Store. Only Name is required.
@@ -47,22 +47,8 @@ type Options struct {
 	Adopt func(id string) bool
 }
 
-// Keys are the keys of a model that differ from the default.
-type Keys struct {
-	// Record is the prefix of the keys of records, before the id. It cannot be changed
-	// later. Default "<name>:".
-	Record string
-	// Counter is the key that ids come from. Default "next_<name>_id".
-	Counter string
-	// Unique are the keys of the hashes from unique value to id, by the name of the field
-	// or index. A new key makes a new index: see Store.Migrate. Default
-	// "<name>.by.<field>".
-	Unique map[string]string
-}
-
-func (o *Options) internal() record.Options {
-	return record.Options{
-		Name: o.Name, IDs: schema.IDs(o.IDs), Keys: record.Keys(o.Keys), Partitions: o.Partitions,
-		Cache: o.Cache, Adopt: o.Adopt,
-	}
-}
+// Keys are the keys of a model that differ from the default: the prefix Record of the keys of
+// records, before the id, which cannot be changed later; the Counter that ids come from; and
+// Unique, the keys of the hashes from unique value to id by the name of the field or index. A
+// new key of Unique makes a new index: see Store.Migrate.
+type Keys = record.Keys

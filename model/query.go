@@ -44,7 +44,7 @@ type ValueCount = query.ValueCount
 // Find returns the query for the records that fit all conditions; without any, for
 // all records in the order of their creation.
 func (s *Store[T]) Find(conds ...Cond) *Query[T] {
-	return &Query[T]{query.Query{Objects: s.o, Conds: internal(conds)}}
+	return &Query[T]{query.Query{Objects: s.o, Conds: slices.Clone(conds)}}
 }
 
 // Refs returns the query for the records that refer to another one by a field: the
@@ -109,7 +109,7 @@ func (q *Query[T]) Before(cursor string) *Query[T] {
 // And narrows the query: records must fit these conditions too.
 func (q *Query[T]) And(conds ...Cond) *Query[T] {
 	c := *q
-	c.f.Conds = slices.Concat(q.f.Conds, internal(conds))
+	c.f.Conds = slices.Concat(q.f.Conds, conds)
 	return &c
 }
 
@@ -223,7 +223,10 @@ func (q *Query[T]) CountBy(ctx context.Context, field string, n int) ([]ValueCou
 
 // Explain returns the plan of the query: the index that it scans, and what it checks
 // for each entry. One round trip, or none.
-func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) { return explain(ctx, &q.f) }
+func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) {
+	plan, err := q.f.Explain(ctx)
+	return plan, wrap(q.f.Objects.Table, err)
+}
 
 // All streams every record in the order of creation, as Find().All does. Where ids come from
 // the counter, that is the order of the numbers.

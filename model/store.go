@@ -42,7 +42,7 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	t, err := record.NewTable(client, opt.internal(), d)
+	t, err := record.NewTable(client, record.Options(opt), d)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}

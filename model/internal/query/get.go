@@ -43,7 +43,7 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 	if err := o.Table.Registry.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	q, err := (&Query{Objects: o, Conds: []Cond{Eq(name, value)}}).resolve()
+	q, err := (&Query{Objects: o, Conds: []Cond{On(schema.OpEq, name, value)}}).resolve()
 	if err != nil {
 		return nil, err
 	}

@@ -276,7 +276,7 @@ func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 
 // ReferTo makes the query for the records that refer to an id by a field.
 func (f *Query) ReferTo(field, id string) {
-	f.Conds = []Cond{Eq(field, id)}
+	f.Conds = []Cond{On(schema.OpEq, field, id)}
 	number := f.Objects.Declaration.Schema.Number(field)
 	if number >= 0 && !slices.ContainsFunc(f.Objects.Declaration.Refs, func(r schema.RefField) bool { return r.Field == number }) {
 		f.err = fmt.Errorf("%w: Refs(%q): it is not a model.Ref", schema.ErrValue, field)

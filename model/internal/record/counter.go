@@ -91,9 +91,9 @@ type addition struct {
 
 // added returns the change that adds to a counter, and writes nothing else but the index
 // entries. It refuses what counter.lua refuses.
-func (ed editor) added(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
+func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
 	f, n := e.addition.field, e.addition.n
-	value, _ := strconv.ParseInt(stored[ed.o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // none: 0
+	value, _ := strconv.ParseInt(stored[o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // none: 0
 	sum := value + n
 	e.addition.sum = sum
 	least, most := f.Bounds()
@@ -112,13 +112,13 @@ func (ed editor) added(stored []schema.Text, record reflect.Value, e *edit) (*ch
 	if err := f.Decode(f.Of(record), text); err != nil {
 		return nil, err
 	}
-	fields, err := ed.o.Declaration.Encode(record)
+	fields, err := o.Declaration.Encode(record)
 	if err != nil {
 		return nil, err
 	}
 	c := &change{id: e.id, operation: "save", set: []string{f.Stored, text}}
-	ed.expect(c, stored)
-	return c, ed.o.Table.pack(c, fields)
+	o.expect(c, stored)
+	return c, o.Table.pack(c, fields)
 }
 
 func digit(is bool) string {

@@ -48,32 +48,27 @@ type reference struct {
 // maxReferences is how many references a list with the option exists has.
 const maxReferences = 1000
 
-// targetCheck finds out whether there are the records that a change refers to.
-type targetCheck struct{ t *Table }
-
-func (t *Table) targetCheck() targetCheck { return targetCheck{t} }
-
 // required returns the references of a change that must exist.
-func (tc targetCheck) required(c *change) ([]reference, error) {
-	if len(tc.t.Schema.Exists) == 0 {
+func (t *Table) required(c *change) ([]reference, error) {
+	if len(t.Schema.Exists) == 0 {
 		return nil, nil
 	}
 	var all []reference
 	for i := 0; i < len(c.set); i += 2 {
-		field := tc.t.Schema.Number(c.set[i])
-		if !slices.Contains(tc.t.Schema.Exists, field) {
+		field := t.Schema.Number(c.set[i])
+		if !slices.Contains(t.Schema.Exists, field) {
 			continue
 		}
-		f := &tc.t.Schema.Fields[field]
+		f := &t.Schema.Fields[field]
 		ids, err := f.References(c.set[i+1])
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %s: %w", schema.ErrValue, f.Name, err)
 		case len(ids) > maxReferences:
 			return nil, fmt.Errorf("%w: %s has %d references: a list with the option exists has at most %d", schema.ErrValue, f.Name, len(ids), maxReferences)
-		case len(tc.t.targets.of(field)) == 0 && len(ids) > 0:
+		case len(t.targets.of(field)) == 0 && len(ids) > 0:
 			return nil, fmt.Errorf("%w: the records that field %s refers to must exist: call model.Relate with the stores of %s and of these before records are written",
-				schema.ErrNotRelated, f.Name, tc.t.Options.Name)
+				schema.ErrNotRelated, f.Name, t.Options.Name)
 		}
 		for _, id := range ids {
 			all = append(all, reference{field: field, id: id})
@@ -85,8 +80,8 @@ func (tc targetCheck) required(c *change) ([]reference, error) {
 // checkReferences fails if a record that a change refers to does not exist in another slot,
 // and leaves the others to the script. References that the record has already are not
 // checked.
-func (tc targetCheck) checkReferences(ctx context.Context, c *change) error {
-	all, err := tc.required(c)
+func (t *Table) checkReferences(ctx context.Context, c *change) error {
+	all, err := t.required(c)
 	if err != nil {
 		return err
 	}
@@ -94,8 +89,8 @@ func (tc targetCheck) checkReferences(ctx context.Context, c *change) error {
 	var far []reference
 	for _, r := range all {
 		isFar := false
-		for _, to := range tc.t.targets.of(r.field) {
-			if tc.t.sameSlot(to) {
+		for _, to := range t.targets.of(r.field) {
+			if t.sameSlot(to) {
 				r.keys = append(r.keys, to.Layout.Of(r.id).Record(r.id))
 			} else {
 				isFar = true
@@ -110,21 +105,21 @@ func (tc targetCheck) checkReferences(ctx context.Context, c *change) error {
 	if len(far) == 0 {
 		return nil
 	}
-	missing, err := tc.missing(ctx, far)
+	missing, err := t.missing(ctx, far)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	had, err := tc.referredTo(ctx, c, missing)
+	had, err := t.referredTo(ctx, c, missing)
 	if err != nil {
 		return err
 	}
 	for _, r := range missing {
 		switch {
-		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(tc.t.targets.of(r.field), func(to *Table) bool { return to == tc.t && r.id == c.id }):
+		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(t.targets.of(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
 		case len(r.keys) > 0:
 			c.references = append(c.references, r) // it may be in the slot
 		default:
-			return tc.dangling(r.field, r.id)
+			return t.dangling(r.field, r.id)
 		}
 	}
 	return nil
@@ -132,12 +127,12 @@ func (tc targetCheck) checkReferences(ctx context.Context, c *change) error {
 
 // missing returns the references whose records no model in another slot has: one pipeline
 // for each model.
-func (tc targetCheck) missing(ctx context.Context, far []reference) ([]reference, error) {
+func (t *Table) missing(ctx context.Context, far []reference) ([]reference, error) {
 	there := make([]bool, len(far))
 	var models []*Table
 	for _, r := range far {
-		for _, to := range tc.t.targets.of(r.field) {
-			if !tc.t.sameSlot(to) && !slices.Contains(models, to) {
+		for _, to := range t.targets.of(r.field) {
+			if !t.sameSlot(to) && !slices.Contains(models, to) {
 				models = append(models, to)
 			}
 		}
@@ -146,7 +141,7 @@ func (tc targetCheck) missing(ctx context.Context, far []reference) ([]reference
 		var of []int
 		var ids []string
 		for i, r := range far {
-			if !there[i] && slices.Contains(tc.t.targets.of(r.field), to) {
+			if !there[i] && slices.Contains(t.targets.of(r.field), to) {
 				of, ids = append(of, i), append(ids, r.id)
 			}
 		}
@@ -168,7 +163,7 @@ func (tc targetCheck) missing(ctx context.Context, far []reference) ([]reference
 }
 
 // referredTo returns the ids that a stored record refers to by the fields of references.
-func (tc targetCheck) referredTo(ctx context.Context, c *change, references []reference) (map[int][]string, error) {
+func (t *Table) referredTo(ctx context.Context, c *change, references []reference) (map[int][]string, error) {
 	if c.operation == "create" {
 		return nil, nil
 	}
@@ -178,34 +173,34 @@ func (tc targetCheck) referredTo(ctx context.Context, c *change, references []re
 			fields = append(fields, r.field)
 		}
 	}
-	stored := make([]schema.Text, len(tc.t.Schema.Fields))
-	if _, err := tc.t.Rows.ParseSome(c.id, tc.t.Rows.DoSome(ctx, []string{c.id}, fields)[0], fields, stored); err != nil {
+	stored := make([]schema.Text, len(t.Schema.Fields))
+	if _, err := t.Rows.ParseSome(c.id, t.Rows.DoSome(ctx, []string{c.id}, fields)[0], fields, stored); err != nil {
 		return nil, err
 	}
 	had := map[int][]string{}
 	for _, field := range fields {
 		if stored[field].OK {
-			had[field], _ = tc.t.Schema.Fields[field].References(stored[field].Value) // damaged: none
+			had[field], _ = t.Schema.Fields[field].References(stored[field].Value) // damaged: none
 		}
 	}
 	return had, nil
 }
 
 // dangling returns the error of a reference to a record that does not exist.
-func (tc targetCheck) dangling(field int, id string) error {
+func (t *Table) dangling(field int, id string) error {
 	var names []string
-	for _, to := range tc.t.targets.of(field) {
+	for _, to := range t.targets.of(field) {
 		if !slices.Contains(names, to.Options.Name) {
 			names = append(names, to.Options.Name)
 		}
 	}
-	return &schema.DanglingError{Field: tc.t.Schema.Fields[field].Name, Model: strings.Join(names, " or "), ID: id}
+	return &schema.DanglingError{Field: t.Schema.Fields[field].Name, Model: strings.Join(names, " or "), ID: id}
 }
 
 // checksBefore reports whether references must be checked before a record is written.
-func (tc targetCheck) checksBefore() bool {
-	return slices.ContainsFunc(tc.t.Schema.Exists, func(field int) bool {
-		return slices.ContainsFunc(tc.t.targets.of(field), func(to *Table) bool { return !tc.t.sameSlot(to) })
+func (t *Table) checksBefore() bool {
+	return slices.ContainsFunc(t.Schema.Exists, func(field int) bool {
+		return slices.ContainsFunc(t.targets.of(field), func(to *Table) bool { return !t.sameSlot(to) })
 	})
 }
 
@@ -221,20 +216,20 @@ func (b *batch) referenceKeys() (keys []string, count string) {
 }
 
 // appendReferences appends the references of a change as write.lua takes them.
-func (tc targetCheck) appendReferences(args []string, c *change) []string {
+func (t *Table) appendReferences(args []string, c *change) []string {
 	args = append(args, strconv.Itoa(3*len(c.references)))
 	for _, r := range c.references {
-		args = append(args, tc.t.Schema.Names[r.field], r.id, strconv.Itoa(len(r.keys)))
+		args = append(args, t.Schema.Names[r.field], r.id, strconv.Itoa(len(r.keys)))
 	}
 	return args
 }
 
 // parseDangling reads the reply of write.lua for a reference to a record that does not
 // exist.
-func (tc targetCheck) parseDangling(list []rueidis.RedisMessage) error {
+func (t *Table) parseDangling(list []rueidis.RedisMessage) error {
 	texts, err := textsOf(list)
-	if err != nil || len(texts) != 2 || tc.t.Schema.Number(texts[0]) < 0 {
+	if err != nil || len(texts) != 2 || t.Schema.Number(texts[0]) < 0 {
 		return schema.ErrReply(err)
 	}
-	return tc.dangling(tc.t.Schema.Number(texts[0]), texts[1])
+	return t.dangling(t.Schema.Number(texts[0]), texts[1])
 }

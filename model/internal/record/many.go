@@ -170,7 +170,7 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, *err)
 		return
 	}
-	if t.writer().claims() || t.targetCheck().checksBefore() {
+	if t.writer().claims() || t.checksBefore() {
 		m.single(it, id)
 		return
 	}
@@ -182,7 +182,7 @@ func (m *many) add(it item, id string) {
 	}
 	c, err := it.build(it.record, id, b.now)
 	if err == nil {
-		err = t.targetCheck().checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
+		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
 	}
 	if err != nil {
 		m.refuse(it.position, err)
@@ -296,7 +296,7 @@ func (m *many) wrote(it item, c *change) {
 	if c.operation == "create" {
 		return
 	}
-	if err := m.o.decoder().take(c, it.record); err != nil {
+	if err := m.o.take(c, it.record); err != nil {
 		m.refuse(it.position, err)
 	}
 }
@@ -309,7 +309,7 @@ func (m *many) rebuild(b *openBatch) *openBatch {
 		it.record.Set(it.given)
 		c, err := it.build(it.record, b.changes[i].id, again.now)
 		if err == nil {
-			err = t.targetCheck().checkReferences(m.ctx, c)
+			err = t.checkReferences(m.ctx, c)
 		}
 		if err != nil {
 			m.refuse(it.position, err)

@@ -193,7 +193,7 @@ func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
 	if err := o.Table.checkIsID(id); err != nil {
 		return err
 	}
-	return o.decoder().parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
+	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
 // GetMany calls add with a pointer to each record that exists, or the error of one
@@ -205,7 +205,7 @@ func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, e
 	for chunk := range slices.Chunk(ids, FetchMany) {
 		for i, r := range o.Table.Rows.DoMany(ctx, chunk) {
 			record := o.Declaration.NewRecord()
-			err := o.decoder().parseInto(ctx, chunk[i], r, record)
+			err := o.parseInto(ctx, chunk[i], r, record)
 			if errors.Is(err, schema.ErrNotFound) {
 				continue
 			}
@@ -219,26 +219,21 @@ func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, e
 	return nil
 }
 
-// decoder sets the fields of Go structs to what is stored.
-type decoder struct{ o *Objects }
-
-func (o *Objects) decoder() decoder { return decoder{o} }
-
 // parseInto reads a record from a reply.
-func (rd decoder) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
+func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
 	var room [32]schema.Text
 	stored := room[:]
-	if len(rd.o.Declaration.Schema.Fields) > len(room) {
-		stored = make([]schema.Text, len(rd.o.Declaration.Schema.Fields))
+	if len(o.Declaration.Schema.Fields) > len(room) {
+		stored = make([]schema.Text, len(o.Declaration.Schema.Fields))
 	}
-	known, err := rd.o.Table.Rows.Parse(id, r, stored)
+	known, err := o.Table.Rows.Parse(id, r, stored)
 	if err == nil && !known {
-		err = rd.o.Table.Rows.Absent(ctx, id)
+		err = o.Table.Rows.Absent(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
-	return rd.o.Declaration.Decode(rd.o.Table.Layout.Of(id).RecordPrefix+id, id, stored, into)
+	return o.Declaration.Decode(o.Table.Layout.Of(id).RecordPrefix+id, id, stored, into)
 }
 
 // FetchMany is how many records are read in one pipeline.
@@ -280,9 +275,9 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 		err = o.Table.writer().put(ctx, c)
 		var other *otherError
 		if !errors.As(err, &other) {
-			return cmp.Or(err, o.decoder().take(c, record))
+			return cmp.Or(err, o.take(c, record))
 		}
-		if err := o.decoder().takeOthers(c, other, record); err != nil {
+		if err := o.takeOthers(c, other, record); err != nil {
 			return err
 		}
 	}
@@ -334,10 +329,10 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	err = o.Table.writer().put(ctx, c)
 	var other *otherError
 	if !errors.As(err, &other) {
-		return cmp.Or(err, o.decoder().take(c, record))
+		return cmp.Or(err, o.take(c, record))
 	}
 	// It exists, and has index entries of counters, or of the time of its creation.
-	if err := o.decoder().takeOthers(c, other, record); err != nil {
+	if err := o.takeOthers(c, other, record); err != nil {
 		return err
 	}
 	if err = o.replace(ctx, record, id, "+"); errors.Is(err, schema.ErrNotFound) {
@@ -358,7 +353,7 @@ func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, 
 }
 
 // take sets the fields of a struct that a write has left as they were.
-func (rd decoder) take(c *change, record reflect.Value) error {
+func (o *Objects) take(c *change, record reflect.Value) error {
 	if c.operation == "put" && len(c.values) == 0 {
 		return nil // it is new
 	}
@@ -366,7 +361,7 @@ func (rd decoder) take(c *change, record reflect.Value) error {
 		return schema.ErrReply(nil)
 	}
 	for i, number := range c.shown {
-		if err := rd.takeField(c.id, number, c.values[i], record); err != nil {
+		if err := o.takeField(c.id, number, c.values[i], record); err != nil {
 			return err
 		}
 	}
@@ -375,30 +370,30 @@ func (rd decoder) take(c *change, record reflect.Value) error {
 
 // takeOthers sets the fields of a struct on which its index entries depend to their
 // stored values.
-func (rd decoder) takeOthers(c *change, other *otherError, record reflect.Value) error {
+func (o *Objects) takeOthers(c *change, other *otherError, record reflect.Value) error {
 	if len(other.values) != len(c.other) {
 		return schema.ErrReply(nil)
 	}
 	for i, number := range c.other {
-		if err := rd.takeField(c.id, number, other.values[i], record); err != nil {
+		if err := o.takeField(c.id, number, other.values[i], record); err != nil {
 			return err
 		}
-		if number == rd.o.Declaration.Schema.Version {
-			rd.o.Declaration.SetVersion(record, rd.o.Declaration.VersionOf(record)+1)
+		if number == o.Declaration.Schema.Version {
+			o.Declaration.SetVersion(record, o.Declaration.VersionOf(record)+1)
 		}
 	}
 	return nil
 }
 
 // takeField sets a field of a struct to its stored value.
-func (rd decoder) takeField(id string, number int, stored schema.Text, record reflect.Value) error {
-	f := &rd.o.Declaration.GoFields[number]
+func (o *Objects) takeField(id string, number int, stored schema.Text, record reflect.Value) error {
+	f := &o.Declaration.GoFields[number]
 	f.Of(record).SetZero()
 	if !stored.OK {
 		return nil
 	}
 	if err := f.Decode(f.Of(record), stored.Value); err != nil {
-		return &schema.RecordError{ID: id, Field: f.Stored, Err: fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, rd.o.Table.Layout.Of(id).Record(id), f.Stored, err)}
+		return &schema.RecordError{ID: id, Field: f.Stored, Err: fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, o.Table.Layout.Of(id).Record(id), f.Stored, err)}
 	}
 	return nil
 }
@@ -417,7 +412,7 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 	}
 	if len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) {
 		a := &addition{field: &o.Declaration.GoFields[number], n: n}
-		_, err := o.editor().edit(ctx, &edit{id: id, addition: a})
+		_, err := o.edit(ctx, &edit{id: id, addition: a})
 		if err != nil && !errors.Is(err, schema.ErrBound) {
 			return 0, err
 		}

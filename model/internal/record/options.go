@@ -13,7 +13,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Options of a table; see model.Options.
+// Options of a table, which are those of model.Options.
 type Options struct {
 	Name       string
 	IDs        schema.IDs
@@ -23,11 +23,11 @@ type Options struct {
 	Adopt      func(id string) bool
 }
 
-// Keys are the keys of a model that differ from the default; see model.Keys.
+// Keys are the keys of a model that differ from the default.
 type Keys struct {
-	Record  string
-	Counter string
-	Unique  map[string]string
+	Record  string            // prefix of the keys of records. Default "<name>:"
+	Counter string            // the key that ids come from. Default "next_<name>_id"
+	Unique  map[string]string // by the name of the field or index. Default "<name>.by.<field>"
 }
 
 const (

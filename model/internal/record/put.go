@@ -14,7 +14,7 @@ import (
 // put writes a change: one script, or with several partitions and unique values the
 // steps of package unique.
 func (w writer) put(ctx context.Context, c *change) error {
-	if err := w.t.targetCheck().checkReferences(ctx, c); err != nil {
+	if err := w.t.checkReferences(ctx, c); err != nil {
 		return err
 	}
 	if !w.claims() {

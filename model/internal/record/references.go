@@ -117,7 +117,7 @@ func (t *Table) sameSlot(other *Table) bool {
 // whether there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
-	_, err := o.editor().edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
+	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
 		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
 		return nil
 	}})

@@ -165,7 +165,7 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
 	case "DANGLING":
-		return nil, t.targetCheck().parseDangling(list[1:])
+		return nil, t.parseDangling(list[1:])
 	case "CLAIM":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})

@@ -30,7 +30,7 @@ type edit struct {
 // Update applies f to a record until no other writer interferes, and returns the record
 // as it was written.
 func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) (ptr any, err error) {
-	return o.editor().edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
+	return o.edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
 }
 
 // Patch sets some fields of a record, and returns the record as it was written.
@@ -53,22 +53,17 @@ func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (
 	if o.Declaration.Schema.Expires >= 0 {
 		_, e.timed = values[o.Declaration.Schema.Names[o.Declaration.Schema.Expires]].(time.Duration)
 	}
-	e.f = func(ptr any, now int64) error { return o.editor().assign(ptr, now, values) }
-	return o.editor().edit(ctx, e)
+	e.f = func(ptr any, now int64) error { return o.assign(ptr, now, values) }
+	return o.edit(ctx, e)
 }
 
-// editor changes records by what they were when they were read.
-type editor struct{ o *Objects }
-
-func (o *Objects) editor() editor { return editor{o} }
-
-func (ed editor) edit(ctx context.Context, e *edit) (ptr any, err error) {
-	if err := ed.o.CheckID(e.id); err != nil {
+func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
+	if err := o.CheckID(e.id); err != nil {
 		return nil, err
 	}
 	err = retry(ctx, func() error {
 		return WithClock(func() error {
-			record, err := ed.editOnce(ctx, e)
+			record, err := o.editOnce(ctx, e)
 			ptr = record
 			return err
 		})
@@ -81,34 +76,34 @@ func (ed editor) edit(ctx context.Context, e *edit) (ptr any, err error) {
 const largeRecord = 16 << 10
 
 // editOnce is one attempt of edit.
-func (ed editor) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
-	stored, err := ed.o.Table.Rows.Read(ctx, e.id)
+func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
+	stored, err := o.Table.Rows.Read(ctx, e.id)
 	if err != nil {
 		return nil, err
 	}
-	checked := ed.checked(e)
-	if ed.o.Declaration.Schema.Version < 0 && sizeOf(stored, checked) > largeRecord {
-		err = ed.o.Table.Registry.RetryRestored(ctx, func() error {
-			ptr, err = ed.editWatched(ctx, e)
+	checked := o.checked(e)
+	if o.Declaration.Schema.Version < 0 && sizeOf(stored, checked) > largeRecord {
+		err = o.Table.Registry.RetryRestored(ctx, func() error {
+			ptr, err = o.editWatched(ctx, e)
 			return err
 		})
 		return ptr, err
 	}
-	record, c, err := ed.edited(stored, e)
+	record, c, err := o.edited(stored, e)
 	if c == nil || err != nil {
 		return ptrOf(record), err
 	}
-	if ed.o.Declaration.Schema.Version >= 0 {
-		c.expected = "v" + strconv.FormatInt(ed.storedVersion(stored), 10)
-		if v := stored[ed.o.Declaration.Schema.Version]; v.OK {
+	if o.Declaration.Schema.Version >= 0 {
+		c.expected = "v" + strconv.FormatInt(o.storedVersion(stored), 10)
+		if v := stored[o.Declaration.Schema.Version]; v.OK {
 			c.expected = "v" + v.Value
 		}
 	} else {
-		c.checked = ed.o.Declaration.Schema.NamesOf(checked)
-		c.byContent = e.patched != nil && ed.o.Declaration.Validate == nil && ed.o.Table.writer().determined()
+		c.checked = o.Declaration.Schema.NamesOf(checked)
+		c.byContent = e.patched != nil && o.Declaration.Validate == nil && o.Table.writer().determined()
 		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
-	return ptrOf(record), ed.o.Table.writer().put(ctx, c)
+	return ptrOf(record), o.Table.writer().put(ctx, c)
 }
 
 func ptrOf(record reflect.Value) any {
@@ -120,12 +115,12 @@ func ptrOf(record reflect.Value) any {
 
 // checked returns the fields that must be as they were read. What Update and Validate do
 // may depend on any; Patch depends only on those that have index entries.
-func (ed editor) checked(e *edit) []int {
-	if e.patched != nil && ed.o.Declaration.Validate == nil {
-		return slices.DeleteFunc(slices.Clone(ed.o.Table.Rows.Relevant), func(i int) bool { return ed.o.Declaration.Schema.Counters[i] })
+func (o *Objects) checked(e *edit) []int {
+	if e.patched != nil && o.Declaration.Validate == nil {
+		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Declaration.Schema.Counters[i] })
 	}
 	var all []int
-	for i, counter := range ed.o.Declaration.Schema.Counters {
+	for i, counter := range o.Declaration.Schema.Counters {
 		if !counter {
 			all = append(all, i)
 		}
@@ -143,98 +138,98 @@ func sizeOf(fields []schema.Text, some []int) int {
 
 // edited applies an edit to a stored record. It returns the record, and the change, or nil
 // if there is none.
-func (ed editor) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
+func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
 	readable := stored
 	if e.patched != nil {
 		readable = slices.Clone(stored)
 		for _, field := range e.patched {
 			readable[field] = schema.Text{}
 		}
-		if ed.o.Declaration.Schema.Version >= 0 {
-			readable[ed.o.Declaration.Schema.Version] = schema.Text{}
+		if o.Declaration.Schema.Version >= 0 {
+			readable[o.Declaration.Schema.Version] = schema.Text{}
 		}
 	}
-	record := ed.o.Declaration.NewRecord()
-	if err := ed.o.Declaration.Decode(ed.o.Table.Layout.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
+	record := o.Declaration.NewRecord()
+	if err := o.Declaration.Decode(o.Table.Layout.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
 		return record, nil, err
 	}
 	if e.addition != nil {
-		c, err := ed.added(stored, record, e)
+		c, err := o.added(stored, record, e)
 		return record, c, err
 	}
-	now := ed.o.Table.now(e.id)
+	now := o.Table.now(e.id)
 	if err := e.f(record.Addr().Interface(), now); err != nil {
 		return record, nil, err
 	}
-	if id := ed.o.Declaration.IdOf(record); id != e.id {
+	if id := o.Declaration.IdOf(record); id != e.id {
 		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(id))
 	}
-	c, err := ed.difference(stored, record, e, now)
+	c, err := o.difference(stored, record, e, now)
 	if c != nil && err == nil && !e.unchecked {
-		err = ed.o.Declaration.Check(record)
+		err = o.Declaration.Check(record)
 	}
 	return record, c, err
 }
 
 // storedVersion returns the version of a stored record, 0 for a model without
 // versions.
-func (ed editor) storedVersion(stored []schema.Text) int64 {
-	if ed.o.Declaration.Schema.Version < 0 {
+func (o *Objects) storedVersion(stored []schema.Text) int64 {
+	if o.Declaration.Schema.Version < 0 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(stored[ed.o.Declaration.Schema.Version].Value, 10, 64) // none, or none that we wrote: 0
+	n, _ := strconv.ParseInt(stored[o.Declaration.Schema.Version].Value, 10, 64) // none, or none that we wrote: 0
 	return n
 }
 
 // difference returns the change that writes the fields of a record that differ from the
 // stored ones, and sets what the caller cannot change. It returns nil if there are none.
-func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
-	version := ed.storedVersion(stored)
-	ed.o.Declaration.SetVersion(record, version)
-	for i := range ed.o.Declaration.Schema.Names {
-		if ed.o.Declaration.Schema.Kept(i) || i == ed.o.Declaration.Schema.Updated {
-			if err := ed.o.decoder().takeField(e.id, i, stored[i], record); err != nil {
+func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
+	version := o.storedVersion(stored)
+	o.Declaration.SetVersion(record, version)
+	for i := range o.Declaration.Schema.Names {
+		if o.Declaration.Schema.Kept(i) || i == o.Declaration.Schema.Updated {
+			if err := o.takeField(e.id, i, stored[i], record); err != nil {
 				return nil, err
 			}
 		}
 	}
-	fields, err := ed.o.Declaration.Encode(record)
+	fields, err := o.Declaration.Encode(record)
 	if err != nil {
 		return nil, err
 	}
 	patched := func(i int) bool { return e.patched == nil || slices.Contains(e.patched, i) }
 	changed := false
-	for i := range ed.o.Declaration.Schema.Names {
-		changed = changed || fields[i] != stored[i] && (patched(i) || i == ed.o.Declaration.Schema.Version) && !ed.o.Declaration.Schema.Kept(i) && i != ed.o.Declaration.Schema.Updated
+	for i := range o.Declaration.Schema.Names {
+		changed = changed || fields[i] != stored[i] && (patched(i) || i == o.Declaration.Schema.Version) && !o.Declaration.Schema.Kept(i) && i != o.Declaration.Schema.Updated
 	}
 	if !changed {
 		return nil, nil
 	}
-	ed.o.Declaration.SetVersion(record, version+1)
-	ed.o.Declaration.Stamp(record, now, false)
-	if fields, err = ed.o.Declaration.Encode(record); err != nil {
+	o.Declaration.SetVersion(record, version+1)
+	o.Declaration.Stamp(record, now, false)
+	if fields, err = o.Declaration.Encode(record); err != nil {
 		return nil, err
 	}
 	c := &change{id: e.id, operation: "save"}
-	ed.expect(c, stored)
-	if ed.o.Declaration.Schema.Timed() || e.timed {
+	o.expect(c, stored)
+	if o.Declaration.Schema.Timed() || e.timed {
 		c.now = now
 	}
-	for i, name := range ed.o.Declaration.Schema.Names {
-		if ed.o.Declaration.Schema.Counters[i] {
+	for i, name := range o.Declaration.Schema.Names {
+		if o.Declaration.Schema.Counters[i] {
 			fields[i] = stored[i]
 		}
-		ours := i == ed.o.Declaration.Schema.Version || i == ed.o.Declaration.Schema.Updated || i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.TTL > 0
+		ours := i == o.Declaration.Schema.Version || i == o.Declaration.Schema.Updated || i == o.Declaration.Schema.Expires && o.Declaration.Schema.TTL > 0
 		switch {
 		// A Patch writes also what is equal: another one may have changed it meanwhile.
-		case e.patched == nil && fields[i] == stored[i], ed.o.Declaration.Schema.Kept(i), !patched(i) && !ours:
+		case e.patched == nil && fields[i] == stored[i], o.Declaration.Schema.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
 		default:
 			c.remove = append(c.remove, name)
 		}
 	}
-	if err := ed.o.Table.pack(c, fields); err != nil {
+	if err := o.Table.pack(c, fields); err != nil {
 		return nil, err
 	}
 	if len(c.set) == 0 {
@@ -245,11 +240,11 @@ func (ed editor) difference(stored []schema.Text, record reflect.Value, e *edit,
 
 // expect sets the entries that a change expects the record to have, and the fields that
 // the content depends on and that others change without a new version.
-func (ed editor) expect(c *change, stored []schema.Text) {
-	ed.o.Table.known(c, stored)
-	for i, counter := range ed.o.Declaration.Schema.Counters {
-		touched := i == ed.o.Declaration.Schema.Expires && ed.o.Declaration.Schema.Version >= 0 // Touch does not change the version
-		if (counter || touched) && slices.Contains(ed.o.Table.Rows.Relevant, i) {
+func (o *Objects) expect(c *change, stored []schema.Text) {
+	o.Table.known(c, stored)
+	for i, counter := range o.Declaration.Schema.Counters {
+		touched := i == o.Declaration.Schema.Expires && o.Declaration.Schema.Version >= 0 // Touch does not change the version
+		if (counter || touched) && slices.Contains(o.Table.Rows.Relevant, i) {
 			c.other, c.others = append(c.other, i), append(c.others, stored[i])
 		}
 	}
@@ -257,15 +252,15 @@ func (ed editor) expect(c *change, stored []schema.Text) {
 
 // assign sets fields to values of their types, or ones that mean the same. A nil
 // value clears the field. A duration is how long from now the record lives.
-func (ed editor) assign(ptr any, now int64, values map[string]any) error {
+func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
-		number := ed.o.Declaration.Schema.Number(name)
-		if ttl, is := value.(time.Duration); is && number == ed.o.Declaration.Schema.Expires {
-			ed.o.Declaration.SetTime(record, number, now+ttl.Milliseconds())
+		number := o.Declaration.Schema.Number(name)
+		if ttl, is := value.(time.Duration); is && number == o.Declaration.Schema.Expires {
+			o.Declaration.SetTime(record, number, now+ttl.Milliseconds())
 			continue
 		}
-		f := &ed.o.Declaration.GoFields[number]
+		f := &o.Declaration.GoFields[number]
 		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
 			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
 		}
@@ -285,20 +280,20 @@ type watched struct {
 }
 
 // editWatched is one attempt of edit.
-func (ed editor) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
-	err = ed.o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
-		w := &watched{o: ed.o, c: c, id: e.id}
+func (o *Objects) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
+	err = o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
+		w := &watched{o: o, c: c, id: e.id}
 		defer w.end()
 		if err := w.read(ctx); err != nil {
 			return err
 		}
-		record, change, err := ed.edited(w.stored, e)
+		record, change, err := o.edited(w.stored, e)
 		ptr = ptrOf(record)
 		if change == nil || err != nil {
 			return err
 		}
 		change.via = w
-		return ed.o.Table.writer().put(ctx, change)
+		return o.Table.writer().put(ctx, change)
 	})
 	return ptr, err
 }

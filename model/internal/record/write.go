@@ -217,7 +217,7 @@ func (w writer) writeCall(b *batch) script.Call {
 		}
 		args = w.appendChange(args, c, entered)
 		if len(references) > 0 {
-			args = w.t.targetCheck().appendReferences(args, c)
+			args = w.t.appendReferences(args, c)
 		}
 	}
 	return script.Call{Keys: keys, Args: args}

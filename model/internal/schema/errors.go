@@ -27,11 +27,11 @@ var (
 	ErrDangling    = errors.New("there is no record that it refers to")
 )
 
-// TakenError is model.TakenError, and so with the other errors that have fields.
+// TakenError names the owner of a unique value.
 type TakenError struct {
-	Field string
-	Value string
-	Owner string
+	Field string // the unique field or index; "id" for an id
+	Value string // of an index on several fields each of them: room="a",day=3
+	Owner string // the id of the record that has it
 }
 
 func (e *TakenError) Error() string {
@@ -45,14 +45,14 @@ func (e *TakenError) Error() string {
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
-// InvalidError has what is wrong with a record.
+// InvalidError has all that is wrong with a record.
 type InvalidError struct {
 	Problems []FieldError
 }
 
 // FieldError is what is wrong with a field, or with the record as a whole.
 type FieldError struct {
-	Field string
+	Field string // its name in Redis; empty: the record as a whole
 	Err   error
 }
 
@@ -77,11 +77,11 @@ func (e *InvalidError) Unwrap() []error {
 
 // BoundError is returned if a counter would leave its bounds.
 type BoundError struct {
-	ID    string
+	ID    string // of the record
 	Field string
-	Value int64
-	By    int64
-	Bound int64
+	Value int64 // of the counter, which was not changed
+	By    int64 // what Incr should add
+	Bound int64 // the minimum, or the maximum
 }
 
 func (e *BoundError) Error() string {
@@ -98,7 +98,7 @@ func (e *BoundError) Is(target error) bool { return target == ErrBound }
 // RecordError is an error of a record that cannot be read.
 type RecordError struct {
 	ID    string
-	Field string
+	Field string // its name in Redis; empty: the record as a whole
 	Err   error
 }
 
@@ -109,9 +109,9 @@ func (e *RecordError) Unwrap() error { return e.Err }
 
 // ReferencedError names a record that refers to one that should be deleted.
 type ReferencedError struct {
-	Model string
-	Field string
-	ID    string
+	Model string // the model that refers
+	Field string // its field, with the rule restrict
+	ID    string // one of its records
 }
 
 func (e *ReferencedError) Error() string {
@@ -123,9 +123,9 @@ func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced
 
 // DanglingError names a record that does not exist, and the field that would refer to it.
 type DanglingError struct {
-	Field string
-	Model string
-	ID    string
+	Field string // of the record that was not written, with the option exists
+	Model string // the model that it refers to
+	ID    string // of the record that does not exist
 }
 
 func (e *DanglingError) Error() string {
