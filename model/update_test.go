@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"retwis/maintain"
 	"slices"
 	"strings"
 	"sync"
@@ -238,4 +240,74 @@ func TestPatchValues(t *testing.T) {
 	if found, err := s.Find(model.Eq("boss", uint8(7))).IDs(t.Context()); err != nil || len(found) != 1 {
 		t.Error(found, err)
 	}
+}
+
+// A program that does not know all of what is stored in a field, as in the middle of a
+// deployment, writes nothing of it unless its function changes that field.
+func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	type (
+		newer struct {
+			ID      string                       `redis:",id"`
+			Addr    struct{ Street, Zip string } `redis:"addr"`
+			All     []struct{ A, B int }         `redis:"all"`
+			Data    map[string]any               `redis:"data"`
+			At      time.Time                    `redis:"at,range"`
+			Visits  int                          `redis:"visits,range"`
+			Hits    int                          `redis:"hits,counter,range"`
+			Version int64                        `redis:",version"`
+		}
+		older struct {
+			ID      string                  `redis:",id"`
+			Addr    struct{ Street string } `redis:"addr"`
+			All     []struct{ A int }       `redis:"all"`
+			Data    map[string]any          `redis:"data"`
+			At      time.Time               `redis:"at,range"`
+			Visits  int                     `redis:"visits,range"`
+			Hits    int                     `redis:"hits,counter,range"`
+			Version int64                   `redis:",version"`
+		}
+	)
+	layouts(t, "place", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx := t.Context()
+		now, old := store[newer](t, client, opt), store[older](t, client, opt)
+		n := newer{Data: map[string]any{"big": int64(9007199254740993)}, All: []struct{ A, B int }{{1, 2}}}
+		n.Addr.Street, n.Addr.Zip = "Main", "12345"
+		id := createdOf(t, now, n).ID
+		key := baseOf(opt, id) + ":" + id
+		redisDo(t, client, "HSET", key, "at", "2026-01-01T01:00:00+01:00") // as another program writes it
+		fields := func() map[string]string {
+			all, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
+			checked(t, err)
+			return all
+		}
+		if r, err := now.Repair(ctx, maintain.Options{}); err != nil || r.Repaired != 1 {
+			t.Fatal(r, err)
+		}
+		before := fields()
+		_, err := old.Update(ctx, id, func(*older) error { return nil })
+		checked(t, err)
+		if after := fields(); !maps.Equal(before, after) {
+			t.Errorf("an Update of nothing wrote %v after %v", after, before)
+		}
+		visit := func(o *older) error { o.Visits++; return nil }
+		_, err = old.Update(ctx, id, visit)
+		checked(t, err)
+		if n, err := old.Find().UpdateAll(ctx, visit, nil); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		_, err = old.Incr(ctx, id, "hits", 1)
+		checked(t, err)
+		before["visits"], before["hits"], before["version"] = "2", "1", "3"
+		if after := fields(); !maps.Equal(before, after) {
+			t.Errorf("wrote\n%v, not\n%v", after, before)
+		}
+		checkVerify(t, now)
+		// What the function changes is written as the program knows it.
+		_, err = old.Update(ctx, id, func(o *older) error { o.Addr.Street = "Side"; return nil })
+		checked(t, err)
+		if addr := fields()["addr"]; addr != `{"Street":"Side"}` {
+			t.Error(addr)
+		}
+	})
 }

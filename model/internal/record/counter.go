@@ -116,6 +116,8 @@ func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*c
 	if err != nil {
 		return nil, err
 	}
+	copy(fields, stored[:len(o.Declaration.Schema.Names)]) // all but the counter, and what is computed
+	fields[o.Declaration.Schema.Number(f.Stored)] = schema.Text{Value: text, OK: true}
 	c := &change{id: e.id, operation: "save", set: []string{f.Stored, text}}
 	o.expect(c, stored)
 	return c, o.Table.pack(c, fields)

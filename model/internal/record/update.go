@@ -157,6 +157,10 @@ func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change,
 		c, err := o.added(stored, record, e)
 		return record, c, err
 	}
+	before := stored
+	if e.patched == nil {
+		before = o.Declaration.Reencoded(record)
+	}
 	now := o.Table.now(e.id)
 	if err := e.f(record.Addr().Interface(), now); err != nil {
 		return record, nil, err
@@ -164,7 +168,7 @@ func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change,
 	if id := o.Declaration.IdOf(record); id != e.id {
 		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(id))
 	}
-	c, err := o.difference(stored, record, e, now)
+	c, err := o.difference(stored, before, record, e, now)
 	if c != nil && err == nil && !e.unchecked {
 		err = o.Declaration.Check(record)
 	}
@@ -181,9 +185,11 @@ func (o *Objects) storedVersion(stored []schema.Text) int64 {
 	return n
 }
 
-// difference returns the change that writes the fields of a record that differ from the
-// stored ones, and sets what the caller cannot change. It returns nil if there are none.
-func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
+// difference returns the change that writes the fields of a record that differ from what
+// they were before: the encoding of what was decoded, or for Patch what is stored. So what a
+// type does not know of its stored value stays if nobody changes it. It returns nil if there
+// are none, and sets what the caller cannot change.
+func (o *Objects) difference(stored, before []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
 	version := o.storedVersion(stored)
 	o.Declaration.SetVersion(record, version)
 	for i := range o.Declaration.Schema.Names {
@@ -198,11 +204,11 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 		return nil, err
 	}
 	patched := func(i int) bool { return e.patched == nil || slices.Contains(e.patched, i) }
-	changed := false
-	for i := range o.Declaration.Schema.Names {
-		changed = changed || fields[i] != stored[i] && (patched(i) || i == o.Declaration.Schema.Version) && !o.Declaration.Schema.Kept(i) && i != o.Declaration.Schema.Updated
+	changed := make([]bool, len(o.Declaration.Schema.Names))
+	for i := range changed {
+		changed[i] = fields[i] != before[i] && (patched(i) || i == o.Declaration.Schema.Version) && !o.Declaration.Schema.Kept(i) && i != o.Declaration.Schema.Updated
 	}
-	if !changed {
+	if !slices.Contains(changed, true) {
 		return nil, nil
 	}
 	o.Declaration.SetVersion(record, version+1)
@@ -216,13 +222,12 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 		c.now = now
 	}
 	for i, name := range o.Declaration.Schema.Names {
-		if o.Declaration.Schema.Counters[i] {
-			fields[i] = stored[i]
-		}
 		ours := i == o.Declaration.Schema.Version || i == o.Declaration.Schema.Updated || i == o.Declaration.Schema.Expires && o.Declaration.Schema.TTL > 0
-		switch {
 		// A Patch writes also what is equal: another one may have changed it meanwhile.
-		case e.patched == nil && fields[i] == stored[i], o.Declaration.Schema.Kept(i), !patched(i) && !ours:
+		writes := changed[i] || ours && fields[i] != stored[i] || e.patched != nil && patched(i)
+		switch {
+		case !writes || o.Declaration.Schema.Kept(i):
+			fields[i] = stored[i]
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
 		default:

@@ -25,6 +25,21 @@ func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 	return all, d.Compute(record, all)
 }
 
+// Reencoded encodes the stored fields of a struct that was decoded. A field that cannot be
+// encoded equals no other text.
+func (d *Declaration) Reencoded(record reflect.Value) []Text {
+	all := make([]Text, len(d.GoFields))
+	for i := range d.GoFields {
+		f := &d.GoFields[i]
+		t, err := f.encode(f.Of(record))
+		if err != nil {
+			t = Text{Value: "?"} // and not OK
+		}
+		all[i] = t
+	}
+	return all
+}
+
 // maxField is how many bytes a field holds: the limit of a Redis string.
 const maxField = 512 << 20
 
