@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redistest"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -59,4 +60,30 @@ func TestDrop(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	})
+}
+
+// A model is dropped from a server whose memory is full, and writers are refused meanwhile.
+func TestDropFreesFullMemory(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		client := redistest.Own(t).Client(t)
+		citizens := store[citizen](t, client, model.Options{Name: "citizen", Partitions: partitions})
+		for i := range 150 {
+			createdOf(t, citizens, citizen{Name: "n", Email: fmt.Sprint(i), Tags: []string{"a", "b"}})
+		}
+		redisDo(t, client, "CONFIG", "SET", "maxmemory", "1")
+		if r, err := citizens.Drop(t.Context(), maintain.Options{Progress: func(maintain.Progress) {
+			if _, err := citizens.Create(t.Context(), citizen{Email: "new"}); err == nil {
+				t.Error("a record was written")
+			}
+		}}); err != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if keys := redisDo(t, client, "DBSIZE"); keys != "0" {
+			t.Errorf("%s keys are left", keys)
+		}
+		redisDo(t, client, "CONFIG", "SET", "maxmemory", "0")
+		createdOf(t, citizens, citizen{Email: "new"})
+		checkVerify(t, citizens)
+	}
 }

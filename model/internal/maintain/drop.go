@@ -28,22 +28,34 @@ func (r *run) drop(ctx context.Context) (err error) {
 		return err
 	}
 	for i := range t.Layout.Parts {
-		p := &t.Layout.Parts[i]
-		b := t.Client.B()
-		for _, reply := range t.Client.DoMulti(ctx,
-			b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", registry.Dropping).Build(),
-			b.Hdel().Key(p.Meta).Field("also").Build()) {
-			if err := reply.Error(); err != nil {
-				return err
-			}
+		if err := r.refuseWriters(ctx, &t.Layout.Parts[i]); err != nil {
+			return err
 		}
 	}
 	for i := range t.Layout.Parts {
 		if err := r.dropRecords(ctx, &t.Layout.Parts[i]); err != nil {
 			return err
 		}
+		if err := r.refuseWriters(ctx, &t.Layout.Parts[i]); err != nil {
+			return err
+		}
 	}
 	return r.dropKeys(ctx)
+}
+
+// refuseWriters marks a partition as being deleted. A server whose memory is full does not
+// take the mark: there no declaration is in force until records have been deleted.
+func (r *run) refuseWriters(ctx context.Context, p *schema.Partition) error {
+	b := r.t.Client.B()
+	err := r.t.Client.Do(ctx, b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", registry.Dropping).Build()).Error()
+	fields := []string{"also"}
+	if e, is := rueidis.IsRedisErr(err); is && strings.HasPrefix(e.Error(), "OOM ") {
+		err, fields = nil, append(fields, "digest")
+	}
+	if err != nil {
+		return err
+	}
+	return r.t.Client.Do(ctx, b.Hdel().Key(p.Meta).Field(fields...).Build()).Error()
 }
 
 // dropRecords deletes the records of a partition: those in the order of creation, and
