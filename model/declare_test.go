@@ -3,6 +3,8 @@ package model_test
 import (
 	"encoding/json"
 	"errors"
+	"math/big"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,11 @@ func TestBadDeclarations(t *testing.T) {
 		"struct28.P: a model_test.chain cannot be stored":               refused[struct28](client, opt),
 		"struct29.W: w cannot be indexed":                               refused[struct29](client, opt),
 		"index \"n,a\": column \"n\": a counter can only be the last":   refused[struct30](client, opt),
+		"struct31.Tagged: Tagged.Email has options":                     refused[struct31](client, opt),
+		"struct32.tagged: tagged.Email has options":                     refused[struct32](client, opt),
+		"struct33.All: Tagged.Email has options":                        refused[struct33](client, opt),
+		"struct34.N: range: netip.Addr marshals itself":                 refused[struct34](client, opt),
+		"struct35.N: range: *big.Int marshals itself":                   refused[struct35](client, opt),
 		"Options.Name has 0 bytes":                                      refused[valid](client, model.Options{}),
 		"Options.Name is \"a b\"":                                       refused[valid](client, model.Options{Name: "a b"}),
 		"Options.IDs is \"uuid\"":                                       refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),
@@ -274,3 +281,49 @@ func (struct30) Indexes() []model.Index[struct30] {
 
 // MarshalJSON makes it a text, and no list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
+
+// Tagged has an option that means something only in a struct that is embedded by value.
+type (
+	Tagged struct {
+		Email string `redis:"email,unique"`
+	}
+	tagged struct {
+		Email string `redis:"email,required"`
+	}
+	struct31 struct {
+		ID string `redis:",id"`
+		*Tagged
+	}
+	struct32 struct {
+		ID string `redis:",id"`
+		*tagged
+	}
+	struct33 struct {
+		ID  string `redis:",id"`
+		All map[string][]*Tagged
+	}
+	struct34 struct {
+		ID string     `redis:",id"`
+		N  netip.Addr `redis:"n,range"`
+	}
+	struct35 struct {
+		ID string   `redis:",id"`
+		N  *big.Int `redis:"n,range"`
+	}
+)
+
+// A record of another model, and a struct without options, can be parts of a field.
+func TestPartsOfAField(t *testing.T) {
+	t.Parallel()
+	type version struct {
+		ID   string `redis:",id"`
+		Was  *valid
+		All  []valid
+		Next *version
+		Note struct {
+			Text string `redis:"text"`
+		}
+	}
+	s := store[version](t, redistest.DB(t).Client(t), model.Options{Name: "v"})
+	createdOf(t, s, version{All: []valid{{}}})
+}

@@ -39,8 +39,9 @@
 //
 // Strings, numbers, bools, times, durations and []byte are stored as text, types with
 // MarshalText or MarshalBinary as these define, lists, maps and other structs as JSON, whose
-// text must be UTF-8 (other bytes return ErrValue). A
-// nil pointer, nil list and zero time are not stored, and a record is not in an index of
+// text must be UTF-8 (other bytes return ErrValue). A decimal.Decimal is compared by its value,
+// in an index with up to 27 digits before the point and 9 after it; other types that marshal
+// themselves by their text, without an order. A nil pointer, nil list and zero time are not stored, and a record is not in an index of
 // a field that it does not have.
 //
 // Every write checks these bounds, and calls the method Validate() error of the type if it

@@ -98,7 +98,7 @@ func TestFindErrors(t *testing.T) {
 		"a fraction":              {s.Find(model.Between("class", 1.5, 2)), model.ErrValue, "class: 1.5 does not fit into int"},
 		"too great":               {s.Find(model.Eq("small", 256)), model.ErrValue, "small: 256 does not fit into uint8"},
 		"below zero":              {s.Find(model.Eq("small", -1)), model.ErrValue, "small: -1 does not fit into uint8"},
-		"not exact":               {s.Find(model.Eq("grade", 0.1)), model.ErrValue, "grade: 0.1 does not fit into float32"},
+		"not exact":               {s.Find(model.Eq("grade", 0.12345678901)), model.ErrValue, "grade: 0.12345678901 does not fit into float32"},
 		"not a number":            {s.Find(model.Eq("grade", math.NaN())), model.ErrValue, "grade: NaN"},
 		"nil":                     {s.Find(model.Eq("nick", nil)), model.ErrValue, "use Not"},
 		"a nil pointer":           {s.Find(model.Eq("nick", (*string)(nil))), model.ErrValue, "use Not"},

@@ -3,11 +3,13 @@ package model_test
 import (
 	"errors"
 	"fmt"
+	"github.com/redis/rueidis"
 	"math"
 	"math/big"
 	"net/netip"
 	"net/url"
 	"reflect"
+	"retwis/index/decimal"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ type everything struct {
 	M    map[string][]string
 	Sub  struct{ A, B int }
 	Arr  [3]bool
-	Addr netip.Addr `redis:",range"`
+	Addr netip.Addr `redis:",index"`
 	Big  *big.Int
 	URL  url.URL
 	Refs []model.Ref[everything] `redis:",index"`
@@ -372,5 +374,140 @@ func TestNegativeZero(t *testing.T) {
 		if _, err := s.Create(ctx, zeros{ID: "second"}); !errors.Is(err, model.ErrTaken) {
 			t.Error(err)
 		}
+	}
+}
+
+// A priced is found by the value of its decimals, and not by their text.
+type priced struct {
+	ID    string            `redis:",id"`
+	Price decimal.Decimal   `redis:"price,range"`
+	Was   *decimal.Decimal  `redis:"was,index"`
+	Code  decimal.Decimal   `redis:"code,unique"`
+	All   []decimal.Decimal `redis:"all,index"`
+	City  string            `redis:"city"`
+}
+
+func (priced) Indexes() []model.Index[priced] {
+	return []model.Index[priced]{model.Composite[priced]("city", "price desc")}
+}
+
+func TestDecimals(t *testing.T) {
+	t.Parallel()
+	layouts(t, "item", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx, s := t.Context(), store[priced](t, client, opt)
+		of := func(text string) decimal.Decimal {
+			d, err := decimal.Parse(text)
+			checked(t, err)
+			return d
+		}
+		for _, text := range []string{"9.50", "10", "100.25", "-1", "2", "-0.5", "1000000000000.000000001"} {
+			d := of(text)
+			createdOf(t, s, priced{Price: d, Was: &d, Code: d, All: []decimal.Decimal{d, of("7.0")}, City: "a"})
+		}
+		ids := func(q *model.Query[priced], want string) {
+			t.Helper()
+			got := ""
+			for x, err := range q.All(ctx) {
+				checked(t, err)
+				got += x.Price.String() + " "
+			}
+			if got != want {
+				t.Errorf("%s, not %s", got, want)
+			}
+		}
+		ids(s.Find(model.Between("price", 5, 20)).OrderBy("price"), "9.50 10 ")
+		ids(s.Find(model.Between("price", of("5"), "20.000")).OrderBy("price desc"), "10 9.50 ")
+		ids(s.Find(model.Below("price", 2.0)).OrderBy("price"), "-1 -0.5 ")
+		ids(s.Find().OrderBy("price"), "-1 -0.5 2 9.50 10 100.25 1000000000000.000000001 ")
+		ids(s.Find(model.Eq("city", "a")).OrderBy("price desc").Limit(2), "1000000000000.000000001 100.25 ")
+		ids(s.Find(model.Eq("price", of("10.00"))), "10 ")
+		ids(s.Find(model.Eq("was", of("10.00"))), "10 ")
+		ids(s.Find(model.Eq("was", 9.5)), "9.50 ")
+		ids(s.Find(model.Eq("code", of("2.0"))), "2 ")
+		ids(s.Find(model.Eq("all", of("100.2500"))), "100.25 ")
+		var taken *model.TakenError
+		if _, err := s.Create(ctx, priced{Code: of("10.00")}); !errors.As(err, &taken) || taken.Field != "code" {
+			t.Error(err)
+		}
+		if _, err := s.Create(ctx, priced{Code: of("1.0000000000000001")}); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Create(ctx, priced{Price: of("0.0000000001")}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "9 digits after the point") {
+			t.Error(err)
+		}
+		if n, err := s.Count(ctx, model.Eq("all", 7)); n != 7 || err != nil {
+			t.Error(n, err)
+		}
+		checkVerify(t, s)
+		m, err := model.Open(ctx, client, opt.Name)
+		checked(t, err)
+		if n, err := m.Find(model.Between("price", 5, "20")).Count(ctx); n != 2 || err != nil {
+			t.Error(n, err)
+		}
+	})
+}
+
+// A bound of a condition beyond all that the type of a field holds selects all of its values,
+// or none, and a constant means the float32 of the same text.
+func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
+	t.Parallel()
+	type number struct {
+		ID string   `redis:",id"`
+		I  int8     `redis:"i,range"`
+		U  *uint64  `redis:"u,range"`
+		F  float32  `redis:"f,range,min=0.1,max=0.7"`
+		L  []uint16 `redis:"l,range"`
+	}
+	ctx, s := t.Context(), store[number](t, redistest.DB(t).Client(t), model.Options{Name: "n"})
+	u := uint64(math.MaxUint64)
+	createdOf(t, s, number{I: 127, U: &u, F: 0.1, L: []uint16{255}})
+	createdOf(t, s, number{I: -128, F: 0.7})
+	for _, test := range []struct {
+		cond model.Cond
+		want int64
+	}{
+		{model.AtLeast("i", -129), 2}, {model.Above("i", -129), 2}, {model.Above("i", -1e300), 2}, {model.AtMost("i", 128), 2}, {model.Below("i", uint64(math.MaxUint64)), 2},
+		{model.AtLeast("i", 128), 0}, {model.Above("i", 128), 0}, {model.AtMost("i", -129), 0}, {model.Below("i", math.Inf(-1)), 0}, {model.Below("i", 127), 1},
+		{model.Between("i", -500, 500), 2}, {model.Between("i", -500, 0), 1}, {model.Between("i", 0, 500), 1}, {model.Between("i", 200, 500), 0}, {model.Between("i", -500, -200), 0},
+		{model.AtLeast("u", -1), 1}, {model.Above("u", -1), 1}, {model.Below("u", -1), 0}, {model.AtMost("u", 1e30), 1}, {model.Not(model.AtLeast("u", -1)), 1},
+		{model.AtLeast("l", -1), 1}, {model.Above("l", 65536), 0}, {model.AtMost("f", 1e300), 2}, {model.AtLeast("f", math.Inf(-1)), 2}, {model.Above("f", math.MaxFloat64), 0},
+		{model.Eq("f", 0.1), 1}, {model.Between("f", 0.2, 0.7), 1}, {model.Above("f", 0.7), 0},
+	} {
+		if n, err := s.Count(ctx, test.cond); n != test.want || err != nil {
+			t.Errorf("%v: %d, %v, want %d", test.cond, n, err, test.want)
+		}
+	}
+	if _, err := s.Create(ctx, number{F: 0.70001}); !errors.Is(err, model.ErrInvalid) {
+		t.Error(err)
+	}
+	for _, cond := range []model.Cond{model.Eq("i", 128), model.AtLeast("i", 1.5), model.Eq("f", 0.12345678901), model.AtLeast("f", math.NaN())} {
+		if _, err := s.Count(ctx, cond); !errors.Is(err, model.ErrValue) {
+			t.Errorf("%v: %v", cond, err)
+		}
+	}
+}
+
+// A record whose id does not fit into its type is not written, and the caller gets back what
+// it gave.
+func TestIDsRunOut(t *testing.T) {
+	t.Parallel()
+	type small struct {
+		ID uint8 `redis:",id"`
+		N  int
+	}
+	client := redistest.DB(t).Client(t)
+	s := store[small](t, client, model.Options{Name: "small"})
+	redisDo(t, client, "SET", "next_small_id", "254")
+	if got := createdOf(t, s, small{N: 1}); got.ID != 255 {
+		t.Error(got)
+	}
+	if got, err := s.Create(t.Context(), small{N: 2}); !errors.Is(err, model.ErrValue) || got != (small{N: 2}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.CreateMany(t.Context(), []small{{N: 3}}); !errors.Is(err, model.ErrValue) || got[0] != (small{N: 3}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.Get(t.Context(), "256"); err == nil || got != (small{}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -38,7 +38,7 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 
 // open opens the records of a model as structs of a type.
 func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema.IndexDeclaration) (*record.Objects, error) {
-	d, err := schema.Declare(typ, schema.Types{Collection: collectionOf, Target: targetOf}, indexes)
+	d, err := schema.Declare(typ, schema.Types{Collection: collectionOf, Target: targetOf, Prefixed: isPrefixed}, indexes)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
@@ -61,17 +61,22 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 // ids from the counter before, in another round trip. So does an own id beside the counter
 // that is larger than all that this process has seen.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
-	err := s.o.Create(ctx, &record)
-	return record, wrap(s.t, err)
+	created := record
+	if err := s.o.Create(ctx, &created); err != nil {
+		return record, wrap(s.t, err)
+	}
+	return created, nil
 }
 
 // Get returns a record, or ErrNotFound: one round trip. With Options.Cache it may
 // answer from the memory of the client, unless this Store has written the record
 // since.
 func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
-	var record T
-	err := s.o.Get(ctx, id, &record)
-	return record, wrap(s.t, err)
+	var record, none T
+	if err := s.o.Get(ctx, id, &record); err != nil {
+		return none, wrap(s.t, err)
+	}
+	return record, nil
 }
 
 // GetBy returns the record that has a value of a unique field, or ErrNotFound. The value

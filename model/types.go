@@ -20,3 +20,6 @@ func targetOf(t reflect.Type) reflect.Type {
 	}
 	return nil
 }
+
+// isPrefixed reports whether a type is External, whose text begins with its type.
+func isPrefixed(t reflect.Type) bool { return t == reflect.TypeFor[External]() }

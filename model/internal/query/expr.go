@@ -119,6 +119,9 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	if len(c.values) > maxValues {
 		return nil, fmt.Errorf("%w: %s: In has %d values: at most %d are allowed", schema.ErrValue, f.Name, len(c.values), maxValues)
 	}
+	if closer, ok := r.within(c, number); ok {
+		c = &closer
+	}
 	e := &expr{op: c.op, field: number, values: make([]string, len(c.values))}
 	for i, v := range c.values {
 		if c.op == schema.OpPrefix {
@@ -128,6 +131,39 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 		}
 	}
 	return e, left.take(0, e.values)
+}
+
+// within replaces a comparison with a number that is beyond all that the type of the field
+// holds by one that selects the same: all values of the field, or none.
+func (r *resolver) within(c *Cond, number int) (closer Cond, ok bool) {
+	if !c.op.Compares() {
+		return closer, false
+	}
+	values := slices.Clone(c.values)
+	below, above := false, false // a bound is beyond the least value, or the greatest
+	for i, v := range c.values {
+		side, closest := r.Beyond(number, v)
+		if side == 0 {
+			continue
+		}
+		values[i] = closest
+		low := c.op == schema.OpAtLeast || c.op == schema.OpAbove || c.op == schema.OpBetween && i == 0
+		if low == (side > 0) {
+			return On(schema.OpIn, c.field), true // none
+		}
+		below, above = below || side < 0, above || side > 0
+	}
+	if !below && !above {
+		return closer, false
+	}
+	op := c.op
+	switch op {
+	case schema.OpAbove:
+		op = schema.OpAtLeast
+	case schema.OpBelow:
+		op = schema.OpAtMost
+	}
+	return On(op, c.field, values...), true
 }
 
 // fieldNumber returns the number of a field that queries can use.

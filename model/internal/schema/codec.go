@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"retwis/index/decimal"
 )
 
 // Text is the stored text of a field. OK is false for a field that is not stored.
@@ -48,6 +50,21 @@ func (c *codec) zero(t reflect.Type) (zero *string) {
 type Types struct {
 	Collection func(t reflect.Type) string       // "set", "list" or ""
 	Target     func(t reflect.Type) reflect.Type // of a Ref; nil for other types
+	Prefixed   func(t reflect.Type) bool         // its text has an order: it begins with what people look for
+}
+
+// hasOrder reports whether the index of a field that marshals itself can be in its order: that
+// of the text would not be the one of the values.
+func (y Types) hasOrder(t reflect.Type, c *codec) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && c.Kind == KindJSON {
+		return y.hasOrder(t.Elem(), c)
+	}
+	own, err := y.marshalerCodec(t)
+	return err != nil || own.Kind == "" || own.Kind == kindDecimal || own.Target != nil || t == reflect.TypeFor[time.Time]() ||
+		t.Kind() == reflect.String || y.Prefixed(t)
 }
 
 // codecOf returns the codec of a Go type, or an error.
@@ -294,7 +311,9 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	c := codec{}
 	switch {
 	case writesText && readsText:
-		c.Kind = KindString
+		if c.Kind = KindString; t == reflect.TypeFor[decimal.Decimal]() {
+			c.Kind = kindDecimal
+		}
 		c.encode = func(v reflect.Value) (Text, error) {
 			b, err := v.Addr().Interface().(toText).MarshalText()
 			if err != nil || isZero(v) {

@@ -109,6 +109,8 @@ func (d *Declaration) addFields(t reflect.Type, path []int) error {
 			err = errors.New("it has a tag but is not exported")
 		case f.IsExported():
 			err = d.addField(f, text, at)
+		case f.Anonymous && f.Type.Kind() == reflect.Pointer:
+			err = checkWithin(f.Type, nil)
 		}
 		if err != nil {
 			return fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
@@ -124,6 +126,32 @@ func (y Types) writesItself(t reflect.Type) bool {
 	return err != nil || c.Kind != "" || writesJSON(t)
 }
 
+// checkWithin refuses options of fields within what is stored as JSON: nothing would come of
+// them. Another model, which has an id, may be stored so with the options that it has.
+func checkWithin(t reflect.Type, seen []reflect.Type) error {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || slices.Contains(seen, t) {
+		return nil
+	}
+	var with error
+	for i := range t.NumField() {
+		f := t.Field(i)
+		_, options, has := strings.Cut(f.Tag.Get("redis"), ",")
+		if has && slices.Contains(strings.Split(options, ","), "id") {
+			return nil
+		}
+		if has && options != "" && with == nil {
+			with = fmt.Errorf("%s.%s has options, and is stored as a part of this field, as JSON: embed %s by value, or leave the options out", t.Name(), f.Name, t.Name())
+		}
+		if err := checkWithin(f.Type, append(seen, t)); err != nil && with == nil {
+			with = err
+		}
+	}
+	return with
+}
+
 func (d *Declaration) addField(f reflect.StructField, text string, path []int) error {
 	tag, err := parseTag(text, f.Name)
 	if err != nil {
@@ -135,6 +163,11 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	codec, err := d.types.codecOf(f.Type, tag.has("unix"))
 	if err != nil {
 		return err
+	}
+	if codec.Kind == KindJSON {
+		if err := checkWithin(f.Type, nil); err != nil {
+			return err
+		}
 	}
 	g := GoField{codec: codec, path: path, GoName: f.Name, Stored: tag.name, counter: tag.has("counter")}
 	if g.rule, err = ruleOf(tag, f.Type); err != nil {
@@ -209,6 +242,9 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		}
 	}
 	codec := d.GoFields[number].codec
+	if tag.has("range") && !d.types.hasOrder(t, &codec) {
+		return fmt.Errorf("range: %s marshals itself, and the order of its text need not be that of its values: leave range out, or declare a model.Computed of a number, time or text", t)
+	}
 	rule := OnDelete("")
 	for _, r := range []OnDelete{Restrict, Cascade, Clear} {
 		if tag.has(string(r)) {

@@ -126,8 +126,13 @@ func (x *Index) plain(s *Schema, t string) string {
 	if t == "-0" && s.Fields[x.FieldNumbers[0]].ValueKind() == kindFloat {
 		return "0"
 	}
-	if s.Fields[x.FieldNumbers[0]].ValueKind().Column() == ordered.String {
+	switch kind := s.Fields[x.FieldNumbers[0]].ValueKind(); {
+	case kind.Column() == ordered.String:
 		return x.folded(t)
+	case kind == kindDecimal:
+		if text, err := decimalText(t); err == nil {
+			return text
+		}
 	}
 	return t
 }
@@ -156,6 +161,9 @@ func (x *Index) canonical(s *Schema, t string) (string, error) {
 	b, err := x.Encoding[0].Append(nil, v)
 	if err == nil {
 		v, err = x.Encoding[0].Value(string(b))
+	}
+	if err == nil && kind == kindDecimal {
+		return decimalText(x.Encoding[0].Format(v))
 	}
 	return x.Encoding[0].Format(v), err
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"retwis/index/decimal"
 	"retwis/internal/ordered"
 )
 
@@ -23,6 +25,7 @@ const (
 	kindTime     kind = "time"     // RFC 3339, UTC
 	kindUnix     kind = "unix"     // whole seconds since 1970
 	kindDuration kind = "duration" // 1h30m0s
+	kindDecimal  kind = "decimal"  // 28.44
 	KindJSON     kind = "json"     // slices, maps, structs
 )
 
@@ -42,9 +45,41 @@ func (k kind) Column() ordered.Type {
 		return ordered.Float
 	case kindTime:
 		return ordered.Time
+	case kindDecimal:
+		return ordered.Decimal
 	case KindJSON:
 	}
 	return ""
+}
+
+// Digits of a decimal in an index: in all, and after the point.
+const (
+	decimalDigits = 36
+	decimalScale  = 9
+)
+
+// column returns the column of the values of a field.
+func (k kind) column(field string, desc bool) ordered.Column {
+	c := ordered.Column{Name: columnName(field), Type: k.Column(), Desc: desc}
+	if k == kindDecimal {
+		c.Digits, c.Scale = decimalDigits, decimalScale
+	}
+	return c
+}
+
+// decimalText returns the shortest text of a decimal: equal numbers have the same.
+func decimalText(text string) (string, error) {
+	d, err := decimal.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	if text = d.String(); strings.Contains(text, ".") {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" {
+		return "0", nil
+	}
+	return text, nil
 }
 
 // Value parses the text of a field for its column.
@@ -59,7 +94,7 @@ func (k kind) Value(name, text string) (any, error) {
 		}
 		return int64(d), nil
 	}
-	return ordered.Column{Name: columnName(name), Type: k.Column()}.Parse(text)
+	return k.column(name, false).Parse(text)
 }
 
 // elements returns the texts of the elements of a JSON list, each once.
@@ -95,7 +130,7 @@ func (f *Field) References(text string) ([]string, error) {
 // fromJSON reads a JSON value as the text of a kind.
 func fromJSON(raw json.RawMessage, k kind) (string, error) {
 	switch k {
-	case KindString, kindTime, kindDuration:
+	case KindString, kindTime, kindDuration, kindDecimal:
 		var s string
 		err := json.Unmarshal(raw, &s)
 		return s, err

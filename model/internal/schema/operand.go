@@ -4,9 +4,13 @@ import (
 	"encoding"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
 	"time"
+
+	"retwis/index/decimal"
+	"retwis/internal/ordered"
 )
 
 // TextOf returns the stored text of a value of a condition, for a field or an element
@@ -39,6 +43,64 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 		err = fmt.Errorf("%v is not stored, so no record has it: use Not to find the records without a value", value)
 	}
 	return t.Value, err
+}
+
+// Beyond reports whether a number is less (-1) or more (1) than all that the type of a field
+// holds, and returns the closest value that it holds.
+func (d *Declaration) Beyond(number int, value any) (side int, closest any) {
+	if d.Schema.Fields[number].Computed && d.WithoutType {
+		return 0, nil
+	}
+	typ, _ := d.goTypeOf(number)
+	for typ.Kind() == reflect.Pointer || d.Schema.Fields[number].Element != "" && (typ.Kind() == reflect.Slice || typ.Kind() == reflect.Array) {
+		typ = typ.Elem()
+	}
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || !isNumber(typ.Kind()) || !isNumber(v.Kind()) || v.CanFloat() && math.IsNaN(v.Float()) {
+		return 0, nil
+	}
+	least, most := limits(typ)
+	switch n := exact(v); {
+	case n.Cmp(exact(least)) < 0:
+		return -1, least.Interface()
+	case n.Cmp(exact(most)) > 0:
+		return 1, most.Interface()
+	}
+	return 0, nil
+}
+
+// limits returns the least and the greatest value of a type of numbers.
+func limits(t reflect.Type) (least, most reflect.Value) {
+	least, most = reflect.New(t).Elem(), reflect.New(t).Elem()
+	switch {
+	case least.CanInt():
+		least.SetInt(math.MinInt64 >> (64 - t.Bits()))
+		most.SetInt(math.MaxInt64 >> (64 - t.Bits()))
+	case least.CanUint():
+		most.SetUint(math.MaxUint64 >> (64 - t.Bits()))
+	default:
+		limit := math.MaxFloat64
+		if t.Bits() == 32 {
+			limit = math.MaxFloat32
+		}
+		least.SetFloat(-limit)
+		most.SetFloat(limit)
+	}
+	return least, most
+}
+
+// exact returns a number, which may be infinite.
+func exact(v reflect.Value) *big.Float {
+	switch {
+	case v.CanInt():
+		return new(big.Float).SetInt64(v.Int())
+	case v.CanUint():
+		return new(big.Float).SetUint64(v.Uint())
+	}
+	return big.NewFloat(v.Float())
 }
 
 // goTypeOf returns the Go type of a field, and its codec.
@@ -105,6 +167,12 @@ func convert(into reflect.Value, ref bool, v reflect.Value) error {
 		return reader.UnmarshalText(strconv.AppendInt(nil, v.Int(), 10))
 	case reads && ref && v.CanUint():
 		return reader.UnmarshalText(strconv.AppendUint(nil, v.Uint(), 10))
+	case into.Type() == reflect.TypeFor[decimal.Decimal]() && isNumber(v.Kind()):
+		n, err := ordered.Number(v.Interface(), "a number")
+		if err == nil {
+			into.Set(reflect.ValueOf(n))
+		}
+		return err
 	case reads:
 	case into.Kind() == v.Kind() && v.Type().ConvertibleTo(into.Type()):
 		into.Set(v.Convert(into.Type()))
@@ -162,5 +230,6 @@ func setFloat(into reflect.Value, f float64) bool {
 		return false
 	}
 	into.SetFloat(f)
-	return into.Float() == f
+	// A constant such as 0.8 means the float32 of the same text.
+	return into.Float() == f || into.Type().Bits() == 32 && strconv.FormatFloat(into.Float(), 'g', -1, 32) == strconv.FormatFloat(f, 'g', -1, 64)
 }

@@ -17,5 +17,10 @@ const (
 	OpOr      Operator = "or"
 )
 
+// Compares reports whether an operator compares values with bounds.
+func (o Operator) Compares() bool {
+	return o == OpBetween || o == OpAtLeast || o == OpAtMost || o == OpAbove || o == OpBelow
+}
+
 // Exact reports whether an operator asks for single values.
 func (o Operator) Exact() bool { return o == OpEq || o == OpIn }

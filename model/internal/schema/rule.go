@@ -87,7 +87,7 @@ func (r *rule) parseBound(text string, typ reflect.Type) (*bound, error) {
 		d, err = time.ParseDuration(text)
 		b.int, err = int64(d), plain(err, text, "a duration such as 1h30m")
 	case typ.Kind() == reflect.Float32 || typ.Kind() == reflect.Float64:
-		b.float, err = strconv.ParseFloat(text, 64)
+		b.float, err = strconv.ParseFloat(text, typ.Bits())
 		if err = plain(err, text, "a number"); err == nil && (math.IsNaN(b.float) || math.IsInf(b.float, 0)) {
 			err = errors.New("it is not finite")
 		}

@@ -145,7 +145,7 @@ func (s *Schema) addSpec(x Index) error {
 			x.ListColumn = i
 		}
 		text = text || f.ValueKind().Column() == ordered.String
-		columns = append(columns, ordered.Column{Name: columnName(c.Field), Type: f.ValueKind().Column(), Desc: c.Desc})
+		columns = append(columns, f.ValueKind().column(c.Field, c.Desc))
 		x.FieldNumbers = append(x.FieldNumbers, number)
 	}
 	if x.CaseInsensitive && !text {

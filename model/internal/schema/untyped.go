@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"retwis/index/decimal"
 )
 
 // typedField is the Go type that values of a field have in conditions, and its codec.
@@ -16,7 +18,7 @@ type typedField struct {
 // Go type. Records are structs of a type with a string, the id, and a list of structs of
 // two strings, the names and texts of the fields.
 func Untyped(s Schema, record reflect.Type) (*Declaration, error) {
-	none := Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }}
+	none := Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }, Prefixed: func(reflect.Type) bool { return true }}
 	d := &Declaration{Schema: s, types: none, GoType: record, Kinds: map[string]string{}, WithoutType: true}
 	text, err := none.codecOf(reflect.TypeFor[string](), false)
 	if err != nil {
@@ -65,6 +67,8 @@ func (k kind) goType() reflect.Type {
 		return reflect.TypeFor[time.Duration]()
 	case kindBytes:
 		return reflect.TypeFor[[]byte]()
+	case kindDecimal:
+		return reflect.TypeFor[decimal.Decimal]()
 	case KindString, KindJSON:
 	}
 	return reflect.TypeFor[string]()
