@@ -29,7 +29,7 @@ func TestClusterOfReferences(t *testing.T) {
 		// may refer to each model of the right type, and its records are not deleted.
 		l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
 		countries, towns := store[country](t, client, options("country")), store[town](t, client, options("town"))
-		checked(t, model.Relate(towns, countries))
+		checked(t, model.Relate(t.Context(), towns, countries))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testRules(t, l)

@@ -112,7 +112,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		if _, err := buyers.Get(t.Context(), b.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := model.Relate(orders, buyers); err != nil {
+		if err := model.Relate(t.Context(), orders, buyers); err != nil {
 			t.Fatal(err)
 		}
 		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferenced) {

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -84,7 +85,7 @@ func TestBadDeclarations(t *testing.T) {
 var errAccepted = errors.New("it was accepted")
 
 func refused[T any](client rueidis.Client, opt model.Options) error {
-	if _, err := model.New[T](client, opt); err != nil {
+	if _, err := model.New[T](context.Background(), client, opt); err != nil {
 		return err
 	}
 	return errAccepted

@@ -20,7 +20,7 @@ func ExampleQuery_Among() {
 		City    string    `redis:"city,index"`
 		Friends model.Set `redis:"friends"`
 	}
-	people, err := model.New[Person](client, model.Options{Name: "person"})
+	people, err := model.New[Person](ctx, client, model.Options{Name: "person"})
 	must(err)
 	for _, p := range []Person{{Name: "Ada", City: "London"}, {Name: "Grace", City: "Arlington"}, {Name: "Alan", City: "London"}, {Name: "Edsger", City: "Austin"}} {
 		_, err := people.Create(ctx, p)
@@ -56,9 +56,9 @@ func ExampleStore_Records() {
 		ID   string `redis:",id"`
 		Seen model.List
 	}
-	articles, err := model.New[Article](client, model.Options{Name: "article"})
+	articles, err := model.New[Article](ctx, client, model.Options{Name: "article"})
 	must(err)
-	readers, err := model.New[Reader](client, model.Options{Name: "reader"})
+	readers, err := model.New[Reader](ctx, client, model.Options{Name: "reader"})
 	must(err)
 	reader, err := readers.Create(ctx, Reader{})
 	must(err)
@@ -91,11 +91,11 @@ func ExampleDanglingError() {
 		ID       string              `redis:",id"`
 		Customer model.Ref[Customer] `redis:"customer,index,exists,restrict"`
 	}
-	customers, err := model.New[Customer](client, model.Options{Name: "customer"})
+	customers, err := model.New[Customer](ctx, client, model.Options{Name: "customer"})
 	must(err)
-	orders, err := model.New[Order](client, model.Options{Name: "order"})
+	orders, err := model.New[Order](ctx, client, model.Options{Name: "order"})
 	must(err)
-	must(model.Relate(orders, customers))
+	must(model.Relate(ctx, orders, customers))
 
 	_, err = orders.Create(ctx, Order{Customer: model.To[Customer]("7")})
 	var dangling *model.DanglingError

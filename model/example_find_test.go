@@ -26,7 +26,7 @@ func (Contact) Indexes() []model.Index[Contact] {
 }
 
 func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] {
-	s, err := model.New[Contact](client, model.Options{Name: "contact"})
+	s, err := model.New[Contact](ctx, client, model.Options{Name: "contact"})
 	must(err)
 	for _, c := range []Contact{
 		{Name: "Ada", Age: 36, City: "London", Tags: []string{"maths", "machines"}},

@@ -18,7 +18,7 @@ func ExampleStore_Migrate() {
 		ID  string `redis:",id"`
 		Age int    `redis:"age"`
 	}
-	users, err := model.New[User](client, model.Options{Name: "user"})
+	users, err := model.New[User](ctx, client, model.Options{Name: "user"})
 	must(err)
 	for age := range 5 {
 		_, err := users.Create(ctx, User{Age: 20 + age})
@@ -29,7 +29,7 @@ func ExampleStore_Migrate() {
 		ID  string `redis:",id"`
 		Age int    `redis:"age,range"`
 	}
-	now, err := model.New[UserNow](client, model.Options{Name: "user"})
+	now, err := model.New[UserNow](ctx, client, model.Options{Name: "user"})
 	must(err)
 	pending, err := now.Pending(ctx)
 	must(err)
@@ -56,7 +56,7 @@ func ExampleStore_Repair() {
 		ID  string `redis:",id"`
 		Age int    `redis:"age,range"`
 	}
-	users, err := model.New[User](client, model.Options{Name: "user"})
+	users, err := model.New[User](ctx, client, model.Options{Name: "user"})
 	must(err)
 	_, err = users.Create(ctx, User{Age: 20})
 	must(err)
@@ -85,7 +85,7 @@ func ExampleModels() {
 		ID    string `redis:",id"`
 		Email string `redis:"email,unique"`
 	}
-	users, err := model.New[User](client, model.Options{Name: "user"})
+	users, err := model.New[User](ctx, client, model.Options{Name: "user"})
 	must(err)
 	_, err = users.Create(ctx, User{Email: "anti@rez.com"})
 	must(err)

@@ -30,14 +30,14 @@ func ExampleRelate() {
 		ID string            `redis:",id"`
 		To model.Ref[Author] `redis:"to,index,restrict"`
 	}
-	authors, err := model.New[Author](client, model.Options{Name: "author"})
+	authors, err := model.New[Author](ctx, client, model.Options{Name: "author"})
 	must(err)
-	books, err := model.New[Book](client, model.Options{Name: "book"})
+	books, err := model.New[Book](ctx, client, model.Options{Name: "book"})
 	must(err)
-	loans, err := model.New[Loan](client, model.Options{Name: "loan"})
+	loans, err := model.New[Loan](ctx, client, model.Options{Name: "loan"})
 	must(err)
-	must(model.Relate(books, authors))
-	must(model.Relate(loans, authors))
+	must(model.Relate(ctx, books, authors))
+	must(model.Relate(ctx, loans, authors))
 
 	ada, err := authors.Create(ctx, Author{Name: "Ada"})
 	must(err)
@@ -67,7 +67,7 @@ func ExampleRef() {
 		Name string
 		Boss model.Ref[Employee] `redis:"boss,index"`
 	}
-	employees, err := model.New[Employee](client, model.Options{Name: "employee", IDs: model.ClientAssigned})
+	employees, err := model.New[Employee](ctx, client, model.Options{Name: "employee", IDs: model.ClientAssigned})
 	must(err)
 	_, err = employees.Create(ctx, Employee{ID: "e1", Name: "Grace"})
 	must(err)
@@ -90,7 +90,7 @@ func ExampleStore_Set() {
 		ID      string `redis:",id"`
 		Friends model.Set
 	}
-	people, err := model.New[Person](client, model.Options{Name: "person", IDs: model.ClientAssigned})
+	people, err := model.New[Person](ctx, client, model.Options{Name: "person", IDs: model.ClientAssigned})
 	must(err)
 	_, err = people.Create(ctx, Person{ID: "ada"})
 	must(err)
@@ -120,7 +120,7 @@ func ExampleStore_List() {
 		ID   string `redis:",id"`
 		Seen model.List
 	}
-	readers, err := model.New[Reader](client, model.Options{Name: "reader"})
+	readers, err := model.New[Reader](ctx, client, model.Options{Name: "reader"})
 	must(err)
 	reader, err := readers.Create(ctx, Reader{})
 	must(err)
@@ -144,7 +144,7 @@ func ExampleStore_Incr() {
 		ID     string `redis:",id"`
 		Visits int64  `redis:"visits,counter"`
 	}
-	pages, err := model.New[Page](client, model.Options{Name: "page"})
+	pages, err := model.New[Page](ctx, client, model.Options{Name: "page"})
 	must(err)
 	page, err := pages.Create(ctx, Page{})
 	must(err)
@@ -166,7 +166,7 @@ func ExampleStore_WithLock() {
 		ID   string `redis:",id"`
 		Paid bool
 	}
-	orders, err := model.New[Order](client, model.Options{Name: "order"})
+	orders, err := model.New[Order](ctx, client, model.Options{Name: "order"})
 	must(err)
 	defer orders.Close()
 	order, err := orders.Create(ctx, Order{})

@@ -49,7 +49,7 @@ func (Product) Indexes() []model.Index[Product] {
 }
 
 func exampleProducts(client rueidis.Client) *model.Store[Product] {
-	products, err := model.New[Product](client, model.Options{Name: "product"})
+	products, err := model.New[Product](context.Background(), client, model.Options{Name: "product"})
 	must(err)
 	for _, p := range []Product{
 		{Code: "acme-1", Category: "kitchen", Price: 900},
@@ -73,7 +73,7 @@ func Example() {
 		Email string `redis:"email,unique,caseinsensitive"`
 		Age   int    `redis:"age,range"`
 	}
-	users, err := model.New[User](client, model.Options{Name: "user"})
+	users, err := model.New[User](ctx, client, model.Options{Name: "user"})
 	must(err)
 
 	ada, err := users.Create(ctx, User{Name: "Ada", Email: "ada@example.com", Age: 36})

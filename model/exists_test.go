@@ -67,7 +67,7 @@ func atlases(t *testing.T, test func(t *testing.T, a atlas)) {
 			}
 			a.client = client
 			a.towns = store[town](t, client, model.Options{Name: "town", Partitions: layout.parts})
-			checked(t, model.Relate(a.towns, a.countries))
+			checked(t, model.Relate(t.Context(), a.towns, a.countries))
 			test(t, a)
 		})
 	}
@@ -312,7 +312,7 @@ func TestExistsRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	createdOf(t, towns, town{}) // refers to none
-	checked(t, model.Relate(towns, countries))
+	checked(t, model.Relate(t.Context(), towns, countries))
 	many := slices.Repeat([]model.Ref[country]{{ID: "it"}}, 1)
 	for i := range 1000 {
 		many = append(many, toCountry(fmt.Sprint(i)))
@@ -324,19 +324,19 @@ func TestExistsRefuses(t *testing.T) {
 		ID   string `redis:",id"`
 		Name string `redis:"name,exists"`
 	}
-	if _, err := model.New[noRef](client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "exists is for a model.Ref") {
+	if _, err := model.New[noRef](t.Context(), client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "exists is for a model.Ref") {
 		t.Error(err)
 	}
 	type needsRef struct {
 		ID   string             `redis:",id"`
 		Home model.Ref[country] `redis:"home,index,clear,required"`
 	}
-	if _, err := model.New[needsRef](client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "use restrict or cascade") {
+	if _, err := model.New[needsRef](t.Context(), client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "use restrict or cascade") {
 		t.Error(err)
 	}
 	// A type that two models have: a record of either will do.
 	more := store[country](t, client, model.Options{Name: "colony", IDs: model.ClientAssigned})
-	checked(t, model.Relate(towns, more))
+	checked(t, model.Relate(t.Context(), towns, more))
 	createdOf(t, more, country{ID: "nz"})
 	createdOf(t, towns, town{Name: "Auckland", Country: toCountry("nz")})
 	_, err = towns.Create(ctx, town{Name: "y", Country: toCountry("no")})

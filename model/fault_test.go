@@ -43,7 +43,7 @@ func writeForEver(url string, partitions int) error {
 	if err != nil {
 		return err
 	}
-	citizens, err := model.New[citizen](client, model.Options{Name: "citizen", Partitions: partitions})
+	citizens, err := model.New[citizen](context.Background(), client, model.Options{Name: "citizen", Partitions: partitions})
 	if err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func TestLargeSets(t *testing.T) {
 // A computed value cannot be counted by, and the error does not ask for a tag that no field has.
 func TestCountByComputed(t *testing.T) {
 	t.Parallel()
-	s, err := model.New[citizen](redistest.DB(t).Client(t), model.Options{Name: "citizen"})
+	s, err := model.New[citizen](t.Context(), redistest.DB(t).Client(t), model.Options{Name: "citizen"})
 	if err != nil {
 		t.Fatal(err)
 	}

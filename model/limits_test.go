@@ -49,22 +49,22 @@ func TestLimits(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	s := store[bounded](t, client, model.Options{Name: "bounded", IDs: model.ClientAssigned})
 	bands := store[band2](t, client, model.Options{Name: "band2"})
-	checked(t, model.Relate(s, bands))
+	checked(t, model.Relate(t.Context(), s, bands))
 	made := createdOf(t, bands, band2{})
 	createdOf(t, s, bounded{ID: "owner"})
 	probes := limitProbes(t.Context(), s, made.ID, &newcomer{s: s})
 	probes["`Options.Partitions`"] = func(n int) error {
-		_, err := model.New[band2](client, model.Options{Name: fmt.Sprintf("p%d", n), Partitions: n})
+		_, err := model.New[band2](t.Context(), client, model.Options{Name: fmt.Sprintf("p%d", n), Partitions: n})
 		return err
 	}
 	probes["bytes of the name of a model"] = func(n int) error {
-		_, err := model.New[band2](client, model.Options{Name: strings.Repeat("n", n)})
+		_, err := model.New[band2](t.Context(), client, model.Options{Name: strings.Repeat("n", n)})
 		return err
 	}
 	probes["characters of the name of a field"] = func(n int) error {
 		// Field names are those of Go structs: a computed index has such a name too.
 		longName = strings.Repeat("n", n)
-		_, err := model.New[longNamed](client, model.Options{Name: fmt.Sprintf("l%d", n)})
+		_, err := model.New[longNamed](t.Context(), client, model.Options{Name: fmt.Sprintf("l%d", n)})
 		return err
 	}
 	for _, row := range limitRow.FindAllStringSubmatch(section, -1) {

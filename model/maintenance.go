@@ -92,8 +92,7 @@ func migrateAll(ctx context.Context, t *record.Table, opt maintain.Options) (Rep
 }
 
 // Pending describes what Migrate would do: which indexes it would build and which it
-// would drop, or nothing if the database is as declared. One round trip for each
-// partition.
+// would drop, or nothing if the database is as declared. One round trip.
 func (s *Store[T]) Pending(ctx context.Context) ([]string, error) {
 	all, err := s.t.Registry.Pending(ctx)
 	return all, wrap(s.t, err)

@@ -87,7 +87,7 @@ func TestUnrelatedTypeOfOneName(t *testing.T) {
 		for range 10 {
 			createdOf(t, texts, textMail{Mail: "a@x"})
 		}
-		_, err := model.New[unrelated](client, opt)
+		_, err := model.New[unrelated](t.Context(), client, opt)
 		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "mail, note") || !strings.Contains(err.Error(), "unrelated") {
 			t.Errorf("%v", err)
 		}

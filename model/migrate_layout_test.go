@@ -426,7 +426,7 @@ func TestKeysChange(t *testing.T) {
 		}
 	}
 	named.Keys.Record = "m:"
-	if _, err := model.New[member](client, named); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "at member:<id>, not each record as hash at m:<id>") {
+	if _, err := model.New[member](t.Context(), client, named); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "at member:<id>, not each record as hash at m:<id>") {
 		t.Fatal(err)
 	}
 }

@@ -36,7 +36,7 @@ type IndexInfo struct {
 }
 
 // Models describes the models of a database, sorted by name: those that New has opened.
-// Four round trips for each, and one for each partition.
+// Five round trips for each.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	names, err := client.Do(ctx, client.B().Hkeys().Key(registry.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
@@ -168,8 +168,7 @@ func (m *Model) next() (*record.Table, error) {
 	return record.OpenTable(m.t.Client, m.t.Options.Name, m.r.Wanted, &m.r)
 }
 
-// Describe describes the model and its indexes. One round trip for each partition, and
-// one for all.
+// Describe describes the model and its indexes. Two round trips.
 func (m *Model) Describe(ctx context.Context) (Info, error) {
 	info, err := m.describe(ctx)
 	return info, wrap(m.t, err)

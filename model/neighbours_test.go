@@ -45,10 +45,10 @@ func TestCollidingNames(t *testing.T) {
 		for _, order := range [][2]int{{0, 1}, {1, 0}} {
 			client := redistest.DB(t).Client(t)
 			first, second := opts[order[0]], opts[order[1]]
-			if _, err := model.New[session](client, first); err != nil {
+			if _, err := model.New[session](t.Context(), client, first); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
-			_, err := model.New[session](client, second)
+			_, err := model.New[session](t.Context(), client, second)
 			if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "model "+first.Name) {
 				t.Errorf("%s: %s after %s: %v", what, second.Name, first.Name, err)
 			}
@@ -73,7 +73,7 @@ func TestNeighbouringNames(t *testing.T) {
 		{Name: "{user}b", Partitions: 3},
 		{Name: "other", IDs: model.ULID},
 	} {
-		if _, err := model.New[session](client, opt); err != nil {
+		if _, err := model.New[session](t.Context(), client, opt); err != nil {
 			t.Error(err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestReservedNames(t *testing.T) {
 		{Name: "user", IDs: model.ClientAssigned, Keys: model.Keys{Record: "u", Unique: map[string]string{"token": "users"}}},
 		{Name: "user", Keys: model.Keys{Unique: map[string]string{"token": "next_user_id"}}},
 	} {
-		if _, err := model.New[session](client, opt); !errors.Is(err, model.ErrDeclaration) {
+		if _, err := model.New[session](t.Context(), client, opt); !errors.Is(err, model.ErrDeclaration) {
 			t.Errorf("%+v: %v", opt, err)
 		}
 	}

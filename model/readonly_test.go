@@ -25,7 +25,7 @@ func TestNewWithoutWrites(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				client := redistest.Own(t).Client(t)
-				users, err := New[user](client, opt)
+				users, err := New[user](t.Context(), client, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -36,7 +36,7 @@ func TestNewWithoutWrites(t *testing.T) {
 				if err := client.Do(t.Context(), client.B().Arbitrary(refuse...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}
-				if users, err = New[user](client, opt); err != nil {
+				if users, err = New[user](t.Context(), client, opt); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := users.Get(t.Context(), ada.ID); err != nil || got != ada {

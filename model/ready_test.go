@@ -25,7 +25,7 @@ func TestReady(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	opt := Options{Name: "person", Partitions: 2}
-	old, err := New[before](client, opt)
+	old, err := New[before](t.Context(), client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,11 +34,11 @@ func TestReady(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now, err := New[after](client, opt)
+	now, err := New[after](t.Context(), client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := New[after](client, opt)
+	other, err := New[after](t.Context(), client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

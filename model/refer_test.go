@@ -71,9 +71,9 @@ func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Option
 	client, o = set("band")
 	l.bands = store[band](t, client, o)
 	for range 2 { // again is the same
-		checked(t, model.Relate(l.posts, l.authors))
-		checked(t, model.Relate(l.invoices, l.authors))
-		checked(t, model.Relate(l.bands, l.authors))
+		checked(t, model.Relate(t.Context(), l.posts, l.authors))
+		checked(t, model.Relate(t.Context(), l.invoices, l.authors))
+		checked(t, model.Relate(t.Context(), l.bands, l.authors))
 	}
 	return l
 }
@@ -199,7 +199,7 @@ func TestClearLeavesTheOthers(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	authors := store[author](t, client, model.Options{Name: "author", IDs: model.ClientAssigned})
 	teams := store[team](t, client, model.Options{Name: "team", IDs: model.ClientAssigned})
-	checked(t, model.Relate(teams, authors))
+	checked(t, model.Relate(t.Context(), teams, authors))
 	ada, bob := model.To[author]("ada"), model.To[author]("bob")
 	createdOf(t, authors, author{ID: "ada"})
 	createdOf(t, authors, author{ID: "bob"})
@@ -267,7 +267,7 @@ func TestReferRefuses(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	authors := store[author](t, client, model.Options{Name: "author"})
 	posts := store[post](t, client, model.Options{Name: "post"})
-	if err := model.Relate(authors, posts); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "model.Ref[model_test.post]") {
+	if err := model.Relate(t.Context(), authors, posts); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "model.Ref[model_test.post]") {
 		t.Error(err)
 	}
 	type plain struct {
@@ -275,14 +275,14 @@ func TestReferRefuses(t *testing.T) {
 		A  model.Ref[author] `redis:"a,index"`
 	}
 	plains := store[plain](t, client, model.Options{Name: "plain"})
-	if err := model.Relate(plains, authors); !errors.Is(err, model.ErrDeclaration) {
+	if err := model.Relate(t.Context(), plains, authors); !errors.Is(err, model.ErrDeclaration) {
 		t.Error(err)
 	}
 	type folded struct {
 		ID string            `redis:",id"`
 		A  model.Ref[author] `redis:"a,index,cascade,caseinsensitive"`
 	}
-	if _, err := model.New[folded](client, model.Options{Name: "folded"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "fold") {
+	if _, err := model.New[folded](t.Context(), client, model.Options{Name: "folded"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "fold") {
 		t.Error(err)
 	}
 }
@@ -300,7 +300,7 @@ func TestDeleteWaitsForMigrate(t *testing.T) {
 	a := createdOf(t, authors, author{})
 	createdOf(t, old, before{Payer: model.To[author](a.ID)})
 	invoices := store[invoice](t, client, model.Options{Name: "invoice"})
-	checked(t, model.Relate(invoices, authors))
+	checked(t, model.Relate(t.Context(), invoices, authors))
 	if err := authors.Delete(t.Context(), a.ID); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "Migrate") {
 		t.Error(err)
 	}

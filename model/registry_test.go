@@ -1,10 +1,13 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -184,6 +187,80 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		}
 		if n, err := s.Set("s", created.ID).Len(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d members of no record, %v", n, err)
+		}
+	})
+}
+
+// counting counts what it sends one after the other.
+type counting struct {
+	rueidis.Client
+	trips atomic.Int64
+}
+
+func (c *counting) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	c.trips.Add(1)
+	return c.Client.Do(ctx, cmd)
+}
+
+func (c *counting) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	c.trips.Add(1)
+	return c.Client.DoMulti(ctx, multi...)
+}
+
+// To open a model takes a few round trips, however many partitions it has, also where the
+// database was emptied.
+func TestOpenInAFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	client := &counting{Client: redistest.DB(t).Client(t)}
+	opt := model.Options{Name: "citizen", Partitions: 64}
+	const most = 10
+	for _, what := range []string{"new", "there"} {
+		client.trips.Store(0)
+		store[citizen](t, client, opt)
+		if n := client.trips.Load(); n > most {
+			t.Errorf("%s: %d round trips", what, n)
+		}
+	}
+	citizens := store[citizen](t, client, opt)
+	client.trips.Store(0)
+	if pending, err := citizens.Pending(t.Context()); err != nil || len(pending) != 0 || client.trips.Load() != 1 {
+		t.Error(pending, err, client.trips.Load())
+	}
+	flush(t, client)
+	client.trips.Store(0)
+	createdOf(t, citizens, citizen{Email: "a"})
+	if n := client.trips.Load(); n > 2*most {
+		t.Errorf("%d round trips after the database was emptied", n)
+	}
+}
+
+// To open a model that was cut short at any command can be done again, and so can to restore it.
+func TestOpenIsContinued(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := model.New[citizen](ended, client, opt); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		cut := &failing{Client: client}
+		for left, done := int64(0), false; !done; left++ {
+			flush(t, client)
+			cut.left.Store(left)
+			_, err := model.New[citizen](t.Context(), cut, opt)
+			done = err == nil
+			citizens := store[citizen](t, client, opt)
+			flush(t, client)
+			cut.left.Store(math.MaxInt64)
+			short := store[citizen](t, cut, opt)
+			flush(t, client)
+			cut.left.Store(left)
+			_, _ = short.Count(t.Context(), model.Eq("name", "a"))
+			createdOf(t, citizens, citizen{Email: "a"})
+			if pending, err := citizens.Pending(t.Context()); err != nil || len(pending) != 0 {
+				t.Fatalf("after %d commands: %v, %v", left, pending, err)
+			}
+			agree(t, client, opt, citizens)
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"retwis/model/internal/record"
-	"retwis/model/internal/registry"
 )
 
 // Relate registers that the records of one Store refer to those of another, so that
@@ -26,13 +25,11 @@ import (
 //		Author model.Ref[User] `redis:"author,index,cascade"`
 //	}
 //	…
-//	err = model.Relate(posts, users)
-func Relate[A, B any](from *Store[A], to *Store[B]) error {
+//	err = model.Relate(ctx, posts, users)
+func Relate[A, B any](ctx context.Context, from *Store[A], to *Store[B]) error {
 	if !record.Relate(from.o, to.o) {
 		return wrap(from.t, fmt.Errorf("%w: %s has no field of type model.Ref[%s] with an option: give its tag restrict, cascade, clear or exists",
 			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), registry.RegisterTimeout)
-	defer cancel()
 	return wrap(from.t, from.t.References.Publish(ctx, reflect.TypeFor[B]().Name(), to.t.Options.Name))
 }

@@ -10,7 +10,6 @@ import (
 
 	"retwis/model/internal/query"
 	"retwis/model/internal/record"
-	"retwis/model/internal/registry"
 	"retwis/model/internal/schema"
 )
 
@@ -23,11 +22,12 @@ type Store[T any] struct {
 }
 
 // New returns the store of a model. It reads the declaration from the struct, and
-// names the field if that is no valid model. It publishes the schema in the database:
-// one round trip for each partition, within 10 seconds. If the database has other
-// indexes, Pending lists the ones that Migrate would build.
-func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
-	o, err := open(client, opt, reflect.TypeFor[T](), computed[T]())
+// names the field if that is no valid model. It publishes the schema in the database: about
+// eight round trips, however many partitions there are. If that is cut short, the next New
+// continues. If the database has other indexes, Pending lists the ones that Migrate would
+// build.
+func New[T any](ctx context.Context, client rueidis.Client, opt Options) (*Store[T], error) {
+	o, err := open(ctx, client, opt, reflect.TypeFor[T](), computed[T]())
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 }
 
 // open opens the records of a model as structs of a type.
-func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema.IndexDeclaration) (*record.Objects, error) {
+func open(ctx context.Context, client rueidis.Client, opt Options, typ reflect.Type, indexes []schema.IndexDeclaration) (*record.Objects, error) {
 	d, err := schema.Declare(typ, schema.Types{Collection: collectionOf, Target: targetOf, Prefixed: isPrefixed}, indexes)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
@@ -46,8 +46,6 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), registry.RegisterTimeout)
-	defer cancel()
 	o, err := record.NewObjects(ctx, t, d)
 	if err != nil {
 		return nil, named(opt.Name, err)

@@ -27,7 +27,7 @@ type user struct {
 
 func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model.Store[T] {
 	t.Helper()
-	s, err := model.New[T](client, opt)
+	s, err := model.New[T](t.Context(), client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

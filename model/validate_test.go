@@ -213,6 +213,6 @@ func TestBadRules(t *testing.T) {
 }
 
 func refusedBy[T any](client rueidis.Client, opt model.Options) error {
-	_, err := model.New[T](client, opt)
+	_, err := model.New[T](context.Background(), client, opt)
 	return err
 }

@@ -56,7 +56,7 @@ func Model(ctx context.Context, opt measure.Options) (string, error) {
 				if err := measure.Empty(ctx, client); err != nil {
 					return nil, err
 				}
-				if people, err = model.New[person](client, model.Options{Name: "person"}); err != nil {
+				if people, err = model.New[person](ctx, client, model.Options{Name: "person"}); err != nil {
 					return nil, err
 				}
 				run := func() error { return measure.Concurrently(64, n, one) }
@@ -80,7 +80,7 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 		if err != nil {
 			return err
 		}
-		fromCache, err := model.New[person](cached, model.Options{Name: "person", Cache: time.Minute})
+		fromCache, err := model.New[person](ctx, cached, model.Options{Name: "person", Cache: time.Minute})
 		if err != nil {
 			return err
 		}

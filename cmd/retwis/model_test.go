@@ -50,7 +50,7 @@ func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 		})
 	case "own":
 		opt.IDs = model.ClientAssigned
-		_, err = model.New[person1](db.Client(), opt)
+		_, err = model.New[person1](ctx, db.Client(), opt)
 	default:
 		err = errors.New("no such edition")
 	}
@@ -108,7 +108,7 @@ func (person4) Indexes() []model.Index[person4] {
 
 // openPeople opens a model, and creates three records where it has none.
 func openPeople[T any](ctx context.Context, client rueidis.Client, opt model.Options, person func(i int) T) error {
-	people, err := model.New[T](client, opt)
+	people, err := model.New[T](ctx, client, opt)
 	if err != nil {
 		return err
 	}

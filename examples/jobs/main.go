@@ -57,8 +57,8 @@ type Page struct {
 // Board keeps its jobs in Redis.
 type Board struct{ Store *model.Store[Job] }
 
-func open(client rueidis.Client) (Board, error) {
-	jobs, err := model.New[Job](client, model.Options{Name: "job"})
+func open(ctx context.Context, client rueidis.Client) (Board, error) {
+	jobs, err := model.New[Job](ctx, client, model.Options{Name: "job"})
 	return Board{jobs}, err
 }
 
@@ -126,7 +126,7 @@ func main() {
 }
 
 func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
-	board, err := open(client)
+	board, err := open(ctx, client)
 	if err != nil {
 		return err
 	}

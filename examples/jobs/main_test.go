@@ -38,7 +38,7 @@ func TestBoard(t *testing.T) {
 		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		b := exampletest.Must[Board](t)(open(client))
+		b := exampletest.Must[Board](t)(open(t.Context(), client))
 		jobs := map[int64]Job{}
 		for range rapid.IntRange(0, 40).Draw(t, "jobs") {
 			job := exampletest.Must[Job](t)(b.Store.Create(ctx, drawJob(t)))

@@ -41,8 +41,8 @@ type Sessions struct {
 	idle   time.Duration
 }
 
-func open(client rueidis.Client, tenant string, idle time.Duration) (*Sessions, error) {
-	store, err := model.New[Session](client, model.Options{Name: "session", IDs: model.ClientAssigned})
+func open(ctx context.Context, client rueidis.Client, tenant string, idle time.Duration) (*Sessions, error) {
+	store, err := model.New[Session](ctx, client, model.Options{Name: "session", IDs: model.ClientAssigned})
 	return &Sessions{store, tenant, idle}, err
 }
 
@@ -138,11 +138,11 @@ func main() {
 }
 
 func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
-	acme, err := open(client, "acme", 30*time.Minute)
+	acme, err := open(ctx, client, "acme", 30*time.Minute)
 	if err != nil {
 		return err
 	}
-	flora, err := open(client, "flora", 30*time.Minute)
+	flora, err := open(ctx, client, "flora", 30*time.Minute)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func TestSessions(t *testing.T) {
 		tenants, users := []string{"a", "a:b", "*"}, []string{"c", "b:c", "ü \n"}
 		stores := map[string]*Sessions{}
 		for _, tenant := range tenants {
-			stores[tenant] = exampletest.Must[*Sessions](t)(open(client, tenant, time.Hour))
+			stores[tenant] = exampletest.Must[*Sessions](t)(open(t.Context(), client, tenant, time.Hour))
 		}
 		live := map[string][]session{} // by tenant, the latest last
 		var tokens []string
@@ -120,7 +120,7 @@ func ofUser(live []session, user string) (devices []string) {
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	client, ctx := exampletest.Client(t), t.Context()
-	s := exampletest.Must[*Sessions](t)(open(client, "tenant", time.Hour))
+	s := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", time.Hour))
 	tokens := make([]string, 24)
 	exampletest.Together(len(tokens), func(i int) {
 		var err error
@@ -149,8 +149,8 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	const idle = 400 * time.Millisecond
 	client, ctx := exampletest.Client(t), t.Context()
-	s := exampletest.Must[*Sessions](t)(open(client, "tenant", idle))
-	long := exampletest.Must[*Sessions](t)(open(client, "tenant", time.Hour))
+	s := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", idle))
+	long := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", time.Hour))
 	begin, ended := time.Now(), time.Time{}
 	token := exampletest.Must[string](t)(s.Login(ctx, "user", "device"))
 	kept := exampletest.Must[string](t)(long.Login(ctx, "user", "kept"))

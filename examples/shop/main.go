@@ -53,20 +53,20 @@ type Shop struct {
 	orders    *model.Store[Order]
 }
 
-func open(client rueidis.Client) (*Shop, error) {
-	products, err := model.New[Product](client, model.Options{Name: "product"})
+func open(ctx context.Context, client rueidis.Client) (*Shop, error) {
+	products, err := model.New[Product](ctx, client, model.Options{Name: "product"})
 	if err != nil {
 		return nil, err
 	}
-	customers, err := model.New[Customer](client, model.Options{Name: "customer"})
+	customers, err := model.New[Customer](ctx, client, model.Options{Name: "customer"})
 	if err != nil {
 		return nil, err
 	}
-	orders, err := model.New[Order](client, model.Options{Name: "order"})
+	orders, err := model.New[Order](ctx, client, model.Options{Name: "order"})
 	if err != nil {
 		return nil, err
 	}
-	return &Shop{products, customers, orders}, model.Relate(orders, customers)
+	return &Shop{products, customers, orders}, model.Relate(ctx, orders, customers)
 }
 
 // Buy orders some products for a customer, all of them or none: what it has taken before
@@ -144,7 +144,7 @@ func main() {
 }
 
 func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
-	shop, err := open(client)
+	shop, err := open(ctx, client)
 	if err != nil {
 		return err
 	}

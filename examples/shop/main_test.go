@@ -34,7 +34,7 @@ type testShop struct{ *Shop }
 
 func openShop(t *testing.T) testShop {
 	t.Helper()
-	return testShop{exampletest.Must[*Shop](t)(open(exampletest.Client(t)))}
+	return testShop{exampletest.Must[*Shop](t)(open(t.Context(), exampletest.Client(t)))}
 }
 
 func (s testShop) addProduct(ctx context.Context, name string, price, stock int64) (string, error) {

@@ -43,7 +43,7 @@ func (r *Records[T]) Open(ctx context.Context) (*model.Store[T], error) {
 	if all := r.opened.Load(); all != nil {
 		return all, nil
 	}
-	all, err := model.New[T](r.client, r.opt)
+	all, err := model.New[T](ctx, r.client, r.opt)
 	if err != nil {
 		return nil, r.failed(err)
 	}

@@ -102,13 +102,13 @@ func (g *Registry) Changed(ctx context.Context) ([]string, error) {
 
 // Pending describes what Migrate would build and drop; see Store.Pending.
 func (g *Registry) Pending(ctx context.Context) ([]string, error) {
+	published, err := g.publishedAll(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var all []string
-	for i := range g.Layout.Parts {
-		r, err := g.Published(ctx, &g.Layout.Parts[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, text := range g.pendingIn(&r) {
+	for i := range published {
+		for _, text := range g.pendingIn(&published[i]) {
 			if !slices.Contains(all, text) {
 				all = append(all, text)
 			}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -42,9 +41,6 @@ func New(client rueidis.Client, l *schema.Layout, s *schema.Schema) *Registry {
 	return &Registry{client: client, Layout: l, Schema: s}
 }
 
-// RegisterTimeout bounds the round trips of New.
-const RegisterTimeout = 10 * time.Second
-
 // publish publishes the schema, and reads the names and states of the indexes in the
 // database.
 func (g *Registry) publish(ctx context.Context) error {
@@ -54,23 +50,23 @@ func (g *Registry) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The first partition numbers the indexes, and the others follow.
-	var given []string
-	token := rand.Text()[:8]
-	for i, p := range parts {
-		keys := []string{p.Meta, p.All}
-		if !g.Layout.Spread() {
-			keys = append(keys, g.legacyKeys()...)
-		}
-		reply, err := g.publishIn(ctx, keys, token, i > 0, given)
-		if err != nil {
+	// The first partition numbers the indexes, and the others follow, in one pipeline.
+	reply, err := g.publishIn(ctx, parts[:1], rand.Text()[:8], false, nil)
+	if err == nil {
+		err = g.takeNumbers(true, reply[0])
+	}
+	if err != nil {
+		return err
+	}
+	token := reply[0][1]
+	replies, err := g.publishIn(ctx, parts[1:], token, true, g.numbering())
+	if err != nil {
+		return err
+	}
+	for _, reply := range replies {
+		if err := g.takeNumbers(false, reply); err != nil {
 			return err
 		}
-		if err := g.takeNumbers(i == 0, reply); err != nil {
-			return err
-		}
-		token = reply[1]
-		given = g.numbering()
 	}
 	g.token.Store(&token)
 	g.Layout.Arrange()
@@ -78,16 +74,28 @@ func (g *Registry) publish(ctx context.Context) error {
 }
 
 // publishedFirst returns the partitions, those with a meta first: others may have lost
-// theirs with their server.
+// theirs with their server, or a New was cut short.
 func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
 	all := make([]*schema.Partition, len(g.Layout.Parts))
-	commands := make(rueidis.Commands, len(g.Layout.Parts))
 	for i := range g.Layout.Parts {
 		all[i] = &g.Layout.Parts[i]
-		commands[i] = g.client.B().Exists().Key(g.Layout.Parts[i].Meta).Build()
 	}
 	if !g.Layout.Spread() {
 		return all, nil
+	}
+	there, err := g.exist(ctx, all, func(p *schema.Partition) string { return p.Meta })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b *schema.Partition) int { return cmp.Compare(there[b], there[a]) })
+	return all, nil
+}
+
+// exist returns the partitions in which a key exists, each as 1: one pipeline.
+func (g *Registry) exist(ctx context.Context, parts []*schema.Partition, key func(*schema.Partition) string) (map[*schema.Partition]int64, error) {
+	commands := make(rueidis.Commands, len(parts))
+	for i, p := range parts {
+		commands[i] = g.client.B().Exists().Key(key(p)).Build()
 	}
 	there := map[*schema.Partition]int64{}
 	for i, reply := range g.client.DoMulti(ctx, commands...) {
@@ -95,10 +103,9 @@ func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, err
 		if err != nil {
 			return nil, err
 		}
-		there[all[i]] = n
+		there[parts[i]] = n
 	}
-	slices.SortStableFunc(all, func(a, b *schema.Partition) int { return cmp.Compare(there[b], there[a]) })
-	return all, nil
+	return there, nil
 }
 
 // numbering returns the names of the indexes, as register.lua takes them.
@@ -110,8 +117,11 @@ func (g *Registry) numbering() []string {
 	return given
 }
 
-// publishIn runs register.lua.
-func (g *Registry) publishIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
+// publishIn runs register.lua in partitions: one pipeline.
+func (g *Registry) publishIn(ctx context.Context, parts []*schema.Partition, token string, follow bool, given []string) ([][]string, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
 	w := g.Layout.Stored()
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -125,8 +135,27 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 	for _, x := range g.Schema.Indexes {
 		args = append(args, x.Name, x.Identity(g.Schema))
 	}
-	reply, err := registerScript.Run(ctx, g.client, keys, args).AsStrSlice()
+	calls := make([]script.Call, len(parts))
+	for i, p := range parts {
+		calls[i] = script.Call{Keys: []string{p.Meta, p.All}, Args: args}
+		if !follow && !g.Layout.Spread() {
+			calls[i].Keys = append(calls[i].Keys, g.legacyKeys()...)
+		}
+	}
+	replies := make([][]string, len(parts))
+	for i, reply := range registerScript.RunMany(ctx, g.client, calls) {
+		if replies[i], err = g.registered(parts[i], reply); err != nil {
+			return nil, err
+		}
+	}
+	return replies, nil
+}
+
+// registered reads a reply of register.lua.
+func (g *Registry) registered(p *schema.Partition, r rueidis.RedisResult) ([]string, error) {
+	reply, err := r.AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+		w := g.Layout.Stored()
 		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Layout.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, g.errDropping()
@@ -135,7 +164,7 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 			schema.ErrDeclaration, g.Layout.Name, strings.TrimPrefix(e.Error(), "OTHER "), g.Schema.TypeName)
 	}
 	if err == nil && len(reply) != 2+3*len(g.Schema.Indexes) {
-		err = fmt.Errorf("%w: %s", schema.ErrCorrupt, keys[0])
+		err = fmt.Errorf("%w: %s", schema.ErrCorrupt, p.Meta)
 	}
 	return reply, err
 }
@@ -231,4 +260,21 @@ func (g *Registry) Published(ctx context.Context, p *schema.Partition) (Publishe
 		return Published{}, err
 	}
 	return ParsePublished(meta), nil
+}
+
+// publishedAll reads the meta of all partitions: one pipeline.
+func (g *Registry) publishedAll(ctx context.Context) ([]Published, error) {
+	commands := make(rueidis.Commands, len(g.Layout.Parts))
+	for i := range g.Layout.Parts {
+		commands[i] = g.client.B().Hgetall().Key(g.Layout.Parts[i].Meta).Build()
+	}
+	all := make([]Published, len(commands))
+	for i, reply := range g.client.DoMulti(ctx, commands...) {
+		meta, err := reply.AsStrMap()
+		if err != nil {
+			return nil, err
+		}
+		all[i] = ParsePublished(meta)
+	}
+	return all, nil
 }

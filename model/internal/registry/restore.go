@@ -51,14 +51,14 @@ func (g *Registry) restore(ctx context.Context) (restored bool, err error) {
 	return restored, err
 }
 
-// restoreAll is one attempt of restore.
+// restoreAll is one attempt of restore: three pipelines.
 func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
-	token, all := *g.token.Load(), make([]Published, len(g.Layout.Parts))
-	for i := range g.Layout.Parts {
-		var err error
-		if all[i], err = g.Published(ctx, &g.Layout.Parts[i]); err != nil {
-			return false, err
-		}
+	token := *g.token.Load()
+	all, err := g.publishedAll(ctx)
+	if err != nil {
+		return false, err
+	}
+	for i := range all {
 		if all[i].Digest == Dropping {
 			return false, g.errDropping()
 		}
@@ -71,20 +71,28 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 		}
 	}
 	may := true
+	var empty, unnumbered []*schema.Partition
 	for i := range all {
 		p := &g.Layout.Parts[i]
 		switch {
 		case all[i].Digest == "":
-			if err := g.restoreIn(ctx, p, token); err != nil {
-				return false, err
-			}
+			empty = append(empty, p)
 		case !all[i].hasIndexes(g.Schema.Identities()):
-			// Another process, with other indexes, was first.
-			if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
-				return false, err
-			}
+			unnumbered = append(unnumbered, p) // another process, with other indexes, was first
 		default:
 			may = may && all[i].token == token && (all[i].Digest == g.Digest || all[i].also == g.Digest)
+		}
+	}
+	if err := g.checkEmpty(ctx, empty); err != nil {
+		return false, err
+	}
+	if _, err := g.publishIn(ctx, append(unnumbered, empty...), token, true, g.numbering()); err != nil {
+		return false, err
+	}
+	for _, x := range g.Schema.Indexes {
+		if len(empty) > 0 {
+			x.State.Asked.Store(elapsed.Now())
+			x.State.Built.Store(true)
 		}
 	}
 	g.token.Store(&token)
@@ -122,14 +130,17 @@ func (r *Published) hasIndexes(identities []string) bool {
 	return true
 }
 
-// restoreIn publishes the schema in an empty partition. It returns errPublished if
-// another process has published it since, and may have written records.
-func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token string) error {
-	there, err := g.client.Do(ctx, g.client.B().Exists().Key(p.All).Build()).AsBool()
+// checkEmpty refuses to publish the schema in partitions that have records. It returns
+// errPublished if another process has published it there, and may have written these.
+func (g *Registry) checkEmpty(ctx context.Context, parts []*schema.Partition) error {
+	there, err := g.exist(ctx, parts, func(p *schema.Partition) string { return p.All })
 	if err != nil {
 		return err
 	}
-	if there {
+	for _, p := range parts {
+		if there[p] == 0 {
+			continue
+		}
 		now, err := g.Published(ctx, p)
 		if err != nil {
 			return err
@@ -138,13 +149,6 @@ func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token str
 			return errPublished
 		}
 		return fmt.Errorf("%w: key %q is missing, but there are records: call New and Migrate", schema.ErrSchema, p.Meta)
-	}
-	if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
-		return err
-	}
-	for _, x := range g.Schema.Indexes {
-		x.State.Asked.Store(elapsed.Now())
-		x.State.Built.Store(true)
 	}
 	return nil
 }
