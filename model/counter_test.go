@@ -171,7 +171,7 @@ func (ratedPage) Indexes() []model.Index[ratedPage] {
 func TestIncrOfComputed(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
-		for _, size := range []int{10, 20_000} { // large records are watched
+		for _, size := range []int{10, 20_000} {
 			t.Run(name+strconv.Itoa(size), func(t *testing.T) {
 				t.Parallel()
 				pages, ctx := store[ratedPage](t, redistest.DB(t).Client(t), opt), t.Context()

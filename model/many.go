@@ -52,10 +52,9 @@ func (e *ManyError) Unwrap() []error {
 // error that is not about one record, such as a lost connection, the records that were not
 // sent yet are refused with the same error; those in flight may have been written.
 //
-// A script writes up to 50 records, or 128 kB, and some scripts are sent in one
-// pipeline: each holds up other clients for a few milliseconds at most. Records of one
-// partition that get their ids here are created in the order of the slice. Ids from a counter are not used again
-// if their records are refused. With Partitions and unique values, each record takes the
+// Each record is one script, and 200 of these, or 512 kB, are sent in one pipeline. Records of
+// one partition that get their ids here are created in the order of the slice. Ids from a
+// counter are not used again if their records are refused. With Partitions and unique values, each record takes the
 // steps of Create, 64 at the same time; of two with the same value, either can be refused.
 func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 	all := slices.Clone(records)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redistest"
 	"retwis/model"
 )
 
@@ -96,67 +95,4 @@ func TestUpdateLarge(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// The server compares small records itself, and watches the keys of large ones. Patch
-// compares only what has index entries.
-func TestUpdateComparesAtServer(t *testing.T) {
-	t.Parallel()
-	client := redistest.Own(t).Client(t)
-	scrolls := store[scroll](t, client, model.Options{Name: "scroll"})
-	for _, test := range []struct {
-		length int
-		want   bool
-	}{{1 << 10, false}, {1 << 20, true}} {
-		s := createdOf(t, scrolls, scroll{Title: fmt.Sprint(test.length), Text: strings.Repeat("x", test.length)})
-		redisDo(t, client, "CONFIG", "RESETSTAT")
-		if p, err := scrolls.Patch(t.Context(), s.ID, map[string]any{"pages": 3, "title": "new"}); err != nil || p.Pages != 3 {
-			t.Error(p.Pages, err)
-		}
-		watches := func() bool {
-			stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return strings.Contains(stats, "cmdstat_watch:")
-		}
-		if watches() {
-			t.Errorf("%d bytes: Patch watches the key", test.length)
-		}
-		if _, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error { s.Pages = 4; return nil }); err != nil {
-			t.Error(err)
-		}
-		if watches() != test.want {
-			t.Errorf("%d bytes: Update watches the key: %v", test.length, !test.want)
-		}
-		if _, err := scrolls.Patch(t.Context(), s.ID, map[string]any{"title": s.Title}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// A server that refuses PING ends an update with an error. One that cannot write its
-// snapshot does, and one that has lost its master, as a failover leaves it.
-func TestUpdateLargeWherePingIsRefused(t *testing.T) {
-	t.Parallel()
-	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
-	scrolls := store[scroll](t, client, model.Options{Name: "scroll"})
-	s := createdOf(t, scrolls, scroll{Title: "a", Text: strings.Repeat("text ", 20_000)})
-	for _, same := range []bool{false, true} {
-		_, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error {
-			if !same {
-				s.Pages++
-			}
-			return client.Do(t.Context(), client.B().Arbitrary("REPLICAOF", "127.0.0.1", "1").Build()).Error()
-		})
-		if !same && err == nil {
-			t.Error("the server has written")
-		}
-		if err := client.Do(t.Context(), client.B().Arbitrary("REPLICAOF", "NO", "ONE").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := scrolls.Get(t.Context(), s.ID); err != nil || got.Pages != 0 {
-		t.Error(got.Pages, err)
-	}
 }

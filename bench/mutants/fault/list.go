@@ -133,14 +133,14 @@ var All = []Fault{
 	{
 		Name: "ownerexpires", What: "a unique value can be taken from a record that expires later",
 		Document: "model.md", Promise: "| `unique` | one owner |",
-		File: "model/internal/record/write.lua", Anchor: "if not its or its[1] == 0 or its[1] > now() then",
-		With: "if not its or its[1] == 0 then", Likely: []string{"model"},
+		File: "model/internal/record/apply.go", Anchor: "mode: mustBeNew, known: its, removes: true",
+		With: "mode: plant.Int(\"ownerexpires\", eitherWay, mustBeNew), known: its, removes: true", Likely: []string{"model"},
 	},
 	{
 		Name: "lostupdate", What: "Save overwrites a newer version whose index entries are the same",
 		Document: "model.md", Promise: "`Save` refuses to overwrite a newer version",
-		File: "model/internal/record/revise.lua", Anchor: "elseif versionField ~= '' and call('HGET', record, versionField) ~= version or",
-		With: "elseif versionField ~= '' and call('EXISTS', record) == 0 or", Likely: []string{"model"},
+		File: "model/internal/record/apply.lua", Anchor: "ARGV[a + compared + i - 1] then\n\t\t\tright, same = false, false\n",
+		With: "ARGV[a + compared + i - 1] then\n\t\t\tright = false\n", Likely: []string{"model"},
 	},
 	{
 		Name: "counterentry", What: "the content of a record keeps the entry of a counter before it was changed",
@@ -169,8 +169,8 @@ var All = []Fault{
 	{
 		Name: "dangling", What: "a record may refer to one that does not exist",
 		Document: "model.md", Promise: "A `Ref` with the option `exists` is refused with a `*model.DanglingError`",
-		File: "model/internal/record/refer.lua", Anchor: "\t\tlocal exists = false\n",
-		With: "\t\tlocal exists = count > 0\n", Likely: []string{"model"},
+		File: "model/internal/record/apply.lua", Anchor: "\tlocal there = false\n",
+		With: "\tlocal there = references > 0\n", Likely: []string{"model"},
 	},
 
 	// The application: who gets in.

@@ -8,7 +8,8 @@
 --      order of creation, or nothing: the time of the server, 7 d and the digest of the
 --      fields that are named last, which the record must still have, 8 1 if the model
 --      says when records expire, 9 numbers of the indexes to trust, as in ,3,7,
---      10 claims as for write.lua, or any: the owners of unique values are known, 11 which
+--      10 claims of unique values in other partitions: a MessagePack list of index, value,
+--      token and deadline, or nothing, or any: the owners of unique values are known, 11 which
 --      keys are sets of values, then names of fields
 -- Reply SCHEMA; CONFLICT: the record has changed; UNKNOWN: its entries in the trusted
 -- indexes are lost; KEYS and sets that are missing among the keys, each with a dash,

@@ -48,8 +48,8 @@ func TestLateClaim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.claims = unique.Pack("token", []unique.Claim{{Entry: c.entries[0], Deadline: test.deadline}})
-		if err := table.writer().write(t.Context(), c); !errors.Is(err, test.want) {
+		c.token, c.claimed = "token", []unique.Claim{{Entry: c.entries[0], Deadline: test.deadline}}
+		if err := table.write(t.Context(), c); !errors.Is(err, test.want) {
 			t.Errorf("deadline %s: %v", test.deadline, err)
 		}
 	}

@@ -2,9 +2,9 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -204,32 +204,21 @@ func (t *Table) checksBefore() bool {
 	})
 }
 
-// referenceKeys returns the keys of the records to which a batch refers, and how many
-// there are, as write.lua takes them.
-func (b *batch) referenceKeys() (keys []string, count string) {
-	for _, c := range b.changes {
-		for _, r := range c.references {
-			keys = append(keys, r.keys...)
-		}
+// danglingAt returns the error for a reference that apply.lua has not found, by its number, unless
+// the record has it already: then the references that it has are not checked again.
+func (t *Table) danglingAt(ctx context.Context, c *change, number *rueidis.RedisMessage) error {
+	n, err := number.AsInt64()
+	if err != nil || n < 1 || int(n) > len(c.references) {
+		return errors.Join(err, schema.ErrReply(err))
 	}
-	return keys, strconv.Itoa(len(keys))
-}
-
-// appendReferences appends the references of a change as write.lua takes them.
-func (t *Table) appendReferences(args []string, c *change) []string {
-	args = append(args, strconv.Itoa(3*len(c.references)))
-	for _, r := range c.references {
-		args = append(args, t.Schema.Names[r.field], r.id, strconv.Itoa(len(r.keys)))
+	had, err := t.referredTo(ctx, c, c.references)
+	if err != nil {
+		return err
 	}
-	return args
-}
-
-// parseDangling reads the reply of write.lua for a reference to a record that does not
-// exist.
-func (t *Table) parseDangling(list []rueidis.RedisMessage) error {
-	texts, err := textsOf(list)
-	if err != nil || len(texts) != 2 || t.Schema.Number(texts[0]) < 0 {
-		return schema.ErrReply(err)
+	has := func(r reference) bool { return slices.Contains(had[r.field], r.id) }
+	if r := c.references[n-1]; !has(r) {
+		return t.dangling(r.field, r.id)
 	}
-	return t.dangling(t.Schema.Number(texts[0]), texts[1])
+	c.references = slices.DeleteFunc(slices.Clone(c.references), has)
+	return errAgain
 }

@@ -71,17 +71,15 @@ func checkOwn(id string) error {
 
 // raise raises the counter to the largest of the ids that callers have chosen, so that
 // it does not give these to others.
-func (t *Table) raise(ctx context.Context, all []*batch) error {
+func (t *Table) raise(ctx context.Context, all []*change) error {
 	if t.Options.IDs != schema.Counter {
 		return nil
 	}
 	last := t.last.Load()
 	most := last
-	for _, b := range all {
-		for _, c := range b.changes {
-			if n, err := strconv.ParseInt(c.id, 10, 64); err == nil && c.operation != "save" {
-				most = max(most, n)
-			}
+	for _, c := range all {
+		if n, err := strconv.ParseInt(c.id, 10, 64); err == nil && c.operation != "save" {
+			most = max(most, n)
 		}
 	}
 	if most == last {

@@ -14,21 +14,14 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Bounds of a batch: they keep the server busy for less than some milliseconds.
+// Bounds of a pipeline of many records.
 const (
-	batchRecords = 50
-	batchEntries = 500
-	batchBytes   = 128 << 10
+	manyRecords = 200
+	manyBytes   = 512 << 10
+	oneByOne    = 64 // records with claims of unique values, each of which takes several steps, at the same time
 )
 
-// Bounds of what is written at the same time.
-const (
-	batchesAtOnce = 4       // in one pipeline
-	oneByOne      = 64      // records with claims of unique values, each of which takes several steps
-	pendingBytes  = 4 << 20 // of batches that are not full yet, one for each partition
-)
-
-// many writes many records, in batches, and in order within a partition. Each record is
+// many writes many records, in pipelines, and in order within a partition. Each record is
 // written or refused by itself.
 type many struct {
 	o       *Objects
@@ -36,23 +29,14 @@ type many struct {
 	mu      sync.Mutex // of refused
 	refused func(position int, err error)
 
-	open    map[*schema.Partition]*openBatch
-	bytes   int             // of the open batches
-	full    chan *openBatch // to be written
-	slots   chan struct{}   // of records that are written by themselves
+	open    []pendingItem
+	bytes   int                // of these
+	full    chan []pendingItem // to be written
+	slots   chan struct{}      // of records that are written by themselves
 	working sync.WaitGroup
 	pending sync.WaitGroup        // what is sent, and has no outcome yet
 	ids     map[string]bool       // of the records since all had an outcome
 	stopped atomic.Pointer[error] // why no more records are written
-}
-
-// openBatch is a batch that more records may join.
-type openBatch struct {
-	batch
-	items   []item
-	bytes   int
-	entries int
-	now     int64 // the time of the server, about
 }
 
 // item is one record of a Many.
@@ -62,17 +46,23 @@ type item struct {
 	own      bool // its id is the caller's
 	// build returns the change that writes the record with an id.
 	build func(record reflect.Value, id string, now int64) (*change, error)
-	// alone writes the record by itself, after a batch could not.
+	// alone writes the record by itself, after a pipeline could not.
 	alone func(ctx context.Context, ptr any) error
 	given reflect.Value // the record of the caller
+}
+
+// pendingItem is an item with its change.
+type pendingItem struct {
+	item
+	c *change
 }
 
 // newMany starts to write many records. refused gets the errors of those that are not
 // written, one at a time.
 func (o *Objects) newMany(ctx context.Context, refused func(position int, err error)) *many {
 	m := &many{
-		o: o, ctx: ctx, refused: refused, ids: map[string]bool{}, open: map[*schema.Partition]*openBatch{},
-		full: make(chan *openBatch, batchesAtOnce), slots: make(chan struct{}, oneByOne),
+		o: o, ctx: ctx, refused: refused, ids: map[string]bool{},
+		full: make(chan []pendingItem, 1), slots: make(chan struct{}, oneByOne),
 	}
 	m.working.Go(m.writeAll)
 	return m
@@ -170,17 +160,11 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, *err)
 		return
 	}
-	if t.writer().claims() || t.checksBefore() {
+	if t.claims() || t.checksBefore() {
 		m.single(it, id)
 		return
 	}
-	p := t.Layout.Of(id)
-	b := m.open[p]
-	if b == nil {
-		b = &openBatch{batch: batch{p: p}, now: t.clockOf(p).now()}
-		m.open[p] = b
-	}
-	c, err := it.build(it.record, id, b.now)
+	c, err := it.build(it.record, id, t.now(id))
 	if err == nil {
 		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
 	}
@@ -188,86 +172,70 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, err)
 		return
 	}
-	b.items, b.changes = append(b.items, it), append(b.changes, c)
-	b.entries += len(c.entries) + len(c.references)
-	size := len(c.content)
+	m.open = append(m.open, pendingItem{it, c})
+	m.bytes += len(c.content)
 	for _, s := range slices.Concat(c.set, c.setNew) {
-		size += len(s)
+		m.bytes += len(s)
 	}
-	b.bytes += size
-	m.bytes += size
-	switch {
-	case len(b.items) >= batchRecords, b.entries >= batchEntries, b.bytes >= batchBytes:
-		m.send(p, b)
-	case m.bytes >= pendingBytes:
+	if len(m.open) >= manyRecords || m.bytes >= manyBytes {
 		m.flush()
 	}
 }
 
-// flush sends the open batches.
+// flush sends what is open, when there is room for it.
 func (m *many) flush() {
-	for p, b := range m.open {
-		if len(b.items) > 0 {
-			m.send(p, b)
-		}
+	if len(m.open) > 0 {
+		m.pending.Add(1)
+		m.full <- m.open
+		m.open, m.bytes = nil, 0
 	}
 }
 
-// send writes a batch, when there is room for it.
-func (m *many) send(p *schema.Partition, b *openBatch) {
-	delete(m.open, p)
-	m.bytes -= b.bytes
-	m.pending.Add(1)
-	m.full <- b
-}
-
-// writeAll writes batches, some in each pipeline.
+// writeAll writes records, some in each pipeline.
 func (m *many) writeAll() {
-	for b := range m.full {
-		some := []*openBatch{b}
-		for len(some) < batchesAtOnce && len(m.full) > 0 {
-			some = append(some, <-m.full)
-		}
+	for some := range m.full {
 		m.write(some)
-		m.pending.Add(-len(some))
+		m.pending.Done()
 	}
 }
 
-// write writes batches.
-func (m *many) write(some []*openBatch) {
-	t := m.o.Table
-	all := make([]*batch, len(some))
-	for i, b := range some {
-		all[i] = &b.batch
+// write writes records in one pipeline.
+func (m *many) write(some []pendingItem) {
+	changes := make([]*change, len(some))
+	for i, it := range some {
+		changes[i] = it.c
 	}
-	for i, o := range t.writer().writeBatches(m.ctx, all) {
-		b := some[i]
-		for range maxClock {
-			if !errors.Is(o.err, errClock) {
-				break
-			}
-			if b = m.rebuild(b); len(b.items) == 0 {
-				break
-			}
-			o = t.writer().writeBatches(m.ctx, []*batch{&b.batch})[0]
-		}
-		if len(b.items) == 0 {
-			continue
-		}
-		if o.err != nil {
-			m.stop(o.err)
-		}
-		for i, it := range b.items {
-			switch {
-			case o.err != nil:
-				m.refuse(it.position, o.err)
-			case o.errs[i] == nil:
-				m.wrote(it, b.changes[i])
-			default:
-				m.again(it, b.changes[i].id, o.errs[i])
-			}
-		}
+	for i, err := range m.o.Table.applyMany(m.ctx, changes) {
+		m.finish(some[i].item, changes[i], err)
 	}
+}
+
+// finish takes the outcome of a record.
+func (m *many) finish(it item, c *change, err error) {
+	err = m.inTime(it, &c, err)
+	if err == nil {
+		m.wrote(it, c)
+		return
+	}
+	if _, is := rueidis.IsRedisErr(err); !is && !decided(err) && !errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrSchema) {
+		m.stop(err)
+	}
+	m.again(it, c.id, err)
+}
+
+// inTime writes a record again, with the present time and the same id, if its time was wrong.
+func (m *many) inTime(it item, c **change, err error) error {
+	if !errors.Is(err, errClock) {
+		return err
+	}
+	return WithClock(func() error {
+		it.record.Set(it.given)
+		id := (*c).id
+		if *c, err = it.build(it.record, id, m.o.Table.now(id)); err != nil {
+			return err
+		}
+		return m.o.Table.put(m.ctx, *c)
+	})
 }
 
 // again writes a record once more by itself, if that can help, or refuses it.
@@ -276,7 +244,7 @@ func (m *many) again(it item, id string, err error) {
 	switch {
 	case errors.Is(err, errExists) && it.own:
 		err = takenID(id)
-	case errors.Is(err, errExists), errors.As(err, &other), errors.Is(err, errClock):
+	case errors.Is(err, errExists), errors.As(err, &other):
 		// The counter fell back, or another program made a record with this id; or the
 		// index entries depend on what is stored.
 		it.record.Set(it.given)
@@ -301,25 +269,6 @@ func (m *many) wrote(it item, c *change) {
 	}
 }
 
-// rebuild makes the changes of a batch again, with the present time.
-func (m *many) rebuild(b *openBatch) *openBatch {
-	t := m.o.Table
-	again := &openBatch{batch: batch{p: b.p}, now: t.clockOf(b.p).now()}
-	for i, it := range b.items {
-		it.record.Set(it.given)
-		c, err := it.build(it.record, b.changes[i].id, again.now)
-		if err == nil {
-			err = t.checkReferences(m.ctx, c)
-		}
-		if err != nil {
-			m.refuse(it.position, err)
-			continue
-		}
-		again.items, again.changes = append(again.items, it), append(again.changes, c)
-	}
-	return again
-}
-
 // begin calls f in a goroutine, when there is room for it.
 func (m *many) begin(f func()) {
 	m.slots <- struct{}{}
@@ -342,15 +291,7 @@ func (m *many) single(it item, id string) {
 		return
 	}
 	m.begin(func() {
-		switch err := m.o.Table.writer().put(m.ctx, c); {
-		case err == nil:
-			m.wrote(it, c)
-		default:
-			if _, is := rueidis.IsRedisErr(err); !is && !decided(err) || errors.Is(err, schema.ErrSchema) {
-				m.stop(err)
-			}
-			m.again(it, id, err)
-		}
+		m.finish(it, c, m.o.Table.put(m.ctx, c))
 	})
 }
 

@@ -104,7 +104,7 @@ func (o *Objects) createAs(ctx context.Context, record reflect.Value, id string)
 	if err != nil {
 		return err
 	}
-	return o.Table.writer().put(ctx, c)
+	return o.Table.put(ctx, c)
 }
 
 // copied returns a copy of a record, to begin again.
@@ -272,7 +272,7 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 		if err != nil {
 			return err
 		}
-		err = o.Table.writer().put(ctx, c)
+		err = o.Table.put(ctx, c)
 		var other *otherError
 		if !errors.As(err, &other) {
 			return cmp.Or(err, o.take(c, record))
@@ -326,7 +326,7 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	if err != nil {
 		return err
 	}
-	err = o.Table.writer().put(ctx, c)
+	err = o.Table.put(ctx, c)
 	var other *otherError
 	if !errors.As(err, &other) {
 		return cmp.Or(err, o.take(c, record))

@@ -13,19 +13,19 @@ import (
 
 // put writes a change: one script, or with several partitions and unique values the
 // steps of package unique.
-func (w writer) put(ctx context.Context, c *change) error {
-	if err := w.t.checkReferences(ctx, c); err != nil {
+func (t *Table) put(ctx context.Context, c *change) error {
+	if err := t.checkReferences(ctx, c); err != nil {
 		return err
 	}
-	if !w.claims() {
-		return w.write(ctx, c)
+	if !t.claims() {
+		return t.write(ctx, c)
 	}
 	wanted := []schema.Entry(nil)
 	if c.operation == "create" {
 		wanted = unique.Entries(c.entries)
 	}
 	for range unique.Attempts {
-		err := w.putClaimed(ctx, c, wanted)
+		err := t.putClaimed(ctx, c, wanted)
 		if !errors.Is(err, unique.ErrLate) {
 			return err
 		}
@@ -35,32 +35,32 @@ func (w writer) put(ctx context.Context, c *change) error {
 }
 
 // claims reports whether unique values must be claimed in other partitions.
-func (w writer) claims() bool {
-	return w.t.Layout.Spread() && slices.ContainsFunc(w.t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
+func (t *Table) claims() bool {
+	return t.Layout.Spread() && slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
 }
 
 // putClaimed writes a change with claims of the values that are known to be new, and of
 // those that the script reports.
-func (w writer) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
+func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
 	token := rand.Text()[:16]
 	var claims []unique.Claim
 	for {
 		var err error
-		if claims, err = w.t.Claims.ClaimAll(ctx, c.id, token, wanted, claims); err != nil {
-			w.t.Claims.Abandon(ctx, claims)
+		if claims, err = t.Claims.ClaimAll(ctx, c.id, token, wanted, claims); err != nil {
+			t.Claims.Abandon(ctx, claims)
 			return err
 		}
-		c.claims = unique.Pack(token, claims)
-		err = w.write(ctx, c)
+		c.token, c.claimed = token, claims
+		err = t.write(ctx, c)
 		var missing *unique.Unclaimed
 		switch {
 		case errors.As(err, &missing):
 			wanted = missing.Entries
 		case err == nil:
-			w.t.Claims.Confirm(ctx, c.id, token, claims, c.left)
+			t.Claims.Confirm(ctx, c.id, token, claims, c.left)
 			return nil
 		case decided(err):
-			w.t.Claims.Abandon(ctx, claims)
+			t.Claims.Abandon(ctx, claims)
 			return err
 		default: // outcome unknown: the next process that asks for the values resolves it
 			return err

@@ -8,16 +8,8 @@ import (
 )
 
 var (
-	//go:embed refer.lua
-	referLua string
-	//go:embed direct.lua
-	directLua string
-	//go:embed digest.lua
-	digestLua string
-	//go:embed revise.lua
-	reviseLua string
-	//go:embed write.lua
-	writeLua string
+	//go:embed apply.lua
+	applyLua string
 	//go:embed raise.lua
 	raiseLua string
 	//go:embed delete.lua
@@ -32,8 +24,7 @@ var (
 
 // The scripts that this package runs.
 var (
-	writeScript   = script.New(schema.EnterLua, directLua, schema.PlacesLua, digestLua, referLua, writeLua)
-	reviseScript  = script.New(schema.EnterLua, digestLua, reviseLua)
+	applyScript   = script.New(applyLua)
 	raiseScript   = script.New(raiseLua)
 	deleteScript  = script.New(schema.EntriesLua, deleteLua)
 	sweepScript   = script.New(schema.EntriesLua, sweepLua)

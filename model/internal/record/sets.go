@@ -43,55 +43,6 @@ func WithSets(entries *[]schema.Entry, do func() error) error {
 	return err
 }
 
-// without returns the entries that are not among others.
-func without(entries, others []schema.Entry) []schema.Entry {
-	if len(others) == 0 {
-		return entries
-	}
-	among := func(e schema.Entry) bool { return slices.Contains(others, e) }
-	if len(others) > 30 {
-		all := make(map[schema.Entry]bool, len(others))
-		for _, e := range others {
-			all[e] = true
-		}
-		among = func(e schema.Entry) bool { return all[e] }
-	}
-	var left []schema.Entry
-	for _, e := range entries {
-		if !among(e) {
-			left = append(left, e)
-		}
-	}
-	return left
-}
-
-// known sets what a change can know of the entries that a record has, from its stored
-// fields: all, or those in sets of values, if some must be computed or cannot be read.
-func (t *Table) known(c *change, stored []schema.Text) {
-	if len(t.Schema.Fields) == len(t.Schema.Names) {
-		if entries, err := t.Schema.Entries(stored); err == nil {
-			c.before, c.stored = entries, schema.Pack(0, entries)
-			return
-		}
-	}
-	c.before = t.setsOf(stored)
-}
-
-// setsOf returns the entries that a record has in sets of values according to its stored
-// fields: those that it will leave.
-func (t *Table) setsOf(stored []schema.Text) []schema.Entry {
-	var all []schema.Entry
-	for _, x := range t.Schema.Indexes {
-		if !x.PerValue {
-			continue
-		}
-		if some, err := x.AppendEntries(all, t.Schema, stored); err == nil {
-			all = some // what cannot be read, the script asks for
-		}
-	}
-	return all
-}
-
 // setsOfContents reads the contents of records, and returns their entries in sets of
 // values: one pipeline, or nothing if the model has no such sets.
 func (t *Table) setsOfContents(ctx context.Context, ids ...string) ([][]schema.Entry, error) {

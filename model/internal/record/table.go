@@ -143,7 +143,7 @@ func (t *Table) valueKeysOf(keys []string) []string {
 // errExists is returned if a record to create exists.
 var errExists = errors.New("the record exists")
 
-// parseReply reads the replies of write.lua and delete.lua. It returns the unique
+// parseReply reads the replies of delete.lua. It returns the unique
 // values that the record had before.
 func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, error) {
 	if !m.IsArray() {
@@ -164,22 +164,12 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 	case "KEYS":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
-	case "DANGLING":
-		return nil, t.parseDangling(list[1:])
-	case "CLAIM":
-		entries, err := unique.ParseEntries(t.Schema, list[1:])
-		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})
 	case "REFERRED":
 		field, _ := list[1].AsInt64()
 		members, err := textsOf(list[2:])
 		return nil, cmp.Or[error](err, &refers{int(field), members})
 	}
-	entries, err := unique.ParseEntries(t.Schema, list[1:3])
-	if err != nil || len(list) != 4 {
-		return nil, errors.Join(schema.ErrCorrupt, err)
-	}
-	owner, _ := list[3].ToString()
-	return nil, schema.Taken(entries[0], owner)
+	return nil, schema.ErrReply(nil)
 }
 
 // Outcome returns the error for a reply of one word.
@@ -191,8 +181,6 @@ func (t *Table) Outcome(id, word string) error {
 		return fmt.Errorf("%w: id %q", schema.ErrNotFound, schema.Shorten(id))
 	case "CONFLICT":
 		return fmt.Errorf("%w: id %q", schema.ErrConflict, schema.Shorten(id))
-	case "EXISTS":
-		return errExists
 	case "LATE":
 		return unique.ErrLate
 	case "LEFT":

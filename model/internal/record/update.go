@@ -2,14 +2,11 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"retwis/model/internal/rows"
 	"retwis/model/internal/schema"
@@ -71,23 +68,11 @@ func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
 	return ptr, err
 }
 
-// largeRecord is how many bytes the server digests to compare a record without a version:
-// a tenth of a millisecond. Larger ones are watched.
-const largeRecord = 16 << 10
-
 // editOnce is one attempt of edit.
 func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 	stored, err := o.Table.Rows.Read(ctx, e.id)
 	if err != nil {
 		return nil, err
-	}
-	checked := o.checked(e)
-	if o.Declaration.Schema.Version < 0 && sizeOf(stored, checked) > largeRecord {
-		err = o.Table.Registry.RetryRestored(ctx, func() error {
-			ptr, err = o.editWatched(ctx, e)
-			return err
-		})
-		return ptr, err
 	}
 	record, c, err := o.edited(stored, e)
 	if c == nil || err != nil {
@@ -99,11 +84,12 @@ func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 			c.expected = "v" + v.Value
 		}
 	} else {
+		checked := o.checked(e)
 		c.checked = o.Declaration.Schema.NamesOf(checked)
-		c.byContent = e.patched != nil && o.Declaration.Validate == nil && o.Table.writer().determined()
+		c.byContent = e.patched != nil && o.Declaration.Validate == nil && o.Table.determined()
 		c.expected = "d" + rows.DigestOf(stored, checked)
 	}
-	return ptrOf(record), o.Table.writer().put(ctx, c)
+	return ptrOf(record), o.Table.put(ctx, c)
 }
 
 func ptrOf(record reflect.Value) any {
@@ -126,14 +112,6 @@ func (o *Objects) checked(e *edit) []int {
 		}
 	}
 	return all
-}
-
-func sizeOf(fields []schema.Text, some []int) int {
-	size := 0
-	for _, i := range some {
-		size += len(fields[i].Value)
-	}
-	return size
 }
 
 // edited applies an edit to a stored record. It returns the record, and the change, or nil
@@ -246,7 +224,7 @@ func (o *Objects) difference(stored, before []schema.Text, record reflect.Value,
 // expect sets the entries that a change expects the record to have, and the fields that
 // the content depends on and that others change without a new version.
 func (o *Objects) expect(c *change, stored []schema.Text) {
-	o.Table.known(c, stored)
+	c.stored = o.Table.knownOf(stored)
 	for i, counter := range o.Declaration.Schema.Counters {
 		touched := i == o.Declaration.Schema.Expires && o.Declaration.Schema.Version >= 0 // Touch does not change the version
 		if (counter || touched) && slices.Contains(o.Table.Rows.Relevant, i) {
@@ -271,92 +249,4 @@ func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
 		}
 	}
 	return nil
-}
-
-// watched is an attempt to change a large record without a version. The server watches
-// the key from the time when it is read, and refuses the write if any command has changed
-// it: nobody has to compare all of it. That takes a separate connection.
-type watched struct {
-	o      *Objects
-	c      rueidis.DedicatedClient
-	id     string
-	stored []schema.Text
-	over   bool // the key is not watched any more
-}
-
-// editWatched is one attempt of edit.
-func (o *Objects) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
-	err = o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
-		w := &watched{o: o, c: c, id: e.id}
-		defer w.end()
-		if err := w.read(ctx); err != nil {
-			return err
-		}
-		record, change, err := o.edited(w.stored, e)
-		ptr = ptrOf(record)
-		if change == nil || err != nil {
-			return err
-		}
-		change.via = w
-		return o.Table.writer().put(ctx, change)
-	})
-	return ptr, err
-}
-
-// read reads the record and watches it.
-func (w *watched) read(ctx context.Context) error {
-	rows, key := w.o.Table.Rows, w.o.Table.Layout.Of(w.id).Record(w.id)
-	w.over = false
-	replies := w.c.DoMulti(ctx, w.c.B().Watch().Key(key).Build(), rueidis.Completed(rows.Command(w.id)))
-	if err := replies[0].Error(); err != nil {
-		return err
-	}
-	fields := make([]schema.Text, len(w.o.Declaration.Schema.Fields))
-	known, err := rows.Parse(w.id, replies[1], fields)
-	if err == nil && !known {
-		err = rows.Absent(ctx, w.id)
-	}
-	if err == nil && w.stored != nil && !slices.Equal(w.stored, fields) {
-		err = w.o.Table.Outcome(w.id, "CONFLICT")
-	}
-	w.stored = fields
-	return err
-}
-
-// write writes a batch of one change, if the record is as it was read.
-func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
-	if w.over { // an attempt without the claims that it needs
-		if err := w.read(ctx); err != nil {
-			return nil, err
-		}
-	}
-	call := w.o.Table.writer().writeCall(b)
-	w.over = true
-	replies := w.c.DoMulti(ctx, w.c.B().Multi().Build(),
-		writeScript.Command(w.o.Table.Client, call.Keys, call.Args), w.c.B().Exec().Build())
-	if err := errors.Join(replies[0].Error(), replies[1].Error()); err != nil {
-		return nil, err
-	}
-	m, err := replies[2].ToMessage()
-	if rueidis.IsRedisNil(err) {
-		return nil, w.o.Table.Outcome(w.id, "CONFLICT")
-	}
-	if err != nil {
-		return nil, err
-	}
-	list, err := m.ToArray()
-	if err != nil || len(list) != 1 {
-		return nil, errors.Join(err, schema.ErrReply(err))
-	}
-	return w.o.Table.writer().parseOutcomes(ctx, b, call.Keys, list[0])
-}
-
-// end leaves the connection as it was, or closes it: one that is given back gets
-// UNSUBSCRIBE and PING, and rueidis panics where the server refuses PING, as one that
-// cannot write its snapshot does, or has lost its master.
-func (w *watched) end() {
-	replies := w.c.DoMulti(context.Background(), w.c.B().Unwatch().Build(), w.c.B().Ping().Build())
-	if replies[1].Error() != nil {
-		w.c.Close()
-	}
 }

@@ -7,7 +7,6 @@
 
 local call = redis.call -- looked up once
 local sizes = {} -- how many ids sets have, by their positions, if that is known
-local filled = false -- all sets have ids
 local inSortedSet, inHash = 0, 1 -- in the place of a directory: another index
 
 -- enterAt enters a record into an index. score is that of the record in all.
@@ -18,7 +17,7 @@ local inSortedSet, inHash = 0, 1 -- in the place of a directory: another index
 local function enterAt(at, directory, id, value, score)
 	if directory > inHash then
 		local added = call('ZADD', KEYS[at], score, id)
-		if not filled and (sizes[at] or 0) == 0 then
+		if (sizes[at] or 0) == 0 then
 			call('ZADD', KEYS[directory], '0', value)
 		end
 		sizes[at] = sizes[at] and sizes[at] + added
@@ -33,7 +32,6 @@ end
 local function leaveAt(at, directory, id, value)
 	if directory > inHash then
 		local removed = call('ZREM', KEYS[at], id)
-		filled = false
 		sizes[at] = sizes[at] and sizes[at] - removed
 		if (sizes[at] or call('EXISTS', KEYS[at])) == 0 then
 			call('ZREM', KEYS[directory], value)
@@ -53,19 +51,13 @@ end
 
 -- newScore returns the score of a new record in the order of creation: the given one, or
 -- after the last one the time of the server.
-local latest -- the score of the last record, if that is known
 local function newScore(all, score)
 	if score ~= '' then
-		latest = nil
 		return score
-	elseif latest then
-		latest = latest + 1
-	else
-		local _, time = now()
-		local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-		latest = math.max(time, last and last + 1 or 0)
 	end
-	return string.format('%.0f', latest)
+	local _, time = now()
+	local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+	return string.format('%.0f', math.max(time, last and last + 1 or 0))
 end
 
 -- writable reports whether a caller may write, by the digest of its declaration and the

@@ -101,29 +101,22 @@ func (l *Layout) ValueKey(p *Partition, e Entry) string { return p.Value(e.Index
 // for setsOf of entries.lua as well: the position of the first one, then number and value
 // of each.
 func (l *Layout) ValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string) {
-	all, packed, _ = l.PlacedValueKeys(keys, p, entries...)
-	return all, packed
-}
-
-// PlacedValueKeys is ValueKeys, and returns the positions of the keys.
-func (l *Layout) PlacedValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string, at map[Entry]int) {
 	first := len(keys) + 1
 	var b []byte
-	at = map[Entry]int{}
+	seen := map[Entry]bool{}
 	for _, some := range entries {
 		for _, e := range some {
-			if !e.Index.PerValue || at[e] > 0 {
-				continue
+			if e.Index.PerValue && !seen[e] {
+				seen[e] = true
+				keys = append(keys, l.ValueKey(p, e))
+				b = PackText(PackInt(b, int64(e.Index.Number)), e.Value)
 			}
-			keys = append(keys, l.ValueKey(p, e))
-			at[e] = len(keys)
-			b = PackText(PackInt(b, int64(e.Index.Number)), e.Value)
 		}
 	}
-	if len(at) == 0 {
-		return keys, "", nil
+	if len(seen) == 0 {
+		return keys, ""
 	}
-	return keys, string(append(PackInt(PackList(nil, 1+2*len(at)), int64(first)), b...)), at
+	return keys, string(append(PackInt(PackList(nil, 1+2*len(seen)), int64(first)), b...))
 }
 
 // CollectionKeys appends the keys of the sets and lists of a record.

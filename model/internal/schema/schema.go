@@ -379,16 +379,13 @@ type IndexState struct {
 }
 
 var (
-	// EnterLua is the beginning of the scripts that write the index entries of records.
-	//
 	//go:embed enter.lua
-	EnterLua string
-	// PlacesLua follows it in the scripts that are given the numbers of indexes.
-	//
+	enterLua string
 	//go:embed entries.lua
-	PlacesLua string
-	// EntriesLua is both.
-	EntriesLua = EnterLua + PlacesLua
+	placesLua string
+	// EntriesLua is the beginning of the scripts that find index entries by the numbers of
+	// the indexes.
+	EntriesLua = enterLua + placesLua
 )
 
 // Numbered returns the index with a number, or nil.

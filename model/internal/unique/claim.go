@@ -107,7 +107,7 @@ type swap struct {
 	args []string
 }
 
-// Pack writes claims for write.lua: number, value, token and deadline of each, in
+// Pack writes claims for align.lua: number, value, token and deadline of each, in
 // MessagePack.
 func Pack(token string, claims []Claim) string {
 	if len(claims) == 0 {
