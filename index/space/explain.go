@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"retwis/index"
@@ -103,20 +104,23 @@ func (l *readLog) addFiner(ranges []ranged.Range) {
 	}
 }
 
-// rangeOf returns the range that a member was read in.
+// rangeOf returns the range that a member was read in. A piece of a skip scan may reach a
+// little beyond its range.
 func (l *readLog) rangeOf(member string) *rangeRead {
-	for _, ranges := range [2][]rangeRead{l.begun, l.finer} {
-		i, _ := slices.BinarySearchFunc(ranges, member, func(r rangeRead, member string) int {
-			if r.Max == "+" || member < r.Max[1:] || member == r.Max[1:] && r.Max[0] == '[' {
-				return 1
-			}
-			return -1
-		})
-		if i < len(ranges) && (member > ranges[i].Min[1:] || member == ranges[i].Min[1:] && ranges[i].Min[0] == '[') {
-			return &ranges[i]
-		}
+	begun := rangeAt(l.begun, member)
+	if len(l.finer) == 0 || member > begun.Min[1:] && (begun.Max == "+" || member <= begun.Max[1:]) {
+		return begun
 	}
-	return &rangeRead{} // every member is in a range
+	return rangeAt(l.finer, member)
+}
+
+// rangeAt returns the first of some ranges that does not end before a member, or the last.
+func rangeAt(ranges []rangeRead, member string) *rangeRead {
+	i := sort.Search(len(ranges)-1, func(i int) bool {
+		end := ranges[i].Max
+		return end == "+" || member < end[1:] || member == end[1:] && end[0] == '['
+	})
+	return &ranges[i]
 }
 
 // joined returns all ranges in order, those that continue each other as one.

@@ -11,10 +11,10 @@ local refusal = replaced(KEYS[3], ARGV[4])
 if refusal then
 	return refusal
 end
-local ids, new = {}, {}
+local ids, new, n = {}, {}, 0
 for i = 5, #ARGV, 2 do
-	ids[#ids + 1] = ARGV[i]
-	new[#new + 1] = ARGV[i + 1]
+	n = n + 1
+	ids[n], new[n] = ARGV[i], ARGV[i + 1]
 end
 write(KEYS[4], KEYS[5], ids, new)
 return 0

@@ -13,12 +13,12 @@ end
 -- restores one that was lost.
 local function write(index, content, ids, new)
 	local old = values(index, content, ids)
-	local members, contents, gone, removed, added = {}, {}, {}, {}, 0
-	for i, id in ipairs(ids) do
-		local member, was = new[i], old[i]
+	local members, contents, gone, removed, added, n = {}, {}, {}, {}, 0, 0
+	for i = 1, #ids do
+		local id, member, was = ids[i], new[i], old[i]
 		if member and member ~= '' then
-			members[#members + 1] = '0' -- a number would be converted to text each time
-			members[#members + 1] = member
+			members[n + 1], members[n + 2] = '0', member -- a number would be converted to text each time
+			n = n + 2
 			if was ~= member then
 				contents[#contents + 1] = id
 				contents[#contents + 1] = member
@@ -36,7 +36,7 @@ local function write(index, content, ids, new)
 	if #gone > 0 then
 		redis.call('ZREM', index, unpack(gone))
 	end
-	if #members > 0 then
+	if n > 0 then
 		redis.call('ZADD', index, unpack(members))
 	end
 	if #contents > 0 then

@@ -9,10 +9,10 @@ local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
-local ids, new = {}, {}
+local ids, new, n = {}, {}, 0
 for i = 4, #ARGV, 2 do
-	ids[#ids + 1] = ARGV[i]
-	new[#new + 1] = ARGV[i + 1]
+	n = n + 1
+	ids[n], new[n] = ARGV[i], ARGV[i + 1]
 end
 if rebuilding then
 	redis.call('SADD', KEYS[6], unpack(ids))

@@ -9,15 +9,16 @@ end
 -- write gives each id its value, and removes the ids whose value is '', false or nil. It
 -- returns how many ids are new, and how many were removed.
 local function write(index, content, ids, new)
-	local scores, removed = {}, {}
-	for i, id in ipairs(ids) do
-		if new[i] and new[i] ~= '' then
-			scores[#scores + 1] = new[i]
-			scores[#scores + 1] = id
+	local scores, removed, n = {}, {}, 0
+	for i = 1, #ids do
+		local id, score = ids[i], new[i]
+		if score and score ~= '' then
+			scores[n + 1], scores[n + 2] = score, id
+			n = n + 2
 		else
 			removed[#removed + 1] = id
 		end
 	end
-	return #scores > 0 and redis.call('ZADD', index, unpack(scores)) or 0,
+	return n > 0 and redis.call('ZADD', index, unpack(scores)) or 0,
 		#removed > 0 and redis.call('ZREM', index, unpack(removed)) or 0
 end

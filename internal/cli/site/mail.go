@@ -46,7 +46,7 @@ func BaseURL(c *shell.Command) (string, error) {
 	if base := setting(c, "base-url", c.Base); base != "" {
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
-			return "", shell.Usage(fmt.Errorf("--base-url: %q is not the address of a site, such as https://retwis.example.com", base))
+			return "", shell.Usage(fmt.Errorf("--base-url: %q is not the public address of a site, such as https://retwis.example.com", base))
 		}
 		return u.Scheme + "://" + u.Host, nil
 	}
