@@ -169,8 +169,8 @@ func TestCompletionsAreBuilt(t *testing.T) {
 		t.Error(tags, err)
 	}
 	b.wantComplete()
-	b.Redis("HDEL", "{names}.content", "user_3:")
 	b.Redis("HDEL", "{names}.content", "user_3")
+	b.Redis("ZREM", "{names}", "user_3\t1")
 	b.Redis("DEL", "{tags}", "{tags}.content")
 	b.wantComplete("#hello", "@user_3")
 	b.do(b.Completions.Completion().Rebuild(b.Ctx))

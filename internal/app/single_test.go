@@ -146,6 +146,7 @@ var random = []struct {
 	{regexp.MustCompile(`\b[A-Z2-7]{32}\b`), "KEY"},
 	{regexp.MustCompile(`\b1[789]\d{11}-\d+`), "STREAM-ID"},
 	{regexp.MustCompile(`\b\d{15,}\b`), "MICROSECONDS"},
+	{regexp.MustCompile(`^=1[789]\d{11} \d+$`), "=CLOCK"}, // of a ring
 }
 
 // stable replaces what differs from run to run.
