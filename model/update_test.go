@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"retwis/maintain"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"retwis/maintain"
 
 	"github.com/redis/rueidis"
 

@@ -118,8 +118,12 @@ func TestAlikeStayApart(t *testing.T) {
 	}
 	s.until("resumé", "résumé")
 	names := []search.Name{
-		{Username: "anna"}, {Username: "Anna"}, {Username: "Anna", Display: "Änne"}, {Username: "anna", Display: "Anne"},
-		{Username: "x 78"}, {Username: "ÀB 78"},
+		{Username: "anna"},
+		{Username: "Anna"},
+		{Username: "Anna", Display: "Änne"},
+		{Username: "anna", Display: "Anne"},
+		{Username: "x 78"},
+		{Username: "ÀB 78"},
 	}
 	for i, name := range names {
 		if err := s.index.PutName(t.Context(), name, int64(100-i)); err != nil {
