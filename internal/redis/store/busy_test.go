@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -27,11 +26,10 @@ func TestOpenBusyServer(t *testing.T) {
 	s := redistest.Own(t, "lua-time-limit 1")
 	c, other := s.Client(t), s.Client(t)
 	go other.Do(context.Background(), other.B().Eval().Script("while true do end").Numkeys(0).Build())
-	for {
+	for { // until the script has begun
 		if err := run(t, c, "PING"); err != nil && strings.HasPrefix(err.Error(), "BUSY") {
 			break
 		}
-		time.Sleep(time.Millisecond) // the script has not begun
 	}
 	_, err := store.Open(t.Context(), s.URL(), quiet)
 	if rediserr.Of(err) != rediserr.Unavailable || !strings.Contains(err.Error(), "BUSY ") || strings.Contains(err.Error(), "cach") {
