@@ -373,7 +373,7 @@ func TestMarkedPosts(t *testing.T) {
 func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
-		ada, bea := b.NewUser("ada"), b.NewUser("bea")
+		ada, bea, cem := b.NewUser("ada"), b.NewUser("bea"), b.NewUser("cem")
 		for name, act := range map[string]func(ctx context.Context, user social.User, id int64) error{
 			"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark,
 		} {
@@ -385,8 +385,12 @@ func TestDeletedElsewhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			still, err := b.Posts.Repost(b.Ctx, cem, post.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, deleted := range []social.Post{repost, post} {
-				if _, err := b.Views.Get(b.Ctx, deleted.ID); err != nil {
+				if _, err := b.Views.Get(b.Ctx, deleted.ID, still.ID); err != nil {
 					t.Fatal(err)
 				}
 				if err := other.Posts.Delete(b.Ctx, deleted.Author, deleted.ID); err != nil {
@@ -395,6 +399,9 @@ func TestDeletedElsewhere(t *testing.T) {
 				if err := act(b.Ctx, ada, deleted.ID); !errors.Is(err, social.ErrNotFound) {
 					t.Errorf("a %s of a deleted post, a repost of %d: %v", name, deleted.RepostOf, err)
 				}
+			}
+			if err := act(b.Ctx, ada, still.ID); !errors.Is(err, social.ErrNotFound) {
+				t.Errorf("a %s of a repost of a deleted post: %v", name, err)
 			}
 		}
 	})

@@ -48,7 +48,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 	}
 	if isNew {
 		r.Trends.Reacted(user, post)
-		r.Notices.Notify(ctx, post.Author.ID, notify.Like, user, post.ID)
+		r.Notices.Notify(ctx, post.Author.ID, notify.Like, user.ID, post.ID, time.Time{})
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 		return err
 	}
 	if !at.IsZero() {
-		r.Notices.Unnotify(ctx, post.Author.ID, notify.Like, user, post.ID, at)
+		r.Notices.Unnotify(ctx, post.Author.ID, notify.Like, user.ID, post.ID, at)
 	}
 	return nil
 }
@@ -121,21 +121,26 @@ func (r *Reactions) target(ctx context.Context, user social.User, id int64) (soc
 }
 
 // visible returns the post that a user acts on, as target does, but not a deleted one: it is
-// read, because one in memory may have been deleted a moment ago.
+// read past all caches, because another process may have deleted it a moment ago.
 func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	v, err := r.Viewers.Actor(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
-	r.Views.Touch(id)
-	items, err := r.Lists.Select(ctx, v.Acting(), []int64{id}, social.Muted)
-	if err != nil {
-		return social.Post{}, err
+	for fresh := []int64{id}; ; {
+		items, err := r.Lists.Select(social.WithFresh(ctx, fresh...), v.Acting(), []int64{id}, social.Muted)
+		if err != nil {
+			return social.Post{}, err
+		}
+		if len(items) == 0 {
+			return social.Post{}, social.ErrNotFound
+		}
+		post := items[0].Post.Post
+		if slices.Contains(fresh, post.ID) {
+			return post, nil
+		}
+		fresh = append(fresh, post.ID) // what a repost repeats
 	}
-	if len(items) == 0 {
-		return social.Post{}, social.ErrNotFound
-	}
-	return items[0].Post.Post, nil
 }
 
 // original returns a post, or the one that it repeats, even if it is hidden. Where there
