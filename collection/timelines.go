@@ -65,7 +65,7 @@ const maxTimelineID = 1 << 53
 const (
 	// timelinesBatch is how many lists one script writes: about 0.1 ms, so that
 	// other requests are hardly delayed.
-	timelinesBatch = 50
+	timelinesBatch = 64
 	// timelinesPipeline is how many scripts go out together on a Cluster.
 	timelinesPipeline = 200
 )
@@ -112,7 +112,7 @@ func (t *Timelines) MaxLen() int { return t.max + t.slack }
 // Put adds an id to the lists at keys. A list that has it, or that is full of
 // larger ids, does not change, nor does a key of another type.
 //
-// One script writes up to 50 lists: one round trip each, O(1) a list, O(its
+// One script writes up to 64 lists: one round trip each, O(1) a list, O(its
 // length) for an id that is not the largest. On a Cluster the keys are grouped by
 // slot, and the scripts go out in pipelines of 200.
 func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
@@ -302,7 +302,7 @@ func (t *Timelines) calls(all, args []string) []script.Call {
 // of a multiplication by 0.618 of the number of slots.
 func slotOrder(slot int) int { return slot * 13125 % 16384 }
 
-// PutCommand returns the command that adds an id to lists of one slot, at most 50,
+// PutCommand returns the command that adds an id to lists of one slot, at most 64,
 // for a pipeline of the caller. It carries the script in full, 1.7 KB, because a
 // pipeline cannot fall back to it where the server does not know it.
 func (t *Timelines) PutCommand(id int64, keys ...string) rueidis.Completed {

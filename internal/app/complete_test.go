@@ -118,7 +118,7 @@ func TestCompleteTags(t *testing.T) {
 		want("＃ec", "école")
 		want("日", "日本語")
 		want("")
-		_, err := b.Posts.Edit(b.Ctx, ada, second, "#relay now")
+		err := b.Posts.Edit(b.Ctx, ada, second, "#relay now")
 		b.do(err)
 		b.Publish(ada, "#redis")
 		want("re", "redis", "recipe", "relay")

@@ -107,16 +107,16 @@ func TestNotificationsAreGrouped(t *testing.T) {
 		t.Fatalf("%d unread at first", n)
 	}
 	for _, actor := range []social.User{bob, cyd, bob, dan} {
-		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, actor, first)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, actor.ID, first, time.Time{})
 	}
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd, 0)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan, 0)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada, first) // oneself
-	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada, first)   // nobody
-	if n := b.unread(ada); n != 8 {                                // one of bob's likes is there twice
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd.ID, second, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob.ID, answer, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob.ID, first, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd.ID, 0, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan.ID, 0, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada.ID, first, time.Time{}) // oneself
+	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada.ID, first, time.Time{})   // nobody
+	if n := b.unread(ada); n != 8 {                                                // one of bob's likes is there twice
 		t.Errorf("%d unread, want 8", n)
 	}
 	page := b.wantNotified(ada, "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; "+
@@ -124,7 +124,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 
 	// Pages of two groups, whatever arrives in between.
 	text, pages := b.describe(ada, "", 2)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, dan, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, dan.ID, second, time.Time{})
 	for before := pages.Next; before != ""; {
 		more, next := b.describe(ada, before, 2)
 		text, before = text+"; "+more, next.Next
@@ -169,9 +169,9 @@ func TestUnnotify(t *testing.T) {
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	post := b.Publish(ada, "text")
 	for i := range 3 {
-		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 		if i < 2 {
-			b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+			b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Now())
 		}
 	}
 	b.wantNotified(ada, "like bob 1 text unread")
@@ -180,13 +180,13 @@ func TestUnnotify(t *testing.T) {
 	}
 	// However many came since, and with a clock that is wrong where few did.
 	for range 300 {
-		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd.ID, post, time.Time{})
 	}
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Now())
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Now())
 	b.wantNotified(ada, "like cyd 1 text unread")
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0))
-	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob, post, time.Unix(1, 0)) // repeated
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Unix(1, 0))
+	b.Notifications.Unnotify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Unix(1, 0)) // repeated
 	b.wantNotified(ada, "like cyd 1 text unread")
 }
 
@@ -201,7 +201,7 @@ func TestMentionsAreBounded(t *testing.T) {
 	}
 	names[1], names[2] = "USER0", "missing"
 	post := b.Publish(ada, "text")
-	b.Notifications.NotifyMentions(b.Ctx, ada, post, names, users[3].ID)
+	b.Notifications.NotifyMentions(b.Ctx, ada.ID, post, names, time.Time{}, users[3].ID)
 	var got []string
 	for _, user := range users {
 		if text, _ := b.describe(user, "", 10); text == "mention ada 1 text unread" {
@@ -230,7 +230,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	} {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
 		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
-		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 		if b.Redis("LLEN", notificationsKey(ada)) != "0" {
 			t.Errorf("notified by someone who is %s", name)
 		}
@@ -243,13 +243,13 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
 		t.Errorf("off: %q", off)
 	}
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob, answer)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob.ID, answer, time.Time{})
 	b.wantNotified(ada, "reply bob 1 answer unread")
 	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
 	// Damage is skipped.
@@ -327,7 +327,7 @@ func TestUnreadFromMemory(t *testing.T) {
 				return err == nil && n == want
 			})
 		}
-		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob, posts[want])
+		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob.ID, posts[want], time.Time{})
 	}
 	// Reading shows at once where it happened, and soon elsewhere.
 	if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
@@ -340,7 +340,7 @@ func TestUnreadFromMemory(t *testing.T) {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
 	for i := range 1300 {
-		there.Notifications.Notify(there.Ctx, ada.ID, notify.Like, bob, posts[i%len(posts)])
+		there.Notifications.Notify(there.Ctx, ada.ID, notify.Like, bob.ID, posts[i%len(posts)], time.Time{})
 	}
 	here.Eventually("the number", func() bool {
 		n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada))
@@ -360,7 +360,7 @@ func TestMemoryOfNotifications(t *testing.T) {
 	sent := 0
 	for _, c := range []struct{ notifications, want int }{{1, 250}, {11, 650}, {1001, 45_000}} {
 		for ; sent < c.notifications; sent++ {
-			b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, post)
+			b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 		}
 		if bytes, err := strconv.Atoi(b.Redis("MEMORY", "USAGE", notificationsKey(ada), "SAMPLES", "0")); err != nil || bytes > c.want {
 			t.Errorf("%d notifications take %d bytes, want at most %d (%v)", sent, bytes, c.want, err)
@@ -374,9 +374,9 @@ func TestNotificationsPageByPage(t *testing.T) {
 	b := setup(t)
 	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
 	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob, first)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob, first)
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd, second)
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, first, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob.ID, first, time.Time{})
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd.ID, second, time.Time{})
 	b.wantPaged(ada, "like cyd 1 second unread", "repost bob 1 first unread", "like bob 1 first unread")
 }
 
@@ -413,7 +413,7 @@ func TestMentionEditedInAndOut(t *testing.T) {
 	}
 	for i := range 3 {
 		for _, body := range []string{"hello", "hello again @ben"} {
-			_, err := b.Posts.Edit(b.Ctx, ada, post, fmt.Sprint(body, " ", i))
+			err := b.Posts.Edit(b.Ctx, ada, post, fmt.Sprint(body, " ", i))
 			b.do(err)
 			if got, n := b.Redis("LLEN", storage.NotificationsKey(ben.ID)), badge(); got != "0" || n != 0 {
 				t.Errorf("after %q: %s notifications, the badge says %d", body, got, n)
@@ -421,7 +421,7 @@ func TestMentionEditedInAndOut(t *testing.T) {
 		}
 	}
 	carl := b.NewUser("carl")
-	_, err := b.Posts.Edit(b.Ctx, ada, post, "and @carl")
+	err := b.Posts.Edit(b.Ctx, ada, post, "and @carl")
 	b.do(err)
 	if got := b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != "1" {
 		t.Errorf("%s notifications of one who is mentioned first in an edit", got)
@@ -438,7 +438,7 @@ func TestMentionWithoutBrowser(t *testing.T) {
 	post := first.Publish(ada, "for ben")
 	ctx, cancel := context.WithCancel(b.Ctx)
 	cancel()
-	b.Notifications.NotifyMentions(ctx, ada, post, []string{"ben"})
+	b.Notifications.NotifyMentions(ctx, ada.ID, post, []string{"ben"}, time.Time{})
 	if got, _ := b.describe(ben, "", 10); got != "mention ada 1 for ben unread" {
 		t.Errorf("notifications: %q", got)
 	}

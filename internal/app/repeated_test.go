@@ -99,7 +99,7 @@ func TestNotRepeated(t *testing.T) {
 	send("a reply", reply, err)
 	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, posts.Draft{Body: "text"})
 	send("a reply to the reply", reply, err)
-	_, err = b.Posts.Edit(b.Ctx, ada, first, "other text")
+	err = b.Posts.Edit(b.Ctx, ada, first, "other text")
 	b.do(err)
 	second := post("after an edit", ada, "text")
 	b.do(b.Posts.Delete(b.Ctx, ada, second))
@@ -126,15 +126,15 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A form whose author saw an error is sent again: wherever it broke off, the mentioned person is
-// notified once, and so is the one who is answered.
-func TestRepeatedAfterError(t *testing.T) {
+// Wherever a post breaks off, people are notified once of what is published: also if the author sees
+// an error and sends the form again, or if the process has died and another one finishes the post.
+func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	b := on(t, client)
 	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
 	first := b.Publish(carl, "to reply to")
-	for name, send := range map[string]func(b *bundle, body string) error{
+	forms := map[string]func(b *bundle, body string) error{
 		"post": func(b *bundle, body string) error {
 			_, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: body})
 			return err
@@ -143,20 +143,39 @@ func TestRepeatedAfterError(t *testing.T) {
 			_, err := b.Posts.ReplyOnce(b.Ctx, ada, first, posts.Draft{Body: body})
 			return err
 		},
-	} {
-		for commands := int64(0); ; commands++ {
-			b.Redis("DEL", storage.NotificationsKey(ben.ID), storage.NotificationsKey(carl.ID))
-			body := fmt.Sprintf("%s %d @ben", name, commands)
-			dying := on(t, socialtest.Dying(client, commands), func(opt *app.Options) { opt.NoJobs = true })
-			if send(dying, body) == nil {
-				break
-			}
-			for range 2 {
-				b.do(send(b, body))
-			}
-			bens, carls := b.Redis("LLEN", storage.NotificationsKey(ben.ID)), b.Redis("LLEN", storage.NotificationsKey(carl.ID))
-			if bens != "1" || (carls == "1") != (name == "reply") {
-				t.Errorf("%s after %d commands: ben has %s notifications, carl %s", name, commands, bens, carls)
+	}
+	lists := func() string {
+		return b.Redis("ZCARD", storage.ProfileKey(ada.ID)) + b.Redis("ZCARD", storage.ProfileRepliesKey(ada.ID))
+	}
+	for name, send := range forms {
+		for _, again := range []bool{true, false} {
+			for commands := int64(0); ; commands++ {
+				b.Redis("DEL", storage.NotificationsKey(ben.ID), storage.NotificationsKey(carl.ID))
+				before := lists()
+				body := fmt.Sprintf("%s %d %v @ben", name, commands, again)
+				dying := socialtest.Dying(client, commands)
+				if send(on(t, dying, func(opt *app.Options) { opt.NoJobs = true }), body) == nil && dying.Left() > 0 {
+					break
+				}
+				if again {
+					b.do(send(b, body))
+					b.do(send(b, body))
+				} else {
+					b.Expire()
+					b.do(b.RetryTasks(b.Ctx))
+				}
+				bens, carls := "0", "0"
+				if lists() != before {
+					bens = "1"
+				} else if again {
+					t.Errorf("%s after %d commands: not published", name, commands)
+				}
+				if name == "reply" {
+					carls = bens
+				}
+				if got := b.Redis("LLEN", storage.NotificationsKey(ben.ID)) + b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != bens+carls {
+					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, again, got, bens+carls)
+				}
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func TestSearchPosts(t *testing.T) {
 		deleted := b.Publish(ada, "quick regret")
 		b.do(b.Posts.Delete(b.Ctx, ada, deleted))
 		edited := b.Publish(ada, "tpyo quick #lakes")
-		_, err := b.Posts.Edit(b.Ctx, ada, edited, "typo fixed #rivers")
+		err := b.Posts.Edit(b.Ctx, ada, edited, "typo fixed #rivers")
 		b.do(err)
 		_, err = b.Posts.Repost(b.Ctx, bob, first)
 		b.do(err)

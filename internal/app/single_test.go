@@ -79,7 +79,7 @@ func (b *bundle) useEverything() {
 	_, err = b.Posts.Reply(b.Ctx, ada, reply.ID, "and another")
 	b.do(err)
 	b.do(b.Posts.Delete(b.Ctx, bob, reply.ID))
-	_, err = b.Posts.Edit(b.Ctx, ada, first, "the first #rivers for @bob")
+	err = b.Posts.Edit(b.Ctx, ada, first, "the first #rivers for @bob")
 	b.do(err)
 	b.do(b.Profiles.Pin(b.Ctx, ada, first))
 	b.do(b.Reactions.Like(b.Ctx, bob, first))

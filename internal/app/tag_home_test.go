@@ -48,7 +48,7 @@ func TestTagsOnHome(t *testing.T) {
 		toStranger := b.reply(bob, latest[50], "to a stranger #t")
 		toEve := b.reply(bob, own, "to me #t")
 		edited := b.Publish(cem, "edited #t")
-		_, err := b.Posts.Edit(b.Ctx, cem, edited, "no tag any more")
+		err := b.Posts.Edit(b.Ctx, cem, edited, "no tag any more")
 		b.do(err)
 		b.do(b.Tags.FollowTag(b.Ctx, eve, "t")) // twice
 		for range 2 {

@@ -74,7 +74,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 					case 8, 9:
 						err = process.Follows.Unfollow(b.Ctx, me, other)
 					case 10:
-						_, err = process.Posts.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
+						err = process.Posts.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
 					case 11: // a recent one, of anybody
 						id, _ := strconv.ParseInt(b.Redis("GET", "next_post_id"), 10, 64)
 						err = process.Posts.Delete(b.Ctx, me, id-rng.Int64N(5))

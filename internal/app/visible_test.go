@@ -107,7 +107,7 @@ func TestVisible(t *testing.T) {
 				continue
 			}
 			b.do(b.Reactions.Bookmark(b.Ctx, user, post))
-			b.Notifications.Notify(b.Ctx, user.ID, notify.Reply, ada, reply)
+			b.Notifications.Notify(b.Ctx, user.ID, notify.Reply, ada.ID, reply, time.Time{})
 			if name != "follower" && name != "author" {
 				b.Connect(user, carl)
 			}

@@ -91,7 +91,7 @@ func (h *handlers) editPost(req *request.Request) error {
 		return err
 	}
 	typed := req.R.PostFormValue("status")
-	_, err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
+	err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
 	if err != nil {
 		return request.Retry(err, func(_, problem string) error {
 			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: problem})

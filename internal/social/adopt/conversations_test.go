@@ -52,7 +52,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	if _, err = b.Posts.Repost(b.Ctx, reader, id); err != nil {
 		b.T.Fatal(err)
 	}
-	if _, err = b.Posts.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
+	if err = b.Posts.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
 		b.T.Fatal(err)
 	}
 	for what, err := range map[string]error{

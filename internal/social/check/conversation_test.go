@@ -46,7 +46,7 @@ func (b *bundle) conversation() {
 			b.T.Fatal(err)
 		}
 	}
-	if _, err := b.Posts.Edit(b.Ctx, ben, second, "I have some"); err != nil {
+	if err := b.Posts.Edit(b.Ctx, ben, second, "I have some"); err != nil {
 		b.T.Fatal(err)
 	}
 	b.Redis("ZADD", "following_tags:2", "5", "tea")

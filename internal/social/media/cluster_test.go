@@ -102,12 +102,12 @@ func (b bundle) usePictures(user social.User, round int) error {
 	if err != nil {
 		return err
 	}
-	edited, err := b.Posts.Edit(b.Ctx, user, post.ID, fmt.Sprint("look again ", round))
-	if err != nil {
+	if err := b.Posts.Edit(b.Ctx, user, post.ID, fmt.Sprint("look again ", round)); err != nil {
 		return err
 	}
-	if edited.Media != post.Media || len(edited.Media.Pictures()) != 2 {
-		return fmt.Errorf("post %d has %s; after an edit, %s", post.ID, post.Media, edited.Media)
+	edited, err := b.Posts.Posts(b.Ctx, post.ID)
+	if err != nil || len(edited) != 1 || edited[0].Media != post.Media || len(post.Media.Pictures()) != 2 {
+		return fmt.Errorf("post %d has %s; after an edit, %v, %w", post.ID, post.Media, edited, err)
 	}
 	avatar, err := upload(media.Avatar)
 	if err == nil {

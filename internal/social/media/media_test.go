@@ -157,9 +157,10 @@ func testPost(t *testing.T, b bundle) {
 		t.Errorf("a size that it does not have: %v", err)
 	}
 	b.wantClean()
-	edited, err := b.Posts.Edit(b.Ctx, ada, post.ID, "look again")
+	b.do(b.Posts.Edit(b.Ctx, ada, post.ID, "look again"))
+	edited, err := b.Posts.Posts(b.Ctx, post.ID)
 	b.do(err)
-	if edited.Media != read[0].Media {
+	if len(edited) != 1 || edited[0].Media != read[0].Media {
 		t.Error("an edit has changed the pictures")
 	}
 	b.do(b.Posts.Delete(b.Ctx, ada, post.ID))

@@ -73,7 +73,7 @@ func perform(ctx context.Context, s *app.App, people []social.User, a action) ou
 	case "unrepost":
 		err = s.Posts.Unrepost(ctx, me, a.Post)
 	case "edit":
-		_, err = s.Posts.Edit(ctx, me, a.Post, a.Text)
+		err = s.Posts.Edit(ctx, me, a.Post, a.Text)
 	case "delete":
 		err = s.Posts.Delete(ctx, me, a.Post)
 	case "like":

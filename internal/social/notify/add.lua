@@ -1,9 +1,17 @@
--- Adds a notification under the server's time, or after the newest where that is later.
+-- Adds a notification under the server's time, or after the newest where that is later, unless the
+-- list has got it since a time.
 -- ARGV[1]   its text
--- Reply     its id
+-- ARGV[2]   that time in milliseconds; 0: it has not got it
+-- Reply     how many were added
 local time = redis.call('TIME')
 local ms, seq = time[1] * 1000 + math.floor(time[2] / 1000), 0
 local last, number = id_of(redis.call('LINDEX', KEYS[1], 0) or '')
+local since = tonumber(ARGV[2])
+if since > 0 and last and last >= since then
+  for _, entry in ipairs(entries_with(ARGV[1], since)) do
+    if (id_of(entry) or 0) >= since then return 0 end
+  end
+end
 if last and last >= ms then
   ms, seq = last, number + 1
 end
@@ -11,4 +19,4 @@ local id = string.format('%.0f-%.0f', ms, seq)
 if redis.call('LPUSH', KEYS[1], id .. ' ' .. ARGV[1]) > kept + 100 then
   redis.call('LTRIM', KEYS[1], 0, kept - 1)
 end
-return id
+return 1

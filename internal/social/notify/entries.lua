@@ -8,3 +8,22 @@ local function id_of(entry)
   if ms and #ms <= 15 and #seq <= 15 then return tonumber(ms), tonumber(seq) end
 end
 
+-- Returns the entries with a text among the latest hundred, and among those since a time in
+-- milliseconds. The list has at most 1,100.
+local function entries_with(text, since)
+  local found, at, size = {}, 0, 100
+  text = ' ' .. text
+  repeat
+    local page = redis.call('LRANGE', KEYS[1], at, at + size - 1)
+    local ms
+    for _, entry in ipairs(page) do
+      ms = id_of(entry) or ms
+      if string.sub(entry, -#text) == text then
+        found[#found + 1] = entry
+      end
+    end
+    at = at + size
+  until #found > 0 or #page < size or ms and ms < since
+  return found
+end
+

@@ -2,9 +2,8 @@
 // so, the latest first, each a text of about 30 bytes. A first one takes 250 bytes of the
 // server's memory; in a stream, it took 4.35 KB.
 //
-// An entry is added once and never sent again, so a crash or a lost connection
-// between an action and its notification can lose the notification, but never
-// makes two of it.
+// An entry is never sent again after an error. What a list has got since an action that may be
+// repeated is not added again, so that the action notifies once, however often it is repeated.
 package notify
 
 import (
@@ -52,8 +51,8 @@ const (
 	maxKept = 1100
 	// newestLooks is among how many entries the newest that is not damaged is looked for.
 	newestLooks = 100
-	// skew is by how much the clocks of a process and of the server may differ.
-	skew = time.Minute
+	// Skew is by how much the clocks of a process and of the server may differ.
+	Skew = time.Minute
 )
 
 // Store reads and writes notifications. Its zero value is not usable; see New.
@@ -67,15 +66,19 @@ func call(uid int64, args ...string) script.Call {
 	return script.Call{Keys: []string{storage.NotificationsKey(uid)}, Args: args}
 }
 
-// Add adds one notification for each of these users. One round trip.
-func (s Store) Add(ctx context.Context, e Entry, to ...int64) error {
+// Add adds one notification for each of these users, unless they have got it since a time of the
+// server, which may be zero. One round trip.
+func (s Store) Add(ctx context.Context, e Entry, since time.Time, to ...int64) error {
 	if len(to) == 0 {
 		return nil
 	}
-	packed := e.pack()
+	packed, from := e.pack(), "0"
+	if !since.IsZero() {
+		from = storage.Itoa(since.UnixMilli())
+	}
 	calls := make([]script.Call, len(to))
 	for i, uid := range to {
-		calls[i] = call(uid, packed)
+		calls[i] = call(uid, packed, from)
 	}
 	return reply.FirstError(addScript.RunMany(ctx, s.client, calls))
 }
@@ -83,7 +86,7 @@ func (s Store) Add(ctx context.Context, e Entry, to ...int64) error {
 // Remove removes the notification of what was done at about this time. Repeating it
 // changes nothing. One round trip.
 func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) error {
-	run := call(uid, e.pack(), storage.Itoa(at.Add(-skew).UnixMilli()))
+	run := call(uid, e.pack(), storage.Itoa(at.Add(-Skew).UnixMilli()))
 	if err := removeScript.Run(ctx, s.client, run.Keys, run.Args).Error(); err != nil {
 		return fmt.Errorf("social: remove a notification: %w", err)
 	}

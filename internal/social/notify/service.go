@@ -35,8 +35,9 @@ const (
 // Service tells users what others did with their posts: they write, count and
 // group.
 //
-// A notification is written after its action, and written once: a crash in between
-// loses it and nothing repeats it, so there are never two.
+// A notification of a post is part of its fan-out: what repeats that notifies too, and changes nothing
+// where a notification is there. One of a like or a follow is written after it: a crash in between
+// loses it.
 type Service struct {
 	timeline.Parts
 	store  Store
@@ -55,16 +56,17 @@ func NewService(parts timeline.Parts) (*Service, error) {
 	return n, err
 }
 
-// Notify writes a notification for a user, unless they did it themselves, do not see
-// the actor, or have turned this kind off. An error is logged only: the action has
-// happened. One round trip where the recipient is in memory.
-func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor social.User, post int64) {
-	n.notifyMany(ctx, []int64{to}, kind, actor, post)
+// Notify writes a notification for a user, unless they did it themselves, do not see the actor, or
+// have turned this kind off. since is zero, or the time by the server's clock since when the action may
+// have notified them already. An error is logged only: the action has happened. One round trip where the recipient
+// is in memory.
+func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor, post int64, since time.Time) {
+	n.notifyMany(ctx, []int64{to}, kind, actor, post, since)
 }
 
 // NotifyMentions notifies the users with these names of a post that mentions them,
-// except those that are notified of it already.
-func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post int64, names []string, except ...int64) {
+// except those that are notified of it already; since is that of Notify.
+func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names []string, since time.Time, except ...int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	to, err := n.named(ctx, names)
@@ -73,12 +75,12 @@ func (n *Service) NotifyMentions(ctx context.Context, actor social.User, post in
 		return
 	}
 	to = slices.DeleteFunc(to, func(uid int64) bool { return slices.Contains(except, uid) })
-	n.notifyMany(ctx, to, Mention, actor, post)
+	n.notifyMany(ctx, to, Mention, actor, post, since)
 }
 
 // UnnotifyMentions removes the notifications of a post of that time from the users with these
 // names, after an edit that mentions them no more. An error is logged only.
-func (n *Service) UnnotifyMentions(ctx context.Context, actor social.User, post int64, names []string, at time.Time) {
+func (n *Service) UnnotifyMentions(ctx context.Context, actor, post int64, names []string, at time.Time) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	to, err := n.named(ctx, names)
@@ -113,7 +115,7 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
 }
 
-func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor social.User, post int64) {
+func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor, post int64, since time.Time) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	wanted := make([]int64, 0, len(to))
@@ -125,14 +127,14 @@ func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor s
 			wanted = append(wanted, uid)
 		}
 	}
-	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor.ID, Post: post}, wanted...); err != nil {
+	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor, Post: post}, since, wanted...); err != nil {
 		n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
 	}
 }
 
 // wants reports whether a user gets notifications of this kind by this actor.
-func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.User) (bool, error) {
-	if uid == actor.ID || uid == 0 {
+func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor int64) (bool, error) {
+	if uid == actor || uid == 0 {
 		return false, nil
 	}
 	rec, err := n.Users.Record(ctx, uid)
@@ -143,7 +145,7 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.
 		return false, err
 	}
 	v, err := n.Viewers.Actor(ctx, rec.User)
-	if err != nil || v.Sees(actor.ID) < social.Unlisted {
+	if err != nil || v.Sees(actor) < social.Unlisted {
 		return false, err
 	}
 	off, err := n.NotifyOff(ctx, uid)
@@ -152,13 +154,13 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor social.
 
 // Unnotify removes the notification of what an actor did at this time and has undone.
 // An error is logged only. Two round trips.
-func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor social.User, post int64, at time.Time) {
-	if to == actor.ID || to == 0 {
+func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor, post int64, at time.Time) {
+	if to == actor || to == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
-	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor.ID, Post: post}, at); err != nil {
+	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor, Post: post}, at); err != nil {
 		n.Log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
 	}
 }

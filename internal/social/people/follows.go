@@ -72,8 +72,8 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if err == nil && isNew {
 		f.Names.Rank(to.ID)
 		// One that is left of an earlier follow, as where a block has ended it.
-		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, f.Now())
-		f.Notices.Notify(ctx, to.ID, notify.Follow, from, 0)
+		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from.ID, 0, f.Now())
+		f.Notices.Notify(ctx, to.ID, notify.Follow, from.ID, 0, time.Time{})
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 		return err
 	})
 	if !since.IsZero() { // also where the rest of it is left to the background
-		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from, 0, since)
+		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from.ID, 0, since)
 	}
 	return err
 }

@@ -8,7 +8,8 @@
 -- Reply     1 when the hash now holds this post, also when an earlier attempt of the
 --           same write succeeded and the text was edited since; 2 when it was
 --           deleted since, which leaves its author and time; 0 when the key holds something else;
---           then the token of the task, empty without one, and the history of writes
+--           then the token of the task, empty without one, and the history of writes; then the
+--           time in milliseconds if this call has written it
 local function task()
   return KEYS[2] and lease(KEYS[2], 0, ARGV[1], now() + ARGV[2]) or ''
 end
@@ -31,6 +32,8 @@ if kind == 'hash' then
 end
 local token, id = task(), (history())
 if kind == 'none' then
+  local time = redis.call('TIME')
   redis.call('HSET', KEYS[1], unpack(ARGV, 3))
+  return {'1', token, id, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
 end
 return {'1', token, id}

@@ -157,7 +157,7 @@ var actions = map[string]func(b *bundle, s scene) error{
 		return b.Posts.Delete(b.Ctx, s.bob, s.reply)
 	},
 	"edit": func(b *bundle, s scene) error {
-		_, err := b.Posts.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
+		err := b.Posts.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
 		return err
 	},
 	"post": func(b *bundle, s scene) error { _, err := b.Posts.Post(b.Ctx, s.ada, "more about #"+s.tag); return err },

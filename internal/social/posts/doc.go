@@ -12,7 +12,8 @@
 //  3. Service.createAs gives it an id, which a repetition of the form gets too.
 //  4. Engine.CreateAs writes the post and its task: it will be completed.
 //  5. Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
-//     the public, Engine.pushFirst on those of the first thousand followers.
+//     the public, Engine.pushFirst on those of the first thousand followers; Engine.notify
+//     notifies the people that it mentions or answers.
 //  6. segments.pushTask puts it on the others, in any process.
 //  7. work.Engine.End waits for the replicas and removes the task of the post.
 //  8. What was interrupted is taken by work.Engine.work, and Engine.postTask repeats it,

@@ -15,34 +15,31 @@ import (
 // Edit replaces the text of a post and keeps the earlier one; see Edits. It returns
 // ErrNotFound, ErrNotAuthor for a post of another user, and *InvalidError for a text
 // that is not allowed, or a post that was edited too often.
-func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) (social.Post, error) {
+func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) error {
 	body, err := p.clean(ctx, Draft{Body: body})
 	if err != nil {
-		return social.Post{}, err
+		return err
 	}
 	before, err := p.own(ctx, author, id)
 	if err == nil && before.RepostOf != 0 {
 		before, err = p.own(ctx, author, before.RepostOf)
 	}
 	if err != nil {
-		return social.Post{}, err
+		return err
 	}
 	err = p.opt.FanOut.Edit(ctx, before.ID, body)
 	p.opt.Views.Touch(before.ID)
 	switch {
 	case errors.Is(err, ErrNoPost):
-		return social.Post{}, social.ErrNotFound
+		return social.ErrNotFound
 	case errors.Is(err, ErrEdits):
-		return social.Post{}, social.Invalid("status", fmt.Sprintf("You can edit a post %d times. Write a new one.", MaxEdits))
+		return social.Invalid("status", fmt.Sprintf("You can edit a post %d times. Write a new one.", MaxEdits))
 	case err != nil:
-		return social.Post{}, err
+		return err
 	}
-	post, err := p.one(ctx, before.ID)
-	if err == nil {
-		p.opt.Trends.Posted(author, body)
-		p.noticeEdit(ctx, before, post)
-	}
-	return post, err
+	p.opt.Trends.Posted(author, body)
+	p.noticeEdit(ctx, before, body)
+	return nil
 }
 
 // Edit is an earlier text of a post.

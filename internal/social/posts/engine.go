@@ -12,6 +12,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/work"
@@ -39,6 +40,7 @@ type Engine struct {
 	writer   *writer
 	segments *segments
 	ids      ids
+	notices  *notify.Service // nil: nobody is notified; see New
 }
 
 // Pictures are those of posts. Both methods can be repeated, and are part of what is repeated
@@ -84,7 +86,7 @@ func NewEngine(client rueidis.Client, opt EngineOptions) *Engine {
 	if d.cluster {
 		d.homes = d.lists.Existing()
 	}
-	w := &writer{d, &words{d}}
+	w := &writer{db: d, words: &words{d}}
 	e := &Engine{
 		Deletions: &Deletions{d, w},
 		Homes:     &Homes{d, &homeTimelines{d}, storage.NewRelations(client), opt.OnBlock},
@@ -183,6 +185,7 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 		return e.tasks.Fenced(ctx, job.mark)
 	}
 	e.tasks.Queue(segments...)
+	e.notify(ctx, &job)
 	if err := e.reconcile(ctx, job); err != nil {
 		e.tasks.Later(ctx, err, job.held)
 		return e.tasks.Fenced(ctx, job.mark)

@@ -84,8 +84,6 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 // can be repeated from its start; it reads the text again at the end, so that the last one has
 // seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
-	var seen *string
-	otherWords := false
 	for {
 		job, err := e.writer.stored(ctx, post)
 		switch {
@@ -95,15 +93,22 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 			return nil
 		case err != nil:
 			return err
-		case seen != nil && *seen == job.text && otherWords:
-			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
-		case seen != nil && *seen == job.text:
-			return nil
 		}
-		seen = &job.text
 		err = e.writer.finishEdit(ctx, job)
-		if otherWords = errors.Is(err, errOtherWords); err != nil && !otherWords {
+		otherWords := errors.Is(err, errOtherWords)
+		if err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
+		}
+		again, err := e.readAgain(ctx, post)
+		switch {
+		case err != nil:
+			return err
+		case again[0] != "":
+			return e.Deletions.Delete(ctx, post)
+		case again[1] == job.text && otherWords:
+			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
+		case again[1] == job.text:
+			return nil
 		}
 	}
 }

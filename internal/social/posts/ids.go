@@ -59,8 +59,7 @@ func (s *ids) next(ctx context.Context, at time.Time, key, not string, hold time
 		return Claim{}, err
 	}
 	id, rest, ok := strings.Cut(res[0], " ")
-	when, _, _ := strings.Cut(rest, ".0") // the call that notifies people follows
-	c := Claim{Time: storage.ParseTime(when), Text: res[0], New: res[1] == "1"}
+	c := Claim{Time: storage.ParseTime(rest), Text: res[0], New: res[1] == "1"}
 	var isID bool
 	if c.ID, isID = storage.ParseID(id); !ok || !isID {
 		return Claim{}, fmt.Errorf("social: %s has %q", key, res[0])

@@ -86,5 +86,9 @@ func (x *Imports) finish(ctx context.Context, job *Job) error {
 			return err
 		}
 	}
+	var err error
+	if job.again, err = w.readAgain(ctx, job.post); err != nil {
+		return err
+	}
 	return x.engine.reconcile(ctx, *job)
 }

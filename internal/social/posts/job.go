@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/search"
@@ -55,10 +56,13 @@ type Job struct {
 	followedBy float64
 	source     int            // which part of the audience is next
 	after      storage.Cursor // the last follower of that part who has it
+	older      []int64        // posts of the author that may have to leave the public timeline
+	again      []string       // `deleted` and `body`, read when the post was on all lists; see reconcile
 	toAuthor   bool           // the home timeline of the author is next, too
 	ofOther    bool           // the first part are the followers of To; see chooseAudience
 	mark       string         // the histories of writes before the first; see work.Engine.Mark
 	held       *work.Held     // the task of a new post
+	written    time.Time      // when this call wrote it, by the server's clock; zero: another one did
 	published  bool           // its author was told that it is there
 }
 

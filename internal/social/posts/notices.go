@@ -7,61 +7,63 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/storage"
 	"retwis/internal/social/text"
 )
 
-// The functions of this file are called when a write has succeeded, with what was
-// new. They begin the notifications.
+// clusterSkew is by how much the clocks of servers may differ: more would only let a form that is
+// sent twice at once notify twice.
+const clusterSkew = 100 * time.Millisecond
 
-// noticePost: a new post, which may mention people.
-func (p *Service) noticePost(ctx context.Context, post social.Post) {
-	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.opt.Notices.NotifyMentions(ctx, post.Author, post.ID, names)
+// notify notifies people that a new post answers, mentions or repeats: the one who is answered once, also if
+// the text mentions them. It is a part of the fan-out, and can be repeated.
+func (e *Engine) notify(ctx context.Context, job *Job) {
+	if e.notices == nil {
+		return
 	}
-}
-
-// noticeReply: a new reply to a post. Its author is notified once, also if the reply
-// mentions them.
-func (p *Service) noticeReply(ctx context.Context, post, parent social.Post) {
-	p.opt.Notices.Notify(ctx, parent.Author.ID, notify.Reply, post.Author, post.ID)
-	if names := text.Mentions(post.Body); len(names) > 0 {
-		p.opt.Notices.NotifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
+	since := job.written.Add(-clusterSkew)
+	if job.written.IsZero() { // another call may have notified them
+		since = storage.ParseTime(job.postTime()).Add(-notify.Skew)
+	}
+	switch {
+	case job.Parent != 0:
+		e.notices.Notify(ctx, job.To, notify.Reply, job.Author, job.post, since)
+	case job.RepostOf != 0:
+		e.notices.Notify(ctx, job.To, notify.Repost, job.Author, job.RepostOf, since)
+	}
+	if names := text.Mentions(job.searched().Body); len(names) > 0 {
+		e.notices.NotifyMentions(ctx, job.Author, job.post, names, since, job.To)
 	}
 }
 
 // noticeEdit: a text was replaced. People that no earlier text of the post mentions are notified, and
 // those that it mentions no more lose their notification.
-func (p *Service) noticeEdit(ctx context.Context, before, after social.Post) {
-	old, now := text.Mentions(before.Body), text.Mentions(after.Body)
+func (p *Service) noticeEdit(ctx context.Context, before social.Post, body string) {
+	old, now := text.Mentions(before.Body), text.Mentions(body)
 	without := func(names, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 	}
 	if gone := without(old, now); len(gone) > 0 {
-		p.opt.Notices.UnnotifyMentions(ctx, after.Author, after.ID, gone, after.Time)
+		p.opt.Notices.UnnotifyMentions(ctx, before.Author.ID, before.ID, gone, before.Time)
 	}
 	names := without(now, old)
 	if len(names) == 0 {
 		return
 	}
-	edits, err := p.Edits(ctx, after.ID)
+	edits, err := p.Edits(ctx, before.ID)
 	if err != nil {
-		p.opt.Log.WarnContext(ctx, "a mention could not be notified", "post", after.ID, "error", err)
+		p.opt.Log.WarnContext(ctx, "a mention could not be notified", "post", before.ID, "error", err)
 		return
 	}
 	for _, edit := range edits {
 		names = without(names, text.Mentions(edit.Body))
 	}
 	if len(names) > 0 {
-		p.opt.Notices.NotifyMentions(ctx, after.Author, after.ID, names)
+		p.opt.Notices.NotifyMentions(ctx, before.Author.ID, before.ID, names, time.Time{})
 	}
-}
-
-// noticeRepost: a new repost of a post.
-func (p *Service) noticeRepost(ctx context.Context, repost, original social.Post) {
-	p.opt.Notices.Notify(ctx, original.Author.ID, notify.Repost, repost.Author, original.ID)
 }
 
 // noticeUnrepost: a user has ended the repost of a post that began at a time.
 func (p *Service) noticeUnrepost(ctx context.Context, user social.User, original social.Post, at time.Time) {
-	p.opt.Notices.Unnotify(ctx, original.Author.ID, notify.Repost, user, original.ID, at)
+	p.opt.Notices.Unnotify(ctx, original.Author.ID, notify.Repost, user.ID, original.ID, at)
 }

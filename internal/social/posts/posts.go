@@ -29,8 +29,11 @@ type Options struct {
 	MaxBacklog int64 // see app.Options
 }
 
-// New returns a Service.
-func New(opt Options) *Service { return &Service{opt} }
+// New returns a Service. From now on, the engine notifies people of posts.
+func New(opt Options) *Service {
+	opt.FanOut.notices = opt.Notices
+	return &Service{opt}
+}
 
 // Posts returns the posts with these ids, in their order, without those that do
 // not exist or are deleted. Two round trips at most.

@@ -2,15 +2,10 @@ package posts
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	crand "crypto/rand"
-
-	"retwis/internal/redis/script"
 	"retwis/internal/social"
 
 	"retwis/internal/social/media"
@@ -18,18 +13,9 @@ import (
 	"retwis/internal/social/text"
 )
 
-var (
-	//go:embed repeated_notice.lua
-	repeatedNoticeSource string
-	repeatedNoticeScript = script.New(repeatedNoticeSource).Retryable()
-)
-
 // repeatWindow is for how long the same text is taken for a form that was sent twice: over a slow
 // connection, the pictures of the second one take a while.
 const repeatWindow = time.Minute
-
-// noticeTimeout bounds the choice of the call that notifies people.
-const noticeTimeout = 3 * time.Second
 
 // Draft is what somebody wants to publish.
 type Draft struct {
@@ -57,9 +43,8 @@ func (p *Service) Post(ctx context.Context, author social.User, body string) (so
 
 // PostOnce is Post for a form, which a double click sends twice: the same text and pictures
 // by the same author within a minute are one post, which all calls return. Each of them
-// finishes what the first one has begun, and the first that has published the post notifies
-// people. A text whose post was deleted or edited meanwhile is a new post. Three round trips
-// more than Post, and up to three for each picture, which must be the author's, and of no
+// finishes what the first one has begun. A text whose post was deleted or edited meanwhile is a new
+// post. Two round trips more than Post, and up to three for each picture, which must be the author's, and of no
 // other post: see media.Store.Claim.
 func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft) (social.Post, error) {
 	return p.post(ctx, author, draft, true)
@@ -72,15 +57,12 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 		return social.Post{}, err
 	}
 	post := social.Post{Author: author, Time: p.time(), Body: body, Sensitive: draft.isSensitive()}
-	notifies, err := p.publish(ctx, &post, Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
+	err = p.publish(ctx, &post, Entry{Author: author.ID, Tags: text.Tags(body)}, creation{once, draft.Pictures})
 	if err != nil {
 		return social.Post{}, err
 	}
 	p.opt.Timelines.Published(post.ID)
-	if notifies {
-		p.opt.Trends.Posted(author, body)
-		p.noticePost(ctx, post)
-	}
+	p.opt.Trends.Posted(author, body)
 	return post, nil
 }
 
@@ -124,48 +106,50 @@ type creation struct {
 	pictures []media.Chosen
 }
 
-// publish writes a post under a new id and begins its fan-out. notifies reports whether this call
-// notifies people, and no other that publishes the same post; see PostOnce.
-func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c creation) (notifies bool, err error) {
+// publish writes a post under a new id and publishes it.
+func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c creation) error {
 	if err := p.admit(ctx, entry.Author); err != nil {
-		return false, err
+		return err
 	}
 	if c.once || len(c.pictures) > 0 {
-		job, claim, err := p.createAs(ctx, post, entry, c)
-		if err == nil {
-			err = p.opt.FanOut.Publish(ctx, job)
+		job, err := p.createAs(ctx, post, entry, c)
+		if err != nil {
+			return err
 		}
-		return err == nil && (!c.once || claim.notifies(ctx, p.opt)), err
+		return p.opt.FanOut.Publish(ctx, job)
 	}
 	entry.Fields = fieldsOf(*post, entry.To)
 	job := p.opt.FanOut.NewJob(ctx, entry)
 	if err := p.opt.FanOut.Create(ctx, &job); err != nil {
-		return false, fmt.Errorf("social: post: %w", err)
+		return fmt.Errorf("social: post: %w", err)
 	}
 	post.ID = job.ID()
-	return true, p.opt.FanOut.Publish(ctx, job)
+	return p.opt.FanOut.Publish(ctx, job)
 }
 
 // createAs writes a post under an id that it gets before: that of the same post where the text is
 // a repetition. The pictures are claimed for the id, so that no other post gets them.
-func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, claim claimed, err error) {
+func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, err error) {
+	var claim Claim
+	var key string
 	if c.once {
 		// A form without scripts that is sent twice stores its pictures twice, under other ids.
 		var looks string
 		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
-			claim, err = p.claim(ctx, storage.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks), post)
+			key = storage.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
+			claim, err = p.claim(ctx, key, post)
 		}
 	} else {
 		claim.ID, err = p.opt.FanOut.NextID(ctx)
 	}
 	if err != nil {
-		return Job{}, claim, fmt.Errorf("social: post: %w", err)
+		return Job{}, fmt.Errorf("social: post: %w", err)
 	}
 	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.ID, c.pictures); err != nil {
 		if c.once && claim.New { // the form comes again with other pictures, and is no repetition
-			claim.forget(ctx, p.opt)
+			p.forget(ctx, key)
 		}
-		return Job{}, claim, err
+		return Job{}, err
 	}
 	create := func() (bool, error) {
 		entry.Fields = fieldsOf(*post, entry.To)
@@ -180,7 +164,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, 
 		err = p.opt.FanOut.Create(ctx, &job)
 	}
 	post.ID = job.ID()
-	return job, claim, err
+	return job, err
 }
 
 // fieldsOf returns the hash of a new post; to is the author of the post that it replies to.
@@ -214,52 +198,30 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
-// claimed is the post that a text has got.
-type claimed struct {
-	Claim
-	key string
-}
-
 // claim returns a new id for a post that is about to be written, or the same post that another
 // call writes or has written, whose time it takes over.
-func (p *Service) claim(ctx context.Context, key string, post *social.Post) (claimed, error) {
+func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Claim, error) {
 	not := ""
 	for {
 		c, err := p.opt.FanOut.Claim(ctx, key, not, post.Time, repeatWindow)
 		if err != nil || c.New {
-			return claimed{c, key}, err
+			return c, err
 		}
 		stored, err := p.stored(ctx, c.ID)
 		switch {
 		case errors.Is(err, social.ErrNotFound), err == nil && !stored.Deleted && stored.Body == post.Body:
 			post.Time = c.Time
-			return claimed{c, key}, nil
+			return c, nil
 		case err != nil:
-			return claimed{}, err
+			return Claim{}, err
 		}
 		not = c.Text
 	}
 }
 
-// notifies reports whether this call notifies people of a post that is published. Where that is
-// not known it does not: what notifies could not be written either.
-func (c claimed) notifies(ctx context.Context, opt Options) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout) // the browser may be gone
-	defer cancel()
-	chosen, err := repeatedNoticeScript.Run(ctx, opt.DB.Client, []string{c.key},
-		[]string{c.text(), crand.Text(), strconv.FormatInt(repeatWindow.Milliseconds(), 10)}).AsBool()
-	if err != nil {
-		opt.Log.WarnContext(ctx, "nobody is notified of a post", "post", c.ID, "error", err)
-	}
-	return chosen
-}
-
 // forget undoes claim. Where it fails, the text counts as a repetition for a minute.
-func (c claimed) forget(ctx context.Context, opt Options) {
-	if err := opt.DB.Client.Do(ctx, opt.DB.Client.B().Unlink().Key(c.key).Build()).Error(); err != nil {
-		opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
+func (p *Service) forget(ctx context.Context, key string) {
+	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
+		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
 	}
 }
-
-// text is how a claim is stored, before the call that notifies is added.
-func (c claimed) text() string { return storage.Itoa(c.ID) + " " + storage.Seconds(c.Time) }

@@ -35,7 +35,7 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 		return social.Post{}, err
 	}
 	post := social.Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.Conversation(), Sensitive: draft.isSensitive()}
-	notifies, err := p.publish(ctx, &post, Entry{
+	err = p.publish(ctx, &post, Entry{
 		Author: author.ID, Tags: text.Tags(body), Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	}, creation{once, draft.Pictures})
 	p.opt.Views.Touch(to.ID)
@@ -46,10 +46,7 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 	if err != nil {
 		return social.Post{}, err
 	}
-	if notifies {
-		p.opt.Trends.Posted(author, body)
-		p.opt.Trends.Reacted(author, to)
-		p.noticeReply(ctx, post, to)
-	}
+	p.opt.Trends.Posted(author, body)
+	p.opt.Trends.Reacted(author, to)
 	return post, nil
 }

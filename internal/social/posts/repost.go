@@ -30,12 +30,11 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			return has, nil
 		}
 		post := social.Post{Author: user, Time: p.time(), RepostOf: original.ID}
-		_, err = p.publish(ctx, &post, Entry{
+		err = p.publish(ctx, &post, Entry{
 			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
 		}, creation{})
 		if err == nil {
 			p.opt.Trends.Reacted(user, original)
-			p.noticeRepost(ctx, post, original)
 			return post, nil
 		}
 		if !errors.Is(err, ErrRefused) {

@@ -66,6 +66,9 @@ func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Cont
 	if err := rest(ctx, segments...); err != nil {
 		return err
 	}
+	if !job.published {
+		e.notify(ctx, job)
+	}
 	return e.reconcile(ctx, *job)
 }
 
@@ -112,16 +115,13 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 	return segments, err
 }
 
-// reconcile reads again a post whose fan-out is written: if it was deleted meanwhile, it is
-// removed again from the lists; if it was edited, its words and tags are corrected.
+// reconcile compares a post whose fan-out is written with what was read since: if it was deleted
+// meanwhile, it is removed again from the lists; if it was edited, its words and tags are corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
-	fields, err := reply.Fields(e.client.Do(ctx, e.client.B().Hmget().Key(storage.PostKey(job.post)).Field("deleted", "body").Build()))
 	switch {
-	case err != nil:
-		return fmt.Errorf("social: read a post: %w", err)
-	case fields[0] != "":
+	case job.again[0] != "":
 		return e.Deletions.Delete(ctx, job.post)
-	case job.otherWords || fields[1] != job.searched().Body:
+	case job.otherWords || job.again[1] != job.searched().Body:
 		return e.Edited(ctx, job.post)
 	}
 	return nil
@@ -156,8 +156,11 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	if job.Parent != 0 && job.Root == 0 {
 		job.Root = job.Parent
 	}
-	exists := b.Hexists().Key(storage.UserKey(job.Author)).Field("username").Build()
-	res := w.client.DoMulti(ctx, exists, b.Hget().Key(storage.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
+	cmds := rueidis.Commands{b.Hexists().Key(storage.UserKey(job.Author)).Field("username").Build()}
+	if other := max(job.Parent, job.RepostOf); other != 0 {
+		cmds = append(cmds, b.Hget().Key(storage.PostKey(other)).Field("user_id").Build())
+	}
+	res := w.client.DoMulti(ctx, cmds...)
 	found, err := res[0].AsBool()
 	if err != nil {
 		return job, fmt.Errorf("social: read a user: %w", err)
@@ -165,11 +168,13 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	if !found {
 		return job, ErrNoPost
 	}
-	other, err := reply.TextOrEmpty(res[1])
-	if err != nil {
-		return job, fmt.Errorf("social: read a post: %w", err)
+	if len(res) > 1 {
+		other, err := reply.TextOrEmpty(res[1])
+		if err != nil {
+			return job, fmt.Errorf("social: read a post: %w", err)
+		}
+		job.To, _ = storage.ParseID(other)
 	}
-	job.To, _ = storage.ParseID(other) // 0 for a new conversation
 	if at := storage.ParseTime(fields[1]); !at.IsZero() {
 		job.followedBy = float64(at.Add(skew).Unix())
 	}

@@ -118,7 +118,7 @@ func TestEditPushesNewTags(t *testing.T) {
 	}
 	b.Redis("DEL", home)
 	for _, body := range []string{"about #news", "about #news, #late"} {
-		if _, err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
+		if err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestEditBringsTagBack(t *testing.T) {
 	post := b.Publish(author, "about #tea")
 	edit := func(body string) {
 		t.Helper()
-		if _, err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
+		if err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
 			t.Fatal(err)
 		}
 		b.quiet()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -75,6 +76,7 @@ func writeAll(ctx context.Context, client rueidis.Client, cmds rueidis.Commands)
 type writer struct {
 	db
 	words *words
+	end   atomic.Pointer[timelineEnd] // nil: not known
 }
 
 // create writes a post unless its id is in use, and notes its task, so that an
@@ -105,6 +107,10 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 		return false, err
 	case reply[0] == "2":
 		return false, errDeleted
+	}
+	if len(reply) > 3 {
+		ms, _ := strconv.ParseInt(reply[3], 10, 64)
+		job.written = time.UnixMilli(ms)
 	}
 	return true, nil
 }
@@ -170,20 +176,16 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 }
 
 // pushOwn puts a post on the lists of its author, of its conversation and of its
-// tags, and on the public timeline, has its words indexed, and reads the first page of the audience. On a
-// Cluster pushPage adds it to the home timeline of its author: a home timeline that is
+// tags, and on the public timeline, has its words indexed, and reads the first page of the audience.
+// pushPage adds it to the home timeline of its author: a home timeline that is
 // made at this moment must find the post on the other lists, if it was not there yet
 // when the post was put on it.
 func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.RedisResult, err error) {
 	places := job.places()
 	entries := places.Entries()
 	var cmds rueidis.Commands
-	if job.toAuthor = w.cluster; !w.cluster {
-		cmds = append(cmds, w.lists.PutCommand(job.post, storage.HomeKey(job.Author)))
-	}
-	older := -1 // the reply with what may leave the public timeline
+	job.toAuthor = true
 	if job.Parent == 0 {
-		older = len(cmds)
 		cmds = append(cmds, addOwnScript.Command(w.client, entries[:1], []string{storage.Itoa(job.post), storage.Itoa(storage.TimelineShare)}))
 		entries = entries[1:]
 	}
@@ -194,7 +196,6 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 		cmds = append(cmds, w.put(key, job.post).ToRetryable())
 	}
 	own := len(cmds)
-	cmds = append(cmds, w.client.B().Lindex().Key(storage.Timeline).Index(-1).Build())
 	cmds = append(cmds, w.audienceCommands(job)...)
 	indexed := w.words.index(ctx, job)
 	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], storage.FirstPage))...)
@@ -211,15 +212,15 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
-	if older >= 0 {
-		if err := w.makeRoom(ctx, res[older], res[own]); err != nil {
-			return res[last], err
+	if job.Parent == 0 {
+		if job.older, err = reply.OrEmpty(res[0].AsIntSlice()); err != nil {
+			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
 	if err := w.changedTags(ctx, job.Tags); err != nil {
 		return res[last], err
 	}
-	again, err := w.chooseAudience(ctx, job, res[own+1:last])
+	again, err := w.chooseAudience(ctx, job, res[own:last])
 	if err != nil || !again || job.done() {
 		return res[last], err
 	}
@@ -238,25 +239,6 @@ func (d *db) take(key string, post int64) rueidis.Completed {
 // takeOffTimeline is the command that takes a post off the public timeline.
 func (d *db) takeOffTimeline(post int64) rueidis.Completed {
 	return d.client.B().Lrem().Key(storage.Timeline).Count(0).Element(storage.Itoa(post)).Build()
-}
-
-// makeRoom takes posts off the public timeline that are no longer among the newest of
-// their author; oldest is its last entry. A process that dies before it leaves the
-// fan-out unfinished, and what repeats that does this too.
-func (w *writer) makeRoom(ctx context.Context, older, oldest rueidis.RedisResult) error {
-	ids, err := reply.OrEmpty(older.AsIntSlice())
-	last, err2 := reply.TextOrEmpty(oldest)
-	end, _ := storage.ParseID(last)
-	err = errors.Join(err, err2)
-	for _, id := range ids {
-		if err == nil && id >= end {
-			err = w.lists.Remove(ctx, id, storage.Timeline)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("social: post: the public timeline: %w", err)
-	}
-	return nil
 }
 
 // changedTags reports that the sets of tags have changed.

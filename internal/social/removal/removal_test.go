@@ -45,7 +45,7 @@ func newScene(b *bundle, n int) scene {
 	}
 	must(b.Profiles.Edit(b.Ctx, s.zoe, accounts.UserProfile{DisplayName: fmt.Sprintf("Zoe %d of the lake", n), Bio: "hello"}))
 	s.post = b.Publish(s.zoe, fmt.Sprintf("about #lakes%d for @%s", n, s.cid.Name))
-	_, err := b.Posts.Edit(b.Ctx, s.zoe, s.post, fmt.Sprintf("about #rivers%d for @%s", n, s.cid.Name))
+	err := b.Posts.Edit(b.Ctx, s.zoe, s.post, fmt.Sprintf("about #rivers%d for @%s", n, s.cid.Name))
 	must(err)
 	must(b.Profiles.Pin(b.Ctx, s.zoe, s.post))
 	_, err = b.Posts.Reply(b.Ctx, s.ada, s.post, "an answer to @"+s.zoe.Name[:2])

@@ -237,7 +237,7 @@ func TestLater(t *testing.T) {
 	page, err := b.Timelines.Profile(b.Ctx, ada.ID, 0, 20)
 	archiveDo(t, err)
 	edited, gone, thread := page.IDs[0], page.IDs[19], page.IDs[13] // number19, 0 and 6
-	_, err = b.Posts.Edit(b.Ctx, ada, edited, "changed #tag")
+	err = b.Posts.Edit(b.Ctx, ada, edited, "changed #tag")
 	archiveDo(t, err)
 	archiveDo(t, b.Reactions.Like(b.Ctx, ben, edited))
 	_, err = b.Posts.Reply(b.Ctx, ben, thread, "a reply")
