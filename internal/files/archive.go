@@ -9,7 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"path"
+	"slices"
 	"time"
 )
 
@@ -31,6 +32,12 @@ type Copied struct {
 	Bytes int64 `json:"bytes"`
 }
 
+// isPicture reports whether a file is one of those that a site shows. Others are parts that a killed
+// process has left, or were put into an archive by somebody else.
+func isPicture(name string) bool {
+	return slices.Contains([]string{".jpg", ".png", ".gif", ".webp"}, path.Ext(name))
+}
+
 // Export writes all files of a place as an archive. The place may be in use: a file that is
 // deleted meanwhile is left out. One file is in memory at a time.
 func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
@@ -49,7 +56,7 @@ func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
 		if err != nil {
 			return done, err
 		}
-		if strings.HasSuffix(file.Name, partial) {
+		if !isPicture(file.Name) {
 			continue
 		}
 		data, err := Read(ctx, s, file.Name)
@@ -90,7 +97,7 @@ func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 			return done, fmt.Errorf("%w: it has no end: %w", ErrDamaged, err)
 		case header.Name == sumsName:
 			return done, finish(in, &sums)
-		case checkName(header.Name) != nil || header.Size < 0 || header.Size > maxFile:
+		case header.Typeflag != tar.TypeReg || checkName(header.Name) != nil || !isPicture(header.Name) || header.Size < 0 || header.Size > maxFile:
 			return done, fmt.Errorf("%w: it has %.60q", ErrDamaged, header.Name)
 		}
 		data := make([]byte, header.Size)

@@ -1,8 +1,10 @@
 package files_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -284,6 +286,43 @@ func TestArchive(t *testing.T) {
 			t.Errorf("one bit: %v", err)
 		}
 	})
+}
+
+// An archive of somebody else can have what no site writes: with right checksums, too.
+func TestArchiveOfOtherFiles(t *testing.T) {
+	t.Parallel()
+	for _, header := range []tar.Header{
+		{Name: strings.TrimSuffix(nameOf(1), ".jpg") + ".svg", Mode: 0o600, Size: 5},
+		{Name: strings.TrimSuffix(nameOf(1), ".jpg") + ".html", Mode: 0o600, Size: 5},
+		{Name: strings.TrimSuffix(nameOf(1), ".jpg") + ".part", Mode: 0o600, Size: 5},
+		{Name: nameOf(1), Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		{Name: nameOf(1), Typeflag: tar.TypeLink, Linkname: nameOf(2)},
+		{Name: nameOf(1), Typeflag: tar.TypeDir, Mode: 0o700},
+	} {
+		var archive bytes.Buffer
+		out := tar.NewWriter(&archive)
+		contents := []byte("<svg>")[:header.Size]
+		sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(contents), header.Name)
+		for _, one := range []struct {
+			header tar.Header
+			data   string
+		}{{header, string(contents)}, {tar.Header{Name: "SHA256SUMS", Size: int64(len(sums))}, sums}} {
+			if err := out.WriteHeader(&one.header); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := out.Write([]byte(one.data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		to := files.Directory(t.TempDir())
+		_, err := files.Import(t.Context(), &archive, to)
+		if got := list(t, to); !errors.Is(err, files.ErrDamaged) || len(got) > 0 {
+			t.Errorf("%s of type %c: %v, and there are %v", header.Name, header.Typeflag, err, got)
+		}
+	}
 }
 
 // deleting is a place where a file is deleted after it was listed.

@@ -176,9 +176,13 @@ func (s *s3) delete(ctx context.Context, name string) error {
 	return err
 }
 
-// List implements Store.
+// List implements Store. The caller may be slow, the server may not.
 func (s *s3) List(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(s3Timeout, func() { cancel(context.DeadlineExceeded) })
+		defer timer.Stop()
 		for object := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix}) {
 			name := strings.TrimPrefix(object.Key, s.prefix)
 			switch {
@@ -188,9 +192,11 @@ func (s *s3) List(ctx context.Context) iter.Seq2[Info, error] {
 			case checkName(name) != nil:
 				continue
 			}
+			timer.Stop()
 			if !yield(Info{name, object.Size, object.LastModified}, nil) {
 				return
 			}
+			timer.Reset(s3Timeout)
 		}
 		if err := ctx.Err(); err != nil {
 			yield(Info{}, failed(ctx, s, err))

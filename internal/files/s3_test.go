@@ -56,11 +56,13 @@ func (w *stalledWriter) Write(p []byte) (int, error) {
 func TestSlowS3(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var stalls atomic.Pointer[string] // the method whose responses are cut short
+		var stalls atomic.Pointer[string] // the method whose responses are cut short, or "list"
 		stalls.Store(new(string))
 		bucket, conns := filestest.NewS3(t), make(pipes)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
+			case r.URL.Query().Has("list-type") && *stalls.Load() == "list":
+				<-r.Context().Done()
 			case r.Method != *stalls.Load():
 			case r.Method == http.MethodHead:
 				<-r.Context().Done()
@@ -102,6 +104,21 @@ func TestSlowS3(t *testing.T) {
 			t.Errorf("read %d bytes in %v, %v", got.Len(), time.Since(began), err)
 		}
 		file.Close()
+		if err := s.Put(t.Context(), strings.Repeat("1", minDigits)+"-1600.gif", want); err != nil {
+			t.Fatal(err)
+		}
+		listed := func() (n int, err error) {
+			for _, err = range s.List(t.Context()) {
+				if err == nil {
+					n++
+				}
+				time.Sleep(2 * s3Timeout)
+			}
+			return n, err
+		}
+		if n, err := listed(); n != 2 || err != nil {
+			t.Errorf("listed %d files, %v", n, err)
+		}
 
 		stalled := func(method string) func() time.Duration {
 			stalls.Store(&method)
@@ -115,6 +132,10 @@ func TestSlowS3(t *testing.T) {
 		took = stalled(http.MethodHead)
 		if _, err := s.Open(t.Context(), name); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != s3Timeout {
 			t.Errorf("a server that hangs: %v after %v", err, took())
+		}
+		took = stalled("list")
+		if n, err := listed(); n != 0 || !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != 3*s3Timeout {
+			t.Errorf("a list that does not come: %d files, %v after %v", n, err, took())
 		}
 	})
 }
