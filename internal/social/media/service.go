@@ -153,20 +153,6 @@ func (s *Store) write(ctx context.Context, r Record, made []picture.Rendition) e
 	return failed(err)
 }
 
-// Discard deletes pictures that their owner has uploaded and not used.
-func (s *Service) Discard(ctx context.Context, owner social.User, ids ...string) error {
-	for _, id := range ids {
-		r, err := s.Store.Get(ctx, id)
-		if err == nil && r.Owner == owner.ID && r.Use == "" {
-			err = s.Store.delete(ctx, r.Picture)
-		}
-		if err != nil && !errors.Is(err, social.ErrNotFound) {
-			return err
-		}
-	}
-	return nil
-}
-
 // SetPortrait makes an uploaded picture the avatar or the header of its owner; without one, it
 // removes what is there, and deletes it. One that is replaced can still be seen for a moment: pages
 // that are in the memory of other processes name it. It returns ErrNotFound for a picture that
