@@ -32,8 +32,8 @@ replies to others, votes, and posts for some people only are left out, and count
 
 The posts are at the end of the user's profile, in the order of their times, and are found
 by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
-is too long becomes several, each a reply to the one before. Pictures must follow the rules
-for uploads, and are left out where the command does not know their place: --media.
+is too long becomes several, each a reply to the one before; one that would become more than
+250 is left out. Pictures must follow the rules for uploads, and are left out where the command does not know their place: --media.
 
 It works while the site is served. If it is interrupted, run it again: what is there is not
 imported twice. A later archive adds what is new. --dry-run changes nothing, and says what
@@ -111,6 +111,7 @@ var reasons = map[takeout.Reason]string{
 	takeout.Reply:     "replies to others or to what is left out",
 	takeout.NotPublic: "posts for some people",
 	takeout.Empty:     "without text and pictures",
+	takeout.TooLong:   "longer than 250 posts",
 	takeout.Undated:   "without a time in the past",
 	takeout.Repeated:  "there twice",
 	takeout.Blocked:   "with what is blocked here",

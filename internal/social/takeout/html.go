@@ -146,11 +146,16 @@ func elsewhere(body, host string) string {
 	return out.String()
 }
 
-// split returns a text as posts, each not too long, that end with whole words where they can.
+// maxParts is how many posts a text may become: Mastodon has 500 characters, other servers that write
+// the same archives up to 65,535.
+const maxParts = 250
+
+// archiveSplit returns a text as posts, each not too long, that end with whole words where they can.
+// It stops after one more than maxParts.
 func archiveSplit(body string) []string {
 	rest, _ := social.CleanLines(social.CleanRunes(body))
 	var parts []string
-	for rest != "" {
+	for rest != "" && len(parts) <= maxParts {
 		n := fits(rest)
 		if part, err := social.CleanBody(rest[:n]); err == nil { // else it shows nothing
 			parts = append(parts, part)

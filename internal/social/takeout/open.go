@@ -39,8 +39,9 @@ type Archive struct {
 	closers []func() error
 }
 
-// Open opens an archive. What is in a tar file is unpacked to a temporary directory, and so is
-// the outbox in a zip file; Close removes them. Its errors do not have the name.
+// Open opens an archive. What is in a tar file is unpacked to a temporary directory, which Close
+// removes; the outbox in a zip file, to a temporary file without a name. Its errors do not have the
+// name.
 func Open(ctx context.Context, name string) (*Archive, error) {
 	a := &Archive{}
 	err := a.open(ctx, name)
@@ -92,11 +93,11 @@ func (a *Archive) open(ctx context.Context, name string) error {
 		}
 		return nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		dir, err := os.MkdirTemp("", "retwis-import-")
+		dir, remove, err := scratchDir()
 		if err != nil {
 			return err
 		}
-		a.closers = append(a.closers, func() error { return os.RemoveAll(dir) })
+		a.closers = append(a.closers, remove)
 		if err := a.openDir(dir); err != nil {
 			return err
 		}
@@ -155,11 +156,14 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 		a.outbox, a.size = at, info.Size()
 		return nil
 	}
-	plain, err := os.CreateTemp("", "retwis-import-")
+	plain, err := os.CreateTemp("", scratchName)
 	if err != nil {
 		return err
 	}
-	a.closers = append(a.closers, func() error { return errors.Join(plain.Close(), os.Remove(plain.Name())) })
+	a.closers = append(a.closers, plain.Close)
+	if err := os.Remove(plain.Name()); err != nil { // nothing stays when the process is killed
+		return err
+	}
 	a.outbox = plain
 	a.size, err = io.Copy(plain, io.LimitReader(reader{ctx, file}, maxOutbox+1))
 	if err == nil && a.size > maxOutbox {

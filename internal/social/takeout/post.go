@@ -22,6 +22,7 @@ const (
 	Reply     Reason = "replies"    // to others, or to something that is left out
 	NotPublic Reason = "not_public" // for followers only, or direct
 	Empty     Reason = "empty"
+	TooLong   Reason = "too_long" // more than maxParts posts
 	Undated   Reason = "undated"  // or of the future
 	Repeated  Reason = "repeated" // the archive has it twice
 	Blocked   Reason = "blocked"  // it has a word or a link that is blocked on this site
@@ -146,8 +147,11 @@ func parse(raw []byte, now time.Time) (archivePost, Reason) {
 		p.replyTo = digest(n.InReplyTo[0])
 	}
 	p.sensitive = n.Sensitive && slices.ContainsFunc(n.Attachment, attachment.isPicture)
-	if len(p.parts) == 0 {
+	switch {
+	case len(p.parts) == 0:
 		return archivePost{}, Empty
+	case len(p.parts) > maxParts:
+		return archivePost{}, TooLong
 	}
 	return p, ""
 }

@@ -74,6 +74,22 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// A text that would become thousands of posts is left out, as a whole.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	of := func(size int) []byte {
+		return fmt.Appendf(nil, `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"%s"}}`,
+			strings.Repeat("x", size))
+	}
+	if one, reason := parse(of(65_535), now); reason != "" || len(one.parts) != 235 {
+		t.Errorf("%d posts, %s", len(one.parts), reason)
+	}
+	if one, reason := parse(of(maxItem-1000), now); reason != TooLong {
+		t.Errorf("%d posts, %s", len(one.parts), reason)
+	}
+}
+
 // No HTML makes a text that is no post, mentions somebody here, or takes long.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{
