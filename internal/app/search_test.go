@@ -122,6 +122,36 @@ func TestSearchPosts(t *testing.T) {
 	})
 }
 
+// An operator that is not understood is a word, and the page says so, and how it is written.
+func TestNotesOnOperators(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"after:1.11.2026 a":  "“after:1.11.2026” is searched for as words: write the day as in after:2026-11-01.",
+		"after:2026-13-01":   "“after:2026-13-01” is searched for as words: write the day as in after:2026-11-01.",
+		"Before:yesterday":   "“Before:yesterday” is searched for as words: write the day as in before:2026-11-01.",
+		"after: 2026-11-01":  "“after:” is searched for as words: write the day as in after:2026-11-01, without a space.",
+		"-after:2026-11-01":  "“-after:2026-11-01” is searched for as words: write before: without the minus.",
+		"since:2026-11-01":   "“since:2026-11-01” is searched for as words: write after:2026-11-01.",
+		"has:picture":        "“has:picture” is searched for as words: only has:link is known.",
+		"is:quick":           "“is:quick” is searched for as words: only is:reply is known.",
+		"lang:de":            "“lang:de” is searched for as words: there is no such operator.",
+		"tag:!":              "“tag:!” is searched for as words: write tag:redis.",
+		"from:ada has:link":  "",
+		"after:2026-11-01":   "",
+		"-is:reply tag:ruby": "",
+		"#tag @ada 12:30 https://example.com colon:word in://x": "",
+		`"lang:de"`: "",
+	} {
+		q, err := search.Parse(typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(q.Notes(), "\n"); got != want {
+			t.Errorf("%q: %s; want %s", typed, got, want)
+		}
+	}
+}
+
 // Who does not want to be found is found by moderators, and by themselves.
 func TestUnsearchable(t *testing.T) {
 	t.Parallel()
@@ -172,6 +202,32 @@ func TestSearchPages(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+// Posts that are hidden from the viewer do not show by empty or short pages, or by a link to older
+// ones.
+func TestSearchAmongHiddenPosts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	first := b.Publish(ada, "the word of ada")
+	for i := range 120 {
+		b.Publish(bob, fmt.Sprintf("word %d", i))
+	}
+	b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+	for typed, want := range map[string][]int64{"word": {first}, "word -ada": nil} {
+		q, err := search.Parse(typed)
+		b.do(err)
+		page, err := b.Search.Posts(b.Ctx, b.viewer(eve), q, 0, 10)
+		b.do(err)
+		var got []int64
+		for _, item := range page.Items {
+			got = append(got, item.Entry.ID)
+		}
+		if !slices.Equal(got, want) || page.Next != 0 {
+			t.Errorf("%q finds %v, and more before %d; want %v", typed, got, page.Next, want)
+		}
 	}
 }
 

@@ -52,6 +52,22 @@ func TestTooManyPrefixes(t *testing.T) {
 	}
 }
 
+// What of a search was not understood is said, with the posts that were found.
+func TestSearchNotes(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada")
+	s.say("ada", "the date is after 1.11.2026")
+	v := s.visitor()
+	v.get("/search?q=after%3A1.11.2026").want(200, "“after:1.11.2026” is searched for as words: write the day as in after:2026-11-01.")
+	v.get("/search?q=lang%3Ade").want(200, "“lang:de” is searched for as words: there is no such operator.")
+	v.get("/search?q=from%3Aada").want(200, "the date is").wantNot("searched for as words")
+	for _, in := range []string{"people", "tags"} {
+		v.get("/search?in="+in+"&q=from%3Aada").want(200, "“from:ada” means nothing here")
+		v.get("/search?in=" + in + "&q=ada").want(200).wantNot("means nothing here")
+	}
+}
+
 // A Host that no browser sends is no error of the site.
 func TestOddHosts(t *testing.T) {
 	t.Parallel()

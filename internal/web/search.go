@@ -25,15 +25,7 @@ func (h *handlers) searchPage(req *request.Request) error {
 	req.NoIndex()
 	v, err := req.Viewer()
 	if err == nil && page.Query != "" {
-		switch page.In {
-		case view.SearchPeople:
-			err = h.searchPeople(req, v, &page)
-		case view.SearchTags:
-			page.Tags, err = h.app.Search.Tags(req.Ctx, page.Query)
-		default:
-			page.In = view.SearchPosts
-			err = h.searchPosts(req, v, &page)
-		}
+		err = h.search(req, v, &page)
 	}
 	var invalid *social.InvalidError
 	var nobody *search.NoUserError
@@ -49,12 +41,26 @@ func (h *handlers) searchPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SearchPage(f, page))
 }
 
-func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, page *view.Search) error {
-	before, err := request.Before(req)
+func (h *handlers) search(req *request.Request, v *social.Viewer, page *view.Search) error {
+	q, err := search.Parse(page.Query)
 	if err != nil {
 		return err
 	}
-	q, err := search.Parse(page.Query)
+	switch page.In {
+	case view.SearchPeople:
+		page.Notes = q.NotesOnOperators()
+		return h.searchPeople(req, v, page)
+	case view.SearchTags:
+		page.Notes = q.NotesOnOperators()
+		page.Tags, err = h.app.Search.Tags(req.Ctx, page.Query)
+		return err
+	}
+	page.In, page.Notes = view.SearchPosts, q.Notes()
+	return h.searchPosts(req, v, q, page)
+}
+
+func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search.Query, page *view.Search) error {
+	before, err := request.Before(req)
 	if err != nil {
 		return err
 	}

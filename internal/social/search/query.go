@@ -23,12 +23,20 @@ const MaxQuery = 500
 //	has:link, is:reply
 //	before:2026-10-01   posts before a day (UTC); after:2026-10-01 after it
 //
-// All else is for text.Parse. An operator that does not exist is a word.
+// All else is for text.Parse. An operator that is not understood is a word, about which there is a
+// note.
 type Query struct {
-	parts  []part
-	before time.Time // the beginning of a day; zero: no bound
-	after  time.Time // likewise: from then on
-	marker Marker
+	parts     []part
+	before    time.Time // the beginning of a day; zero: no bound
+	after     time.Time // likewise: from then on
+	marker    Marker
+	operators []typedOperator
+}
+
+// typedOperator is a word with the name of an operator.
+type typedOperator struct {
+	word       string
+	understood bool
 }
 
 // part is a part of a query: text for text.Parse, or a user to resolve.
@@ -90,8 +98,12 @@ func (q *Query) next(rest string) int {
 	if minus {
 		q.add("-")
 	}
-	if !q.operator(word, minus) {
+	understood := q.operator(word, minus)
+	if !understood {
 		q.word(word, minus)
+	}
+	if hint(word) != "" {
+		q.operators = append(q.operators, typedOperator{rest[:end], understood})
 	}
 	return end
 }
@@ -170,6 +182,57 @@ func (q *Query) day(after bool, value string) bool {
 		q.before = day
 	}
 	return true
+}
+
+// hints say how each operator is written. Some are those of other sites.
+var hints = map[string]string{
+	"from": "write from:ada", "to": "write to:ada", "tag": "write tag:redis",
+	"has": "only has:link is known", "is": "only is:reply is known",
+	"before": "write the day as in before:2026-11-01", "after": "write the day as in after:2026-11-01",
+	"since": "write after:2026-11-01", "until": "write before:2026-11-01",
+	"author": "write from:ada", "by": "write from:ada", "mentions": "write @ada", "hashtag": "write tag:redis",
+	"lang": noOperator, "language": noOperator, "filter": noOperator, "in": noOperator, "domain": noOperator,
+	"during": "write after:2026-09-30 before:2026-11-01",
+}
+
+const noOperator = "there is no such operator"
+
+// hint says how the operator is written whose name a word begins with; it is empty for other words.
+func hint(word string) string {
+	name, value, found := strings.Cut(word, ":")
+	if !found || strings.HasPrefix(value, "/") {
+		return ""
+	}
+	return hints[strings.ToLower(name)]
+}
+
+// Notes are sentences about the operators that were not understood.
+func (q *Query) Notes() (all []string) {
+	for _, o := range q.operators {
+		word, minus := strings.CutPrefix(o.word, "-")
+		how := hint(word)
+		name, value, _ := strings.Cut(strings.ToLower(word), ":")
+		switch {
+		case o.understood:
+			continue
+		case minus && name == "after":
+			how = "write before: without the minus"
+		case minus && name == "before":
+			how = "write after: without the minus"
+		case value == "" && how != noOperator:
+			how += ", without a space"
+		}
+		all = append(all, fmt.Sprintf("“%s” is searched for as words: %s.", o.word, how))
+	}
+	return all
+}
+
+// NotesOnOperators are sentences about the operators in a search that has none: for people and tags.
+func (q *Query) NotesOnOperators() (all []string) {
+	for _, o := range q.operators {
+		all = append(all, fmt.Sprintf("“%s” means nothing here: such words work in a search for posts.", o.word))
+	}
+	return all
 }
 
 // Marker returns what finds the words of the query in a text.

@@ -67,7 +67,7 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 		}
 	}
 	return s.Lists.Page(ctx, timeline.PageQuery{
-		Viewer: v, Before: before, Limit: limit, Least: social.Shown,
+		Viewer: v, Before: before, Limit: limit, Least: social.Shown, Far: true,
 		Read: func(ctx context.Context, before int64, limit int) (timeline.Page, error) {
 			next := find
 			next.Limit = limit

@@ -173,6 +173,8 @@ const (
 	// repostWindow is within how many older entries of a home timeline a repost is
 	// left out because its post is there already.
 	repostWindow = 40
+	// farEntries bounds what a page reads that reads far.
+	farEntries = 4000
 )
 
 // PageQuery is a page of a list that a viewer wants to see.
@@ -185,6 +187,9 @@ type PageQuery struct {
 	Window int
 	Least  social.Visibility // what the viewer sees less well is left out
 	Home   bool              // without those that the viewer has left out of the home timeline
+	// Far has it read further where much is hidden from the viewer, so that no page is short or
+	// empty because of that. What is older than the first farEntries is not found.
+	Far bool
 	// Read reads a part of the list; see Timelines.
 	Read func(ctx context.Context, before int64, limit int) (Page, error)
 }
@@ -192,10 +197,16 @@ type PageQuery struct {
 // Page returns a page of a list as a viewer sees it.
 func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 	limit := social.PageSize(q.Limit)
-	list := Listing{Next: q.Before}
+	list, looks, step, read := Listing{Next: q.Before}, social.MaxLooks, limit, 0
+	if q.Far {
+		looks = farEntries/social.MaxPage + 1
+	}
 	var seen []int64
-	for look := range social.MaxLooks {
-		page, err := q.Read(ctx, list.Next, limit)
+	for look := range looks {
+		if q.Far && look > 0 {
+			step = social.MaxPage
+		}
+		page, err := q.Read(ctx, list.Next, step)
 		if err != nil {
 			return Listing{}, err
 		}
@@ -220,6 +231,10 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 		}
 		list.Items = append(list.Items, items...)
 		if list.Next == 0 || len(list.Items) == limit {
+			break
+		}
+		if read += len(page.IDs); q.Far && read >= farEntries {
+			list.Next = 0
 			break
 		}
 	}
