@@ -70,6 +70,8 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 	switch {
 	case errors.As(err, &hinted):
 		fmt.Fprintln(stderr, hinted.hint)
+	case rediserr.IsWrongType(err):
+		fmt.Fprintln(stderr, "A key of that name has another type, which redis-cli TYPE shows. Use another name or another database.")
 	}
 	return ExitFailure
 }

@@ -113,7 +113,10 @@ func (p *hashPrinter) printBatch(ctx context.Context, batch []Entry) error {
 func (p *hashPrinter) addColumns(found []index.Fetched) {
 	names := map[string]bool{}
 	for _, hash := range found {
-		for name := range hash.Fields {
+		for name, value := range hash.Fields {
+			if name == "id" && value == hash.ID {
+				continue // the first column has it
+			}
 			if !slices.Contains(p.columns, name) {
 				names[name] = true
 			}
@@ -143,7 +146,13 @@ func (p *hashPrinter) printHash(e Entry, hash map[string]string) error {
 	}
 	if !p.shown {
 		p.shown = true
-		header := append([]string{"id"}, p.columns...)
+		header := []string{"id"}
+		for _, name := range p.columns {
+			if name == "id" {
+				name = "hash id"
+			}
+			header = append(header, name)
+		}
 		if p.cursor {
 			header = append(header, "cursor")
 		}

@@ -90,7 +90,7 @@ func TestMaintenance(t *testing.T) {
 		stderr string
 	}{
 		"verify":            {args: "verify good", stdout: "checked: 3, missing: 0, stale: 0, dangling: 0, repaired: 0\n"},
-		"verify a problem":  {args: "verify broken", code: 1, stdout: "stale: a, found x=1, expected \"x=\\x1b\"\nchecked: 3, missing: 0, stale: 1, dangling: 0, repaired: 0\n"},
+		"verify a problem":  {args: "verify broken", code: 1, stdout: "stale \"a\", found x=1, expected \"x=\\x1b\"\nchecked: 3, missing: 0, stale: 1, dangling: 0, repaired: 0\n"},
 		"without examples":  {args: "verify broken --examples 0", code: 1, stdout: "checked: 3, missing: 0, stale: 1, dangling: 0, repaired: 0\n"},
 		"verify as JSON":    {args: "verify broken --json", code: 1, stdout: `{"problem":"stale","id":"a","found":"x=1","expected":"x=\u001b"}` + "\n" + `{"checked":3,"missing":0,"stale":1,"dangling":0,"repaired":0}` + "\n"},
 		"notes":             {args: "verify good --notes N", stdout: "Nchecked: 3, missing: 0, stale: 0, dangling: 0, repaired: 0\n"},

@@ -77,7 +77,7 @@ func (c *Command) printExamples(r Report) error {
 // printExamples prints the examples of a report for people.
 func printExamples(out io.Writer, r Report) {
 	for _, p := range r.Examples {
-		fmt.Fprintf(out, "%s: %s", p.Kind, ForTerminal(p.ID))
+		fmt.Fprintf(out, "%s %q", p.Kind, p.ID)
 		if p.Found != "" {
 			fmt.Fprintf(out, ", found %s", ForTerminal(p.Found))
 		}

@@ -45,7 +45,12 @@ func Variable(flag string) string {
 }
 
 // FlagError explains an error of a flag on the command line.
-func FlagError(_ *cobra.Command, err error) error {
+func FlagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() { // a flag of a command that does not exist is not known either
+		if unknown := UnknownCommand(cmd, cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
