@@ -27,13 +27,19 @@ func link(text string) (address string, n int) {
 	}
 	first, _ := utf8.DecodeRuneInString(text[host:])
 	n = len(text)
+	var before rune
+	inPath, unspaced := false, isUnspaced(first)
 	for at, r := range text[host:] {
 		// Text goes on after an address without a space where the script has none;
-		// in an address like http://例え.jp, it does not.
-		if !inLink(r) || isUnspaced(r) && !isUnspaced(first) {
+		// in http://例え.jp and https://ja.wikipedia.org/wiki/東京 it does not.
+		begins := inPath && (before == '/' || before == '=')
+		unspaced = unspaced || begins && isUnspaced(r)
+		if !(inLink(r) || begins && unicode.Is(unicode.So, r)) || isUnspaced(r) && !unspaced {
 			n = host + at
 			break
 		}
+		inPath = inPath || r == '/' || r == '?' || r == '#'
+		before = r
 	}
 	if n > maxLink {
 		return "", n
@@ -54,7 +60,7 @@ func hasPrefixFold(text, prefix string) bool {
 // digits only: what looks like a slash or a dot is no part of one.
 func inLink(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r > ' ' && r != 0x7f && !strings.ContainsRune("<>\"\\^`{|}", r)
+		return r > ' ' && r != 0x7f && !strings.ContainsRune("<>\"\\^`", r)
 	}
 	return isWord(r) && !isIgnorable(r) && !unicode.IsSpace(r)
 }
@@ -62,34 +68,24 @@ func inLink(r rune) bool {
 // trimLink removes the punctuation of the sentence from the end of an address, and
 // brackets that are not opened in it.
 func trimLink(address string) string {
-	round := strings.Count(address, "(") - strings.Count(address, ")")
-	square := strings.Count(address, "[") - strings.Count(address, "]")
 	for address != "" {
-		switch address[len(address)-1] {
-		case '.', ',', ':', ';', '!', '?', '\'', '(', '[':
-			switch address[len(address)-1] {
-			case '(':
-				round--
-			case '[':
-				square--
-			}
-		case ')':
-			if round >= 0 {
+		end := len(address) - 1
+		switch last := address[end : end+1]; last {
+		case ".", ",", ":", ";", "!", "?", "'", "|", "(", "[", "{":
+		case ")", "]", "}":
+			if open := opening[last]; strings.Count(address, open) >= strings.Count(address, last) {
 				return address
 			}
-			round++
-		case ']':
-			if square >= 0 {
-				return address
-			}
-			square++
 		default:
 			return address
 		}
-		address = address[:len(address)-1]
+		address = address[:end]
 	}
 	return address
 }
+
+// opening are the brackets that open what others close.
+var opening = map[string]string{")": "(", "]": "[", "}": "{"}
 
 // target is the address that a link leads to: the scheme in lower case.
 func target(address string) string {
