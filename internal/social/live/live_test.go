@@ -340,6 +340,14 @@ func TestCountsAndNotifications(t *testing.T) {
 				t.Fatal(err)
 			}
 			here.Eventually("the deletion", last("counts", fmt.Sprint(post, ":gone")))
+
+			mention := here.Publish(bob, "hello @ada")
+			c = there.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{mention}})
+			here.Eventually("the notification of the mention", last("unread", "1"))
+			if err := here.Posts.Delete(here.Ctx, bob, mention); err != nil {
+				t.Fatal(err)
+			}
+			here.Eventually("the notification to go with the mention", last("unread", "0"))
 		})
 	}
 }

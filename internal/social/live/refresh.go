@@ -339,6 +339,9 @@ func (r *refresher) push(views []*timeline.View) {
 		news[w] = true
 		for _, c := range w.clients {
 			clients[c] = struct{}{}
+			if (w.deleted || w.hidden) && c.member != nil {
+				r.changed.unread[c.member] = struct{}{} // there may have been a notification of it
+			}
 		}
 	}
 	n := 0
