@@ -72,6 +72,13 @@ func TestMenuWidths(t *testing.T) {
 				t.Errorf("%s at a width of %d has no search in its menu", path, width)
 			}
 		}
+		place := func(path string) string {
+			b.open(path)
+			return get[string](b, `[".side", "main"].map(e => Math.round(document.querySelector(e).getBoundingClientRect().left)).join()`)
+		}
+		if home, settings := place("/home"), place("/settings/profile"); home != settings {
+			t.Errorf("at a width of %d the menu and the page begin at %s at home, and at %s in the settings", width, home, settings)
+		}
 	}
 }
 
@@ -90,7 +97,16 @@ func TestPeopleToFollow(t *testing.T) {
 	if got := b.texts("main .people .name"); strings.Join(got, " ") == strings.Join(names, " ") {
 		t.Errorf("after a dismissal the page suggests the same: %q", got)
 	}
-	b.click(`main .people form[action$="/follow"] button`)
+	b.do(`window.stays = true`)
+	b.press(`main .people form[action$="/follow"] button`)
+	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
+	b.press(`main .people form[action$="/unfollow"] button`)
+	b.until("the end of the follow", func() bool { return !b.has(`main .people form[action$="/unfollow"]`) })
+	b.press(`main .people form[action$="/follow"] button`)
+	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
+	if !get[bool](b, `window.stays === true`) {
+		t.Error("following has loaded another page")
+	}
 	b.open("/u/newcomer/following")
 	if got := b.texts("main .people li"); len(got) != 1 {
 		t.Errorf("followed: %q", got)

@@ -67,6 +67,10 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = sent;
   setTimeout(() => delete form.dataset.sent, 5000);
   if (form.matches(".post-actions")) react(event);
+  if (followed(form) && !form.closest(".profile, .title-row, .first-steps")) {
+    event.preventDefault();
+    follow(form);
+  }
 });
 addEventListener("pageshow", (event) => {
   for (const form of document.forms) delete form.dataset.sent;
@@ -140,6 +144,49 @@ async function press(post, form, button, body) {
     problem("That didn't work. Check your connection and try again.");
     delete form.dataset.sent;
   }
+}
+
+// followed is the path of the person that a form follows or unfollows.
+const followed = (form) => form.matches(".follow") && new URL(form.action).pathname.match(/^(\/u\/[^/]+)\/(un)?follow$/)?.[1];
+
+// follow follows a person in a list, or unfollows, in place: it takes the button from the person's page.
+async function follow(form) {
+  const path = followed(form);
+  try {
+    const [response, page] = await load(form.action, { method: "POST", body: new URLSearchParams({ back: path }) });
+    const now = [...page.querySelectorAll("form.follow")].find((other) => followed(other) === path);
+    if (response.status === 429) {
+      problem([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
+    } else if (!response.ok || !now) {
+      location.href = response.url; // the log-in, or what went wrong
+    } else {
+      for (const old of document.querySelectorAll("form.follow")) {
+        if (followed(old) === path) replaceFollow(old, now);
+      }
+      announce(now.action.endsWith("/unfollow") ? "Following" : "Unfollowed");
+    }
+  } catch {
+    problem("That didn't work. Check your connection and try again.");
+  }
+  delete form.dataset.sent;
+}
+
+// replaceFollow gives a form the button of a newer one, in its own size.
+function replaceFollow(old, now) {
+  const had = old.querySelector("button");
+  const button = document.importNode(now.querySelector("button"), true);
+  old.action = now.getAttribute("action");
+  if (had.matches(".round")) {
+    const follows = old.action.endsWith("/unfollow");
+    const icon = had.querySelector("svg").cloneNode(true);
+    icon.querySelector("use").setAttribute("href", follows ? "#i-check" : "#i-plus");
+    button.className = follows ? "soft round" : "round";
+    button.title = follows ? "Unfollow" : "Follow";
+    button.replaceChildren(icon);
+  }
+  const focused = had === document.activeElement;
+  had.replaceWith(button);
+  if (focused) button.focus({ preventScroll: true });
 }
 
 async function load(address, request) {

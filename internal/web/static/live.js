@@ -109,6 +109,7 @@ async function load(event) {
     document.getElementById("new-posts")?.remove();
     now.tabIndex = -1;
     now.focus({ preventScroll: true });
+    if (now.getBoundingClientRect().top < 0) now.scrollIntoView();
     disconnect();
     connect();
   } catch {
