@@ -59,6 +59,30 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
+// The first person that a newcomer follows may have filled the home page: two more are suggested all
+// the same. What a newcomer has just written comes first.
+func TestNewcomerWithManyPosts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for i := range 4 {
+		s.signedUp(fmt.Sprint("author", i)).send("/post", "status", "written by somebody").want(303)
+	}
+	for i := range 12 {
+		s.say("author0", fmt.Sprint("post ", i))
+	}
+	v := s.signedUp("newcomer")
+	v.send("/u/author0/follow", "back", "/home").want(303, "/home")
+	home := v.get("/home").want(200, "Follow two more people", "Older posts")
+	if steps, posts := strings.Index(home.body, "first-steps"), strings.Index(home.body, `class="post"`); steps > posts {
+		t.Error("suggestions are below the posts")
+	}
+	v.send("/post", "status", "my first post").want(303)
+	home = v.get("/home").want(200, "Follow two more people", "my first post")
+	if steps, post := strings.Index(home.body, "first-steps"), strings.Index(home.body, `class="post"`); steps < post {
+		t.Error("the post that was just written is below suggestions")
+	}
+}
+
 // People can be followed and dismissed where they are suggested, and the page says why they
 // are. Visitors get active people.
 func TestSuggestedPage(t *testing.T) {

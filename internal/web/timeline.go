@@ -67,10 +67,13 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/explore/people",
 	}}
-	if before == 0 && page.Next == 0 {
+	if isNew := time.Since(req.User.Joined) < newFor; before == 0 && (page.Next == 0 || isNew) && !v.FollowsMore && len(v.Following) < fewFollows {
 		if home.First, err = h.firstSteps(req, v); err != nil {
 			return err
 		}
+		home.Fresh = slices.ContainsFunc(page.Items, func(item timeline.Item) bool {
+			return item.Entry.Author.ID == req.User.ID && social.IsFreshPost(req.Ctx, item.Entry.ID)
+		})
 	}
 	if home.First != nil && f.Sidebar != nil {
 		f.Sidebar = view.Sidebar{Find: true} // the middle has all else
@@ -84,6 +87,9 @@ const (
 	homePeople = 5
 	homeTags   = 6
 	fewFollows = 3
+	// newFor is how long a home page with many posts suggests people, too: the first person
+	// that a newcomer follows may have written them all.
+	newFor = 30 * 24 * time.Hour
 )
 
 // firstSteps returns what to do for a viewer who follows hardly anybody; nil for others, and

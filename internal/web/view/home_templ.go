@@ -13,6 +13,7 @@ type Home struct {
 	Form  StatusForm
 	First *FirstSteps // for somebody new; nil for others
 	Posts Feed
+	Fresh bool // the viewer has just written one of them, and looks for it
 }
 
 // isEmpty reports whether first steps have the place of posts.
@@ -68,7 +69,7 @@ func HomePage(f Frame, home Home) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if home.First != nil {
+			if home.First != nil && !home.Fresh {
 				templ_7745c5c3_Err = firstSteps(*home.First).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -76,6 +77,12 @@ func HomePage(f Frame, home Home) templ.Component {
 			}
 			if !home.isEmpty() {
 				templ_7745c5c3_Err = feedView(home.Posts).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			}
+			if home.First != nil && home.Fresh {
+				templ_7745c5c3_Err = firstSteps(*home.First).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
