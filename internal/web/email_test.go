@@ -64,7 +64,8 @@ func TestMailPages(t *testing.T) {
 	visitor.get("/forgot?sent").want(200, "on its way")
 	link := server.Wait(t, 2).Link("/reset/")
 	visitor.get(link).want(200, "Set a new password")
-	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset")
+	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset=ada")
+	visitor.get("/login?reset=ada").want(200, "Your new password is set.", `value="ada"`)
 	ada.get("/settings/email").want(303, "/login")
 	if m := server.Wait(t, 3); m.Header.Get("Subject") != "Your password was changed" {
 		t.Errorf("%+v", m)

@@ -2,7 +2,12 @@ package web_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/accounts"
+	siteinfo "retwis/internal/social/site"
 )
 
 // An empty page suggests what to do.
@@ -18,6 +23,46 @@ func TestEmptyPages(t *testing.T) {
 	ben.get("/u/ada").want(200, "ada hasn&#39;t posted yet.").wantNot("Write your first post")
 	ada.get("/u/ada/following").want(200, "You aren't following anyone yet.", `<a href="/explore/people">Find people to follow</a>`)
 	ben.get("/u/ada/following").want(200, "ada isn't following anyone yet.")
+}
+
+// Nothing leads to a sign-up that is not possible. One that is says to what a person agrees.
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.visitor()
+	v.get("/register").want(200).wantNot("you agree")
+	if _, err := s.social.Site.Set(t.Context(), social.Operator, map[siteinfo.Field]string{siteinfo.Rules: "Be kind."}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const agree = `By signing up you agree to the <a href="/rules">rules</a> of this site.`
+	until(t, "the rules to be known", func() bool { return strings.Contains(v.get("/register").body, agree) })
+	v.get("/").want(200, agree, `href="/register"`)
+	v.get("/login").want(200, `href="/register"`)
+	for _, mode := range []accounts.SignUpMode{accounts.SignUpInvite, accounts.SignUpClosed} {
+		if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/", "/login", "/timeline", "/none"} {
+			until(t, "the mode to be seen", func() bool { return !strings.Contains(v.get(path).body, `href="/register"`) })
+		}
+	}
+}
+
+// A slash too many leads to the page.
+func TestSlashAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada")
+	v := s.visitor()
+	for path, to := range map[string]string{"/u/ada/": "/u/ada", "/timeline/": "/timeline", "/u/ada/followers/": "/u/ada/followers"} {
+		v.get(path).want(303, to)
+	}
+	for _, path := range []string{"/none/", "/u/ada/1/2/3/", "/.//evil.example/"} {
+		if to := v.get(path).header.Get("Location"); strings.Contains(to, "//") {
+			t.Errorf("%s leads to %q", path, to)
+		}
+	}
+	v.get("/none/").want(404)
 }
 
 // The front page shows the latest posts.

@@ -19,7 +19,8 @@ func (h *handlers) loginForm(req *request.Request) error {
 		return req.Redirect(next)
 	}
 	form := view.AccountForm{Next: next}
-	if req.R.URL.Query().Has("reset") {
+	if query := req.R.URL.Query(); query.Has("reset") {
+		form.Username = social.TypedName(query.Get("reset"))
 		form.Notice = "Your new password is set. Log in with it."
 	}
 	return req.Render(http.StatusOK, view.LoginPage(req.Frame("Log in"), form))
@@ -186,7 +187,7 @@ func (h *handlers) resetPassword(req *request.Request) error {
 	}
 	req.LogSecurity("password reset", user)
 	req.DropSession()
-	return req.Redirect("/login?reset")
+	return req.Redirect("/login?reset=" + url.QueryEscape(user.Name))
 }
 
 // resetUser returns the user of the link that the address has. Wrong ones are limited.

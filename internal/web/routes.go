@@ -258,9 +258,18 @@ func (s *Server) newMux() *http.ServeMux {
 func missing(*request.Request) error { return request.ErrNotFound }
 
 // notFound responds for every address without a page, and for those that have one
-// with another method.
+// with another method. A slash too many at the end leads to the page without it.
 func (s *Server) notFound(req *request.Request) error {
 	probe := *req.R
+	if path := strings.TrimSuffix(req.R.URL.EscapedPath(), "/"); path != req.R.URL.EscapedPath() && (req.R.Method == http.MethodGet || req.R.Method == http.MethodHead) {
+		if page, err := req.R.URL.Parse(path); err == nil && page.Host == req.R.URL.Host {
+			probe.URL = page
+			if _, pattern := s.mux.Handler(&probe); pattern != "/" {
+				return req.Redirect(request.LocalPath(path))
+			}
+		}
+		probe.URL = req.R.URL
+	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		probe.Method = method

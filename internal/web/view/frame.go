@@ -21,6 +21,7 @@ type Site struct {
 	HasRules, HasPrivacy, HasTerms bool
 	Version                        string // of the program
 	Mail                           bool   // it sends mails
+	NoSignUp                       bool   // strangers cannot sign up without an invitation
 }
 
 // SiteOf returns what every page says about a site.

@@ -60,7 +60,7 @@ func ReportPage(f Frame, form ReportForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !form.Post.IsEmpty() {
-				templ_7745c5c3_Err = feed(form.Post).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = stillFeed(form.Post).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -465,9 +465,9 @@ func pictureFields(form StatusForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs("JPEG, PNG, GIF or WebP, up to 16 MB each. Describe them for people who can't see them.")
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs("JPEG, PNG, GIF or WebP, up to 16 MB each. Only a GIF stays animated. Describe them for people who can't see them.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/pictures.templ`, Line: 157, Col: 110}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/pictures.templ`, Line: 157, Col: 137}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {

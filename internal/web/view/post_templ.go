@@ -741,7 +741,7 @@ func DeletePage(f Frame, path, back string, post Posts) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = feed(post).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = stillFeed(post).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

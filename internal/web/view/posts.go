@@ -162,13 +162,14 @@ func (p Posts) UnnamedParents() []int64 {
 	return ids
 }
 
-// NameParents takes the posts with the ids of UnnamedParents; nil for one that is lost.
+// NameParents takes the posts with the ids of UnnamedParents; nil for one that is lost. One that was
+// deleted has no page.
 func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	now := elapsed.Now()
 	lines := map[int64]*parentLine{}
 	for i, parent := range parents {
 		line := &parentLine{html: unknownParent, named: now}
-		if parent != nil {
+		if parent != nil && !parent.Deleted {
 			line.author, line.html = parent.Author.ID, bytesOf(replyLine(parent.Post))
 		}
 		lines[ids[i]] = line

@@ -75,7 +75,8 @@ func shownLink(address string) string {
 // ShownName is the name that a user has chosen to be shown.
 func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
-// bodyText is the text of a post, with links to what it names. Search engines are
+// bodyText is the text of a post, with links to what it names. Names have a direction of their own:
+// in a text from right to left, the @ would be at their end. Search engines are
 // told to ignore links that users write, and the linked page cannot reach back. marks are
 // where it is marked, in bytes.
 func bodyText(body string, marks [][2]int) templ.Component {
@@ -93,9 +94,9 @@ func bodyText(body string, marks [][2]int) templ.Component {
 				target := templ.EscapeString(string(templ.URL(part.Target)))
 				b.WriteString(`<a href="` + target + `" rel="nofollow noopener ugc">` + shown + `</a>`)
 			case text.Mention:
-				b.WriteString(`<a href="` + templ.EscapeString(ProfilePath(part.Target)) + `">` + shown + `</a>`)
+				b.WriteString(`<a href="` + templ.EscapeString(ProfilePath(part.Target)) + `" dir="auto">` + shown + `</a>`)
 			case text.Tag:
-				b.WriteString(`<a href="` + templ.EscapeString(TagPath(part.Target)) + `" rel="tag">` + shown + `</a>`)
+				b.WriteString(`<a href="` + templ.EscapeString(TagPath(part.Target)) + `" rel="tag" dir="auto">` + shown + `</a>`)
 			default:
 				b.WriteString(shown)
 			}

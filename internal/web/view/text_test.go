@@ -17,6 +17,18 @@ func TestThousands(t *testing.T) {
 	}
 }
 
+// Names have a direction of their own: in Arabic text, their @ and # stay in front.
+func TestDirectionOfNames(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	if err := bodyText("مرحبا @yuki_t #redis", nil).Render(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if want := `مرحبا <a href="/u/yuki_t" dir="auto">@yuki_t</a> <a href="/tag/redis" rel="tag" dir="auto">#redis</a>`; b.String() != want {
+		t.Errorf("%s; want %s", b.String(), want)
+	}
+}
+
 // A name in a path is decoded unchanged.
 func TestProfilePath(t *testing.T) {
 	t.Parallel()
