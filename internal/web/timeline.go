@@ -188,8 +188,11 @@ func (h *handlers) publicTimeline(req *request.Request) error {
 		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
 		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
 	}
-	if req.LoggedIn {
+	switch {
+	case req.LoggedIn:
 		list.Step, list.To = "Write the first one", "/home"
+	case f.Site.NoSignUp:
+		list.Step = ""
 	}
 	return req.RenderTo(view.TimelinePage(f, list), func(body []byte) {
 		h.visitors.Keep(req, began, body)
