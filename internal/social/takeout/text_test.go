@@ -2,6 +2,7 @@ package takeout
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
