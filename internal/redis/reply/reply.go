@@ -33,6 +33,13 @@ func OrEmpty[T any](value T, err error) (T, error) {
 // TextOrEmpty is Text, and empty too for a key of another type.
 func TextOrEmpty(res rueidis.RedisResult) (string, error) { return OrEmpty(res.ToString()) }
 
+// Exists reports whether a member or a field has a value; it has none in a key of another type.
+func Exists(res rueidis.RedisResult) (bool, error) {
+	err := res.Error()
+	_, other := OrEmpty(0, err)
+	return err == nil, other
+}
+
 // maxFields is at least the number of fields that one HMGET asks for.
 const maxFields = 16
 

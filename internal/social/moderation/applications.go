@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/storage"
@@ -67,7 +68,7 @@ func (a *Applications) Count(ctx context.Context) (int64, error) {
 // limit. Three round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
 	c := a.moderation.DB.Client
-	ids, err := c.Do(ctx, c.B().Zrange().Key(storage.SignUps).Min("0").Max(storage.Itoa(int64(limit))).Build()).AsStrSlice()
+	ids, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.SignUps).Min("0").Max(storage.Itoa(int64(limit))).Build()).AsStrSlice())
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
 )
@@ -115,7 +116,7 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 	var n [2]int64
 	for i := range n {
 		var err error
-		if n[i], err = sizes[i].AsInt64(); err != nil {
+		if n[i], err = reply.OrEmpty(sizes[i].AsInt64()); err != nil {
 			return Common{}, fmt.Errorf("social: common followers: %w", err)
 		}
 	}
@@ -130,7 +131,7 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 	// profile, depending on how many followers the two have.
 	if !f.DB.Cluster && n[0] <= examine {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
-			return f.DB.Client.Do(ctx, f.DB.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
+			return reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice())
 		}
 	}
 	both, err := read(ctx, small, large)
@@ -142,7 +143,7 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 
 // latestIn returns those of the latest members of one set that are in another one too.
 func (f *Follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
-	ids, err := f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
+	ids, err := reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice())
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
@@ -125,7 +126,7 @@ func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 	var n [4]int64
 	for i := range n {
 		var err error
-		if n[i], err = res[i].AsInt64(); err != nil {
+		if n[i], err = reply.OrEmpty(res[i].AsInt64()); err != nil {
 			return Counts{}, fmt.Errorf("social: counts: %w", err)
 		}
 	}
@@ -155,7 +156,7 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 		return counts, nil
 	}
 	for i, res := range f.DB.ReadMany(ctx, cmds...) {
-		ids, err := res.AsStrSlice()
+		ids, err := reply.OrEmpty(res.AsStrSlice())
 		if err != nil {
 			return Counts{}, fmt.Errorf("social: counts: %w", err)
 		}

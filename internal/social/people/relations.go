@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
 )
@@ -160,14 +161,14 @@ func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64
 			b.Zscore().Key(storage.FollowersKey(v.User.ID)).Member(member).Cache())
 	}
 	for i, res := range r.follows.DB.ReadMany(ctx, cmds...) {
-		err := res.Error()
-		if err != nil && !rueidis.IsRedisNil(err) {
+		has, err := reply.Exists(res)
+		if err != nil {
 			return nil, fmt.Errorf("social: read a relation: %w", err)
 		}
 		if i%2 == 0 {
-			all[i/2].Following = err == nil
+			all[i/2].Following = has
 		} else {
-			all[i/2].FollowedBy = err == nil
+			all[i/2].FollowedBy = has
 		}
 	}
 	return all, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 
 	"retwis/internal/social/storage"
@@ -51,7 +52,7 @@ type Edit struct {
 // Edits returns the earlier texts of a post, the latest first; none for a post that
 // does not exist. One round trip.
 func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
-	texts, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(storage.EditsKey(id)).Start(0).Stop(MaxEdits).Build()).AsStrSlice()
+	texts, err := reply.OrEmpty(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(storage.EditsKey(id)).Start(0).Stop(MaxEdits).Build()).AsStrSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: read the earlier texts of a post: %w", err)
 	}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/rueidis"
-
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
@@ -95,18 +94,18 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 	if !ok || uid == 0 {
 		return false, nil
 	}
-	err := t.DB.Read(ctx, t.DB.Client.B().Zscore().Key(storage.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
-	if err != nil && !rueidis.IsRedisNil(err) {
+	follows, err := reply.Exists(t.DB.Read(ctx, t.DB.Client.B().Zscore().Key(storage.FollowingTagsKey(uid)).Member(tag).Cache()))
+	if err != nil {
 		return false, fmt.Errorf("social: is following a tag: %w", err)
 	}
-	return err == nil, nil
+	return follows, nil
 }
 
 // FollowedTags returns the tags that a user follows, the latest first. One round trip
 // at most.
 func (t *Tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
-	all, err := t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(storage.FollowingTagsKey(uid)).
-		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
+	all, err := reply.OrEmpty(t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(storage.FollowingTagsKey(uid)).
+		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: list followed tags: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"retwis/internal/redis/reads"
+	"retwis/internal/redis/reply"
 	"retwis/internal/social/storage"
 
 	"retwis/internal/social/timeline"
@@ -48,11 +49,11 @@ func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, e
 	key := storage.ThreadKey(r.ID)
 	b := t.db.Client.B()
 	res := t.db.ReadMany(ctx, b.Zcard().Key(key).Cache(), b.Zrange().Key(key).Min("-1").Max("-1").Cache())
-	card, err := res[0].AsInt64()
+	card, err := reply.OrEmpty(res[0].AsInt64())
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
-	last, err := res[1].AsIntSlice()
+	last, err := reply.OrEmpty(res[1].AsIntSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
@@ -105,8 +106,8 @@ func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]i
 	var ids []int64
 	for limit > len(ids) {
 		n := min(threadChunk, limit-len(ids))
-		chunk, err := t.db.Client.Do(ctx, t.db.Client.B().Zrangebyscore().Key(storage.ThreadKey(root)).
-			Min("("+storage.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice()
+		chunk, err := reply.OrEmpty(t.db.Client.Do(ctx, t.db.Client.B().Zrangebyscore().Key(storage.ThreadKey(root)).
+			Min("("+storage.Itoa(after)).Max("+inf").Limit(0, int64(n)).Build()).AsIntSlice())
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/scan"
 	"retwis/internal/social"
 )
@@ -65,7 +66,7 @@ func (u *Users) byTime(ctx context.Context) iter.Seq2[[]social.User, error] {
 		var before []string // the page before: registrations move its end into this one
 		for from := int64(0); ; from += allUsersPage {
 			cmd := u.db.Client.B().Zrevrange().Key(UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
-			names, err := u.db.Client.Do(ctx, cmd).AsStrSlice()
+			names, err := reply.OrEmpty(u.db.Client.Do(ctx, cmd).AsStrSlice())
 			if err != nil {
 				yield(nil, fmt.Errorf("social: list the users: %w", err))
 				return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 
 	"retwis/internal/watched"
@@ -48,7 +49,7 @@ func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]soc
 // newestNames returns the names of the n users who registered last.
 func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 	if u.newest == nil || social.IsFresh(ctx) || n > newestUsers {
-		return u.db.Read(ctx, u.newestCommand(n)).AsStrSlice()
+		return reply.OrEmpty(u.db.Read(ctx, u.newestCommand(n)).AsStrSlice())
 	}
 	names, err := u.newest.Get(ctx)
 	return names[:min(len(names), n)], err
@@ -58,7 +59,7 @@ func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 const newestUsers = social.MaxPage
 
 func (u *Users) readNewest(ctx context.Context) ([]string, error) {
-	return u.db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
+	return reply.OrEmpty(u.db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice())
 }
 
 func (u *Users) newestCommand(n int) rueidis.Cacheable {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 )
 
 // Listed returns how many users Oldest can return: all of them, on a Cluster the latest
 // [MaxLatest]. One round trip.
 func (u *Users) Listed(ctx context.Context) (int64, error) {
-	n, err := u.db.Client.Do(ctx, u.db.Client.B().Zcard().Key(UsersByTime).Build()).AsInt64()
+	n, err := reply.OrEmpty(u.db.Client.Do(ctx, u.db.Client.B().Zcard().Key(UsersByTime).Build()).AsInt64())
 	if err != nil {
 		return 0, fmt.Errorf("social: count the users: %w", err)
 	}
@@ -22,7 +23,7 @@ func (u *Users) Listed(ctx context.Context) (int64, error) {
 func (u *Users) Oldest(ctx context.Context, after, n int64) ([]social.User, error) {
 	ctx = social.WithFresh(ctx) // not for the memory of the client
 	cmd := u.db.Client.B().Zrange().Key(UsersByTime).Min(Itoa(after)).Max(Itoa(after + n - 1)).Build()
-	names, err := u.db.Client.Do(ctx, cmd).AsStrSlice()
+	names, err := reply.OrEmpty(u.db.Client.Do(ctx, cmd).AsStrSlice())
 	if err != nil {
 		return nil, fmt.Errorf("social: list the users: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 )
 
@@ -80,7 +81,7 @@ func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show
 // memberPage returns the entries of a set after a cursor, and whether more follow.
 func (u *Users) memberPage(ctx context.Context, set string, after Cursor, limit int) (page []Member, more bool, err error) {
 	// id, score, id, score ..., with one more than the page when another follows.
-	entries, err := u.sets.Page(ctx, set, after, limit+1)
+	entries, err := reply.OrEmpty(u.sets.Page(ctx, set, after, limit+1))
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read a list: %w", err)
 	}

@@ -118,7 +118,7 @@ func (t *Homes) list(ctx context.Context, uid, before int64, n int) (part, error
 	if before > 0 {
 		ids, err = t.Lists.Select(ctx, key, before, n)
 	} else {
-		ids, err = t.DB.Read(ctx, t.Lists.NewestCommand(key, n)).AsIntSlice()
+		ids, err = reply.OrEmpty(t.DB.Read(ctx, t.Lists.NewestCommand(key, n)).AsIntSlice())
 	}
 	if err != nil {
 		return part{}, err
@@ -202,7 +202,7 @@ func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCe
 	if int64(len(known.First)) < count {
 		return t.among(ctx, key, known)
 	}
-	members, err := t.DB.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
+	members, err := reply.OrEmpty(t.DB.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice())
 	if err != nil {
 		return nil, err
 	}

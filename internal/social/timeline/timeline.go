@@ -84,7 +84,7 @@ func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 const newestPublic = social.MaxPage + 1
 
 func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
-	return t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(storage.Timeline, newestPublic))).AsIntSlice()
+	return reply.OrEmpty(t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(storage.Timeline, newestPublic))).AsIntSlice())
 }
 
 // Published notes that the public timeline has a post: it is on the first page at once.
@@ -112,7 +112,7 @@ func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (
 			return t.ByID(ctx, storage.ArchiveKey(uid), before, limit)
 		}
 	}
-	ids, err := res[0].AsIntSlice()
+	ids, err := reply.OrEmpty(res[0].AsIntSlice())
 	imported, err2 := reply.OrEmpty(res[1].AsIntSlice())
 	ids = append(slices.Clip(ids), imported...)
 	return t.page(ids[:min(len(ids), limit+1)], errors.Join(err, err2), limit)
@@ -168,7 +168,7 @@ func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit in
 	} else {
 		res = t.db.Read(ctx, cmd)
 	}
-	ids, err := res.AsIntSlice()
+	ids, err := reply.OrEmpty(res.AsIntSlice())
 	return t.page(ids, err, limit)
 }
 
@@ -188,7 +188,7 @@ func (t *Timelines) timeline(ctx context.Context, list string, before int64, lim
 	if before > 0 {
 		ids, err = t.lists.Select(ctx, list, before, limit+1)
 	} else {
-		ids, err = t.db.Read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice()
+		ids, err = reply.OrEmpty(t.db.Read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice())
 	}
 	return t.page(ids, err, limit)
 }

@@ -256,7 +256,7 @@ func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 }
 
 func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
-	scores, err := res.AsZScores()
+	scores, err := reply.OrEmpty(res.AsZScores())
 	if err != nil {
 		return social.PostMarks{}, fmt.Errorf("social: read a viewer: %w", err)
 	}
