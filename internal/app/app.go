@@ -189,7 +189,7 @@ func (s *App) buildPeople() (err error) {
 	}
 	s.Relations = people.NewRelations(s.Follows)
 	s.TrendRules = search.NewTrendRules(s.db, s.Users, s.Audit, s.opt.Now)
-	s.Completions = search.NewCompletions(s.Users, s.names, s.TrendRules)
+	s.Completions = search.NewCompletions(s.parts, s.names, s.TrendRules)
 	if s.Suggestions, err = people.NewSuggestions(s.parts); err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func TestCompletionsAreBuilt(t *testing.T) {
 	if got := b.names(social.User{}, "user", 2); !slices.Equal(got, []string{"user_700", "user_0"}) {
 		t.Errorf("%q", got)
 	}
-	if tags, err := b.Completions.CompleteTags(b.Ctx, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
+	if tags, err := b.Completions.Completion().Tags(b.Ctx, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
 		t.Error(tags, err)
 	}
 	b.wantComplete()

@@ -53,6 +53,7 @@ func (c *checker) allRules() []rule {
 		{storage.NotificationsPrefix, sources, c.ofUsers(notices.inbox)},
 		{storage.TrendPrefix, sources, (&keyCheck{c}).expire},
 		{storage.TrendHourPrefix, sources, (&keyCheck{c}).expire},
+		{storage.TrendLinkPrefix, sources, (&keyCheck{c}).expire},
 		{storage.ListsPrefix, sources, (&libraryCheck{c}).some},
 		{storage.HomePrefix, copies, lists.homes},
 	}

@@ -38,7 +38,9 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	case err != nil:
 		return err
 	}
-	p.opt.Trends.Posted(author, body)
+	after := before
+	after.Body = body
+	p.opt.Trends.Posted(author, after)
 	p.noticeEdit(ctx, before, body)
 	return nil
 }

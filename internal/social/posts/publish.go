@@ -62,7 +62,7 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 		return social.Post{}, err
 	}
 	p.opt.Timelines.Published(post.ID)
-	p.opt.Trends.Posted(author, body)
+	p.opt.Trends.Posted(author, post)
 	return post, nil
 }
 

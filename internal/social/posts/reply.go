@@ -46,7 +46,7 @@ func (p *Service) reply(ctx context.Context, author social.User, parent int64, d
 	if err != nil {
 		return social.Post{}, err
 	}
-	p.opt.Trends.Posted(author, body)
+	p.opt.Trends.Posted(author, post)
 	p.opt.Trends.Reacted(author, to)
 	return post, nil
 }

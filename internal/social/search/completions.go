@@ -8,13 +8,15 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
+	"retwis/internal/social/timeline"
 )
 
 // Completions complete what is typed.
 type Completions struct {
-	users *storage.Users
-	index *CompletionIndex
-	rules TagRules
+	users  *storage.Users
+	index  *CompletionIndex
+	rules  TagRules
+	public publicPosts
 }
 
 // TagRules are what moderators have decided about tags.
@@ -24,8 +26,8 @@ type TagRules interface {
 }
 
 // NewCompletions returns completions from an index of names and tags.
-func NewCompletions(u *storage.Users, index *CompletionIndex, rules TagRules) *Completions {
-	return &Completions{users: u, index: index, rules: rules}
+func NewCompletions(parts timeline.Parts, index *CompletionIndex, rules TagRules) *Completions {
+	return &Completions{users: parts.Users, index: index, rules: rules, public: publicPosts{parts}}
 }
 
 const (
@@ -36,6 +38,8 @@ const (
 	// spareNames is how many more names are read, for people who are hidden, who have
 	// gone, or who are found by both of their names.
 	spareNames = 16
+	// spareTags is how many more tags are read, for those without a post on public lists.
+	spareTags = 16
 )
 
 // CompleteNames returns up to n users whose username or display name begins with a
@@ -94,8 +98,9 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 }
 
 // CompleteTags returns up to n tags that begin with a prefix, regardless of case and
-// accents, those of most posts first, without those that moderators have blocked. One
-// round trip.
+// accents, those of most posts first, without those that moderators have blocked, and
+// those without a post on public lists among their latest. Two round trips where the posts are in
+// memory.
 func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([]string, error) {
 	prefix = strings.TrimLeft(prefix, "#＃")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -106,8 +111,12 @@ func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([
 	if err != nil {
 		return nil, err
 	}
-	tags, err := c.index.Tags(ctx, prefix, n+min(len(blocked), 10*n))
+	tags, err := c.index.Tags(ctx, prefix, n+spareTags+min(len(blocked), 10*n))
+	if err != nil {
+		return nil, err
+	}
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return blocked[tag] })
+	tags, err = c.public.keep(ctx, tagKind, tags[:min(n+spareTags, len(tags))])
 	return tags[:min(n, len(tags))], err
 }
 

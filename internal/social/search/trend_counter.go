@@ -36,6 +36,9 @@ const (
 	listsFor  = 49 * time.Hour
 	// countsAtOnce bounds how many tags, posts and links are counted in one pipeline.
 	countsAtOnce = 500
+	// maxLinkPosts is how many posts of a link are kept, the latest of each person: a merge looks
+	// whether somebody sees one of them.
+	maxLinkPosts = 40
 )
 
 // TrendCounter counts the people for trends. It is safe for concurrent use.
@@ -48,8 +51,8 @@ type TrendCounter struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	pending map[count]map[int64]struct{}
-	size    int // people in pending
+	pending map[count]map[int64]int64 // the latest post with a link of each person, else 0
+	size    int                       // people in pending
 	wake    chan struct{}
 
 	ctx    context.Context // ends the worker, never used for a caller
@@ -67,7 +70,7 @@ type count struct {
 func NewTrendCounter(client rueidis.Client, log *slog.Logger, now func() time.Time) *TrendCounter {
 	c := &TrendCounter{
 		client: client, log: log, now: now,
-		pending: map[count]map[int64]struct{}{}, wake: make(chan struct{}, 1),
+		pending: map[count]map[int64]int64{}, wake: make(chan struct{}, 1),
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.worker.Go(c.work)
@@ -84,10 +87,10 @@ func (c *TrendCounter) Close() {
 	_ = c.Flush(ctx) // without it, trends lack a few people
 }
 
-// Posted counts the author of a text for its tags and links. It does not wait.
-func (c *TrendCounter) Posted(author social.User, body string) {
+// Posted counts the author of a post for its tags and links. It does not wait.
+func (c *TrendCounter) Posted(author social.User, post social.Post) {
 	if c.counts(author) {
-		c.add(author.ID, subjectsOf(body)...)
+		c.add(author.ID, post.ID, subjectsOf(post.Body)...)
 	}
 }
 
@@ -95,7 +98,7 @@ func (c *TrendCounter) Posted(author social.User, body string) {
 // for their own. It does not wait.
 func (c *TrendCounter) Reacted(user social.User, post social.Post) {
 	if c.counts(user) && user.ID != post.Author.ID {
-		c.add(user.ID, subject{postKind, storage.Itoa(post.ID)})
+		c.add(user.ID, 0, subject{postKind, storage.Itoa(post.ID)})
 	}
 }
 
@@ -104,14 +107,14 @@ func (c *TrendCounter) counts(user social.User) bool {
 	return user.Standing == social.Good && c.now().Sub(user.Joined) >= Probation
 }
 
-func (c *TrendCounter) add(uid int64, subjects ...subject) {
+func (c *TrendCounter) add(uid, post int64, subjects ...subject) {
 	if len(subjects) == 0 {
 		return
 	}
 	hour := storage.TrendHour(c.now())
 	c.mu.Lock()
 	for _, s := range subjects {
-		c.put(count{s, hour}, uid)
+		c.put(count{s, hour}, uid, post)
 	}
 	c.mu.Unlock()
 	select {
@@ -121,16 +124,20 @@ func (c *TrendCounter) add(uid int64, subjects ...subject) {
 }
 
 // put adds a person to what waits, unless that is too much. c.mu is locked.
-func (c *TrendCounter) put(of count, uid int64) {
+func (c *TrendCounter) put(of count, uid, post int64) {
 	people := c.pending[of]
-	if _, ok := people[uid]; ok || c.size == maxPending {
+	if has, ok := people[uid]; ok {
+		people[uid] = max(has, post)
+		return
+	}
+	if c.size == maxPending {
 		return
 	}
 	if people == nil {
-		people = map[int64]struct{}{}
+		people = map[int64]int64{}
 		c.pending[of] = people
 	}
-	people[uid] = struct{}{}
+	people[uid] = post
 	c.size++
 }
 
@@ -156,7 +163,7 @@ func (c *TrendCounter) work() {
 func (c *TrendCounter) Flush(ctx context.Context) error {
 	c.mu.Lock()
 	pending := c.pending
-	c.pending, c.size = map[count]map[int64]struct{}{}, 0
+	c.pending, c.size = map[count]map[int64]int64{}, 0
 	c.mu.Unlock()
 	counts := make([]count, 0, len(pending))
 	for of := range pending {
@@ -173,19 +180,20 @@ func (c *TrendCounter) Flush(ctx context.Context) error {
 }
 
 // keep makes counts wait again that could not be written.
-func (c *TrendCounter) keep(counts []count, people map[count]map[int64]struct{}) {
+func (c *TrendCounter) keep(counts []count, people map[count]map[int64]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, of := range counts {
-		for uid := range people[of] {
-			c.put(of, uid)
+		for uid, post := range people[of] {
+			c.put(of, uid, post)
 		}
 	}
 }
 
-// write adds people to the HyperLogLogs, and their numbers to the sets of the hours. A key
+// write adds people to the HyperLogLogs, their numbers to the sets of the hours, and their posts to
+// those of links. A key
 // of another type is left out: a check reports it.
-func (c *TrendCounter) write(ctx context.Context, counts []count, people map[count]map[int64]struct{}) error {
+func (c *TrendCounter) write(ctx context.Context, counts []count, people map[count]map[int64]int64) error {
 	b := c.client.B()
 	cmds := make(rueidis.Commands, 0, commandsOf*len(counts))
 	for _, of := range counts {
@@ -202,22 +210,38 @@ func (c *TrendCounter) write(ctx context.Context, counts []count, people map[cou
 		return fmt.Errorf("social: count people: %w", err)
 	}
 	sets := map[string][]rueidis.ZScore{}
+	var links rueidis.Commands
 	for i, of := range counts {
 		if n, err := res[commandsOf*(i+1)-1].AsInt64(); err == nil {
 			key := of.kind.hourKey(of.hour)
 			sets[key] = append(sets[key], rueidis.ZScore{Member: of.name, Score: float64(n)})
 		}
+		if of.kind == linkKind {
+			links = append(links, listLink(b, of.name, people[of])...)
+		}
 	}
-	return c.list(ctx, sets)
+	return c.list(ctx, sets, links)
 }
 
 // commandsOf is how many commands count the people of a subject.
 const commandsOf = 3
 
-// list puts the numbers of people on the sets of hours.
-func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScore) error {
+// listLink puts the latest post of each person on the set of a link.
+func listLink(b rueidis.Builder, link string, posts map[int64]int64) rueidis.Commands {
+	key := storage.TrendLinkKey(link)
+	add := b.Zadd().Key(key).Gt().ScoreMember()
+	for uid, post := range posts {
+		add = add.ScoreMember(float64(post), storage.Itoa(uid))
+	}
+	return rueidis.Commands{
+		add.Build().ToRetryable(),
+		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxLinkPosts - 1).Build().ToRetryable(), expire(b, key, countsFor),
+	}
+}
+
+// list puts the numbers of people on the sets of hours. It sends the commands about links, too.
+func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScore, cmds rueidis.Commands) error {
 	b := c.client.B()
-	var cmds rueidis.Commands
 	for key, members := range sets {
 		add := b.Zadd().Key(key).Gt().ScoreMember().ScoreMember(members[0].Score, members[0].Member)
 		for _, m := range members[1:] {

@@ -40,7 +40,7 @@ type result struct {
 }
 
 // Merge makes the trends of this moment, with what this process has counted: three round trips
-// for each kind.
+// for each kind, and a few more that look for posts on public lists.
 func (t *Trends) Merge(ctx context.Context) error {
 	if err := t.opt.Counter.Flush(ctx); err != nil {
 		return err
@@ -104,11 +104,29 @@ func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked f
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return c.people < minPeople || c.score <= 0 })
+	found = best(found, len(found))
+	if found, err = t.public(ctx, kind, found); err != nil {
+		return nil, err
+	}
 	trends := []Trend{}
-	for _, c := range best(found, maxKept) {
+	for _, c := range found[:min(maxKept, len(found))] {
 		trends = append(trends, Trend{Name: c.name, People: int64(c.people)})
 	}
 	return trends, nil
+}
+
+// public returns the candidates that have posts on public lists. Which posts a viewer sees is
+// decided when they are shown.
+func (t *Trends) public(ctx context.Context, kind kind, found []candidate) ([]candidate, error) {
+	if kind == postKind {
+		return found, nil
+	}
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = c.name
+	}
+	kept, err := publicPosts{t.opt.Parts}.keep(ctx, kind, names)
+	return slices.DeleteFunc(found, func(c candidate) bool { return !slices.Contains(kept, c.name) }), err
 }
 
 // best returns the n candidates with the greatest scores.

@@ -257,7 +257,7 @@ func TestIdleSubjects(t *testing.T) {
 	defer counter.Close()
 	count := func(tag string, people int64) {
 		for uid := range people {
-			counter.Posted(social.User{ID: uid + 1}, "#"+tag)
+			counter.Posted(social.User{ID: uid + 1}, social.Post{Body: "#" + tag})
 		}
 	}
 	merge := func() string {
@@ -395,6 +395,73 @@ func TestVisible(t *testing.T) {
 	})
 }
 
+// What nobody sees any more is no trend and is not suggested, from the next merge on; what others
+// have written too is.
+func TestTrendsWithoutPublicPosts(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ring, crowd := b.crowd(6), b.crowd(5)
+		posts := make([]int64, len(ring))
+		for i, user := range ring {
+			posts[i] = b.Publish(user, "#smear #shared https://smear.test/x https://shared.test/")
+		}
+		for _, user := range crowd {
+			b.Publish(user, "#shared https://shared.test/")
+		}
+		for range 10 { // one person does not take all places of what is looked at
+			b.Publish(ring[0], "#shared https://shared.test/")
+		}
+		want := func(when, trends, completed string) {
+			t.Helper()
+			var got []string
+			top := b.top(social.User{})
+			for _, tag := range top.Tags {
+				got = append(got, tag.Name)
+			}
+			for _, link := range top.Links {
+				got = append(got, link.Name)
+			}
+			if slices.Sort(got); strings.Join(got, " ") != trends {
+				t.Errorf("%s: trends %q, want %s", when, got, trends)
+			}
+			found, err := b.Completions.CompleteTags(b.Ctx, "s", 10)
+			b.do(err)
+			if slices.Sort(found); strings.Join(found, " ") != completed {
+				t.Errorf("%s: completions %q, want %s", when, found, completed)
+			}
+		}
+		const all, some = "https://shared.test/ https://smear.test/x shared smear", "https://shared.test/ shared"
+		b.Eventually("the tags are indexed", func() bool {
+			found, err := b.Completions.CompleteTags(b.Ctx, "s", 10)
+			b.do(err)
+			return len(found) == 2
+		})
+		want("at first", all, "shared smear")
+		for _, standing := range []social.Standing{social.Suspended, social.Limited} {
+			for _, user := range ring {
+				b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: standing}))
+			}
+			want(standing.String(), some, "shared")
+			for _, user := range ring {
+				b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{}))
+			}
+			want("restored", all, "shared smear")
+		}
+		for _, post := range posts {
+			b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "No.", ""))
+		}
+		want("hidden", some, "shared")
+		for i, post := range posts {
+			b.do(b.Moderation.UnhidePost(b.Ctx, social.Operator, post, ""))
+			b.do(b.Posts.Edit(b.Ctx, ring[i], post, "#smear"))
+		}
+		want("edited", some+" smear", "shared smear")
+		for i, post := range posts {
+			b.do(b.Posts.Delete(b.Ctx, ring[i], post))
+		}
+		want("deleted", some, "shared")
+	})
+}
+
 // A process that ends has counted what it knew, and what cannot be written waits.
 func TestNothingIsLostAtTheEnd(t *testing.T) {
 	t.Parallel()
@@ -411,7 +478,7 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 	}
 	counter := search.NewTrendCounter(db.Client(t), socialtest.Quiet(), other.Clock.Now)
 	defer counter.Close()
-	counter.Posted(social.User{ID: 1_000}, "#last")
+	counter.Posted(social.User{ID: 1_000}, social.Post{Body: "#last"})
 	cut, cancel := context.WithCancel(b.Ctx)
 	cancel()
 	if err := counter.Flush(cut); !errors.Is(err, context.Canceled) {

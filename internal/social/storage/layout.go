@@ -147,8 +147,9 @@ func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
 // the slot of NextPostID.
 const RepeatedPrefix = "{" + NextPostID + "}:repeated:"
 
-// Prefixes of the keys that count people for trends: see TrendKey and TrendHourKey.
+// Prefixes of the keys of trends: see TrendKey, TrendHourKey and TrendLinkKey.
 const (
+	TrendLinkPrefix = "trend_link:"
 	TrendPrefix     = "trend:"
 	TrendHourPrefix = "trend_hour:"
 )
@@ -311,6 +312,10 @@ func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+
 // posts or links), scored by their number. It expires.
 func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
 
+// TrendLinkKey is the sorted set of the latest people who count for a link, scored by their latest
+// post with it. It expires.
+func TrendLinkKey(link string) string { return TrendLinkPrefix + link }
+
 // Key appends an id to a prefix.
 func Key(prefix string, id int64) string {
 	b := make([]byte, 0, len(prefix)+20)
@@ -324,7 +329,7 @@ var types = map[string]string{
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
 	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash", Blocklist: "hash", SignUps: "zset", SignUpTimes: "list",
-	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset",
+	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset", TrendLinkPrefix: "zset",
 	CelebritiesKey: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",
@@ -404,9 +409,9 @@ func ParseTagKey(key string) (prefix, tag string, ok bool) {
 	return prefix, tag, tag != "" && (prefix == TagPrefix || prefix == TagFollowersPrefix)
 }
 
-// ParseTrendKey returns the prefix of a key that counts people for trends.
+// ParseTrendKey returns the prefix of a key of trends that expires.
 func ParseTrendKey(key string) (prefix string, ok bool) {
-	for _, prefix := range []string{TrendPrefix, TrendHourPrefix} {
+	for _, prefix := range []string{TrendPrefix, TrendHourPrefix, TrendLinkPrefix} {
 		if strings.HasPrefix(key, prefix) {
 			return prefix, true
 		}
