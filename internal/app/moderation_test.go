@@ -261,6 +261,66 @@ func TestReportOfPostThatIsGone(t *testing.T) {
 	}
 }
 
+// A reported post that its author edits and deletes: the report has its texts until it is decided, and
+// a report that arrives after the deletion is one about the post.
+func TestReportOfDeletedPost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben, carl, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("mia")
+	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	post := b.Publish(ada, "an insult")
+	b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Posts.Edit(b.Ctx, ada, post, "a worse one"))
+	b.do(b.Reports.ReportPost(b.Ctx, mia, post, "abuse", ""))
+	b.Clock.Advance(time.Minute)
+	b.do(b.Posts.Delete(b.Ctx, ada, post))
+	b.do(b.Reports.ReportPost(b.Ctx, carl, post, "abuse", ""))
+	target := audit.PostTarget(post)
+	c, err := b.Reports.ReportOf(b.Ctx, mia.Actor(), target)
+	b.do(err)
+	var texts []string
+	for _, kept := range c.Texts {
+		texts = append(texts, kept.Text)
+	}
+	if got := strings.Join(texts, ", "); got != "an insult, a worse one" || len(c.Reports) != 3 {
+		t.Errorf("%d reports, texts %q", len(c.Reports), got)
+	}
+	if c.Person.ID != ada.ID || c.Post != nil || !c.Deleted.Equal(b.Clock.Now().Truncate(time.Second)) || c.DeletedBy != ada.Actor() {
+		t.Errorf("%+v", c)
+	}
+	page, _, err := b.Reports.OpenReports(b.Ctx, mia.Actor(), 0, 10)
+	b.do(err)
+	if len(page) != 1 || page[0].Reporters != 3 || len(page[0].Texts) != 2 || page[0].Deleted.IsZero() {
+		t.Errorf("open: %+v", page)
+	}
+	_, err = b.Reports.TakeReportOf(b.Ctx, mia.Actor(), target)
+	b.do(err)
+	b.do(b.Reports.DecideReport(b.Ctx, mia.Actor(), target, moderation.ReportDecision{Action: "dismiss"}))
+	if left := b.Redis("EXISTS", storage.ReportKey(target)); left != "0" {
+		t.Error("the texts are left after the decision")
+	}
+	// Long after a deletion nobody has the form open any more.
+	b.Clock.Advance(48 * time.Hour)
+	if err := b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("reported two days after its deletion: %v", err)
+	}
+	// A moderator has deleted this one; and the account of its author takes the texts along.
+	post = b.Publish(ada, "another")
+	b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+	b.do(b.Moderation.RemovePost(b.Ctx, mia.Actor(), post, ""))
+	c, err = b.Reports.ReportOf(b.Ctx, mia.Actor(), audit.PostTarget(post))
+	b.do(err)
+	if c.DeletedBy != mia.Actor() {
+		t.Errorf("deleted by %v", c.DeletedBy)
+	}
+	b.Redis("DEL", storage.PostKey(post)) // the end of an account erases stubs, perhaps before the reports
+	b.do(b.Reports.ForgetReports(b.Ctx, ada.ID))
+	if left := b.Redis("EXISTS", storage.ReportKey(audit.PostTarget(post))); left != "0" {
+		t.Error("the texts are left after the account")
+	}
+}
+
 // The rights over posts, and who sees a hidden one.
 func TestHidePost(t *testing.T) {
 	t.Parallel()

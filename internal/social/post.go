@@ -16,6 +16,8 @@ type Post struct {
 	Edited   time.Time // the last edit, zero for none
 	Deleted  bool      // only a stub is left, which holds the conversation together
 
+	DeletedAt time.Time // zero also where the time is damaged
+
 	// A moderator has hidden the post from everybody but its author, at a time and
 	// with a message for the author. The zero time: no one has.
 	Hidden        time.Time

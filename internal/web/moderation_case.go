@@ -20,7 +20,7 @@ func (h *handlers) casePage(req *request.Request) error {
 
 func (h *handlers) showCase(req *request.Request, status int, problem string) error {
 	actor := req.User.Actor()
-	c := view.Case{Target: req.R.FormValue("of"), Done: req.R.URL.Query().Has("done"), Problem: problem}
+	c := view.Case{Subject: moderation.Subject{Target: req.R.FormValue("of")}, Done: req.R.URL.Query().Has("done"), Problem: problem}
 	held, err := h.app.Reports.HeldReport(req.Ctx, actor)
 	c.Taken = err == nil && held.Target == c.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
@@ -32,8 +32,10 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 			return err
 		}
 	}
-	c.Open, c.Reports = err == nil, held.Reports
-	c.Person, c.Post, err = h.app.Reports.TargetOf(req.Ctx, actor, c.Target)
+	c.Open, c.Texts, c.Reports = err == nil, held.Texts, held.Reports
+	target := c.Target
+	c.Subject, err = h.app.Reports.TargetOf(req.Ctx, actor, target)
+	c.Target = target
 	if errors.Is(err, social.ErrNotFound) && c.Taken {
 		err = nil // gone meanwhile: it can only be dismissed
 	}
@@ -43,14 +45,7 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	if err := h.fillCase(req, &c); err != nil {
 		return err
 	}
-	title := "Report"
-	if c.Person.Name != "" {
-		title = c.Person.Name
-		if c.Post != nil {
-			title = "Post by " + c.Person.Name
-		}
-	}
-	return req.Render(status, view.CasePage(req.Frame(title), c))
+	return req.Render(status, view.CasePage(req.Frame(view.CaseTitle(c.Subject)), c))
 }
 
 // fillCase reads what is known about the person.
@@ -92,7 +87,7 @@ func (h *handlers) decideReport(req *request.Request) error {
 			return err
 		}
 	}
-	person, _, err := h.app.Reports.TargetOf(req.Ctx, actor, target)
+	about, err := h.app.Reports.TargetOf(req.Ctx, actor, target)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
@@ -107,7 +102,7 @@ func (h *handlers) decideReport(req *request.Request) error {
 			return h.showCase(req, http.StatusUnprocessableEntity, problem)
 		})
 	}
-	req.LogSecurity("moderation", person)
+	req.LogSecurity("moderation", about.Person)
 	_, pid := audit.ParseTarget(target)
 	if held || d.Action == "delete" {
 		return req.Changed("/moderation", pid)

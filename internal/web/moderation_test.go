@@ -97,6 +97,28 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/case").want(404)
 }
 
+// A reported post that its author deletes stays a post, with its text, for moderators. It can be
+// reported by who has the form open.
+func TestReportOfDeletedPost(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, late, mona := s.signedUp("author"), s.signedUp("reader"), s.signedUp("late"), s.signedUp("mona")
+	s.role("mona", social.Moderator)
+	path, id := author.published("author", "ugly words")
+	reader.send(path+"/report", "kind", "abuse").want(200, "Thank you")
+	author.send(path + "/delete").want(303)
+	late.send(path+"/report", "kind", "abuse", "text", "too late?").want(200, "Thank you")
+	mona.get("/moderation").want(200, "Post by author, deleted by its author at", "ugly words", "2 reports")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author at", "ugly words", "too late?")
+
+	path, id = author.published("author", "words that nobody has reported")
+	reader.send(path+"/reply", "status", "an answer").want(303)
+	author.send(path + "/delete").want(303)
+	reader.get("/u/reader/replies").want(200, "an answer", "Replying to a deleted post").wantNot(`href="` + path + `"`)
+	late.send(path+"/report", "kind", "abuse", "text", "first").want(200, "Thank you")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author at", "first")
+}
+
 // No page shows what is hidden, to anybody but moderators and its author.
 func TestWalkHidden(t *testing.T) {
 	t.Parallel()

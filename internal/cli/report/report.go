@@ -42,7 +42,8 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
 		Long: `Lists the open reports, the earliest first: the target, the person, how many people
-have reported it, since when, and who decides about it now.`,
+have reported it, since when, who decides about it now, and the text of the post. Of a
+deleted post it is the text that was reported.`,
 		Example: `  retwis report list
   retwis report list --json`,
 	})
@@ -74,15 +75,14 @@ type waiting struct {
 	Reports int64     `json:"reports"`
 	Since   site.Time `json:"since"`
 	Text    string    `json:"text,omitempty"`
+	Deleted *deletion `json:"deleted,omitempty"`
 	Holder  string    `json:"holder,omitempty"`
 	Until   site.Time `json:"until,omitzero"`
 }
 
 func waitingOf(ctx context.Context, db *site.Database, r moderation.WaitingReport) (w waiting, err error) {
 	w = waiting{Target: r.Target, Person: r.Person.Name, Reports: r.Reporters, Since: site.Time{Time: r.Since}}
-	if r.Post != nil {
-		w.Text = r.Post.Body
-	}
+	w.Text, w.Deleted = textOf(r.Subject, r.Texts)
 	if r.Holder != 0 {
 		w.Until = site.Time{Time: r.Until}
 		w.Holder, err = actorName(ctx, db, r.Holder)
@@ -96,7 +96,42 @@ func (w waiting) Cells() []any {
 	if w.Holder != "" {
 		held = "held by " + w.Holder
 	}
-	return []any{w.Target, w.Person, w.Reports, w.Since, held, shorten(w.Text)}
+	return []any{w.Target, w.Person, w.Reports, w.Since, held, deletedText(w.Text, w.Deleted)}
+}
+
+// deletion is how a reported post was deleted, as it is printed.
+type deletion struct {
+	Time site.Time `json:"time"`
+	By   string    `json:"by"` // author or moderator
+}
+
+// textOf returns the text of a reported post, of a deleted one as it was when it was last reported.
+func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *deletion) {
+	switch {
+	case s.Post != nil:
+		return s.Post.Body, nil
+	case s.Deleted.IsZero():
+		return "", nil
+	}
+	d, text := &deletion{Time: site.Time{Time: s.Deleted}, By: "moderator"}, ""
+	if s.ByAuthor() {
+		d.By = "author"
+	}
+	if len(kept) > 0 {
+		text = kept[len(kept)-1].Text
+	}
+	return text, d
+}
+
+// deletedText is a shortened text in a line of a table, after how it was deleted.
+func deletedText(text string, d *deletion) string {
+	switch {
+	case d == nil:
+		return shorten(text)
+	case d.By == "author":
+		return "deleted by its author at " + d.Time.String() + ": " + shorten(text)
+	}
+	return "deleted by a moderator at " + d.Time.String() + ": " + shorten(text)
 }
 
 // actorName is how an actor of the log is printed.
@@ -149,6 +184,12 @@ type report struct {
 	Text string    `json:"text"`
 }
 
+// keptText is the text of a post as it was when somebody reported it.
+type keptText struct {
+	Since site.Time `json:"since"`
+	Text  string    `json:"text"`
+}
+
 // printCase prints all reports about a target.
 func printCase(c *shell.Command, found moderation.ReportCase) error {
 	var reports []report
@@ -156,15 +197,24 @@ func printCase(c *shell.Command, found moderation.ReportCase) error {
 		reports = append(reports, report{r.By.Name, site.Time{Time: r.Time}, r.Kind, r.Text})
 	}
 	object := shell.Object{{Name: "target", Value: found.Target}, {Name: "person", Value: found.Person.Name}}
-	text := ""
-	if found.Post != nil {
-		text = found.Post.Body
+	text, deleted := textOf(found.Subject, found.Texts)
+	if text != "" {
 		object = append(object, shell.Field{Name: "text", Value: text})
+	}
+	if deleted != nil {
+		object = append(object, shell.Field{Name: "deleted", Value: deleted})
+	}
+	if len(found.Texts) > 0 {
+		var texts []keptText
+		for _, kept := range found.Texts {
+			texts = append(texts, keptText{site.Time{Time: kept.Time}, kept.Text})
+		}
+		object = append(object, shell.Field{Name: "reported_texts", Value: texts})
 	}
 	standing := found.Person.Standing.String()
 	object = append(object, shell.Field{Name: "standing", Value: standing}, shell.Field{Name: "reports", Value: reports})
 	p := c.NewPrinter()
-	err := p.Print(object, found.Target, found.Person.Name, standing, shorten(text))
+	err := p.Print(object, found.Target, found.Person.Name, standing, deletedText(text, deleted))
 	for _, r := range reports {
 		err = errors.Join(err, p.Row("  "+r.Kind, r.By, r.Time.String(), r.Text))
 	}

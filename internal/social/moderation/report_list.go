@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/collection"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/storage"
@@ -51,7 +49,12 @@ func (s *reportStore) List(ctx context.Context, from, limit int) (page []waiting
 	}
 	for i, res := range reportKindsScript.RunMany(ctx, s.client, calls) {
 		one := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
-		if one.Kinds, err = parseKindCounts(res); err != nil {
+		texts, err := res.AsStrSlice()
+		if err == nil {
+			one.Texts = parseTexts(texts[0])
+			one.Kinds, err = parseKindCounts(texts[1:])
+		}
+		if err != nil {
 			return nil, false, fmt.Errorf("report: %w", err)
 		}
 		for _, kind := range one.Kinds {
@@ -64,12 +67,8 @@ func (s *reportStore) List(ctx context.Context, from, limit int) (page []waiting
 	return page, more, nil
 }
 
-// parseKindCounts reads the reply of kinds.lua.
-func parseKindCounts(res rueidis.RedisResult) ([]kindCount, error) {
-	texts, err := res.AsStrSlice()
-	if err != nil {
-		return nil, err
-	}
+// parseKindCounts reads the reply of report_kinds.lua after the texts.
+func parseKindCounts(texts []string) ([]kindCount, error) {
 	kinds := make([]kindCount, 0, len(texts)/2)
 	for pair := range slices.Chunk(texts, 2) {
 		n, err := strconv.ParseInt(pair[1], 10, 64)

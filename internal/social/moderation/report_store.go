@@ -3,6 +3,7 @@ package moderation
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,6 +42,8 @@ const (
 	// MaxReporters bounds the reports of a target that are stored. Further ones change
 	// nothing.
 	MaxReporters = 1000
+	// maxReportedTexts bounds the texts of a post that a case keeps: the first ones, and the latest.
+	maxReportedTexts = 5
 )
 
 // Errors that a caller can act on.
@@ -65,12 +68,23 @@ type storedReport struct {
 type storedCase struct {
 	Target  string // the key of a user or a post
 	Staff   bool   // it is about a moderator or above
+	Texts   []ReportedText
 	Reports []storedReport
+}
+
+// newReport is a report to be added.
+type newReport struct {
+	target string
+	about  int64 // the person, or the author of the post
+	staff  bool  // who has a role
+	text   ReportedText
+	report storedReport
 }
 
 // waitingCase is an open case in a list.
 type waitingCase struct {
 	Target    string
+	Texts     []ReportedText
 	Since     time.Time
 	Reporters int64
 	Kinds     []kindCount // why, the most frequent first
@@ -119,15 +133,20 @@ func (s *reportStore) ring(staff bool) *collection.Ring {
 // Add adds a report, unless the person has an open one about the target: added is false then. A case
 // stays in the ring of its first report, whatever staff is now. The reports are written before the
 // ring: repeating it does no harm, and Take repairs what a crash leaves. Two round trips.
-func (s *reportStore) Add(ctx context.Context, target string, staff bool, r storedReport) (added bool, err error) {
+func (s *reportStore) Add(ctx context.Context, n newReport) (added bool, err error) {
+	r, text := n.report, ""
+	if n.text.Text != "" {
+		text = storage.Seconds(n.text.Time) + " " + n.text.Text
+	}
 	value := storage.Seconds(r.Time) + " " + r.Kind + " " + r.Text
-	got, err := reportAddScript.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, []string{
-		target, storage.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(staff), strconv.Itoa(MaxReporters),
+	got, err := reportAddScript.Run(ctx, s.client, []string{storage.ReportKey(n.target), storage.OpenReports}, []string{
+		n.target, storage.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(n.staff), strconv.Itoa(MaxReporters),
+		storage.Itoa(n.about), text, strconv.Itoa(maxReportedTexts),
 	}).AsIntSlice()
 	if err != nil {
 		return false, fmt.Errorf("report: %w", err)
 	}
-	if err := s.ring(got[1] == 1).Put(ctx, target); err != nil {
+	if err := s.ring(got[1] == 1).Put(ctx, n.target); err != nil {
 		return false, fmt.Errorf("report: %w", err)
 	}
 	return got[0] == 1, nil
@@ -149,7 +168,7 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 	if len(fields) == 0 {
 		return storedCase{}, ErrNoReport
 	}
-	c := storedCase{Target: target, Staff: fields["staff"] == "1"}
+	c := storedCase{Target: target, Staff: fields["staff"] == "1", Texts: parseTexts(fields["texts"])}
 	for field, value := range fields {
 		by, ok := storage.ParseID(strings.TrimPrefix(field, "by:"))
 		if !ok {
@@ -165,6 +184,20 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 		return int(a.By - b.By)
 	})
 	return c, nil
+}
+
+// parseTexts reads the field `texts` of a case; none of a damaged one.
+func parseTexts(field string) []ReportedText {
+	var stored []string
+	if field == "" || json.Unmarshal([]byte(field), &stored) != nil {
+		return nil
+	}
+	texts := make([]ReportedText, len(stored))
+	for i, one := range stored {
+		since, text, _ := strings.Cut(one, " ")
+		texts[i] = ReportedText{storage.ParseTime(since), text}
+	}
+	return texts
 }
 
 // Held returns the case that a holder has, the one that was taken last, and extends its
@@ -423,23 +456,16 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	}
 }
 
-// Forget removes the reports by a person, and about them. It costs O(n) of the open
-// cases, and can be repeated.
-func (s *reportStore) Forget(ctx context.Context, uid int64, about func(target string) (bool, error)) error {
+// Forget removes the reports by a person, and about them and their posts. It costs O(n) of the
+// open cases, and can be repeated.
+func (s *reportStore) Forget(ctx context.Context, uid int64) error {
 	targets, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	for _, target := range targets {
-		drop, err := about(target)
-		if err != nil {
-			return err
-		}
-		run, args := reportWithdrawScript, []string{target, storage.Itoa(uid)}
-		if drop {
-			run = reportCloseScript
-		}
-		left, err := run.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, args).AsInt64()
+		left, err := reportWithdrawScript.Run(ctx, s.client,
+			[]string{storage.ReportKey(target), storage.OpenReports}, []string{target, storage.Itoa(uid)}).AsInt64()
 		if err != nil {
 			return fmt.Errorf("report: %w", err)
 		}

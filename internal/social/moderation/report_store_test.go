@@ -38,7 +38,7 @@ func everything(string) (bool, error) { return true, nil }
 
 func add(t testing.TB, s *reportStore, target string, by int64) {
 	t.Helper()
-	if _, err := s.Add(t.Context(), target, false, storedReport{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}); err != nil {
+	if _, err := s.Add(t.Context(), newReport{target: target, about: 7, report: storedReport{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestRoleChanges(t *testing.T) {
 		client := redistest.DB(t).Client(t)
 		s, ctx := store(t, client), t.Context()
 		for i, now := range []bool{staff, !staff} {
-			if _, err := s.Add(ctx, "user:7", now, storedReport{By: int64(3 + i), Time: time.Now(), Kind: "spam"}); err != nil {
+			if _, err := s.Add(ctx, newReport{target: "user:7", about: 7, staff: now, report: storedReport{By: int64(3 + i), Time: time.Now(), Kind: "spam"}}); err != nil {
 				t.Fatal(err)
 			}
 		}

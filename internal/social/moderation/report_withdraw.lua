@@ -1,13 +1,14 @@
--- Removes the report of a person, and the case where it was the only one.
--- KEYS[1]   hash: the case
+-- Removes the report of a person, and the case where it was the only one, or is about them.
+-- KEYS[1]   hash: the case; see report_add.lua
 -- KEYS[2]   sorted set: the targets of open cases
 -- ARGV[1]   the target
 -- ARGV[2]   the person
 -- Reply     how many reports are left
 redis.call('HDEL', KEYS[1], 'by:' .. ARGV[2])
-local left = redis.call('HLEN', KEYS[1]) - 1
-if left <= 0 then
+local left = redis.call('HLEN', KEYS[1]) - 3
+if left <= 0 or redis.call('HGET', KEYS[1], 'about') == ARGV[2] then
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], ARGV[1])
+  return 0
 end
 return left

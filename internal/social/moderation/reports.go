@@ -11,6 +11,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/storage"
@@ -58,12 +59,32 @@ func NewReports(m *Service) (*Reports, error) {
 	return &Reports{store: store, m: m}, nil
 }
 
+// Subject is what a report is about.
+type Subject struct {
+	Target string         // UserTarget or PostTarget
+	Person social.User    // the person, or the author of the post; the zero User where both are gone
+	Post   *timeline.View // nil for a person, and for a post that is gone
+
+	// Of a post that was deleted: when and by which actor: its author, or a moderator.
+	Deleted   time.Time
+	DeletedBy social.Actor
+}
+
+// ByAuthor reports whether the author has deleted the post.
+func (s Subject) ByAuthor() bool { return s.DeletedBy == s.Person.Actor() }
+
 // ReportCase is a reported post or person, with all open reports about it.
 type ReportCase struct {
-	Target  string         // UserTarget or PostTarget
-	Person  social.User    // the person, or the author of the post
-	Post    *timeline.View // nil for a person, and for a post that is gone
+	Subject
+	Texts   []ReportedText
 	Reports []UserReport
+}
+
+// ReportedText is the text of a post as it was when somebody reported it. Its author can edit and
+// delete the post; moderators still read what was reported.
+type ReportedText struct {
+	Time time.Time // since when the post had it
+	Text string
 }
 
 // UserReport is what one person has reported.
@@ -76,9 +97,8 @@ type UserReport struct {
 
 // WaitingReport is an open case in a list.
 type WaitingReport struct {
-	Target    string
-	Person    social.User    // the person, or the author of the post
-	Post      *timeline.View // nil for a person, and for a post that is gone
+	Subject
+	Texts     []ReportedText
 	Since     time.Time
 	Reporters int64
 	Kinds     []kindCount  // why, the most frequent first; see KindLabel
@@ -90,7 +110,8 @@ type WaitingReport struct {
 // target: another one changes nothing. It returns *InvalidError for a kind that does not
 // exist, a text that is too long, and one's own posts, and ErrNotFound for a post that the
 // reporter does not see, unless it is a block that hides it: one who insults and then
-// blocks can be reported. About four round trips.
+// blocks can be reported, and so can one who insults and then deletes, for a day. The case has
+// the text until it is decided. About five round trips.
 func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, kind, text string) error {
 	text, err := checkReport(reporter, kind, text)
 	if err != nil {
@@ -100,17 +121,59 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 	if err != nil {
 		return err
 	}
-	found, err := r.m.Views.Get(ctx, post)
+	found, err := r.m.Views.Get(social.WithFresh(ctx, post), post)
 	if err != nil {
 		return err
 	}
-	if found[0] == nil || social.Visible(v.WithoutBlocks(), found[0].Post) == social.Hidden {
+	if found[0] == nil {
 		return social.ErrNotFound
 	}
-	if found[0].RepostOf != 0 {
-		return r.ReportPost(ctx, reporter, found[0].RepostOf, kind, text)
+	p := found[0].Post
+	if p.Deleted && r.m.Now().Sub(p.DeletedAt) < reportableFor {
+		p.Deleted = false
+		p.Body, err = r.deletedText(ctx, post)
 	}
-	return r.add(ctx, reporter, found[0].Author.ID, audit.PostTarget(post), kind, text)
+	if err == nil && social.Visible(v.WithoutBlocks(), p) == social.Hidden {
+		err = social.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	if p.RepostOf != 0 {
+		return r.ReportPost(ctx, reporter, p.RepostOf, kind, text)
+	}
+	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, kind, text)
+}
+
+// reportableFor is for how long a deleted post can be reported: somebody may have had the form open.
+const reportableFor = 24 * time.Hour
+
+// deletedText returns what is left of the text of a post that has just been deleted, which goes once
+// the search has forgotten it.
+func (r *Reports) deletedText(ctx context.Context, post int64) (string, error) {
+	text, err := reply.TextOrEmpty(r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("deleted_body").Build()))
+	if err != nil {
+		err = fmt.Errorf("social: report a post: %w", err)
+	}
+	return text, err
+}
+
+// maxReportedBytes bounds what is kept of a text.
+const maxReportedBytes = 2 * social.MaxBodyBytes
+
+// TextOf returns what a report keeps of a post: its text and the descriptions of its pictures.
+func TextOf(p social.Post) ReportedText {
+	text := p.Body
+	for _, picture := range p.Media.Pictures() {
+		text += "\n[Picture: " + picture.Alt + "]"
+	}
+	if len(text) > maxReportedBytes {
+		text = strings.ToValidUTF8(text[:maxReportedBytes], "")
+	}
+	if p.Edited.IsZero() {
+		return ReportedText{p.Time, text}
+	}
+	return ReportedText{p.Edited, text}
 }
 
 // ReportUser reports a person; see ReportPost.
@@ -129,7 +192,7 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if _, err := r.m.Users.Record(ctx, uid); err != nil {
 		return err
 	}
-	return r.add(ctx, reporter, uid, audit.UserTarget(uid), kind, text)
+	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, kind, text)
 }
 
 // checkReport returns the text of a report as it is kept.
@@ -147,29 +210,31 @@ func checkReport(reporter social.User, kind, text string) (string, error) {
 	return text, nil
 }
 
-func (r *Reports) add(ctx context.Context, reporter social.User, about int64, target, kind, text string) error {
-	if about == reporter.ID {
+func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, kind, text string) error {
+	if n.about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
-	roles, err := r.m.Users.Roles(ctx, about)
+	roles, err := r.m.Users.Roles(ctx, n.about)
 	if err != nil {
 		return err
 	}
-	_, err = r.store.Add(ctx, target, roles[0] > social.Member, storedReport{By: reporter.ID, Time: r.m.Now(), Kind: kind, Text: text})
+	n.staff = roles[0] > social.Member
+	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Kind: kind, Text: text}
+	_, err = r.store.Add(ctx, n)
 	return err
 }
 
-// TargetOf returns what a moderator sees of a target: the person, or the author of the
-// post, and the post; ErrNotFound where both are gone, and ErrForbidden.
-func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target string) (social.User, *timeline.View, error) {
+// TargetOf returns what a moderator sees of a target, with ErrNotFound where the person is gone;
+// or ErrForbidden.
+func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target string) (Subject, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
-		return social.User{}, nil, err
+		return Subject{}, err
 	}
-	person, post, err := r.about(ctx, target)
-	if err == nil && person.ID == 0 {
+	s, err := r.about(ctx, target)
+	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
-	return person, post, err
+	return s, err
 }
 
 // UsersOf returns the users with these ids, without those who are gone. One round trip
@@ -199,49 +264,63 @@ func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCas
 // mayDecide reports whether an actor may decide about a target. One that is gone can be
 // dismissed by all moderators.
 func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target string) (bool, error) {
-	person, _, err := r.about(ctx, target)
+	s, err := r.about(ctx, target)
 	if err != nil {
 		return false, err
 	}
-	err = r.m.authorize(ctx, actor, person.ID)
+	err = r.m.authorize(ctx, actor, s.Person.ID)
 	if errors.Is(err, social.ErrForbidden) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// about returns the person of a target, and the post; the zero User where both are gone.
-func (r *Reports) about(ctx context.Context, target string) (social.User, *timeline.View, error) {
+// about returns what a target is.
+func (r *Reports) about(ctx context.Context, target string) (Subject, error) {
+	s := Subject{Target: target}
 	uid, pid := audit.ParseTarget(target)
-	var post *timeline.View
 	if pid != 0 {
 		found, err := r.m.Views.Get(ctx, pid)
+		if err != nil || found[0] == nil {
+			return s, err
+		}
+		if uid = found[0].Author.ID; found[0].Deleted {
+			s.Deleted = found[0].DeletedAt
+			s.DeletedBy, err = r.deletedBy(ctx, target, uid)
+		} else {
+			s.Post = found[0]
+		}
 		if err != nil {
-			return social.User{}, nil, err
-		}
-		if post = found[0]; post == nil {
-			return social.User{}, nil, nil
-		}
-		uid = post.Author.ID
-		if post.Deleted {
-			post = nil
+			return s, err
 		}
 	}
 	rec, err := r.m.Users.Record(ctx, uid)
 	if errors.Is(err, social.ErrNotFound) {
-		return social.User{}, nil, nil
+		return Subject{Target: target}, nil
 	}
-	return rec.User, post, err
+	s.Person = rec.User
+	return s, err
+}
+
+// deletedBy returns who has deleted a post: its author, unless the log has somebody else.
+func (r *Reports) deletedBy(ctx context.Context, target string, author int64) (social.Actor, error) {
+	page, err := r.m.Audit.Read(ctx, audit.Filter{Person: author, Target: target}, "", social.MaxPage)
+	for _, e := range page.Entries {
+		if e.Action == "delete" {
+			return e.Actor, err
+		}
+	}
+	return social.Actor(author), err
 }
 
 // TakeReportOf leases the report about one target; ErrReportHeld if another moderator
 // has it. See TakeReport.
 func (r *Reports) TakeReportOf(ctx context.Context, actor social.Actor, target string) (ReportCase, error) {
-	person, _, err := r.about(ctx, target)
-	if err != nil {
-		return ReportCase{}, err
+	s, err := r.about(ctx, target)
+	if err == nil {
+		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
-	if err := r.m.authorize(ctx, actor, person.ID); err != nil {
+	if err != nil {
 		return ReportCase{}, err
 	}
 	c, err := r.store.TakeTarget(ctx, target, actor.String())
@@ -284,9 +363,9 @@ func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target s
 
 // complete adds the people and the post.
 func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error) {
-	full := ReportCase{Target: c.Target}
+	full := ReportCase{Texts: c.Texts}
 	var err error
-	if full.Person, full.Post, err = r.about(ctx, c.Target); err != nil {
+	if full.Subject, err = r.about(ctx, c.Target); err != nil {
 		return ReportCase{}, err
 	}
 	ids := make([]int64, len(c.Reports))
@@ -326,20 +405,20 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 	if d.Action == "dismiss" {
 		return social.Invalid("action", "Choose what to do.")
 	}
-	person, _, err := r.about(ctx, target)
-	if err == nil && person.ID == 0 {
+	s, err := r.about(ctx, target)
+	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
 	if err != nil {
 		return err
 	}
-	_, err = r.decide(ctx, actor, target, person, d)
+	_, err = r.decide(ctx, actor, target, s.Person, d)
 	return err
 }
 
 // DecideReport does what a moderator has decided about a report that they have taken, and
-// closes it. It returns ErrReportNotHeld if they do not have it, or no longer; then nothing
-// is done. Operator need not take it before, unless a moderator has it. To hide or delete a post that
+// closes it. It returns ErrReportNotHeld if they do
+// not have it, or no longer; then nothing is done. Operator need not take it before, unless a moderator has it. To hide or delete a post that
 // is gone ends the report. It can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
@@ -352,19 +431,20 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	} else if err := r.store.Keep(ctx, target, actor.String()); err != nil {
 		return err
 	}
-	person, _, err := r.about(ctx, target)
+	s, err := r.about(ctx, target)
+	if err == nil {
+		err = r.m.authorize(ctx, actor, s.Person.ID)
+	}
 	if err != nil {
 		return err
 	}
-	if err := r.m.authorize(ctx, actor, person.ID); err != nil {
-		return err
-	}
-	changed, err := r.decide(ctx, actor, target, person, d)
+	changed, err := r.decide(ctx, actor, target, s.Person, d)
 	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
-		changed, err = false, nil // the post is gone: somebody has deleted it, or the first attempt
+		// The post is gone: somebody has deleted it, or the first attempt.
+		changed, err = false, nil
 	}
 	if err == nil && !changed { // the end of the report is a decision
-		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
+		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
 	}
 	if err != nil {
 		return err
@@ -409,9 +489,9 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 	}
 	for _, one := range open {
 		w := WaitingReport{
-			Target: one.Target, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
+			Texts: one.Texts, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
 		}
-		if w.Person, w.Post, err = r.about(ctx, one.Target); err != nil {
+		if w.Subject, err = r.about(ctx, one.Target); err != nil {
 			return nil, false, err
 		}
 		page = append(page, w)
@@ -433,12 +513,5 @@ func (r *Reports) MissingReports(ctx context.Context) (int64, error) { return r.
 // ForgetReports removes the reports by a person, and about them and their posts: for the
 // deletion of an account. It can be repeated.
 func (r *Reports) ForgetReports(ctx context.Context, uid int64) error {
-	return r.store.Forget(ctx, uid, func(target string) (bool, error) {
-		about, pid := audit.ParseTarget(target)
-		if about == uid || pid == 0 {
-			return about == uid, nil
-		}
-		author, err := r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(storage.PostKey(pid)).Field("user_id").Build()).ToString()
-		return err == nil && author == storage.Itoa(uid), nil
-	})
+	return r.store.Forget(ctx, uid)
 }

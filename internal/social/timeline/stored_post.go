@@ -77,7 +77,7 @@ func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, er
 	return social.Post{
 		ID: id, Author: social.User{ID: author}, Hidden: storage.ParseTime(hidden), HiddenMessage: message, Time: storage.ParseTime(texts[1]), Body: texts[2],
 		Parent: number(3), To: number(14), Root: number(4), RepostOf: number(5),
-		Edited: storage.ParseTime(texts[6]), Deleted: texts[7] != "",
+		Edited: storage.ParseTime(texts[6]), Deleted: texts[7] != "", DeletedAt: storage.ParseTime(texts[7]),
 		Counts: social.PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
 		Media:  social.Media(texts[12]), Sensitive: texts[13] != "",
 	}, true, nil

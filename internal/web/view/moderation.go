@@ -72,15 +72,31 @@ type QueuedReport struct {
 	Own    bool   // the viewer has it
 }
 
-// caseTitle is how the queue names a report.
-func caseTitle(w moderation.WaitingReport) string {
-	switch {
-	case w.Person.ID == 0:
+// CaseTitle is how the page of a case names it.
+func CaseTitle(s moderation.Subject) string {
+	switch _, post := audit.ParseTarget(s.Target); {
+	case s.Person.ID == 0:
 		return "Something that is gone"
-	case w.Post != nil:
-		return w.Person.Name + ": " + Opening(w.Post.Body, 80)
+	case post == 0:
+		return s.Person.Name
+	case s.Post != nil:
+		return "Post by " + s.Person.Name
+	case s.ByAuthor():
+		return "Post by " + s.Person.Name + ", deleted by its author at " + HumanTime(s.Deleted)
+	default:
+		return "Post by " + s.Person.Name + ", deleted by a moderator at " + HumanTime(s.Deleted)
 	}
-	return w.Person.Name
+}
+
+// waitingTitle is how the queue names a report.
+func waitingTitle(w moderation.WaitingReport) string {
+	switch {
+	case w.Person.ID != 0 && w.Post != nil:
+		return w.Person.Name + ": " + Opening(w.Post.Body, 80)
+	case len(w.Texts) > 0:
+		return CaseTitle(w.Subject) + ": " + Opening(w.Texts[len(w.Texts)-1].Text, 80)
+	}
+	return CaseTitle(w.Subject)
 }
 
 // reasons says how often and why something was reported.

@@ -1,25 +1,32 @@
 package view
 
 import (
+	"slices"
+
 	"retwis/internal/social"
 	"retwis/internal/social/moderation"
-	"retwis/internal/social/timeline"
 )
 
 // Case is everything about a post or a person.
 type Case struct {
-	Target  string
-	Person  social.User
+	moderation.Subject
 	May     bool // the viewer may decide about the person
 	Info    social.StandingInfo
-	Post    *timeline.View // nil for a person
-	Shown   Posts          // the post
+	Shown   Posts // the post
+	Texts   []moderation.ReportedText
 	Reports []moderation.UserReport
 	Open    bool // there is an open report
 	Taken   bool // the viewer has it
 	History []Decision
 	Done    bool
 	Problem string
+}
+
+// otherTexts are the texts that were reported, but for the one that the post has now.
+func (c Case) otherTexts() []moderation.ReportedText {
+	return slices.DeleteFunc(slices.Clone(c.Texts), func(t moderation.ReportedText) bool {
+		return c.Post != nil && t.Text == moderation.TextOf(c.Post.Post).Text
+	})
 }
 
 // choice is something that a moderator can decide.
