@@ -253,7 +253,7 @@ func (s *App) buildAccounts() (err error) {
 // buildModeration builds moderation, and the end of accounts.
 func (s *App) buildModeration() (err error) {
 	opt := s.opt
-	s.Moderation = moderation.New(moderation.Options{Parts: s.parts, Sessions: s.Sessions, FanOut: s.fanOut, Audit: s.Audit})
+	s.Moderation = moderation.New(moderation.Options{Parts: s.parts, Sessions: s.Sessions, FanOut: s.fanOut, Audit: s.Audit, Notices: s.Notifications})
 	s.SignUps = accounts.NewSignUps(s.Accounts, accounts.SignUpOptions{
 		Audit: s.Audit, Blocklist: s.Blocklist, Limits: s.Limits, Log: opt.Logger, FollowStanding: s.Moderation.FollowStanding,
 	})

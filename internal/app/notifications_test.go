@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
+	"retwis/internal/social/moderation"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/socialtest"
 	"retwis/internal/social/storage"
@@ -442,4 +445,97 @@ func TestMentionWithoutBrowser(t *testing.T) {
 	if got, _ := b.describe(ben, "", 10); got != "mention ada 1 for ben unread" {
 		t.Errorf("notifications: %q", got)
 	}
+}
+
+// The author of a post learns of each decision about it, once and with its reason, and those who have
+// reported something learn how that was decided. Nobody learns who has decided or reported.
+func TestNotifiedOfDecisions(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, ben, carl, mona := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("mona")
+		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, social.Moderator, ""))
+		b.do(b.Relations.Block(b.Ctx, ada, ben, time.Time{}))
+		post, third := b.Publish(ada, "first"), b.Publish(ada, "third")
+		decisions := func(user social.User) string {
+			t.Helper()
+			var lines []string
+			page, err := b.Notifications.Page(b.Ctx, b.viewer(user), "", 20)
+			b.do(err)
+			for _, g := range page.Groups {
+				if g.Kind == notify.Decided {
+					line := strings.TrimSpace(g.DecisionText() + " " + g.Reason)
+					if g.Post != nil {
+						line += " > " + g.Post.Post.Body
+					}
+					lines = append(lines, line)
+				}
+			}
+			return strings.Join(lines, "; ")
+		}
+		want := func(user social.User, lines string) {
+			t.Helper()
+			b.Eventually(user.Name+" is notified: "+lines, func() bool { return decisions(user) == lines })
+			// What is kept in memory follows within a second.
+			b.Eventually("all of them are unread", func() bool {
+				n, err := b.Notifications.Unread(b.Ctx, b.viewer(user))
+				b.do(err)
+				return n == len(strings.Split(lines, "; "))
+			})
+		}
+		target := audit.PostTarget(post)
+		for _, reporter := range []social.User{ben, carl, mona} {
+			b.do(b.Reports.ReportPost(b.Ctx, reporter, post, "spam", ""))
+		}
+		_, err := b.Reports.TakeReportOf(b.Ctx, mona.Actor(), target)
+		b.do(err)
+		hide := moderation.ReportDecision{Action: "hide", Message: "Be kind: please."}
+		atOnce := func(do ...func() error) {
+			var wg sync.WaitGroup
+			for _, one := range do {
+				wg.Go(func() { _ = one() })
+			}
+			wg.Wait()
+		}
+		atOnce(
+			func() error { return b.Reports.DecideReport(b.Ctx, mona.Actor(), target, hide) },
+			func() error { return other.Reports.DecideReport(other.Ctx, mona.Actor(), target, hide) },
+			func() error { return other.Moderation.HidePost(other.Ctx, social.Operator, post, hide.Message, "") },
+			func() error { return b.Moderation.HidePost(b.Ctx, social.Operator, post, hide.Message, "") },
+		)
+		b.do(b.Moderation.HidePost(b.Ctx, mona.Actor(), post, hide.Message, "a note"))
+		const hidden = "A moderator has hidden your post. Be kind: please. > first"
+		want(ada, hidden)
+		want(carl, "Your report about a post by @ada was decided: the post was hidden.")
+		want(ben, "Your report about a post by @ada was decided: the post was hidden.")
+		if got := decisions(mona); got != "" {
+			t.Errorf("the moderator is notified of %q", got)
+		}
+		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
+		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
+		want(ada, "A moderator has shown your post again. > first; "+hidden)
+
+		atOnce(
+			func() error {
+				return b.Reports.Decide(b.Ctx, mona.Actor(), audit.PostTarget(third), moderation.ReportDecision{Action: "delete", Message: "No."})
+			},
+			func() error {
+				return other.Reports.Decide(other.Ctx, mona.Actor(), audit.PostTarget(third), moderation.ReportDecision{Action: "delete", Message: "No."})
+			},
+		)
+		b.Eventually("the author is notified of the deletion", func() bool {
+			return strings.HasPrefix(decisions(ada), "A moderator has deleted your post. No")
+		})
+		if all := decisions(ada); strings.Count(all, "; ") != 2 {
+			t.Errorf("notifications of three decisions: %s", all)
+		}
+
+		// A person; a limit is nobody else's business. Carl wants to hear of no decisions any more.
+		b.do(b.Notifications.SetNotifyOff(b.Ctx, carl, []notify.Kind{notify.Decided}))
+		b.do(b.Reports.ReportUser(b.Ctx, ben, ada.ID, "spam", ""))
+		b.do(b.Reports.ReportUser(b.Ctx, carl, ada.ID, "spam", ""))
+		b.do(b.Reports.DecideReport(b.Ctx, social.Operator, audit.UserTarget(ada.ID), moderation.ReportDecision{Action: "limit", Message: "Private."}))
+		want(ben, "Your report about @ada was decided: action was taken.; Your report about a post by @ada was decided: the post was hidden.")
+		want(carl, "Your report about a post by @ada was decided: the post was hidden. > first")
+		b.WantHealthy()
+	})
 }

@@ -19,7 +19,7 @@ var importsOfSocial = map[string]string{
 	"live/stream": "notify storage",
 	"load":        "internal/app",
 	"media":       "storage timeline work",
-	"moderation":  "audit auth posts removal storage timeline",
+	"moderation":  "audit auth notify posts removal storage timeline",
 	"notify":      "storage timeline",
 	"people":      "notify posts search storage text timeline",
 	"posts":       "blocklist live/stream media notify search storage text timeline work",

@@ -76,6 +76,9 @@ func TestModeration(t *testing.T) {
 	// A hidden post is there for its author, who reads why.
 	first.send("/moderation/decide", "of", target, "action", "hide", "message", "Not here.").want(303)
 	author.get(path).want(200, "the text", "A moderator has hidden this post.", "Not here.")
+	author.get("/u/author").want(200, "the text", "A moderator has hidden this post. Only you see it.")
+	author.get("/notifications").want(200, "A moderator has hidden your post.", "Not here.", path)
+	reader.get("/notifications").want(200, "Your report about a post by @author was decided: the account was suspended.")
 	first.get(path).want(200, "the text", "This post is hidden")
 	reader.get(path).want(404)
 	first.send("/moderation/decide", "of", target, "action", "unhide").want(303)

@@ -50,6 +50,7 @@ func TestDigest(t *testing.T) {
 	b.do(b.Reactions.Like(b.Ctx, eve, post))
 	b.Connect(eve, ada)
 	b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+	b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "Be\nkind.", ""))
 	round()
 	b.quiet(1) // nothing is due
 	b.Clock.Advance(23*time.Hour + 59*time.Minute + 59*time.Second)
@@ -61,7 +62,7 @@ func TestDigest(t *testing.T) {
 	}
 	m := b.quiet(2)[1]
 	stop := m.Link("/unsubscribe/")
-	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || strings.Contains(m.Text, "eve") ||
+	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || !strings.Contains(m.Text, "- A moderator has hidden your post. Be kind.\n") || strings.Contains(m.Text, "eve") ||
 		m.Header.Get("List-Unsubscribe") != "<"+base+stop+">" || m.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
 		t.Errorf("%+v", m)
 	}

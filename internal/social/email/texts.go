@@ -67,6 +67,9 @@ var phrases = map[notify.Kind]string{
 
 // digestLine is a group of notifications in one line.
 func digestLine(g notify.Group) string {
+	if g.Kind == notify.Decided {
+		return "- " + strings.Join(strings.Fields(g.DecisionText()+" "+g.Reason), " ")
+	}
 	text := "- " + shownName(g.Actors[0])
 	switch others := g.Count - 1; {
 	case others == 1:

@@ -26,6 +26,9 @@ func (a action) String() string {
 	return fmt.Sprintf("%d: person %d: %s post=%d other=%d text=%q until=%d", a.At, a.User, a.Kind, a.Post, a.Other, a.Text, a.Until)
 }
 
+// isDecision reports whether a moderator does it.
+func (a action) isDecision() bool { return a.Kind == "hide" || a.Kind == "unhide" }
+
 // outcome is what comes of an action: the id of a post, or the kind of an error.
 type outcome struct {
 	ID    int64
@@ -76,6 +79,10 @@ func perform(ctx context.Context, s *app.App, people []social.User, a action) ou
 		err = s.Posts.Edit(ctx, me, a.Post, a.Text)
 	case "delete":
 		err = s.Posts.Delete(ctx, me, a.Post)
+	case "hide":
+		err = s.Moderation.HidePost(ctx, social.Operator, a.Post, "", "")
+	case "unhide":
+		err = s.Moderation.UnhidePost(ctx, social.Operator, a.Post, "")
 	case "like":
 		err = s.Reactions.Like(ctx, me, a.Post)
 	case "unlike":

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/app"
 	"retwis/internal/social"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
@@ -59,7 +60,7 @@ func (m *model) show(viewer int, p *entry) string {
 // sees reports whether a viewer sees a post on a list; asked is the person whose list
 // it is, else -1.
 func (m *model) sees(viewer, asked int, p *entry) bool {
-	if p.deleted || m.hides(viewer, p.author) || p.author != asked && m.mutes(viewer, p.author) {
+	if p.isGone(viewer) || m.hides(viewer, p.author) || p.author != asked && m.mutes(viewer, p.author) {
 		return false
 	}
 	return p.of == 0 || m.sees(viewer, asked, m.posts[p.of])
@@ -291,7 +292,7 @@ func (m *model) notices(ctx context.Context, s *app.App, people []social.User, v
 	if err != nil {
 		return nil, err
 	}
-	got := map[notice]int{}
+	got, decisions := map[notice]int{}, map[string]int{}
 	for next := ""; ; {
 		page, err := s.Notifications.Page(ctx, v, next, 50)
 		if err != nil {
@@ -304,6 +305,10 @@ func (m *model) notices(ctx context.Context, s *app.App, people []social.User, v
 			}
 			for _, actor := range group.Actors {
 				who := slices.IndexFunc(people, func(u social.User) bool { return u.ID == actor.ID })
+				if group.Kind == notify.Decided {
+					decisions[group.Action]++
+					continue
+				}
 				got[notice{group.Kind.String(), who, post}]++
 			}
 		}
@@ -312,6 +317,9 @@ func (m *model) notices(ctx context.Context, s *app.App, people []social.User, v
 		}
 	}
 	var wrong []string
+	if want := m.people[viewer].decisions; !maps.Equal(decisions, want) {
+		wrong = append(wrong, fmt.Sprintf("person %d is notified of the decisions %v, not %v", viewer, decisions, want))
+	}
 	for n, times := range got {
 		switch {
 		case m.people[viewer].notified[n] == 0:

@@ -21,6 +21,7 @@ type entry struct {
 	at                   int64
 	edits                []string // the earlier texts, the latest first
 	deleted              bool
+	hidden               bool          // by a moderator
 	likers               map[int]int64 // since when
 	reposters            map[int]int64 // by which entry
 }
@@ -36,6 +37,7 @@ type person struct {
 	notified             map[notice]certainty
 	notices              int            // how many have been written
 	number               map[notice]int // of each, the last one is notices
+	decisions            map[string]int // how often each was made about them
 }
 
 // notice is a notification.
@@ -67,7 +69,7 @@ func newModel(people int) *model {
 	for range people {
 		m.people = append(m.people, &person{
 			following: map[int]bool{}, followers: map[int]bool{}, muted: map[int]int64{}, blocked: map[int]int64{},
-			tags: map[string]bool{}, home: map[int64]bool{}, saved: map[int64]int64{}, notified: map[notice]certainty{}, number: map[notice]int{},
+			tags: map[string]bool{}, home: map[int64]bool{}, saved: map[int64]int64{}, notified: map[notice]certainty{}, number: map[notice]int{}, decisions: map[string]int{},
 		})
 	}
 	return m
@@ -85,7 +87,7 @@ func (m *model) mutes(a, b int) bool { return a >= 0 && m.people[a].muted[b] > m
 // nil where there is none that the person may see.
 func (m *model) find(user int, id int64) *entry {
 	p := m.posts[id]
-	if p == nil || p.deleted || m.hides(user, p.author) {
+	if p == nil || p.isGone(user) || m.hides(user, p.author) {
 		return nil
 	}
 	if p.of != 0 {
@@ -118,15 +120,22 @@ func (m *model) expect(a action) string {
 		if m.hides(a.User, a.Other) {
 			return "blocked"
 		}
+	case "hide", "unhide":
+		if p == nil || p.deleted {
+			return "not found"
+		}
 	}
 	return ""
 }
+
+// isGone reports whether a post is deleted, or hidden from a person.
+func (p *entry) isGone(user int) bool { return p.deleted || p.hidden && p.author != user }
 
 // ofAuthor returns the error of what only the author of a post may do. Deleting a post
 // twice is no error.
 func (m *model) ofAuthor(user int, p *entry, twice bool) string {
 	switch {
-	case p == nil, p.deleted && !(twice && p.author == user), m.hides(user, p.author):
+	case p == nil, p.deleted && !(twice && p.author == user), p.hidden && p.author != user, m.hides(user, p.author):
 		return "not found"
 	case p.author != user:
 		return "not the author"
@@ -139,10 +148,15 @@ func (m *model) apply(a action, id int64, sure bool) {
 	m.now = a.At
 	me := m.people[a.User]
 	original := m.posts[a.Post]
-	if original != nil && original.of != 0 && a.Kind != "delete" {
+	if original != nil && original.of != 0 && a.Kind != "delete" && !a.isDecision() {
 		original = m.posts[original.of]
 	}
 	switch a.Kind {
+	case "hide", "unhide":
+		if hide := a.Kind == "hide"; original.hidden != hide {
+			original.hidden = hide
+			m.people[original.author].decisions[a.Kind]++
+		}
 	case "post", "reply":
 		p := &entry{id: id, author: a.User, text: a.Text, at: a.At}
 		if a.Kind == "reply" {

@@ -69,7 +69,7 @@ func (n *network) draw() action {
 	kinds := []string{
 		"post", "post", "post", "reply", "reply", "reply", "reply", "repost", "repost", "unrepost", "like", "like", "like", "unlike",
 		"bookmark", "unbookmark", "edit", "edit", "delete", "follow", "follow", "follow", "unfollow", "follow tag", "unfollow tag",
-		"mute", "unmute", "block", "unblock", "unblock",
+		"mute", "unmute", "block", "unblock", "unblock", "hide", "unhide",
 	}
 	n.model.now++
 	a := action{Kind: kinds[n.rng.IntN(len(kinds))], At: n.model.now, User: n.rng.IntN(crowd)}
@@ -85,7 +85,7 @@ func (n *network) draw() action {
 		}
 	}
 	switch a.Kind {
-	case "reply", "repost", "unrepost", "like", "unlike", "bookmark", "unbookmark":
+	case "reply", "repost", "unrepost", "like", "unlike", "bookmark", "unbookmark", "hide", "unhide":
 		a.Post = n.post(func(*entry) bool { return true })
 	case "edit", "delete":
 		a.Post = n.post(func(p *entry) bool { return p.author == a.User || n.rng.IntN(20) == 0 })

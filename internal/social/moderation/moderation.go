@@ -10,6 +10,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
@@ -30,6 +31,7 @@ type Options struct {
 	Sessions *auth.Sessions
 	FanOut   *posts.Engine
 	Audit    *audit.Log
+	Notices  *notify.Service
 }
 
 // New returns a Service, and gives its tasks to the fan-out's engine of tasks.
@@ -40,7 +42,7 @@ func New(opt Options) *Service {
 	return m
 }
 
-// HidePost hides a post from everybody but its author, who reads the message, and
+// HidePost hides a post from everybody but its author, who is notified with the message, and
 // moderators, who read the note. Where it is hidden with that message already, nothing
 // is written. It returns ErrForbidden, *InvalidError for a text that is too long, and
 // ErrNotFound. About five round trips.
@@ -56,9 +58,9 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 		return false, social.Invalid("message", "Use at most 1,000 characters.")
 	}
 	return m.decideOnPost(ctx, postDecision{
-		actor: actor, action: "hide", post: post, note: note,
+		actor: actor, action: "hide", post: post, message: message, note: note,
 		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
-		do:   func() error { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
+		do:   func() (bool, error) { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
 	})
 }
 
@@ -67,19 +69,28 @@ func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64
 	_, err := m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "unhide", post: post, note: note,
 		done: func(p *timeline.View) bool { return p.Hidden.IsZero() },
-		do:   func() error { return m.setHidden(ctx, post, "") },
+		do:   func() (bool, error) { return m.setHidden(ctx, post, "") },
 	})
 	return err
 }
 
 // RemovePost deletes a post; see HidePost and Delete.
 func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64, note string) error {
-	_, err := m.decideOnPost(ctx, postDecision{
-		actor: actor, action: "delete", post: post, note: note,
+	return m.removePost(ctx, actor, post, "", note)
+}
+
+// removePost is RemovePost with a message for the author.
+func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
+	message, err := social.CleanNote(message)
+	if err != nil {
+		return social.Invalid("message", "Use at most 1,000 characters.")
+	}
+	_, err = m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "delete", post: post, message: message, note: note,
 		done: func(*timeline.View) bool { return false },
-		do: func() error {
+		do: func() (bool, error) {
 			defer m.Views.Touch(post)
-			return m.FanOut.Deletions.Delete(ctx, post)
+			return true, m.FanOut.Deletions.Delete(ctx, post)
 		},
 	})
 	return err
@@ -87,15 +98,17 @@ func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64
 
 // postDecision is what an actor has decided about a post.
 type postDecision struct {
-	actor  social.Actor
-	action string
-	post   int64
-	note   string
-	done   func(*timeline.View) bool // the post is so already
-	do     func() error
+	actor   social.Actor
+	action  string
+	post    int64
+	message string // for the author
+	note    string
+	done    func(*timeline.View) bool // the post is so already
+	do      func() (changed bool, err error)
 }
 
-// decideOnPost does what an actor has decided about a post. It reports whether that has
+// decideOnPost does what an actor has decided about a post, and notifies its author: once, also of
+// what several moderators decide at the same time. It reports whether that has
 // changed something: what does not is not in the audit log, which would be full of it.
 func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
 	found, err := m.Views.Get(social.WithFresh(ctx, d.post), d.post)
@@ -116,17 +129,26 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	if err != nil {
 		return false, err
 	}
-	return true, d.do()
+	changed, err = d.do()
+	if err == nil && changed {
+		decision := notify.Decision{Action: d.action, Person: author, Post: d.post, Reason: d.message}
+		if d.action == "delete" { // which is possible once
+			decision.Since = found[0].Time
+		}
+		m.Notices.NotifyDecision(ctx, decision, author)
+	}
+	return true, err
 }
 
-func (m *Service) setHidden(ctx context.Context, post int64, hidden string) error {
-	ok, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{storage.PostKey(post)}, []string{hidden}).AsBool()
+// setHidden hides a post, or shows it again, and reports whether it was not so already.
+func (m *Service) setHidden(ctx context.Context, post int64, hidden string) (changed bool, err error) {
+	found, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{storage.PostKey(post)}, []string{hidden}).AsInt64()
 	m.Views.Touch(post)
 	if err != nil {
-		return fmt.Errorf("social: hide a post: %w", err)
+		return false, fmt.Errorf("social: hide a post: %w", err)
 	}
-	if !ok {
-		return social.ErrNotFound
+	if found == 0 {
+		return false, social.ErrNotFound
 	}
-	return nil
+	return found == 1, nil
 }

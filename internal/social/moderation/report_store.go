@@ -366,28 +366,29 @@ func (s *reportStore) with(ctx context.Context, target, holder string, do func(*
 
 // Close removes a decided case: its reports in one script, then it leaves the ring. A
 // report that arrives in between opens another case, which Take puts into the ring
-// again. The other ring can have the target of a case that was there before.
-func (s *reportStore) Close(ctx context.Context, target, holder string) error {
+// again. The other ring can have the target of a case that was there before. It returns who has
+// reported, to the caller that has removed the case.
+func (s *reportStore) Close(ctx context.Context, target, holder string) (reporters []int64, err error) {
 	lease, of, err := s.lease(ctx, target, holder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = reportCloseScript.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, []string{target}).Error()
+	reporters, err = reportCloseScript.Run(ctx, s.client, []string{storage.ReportKey(target), storage.OpenReports}, []string{target}).AsIntSlice()
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("report: %w", err)
 	}
 	if err := lease.Remove(ctx); err != nil && !errors.Is(err, collection.ErrLeaseOver) {
-		return fmt.Errorf("report: %w", err)
+		return reporters, fmt.Errorf("report: %w", err)
 	}
 	for _, ring := range s.rings {
 		if ring == of {
 			continue
 		}
 		if _, err := ring.Remove(ctx, target); err != nil {
-			return fmt.Errorf("report: %w", err)
+			return reporters, fmt.Errorf("report: %w", err)
 		}
 	}
-	return nil
+	return reporters, nil
 }
 
 // refill puts open cases into the rings that a crash has left out. One round trip while

@@ -63,11 +63,11 @@ func TestOneReportEach(t *testing.T) {
 			if _, err := s.TakeTarget(ctx, "user:7", "2"); !errors.Is(err, ErrReportHeld) {
 				t.Errorf("another moderator: %v", err)
 			}
-			if err := s.Close(ctx, "user:7", "2"); !errors.Is(err, ErrReportNotHeld) {
+			if _, err := s.Close(ctx, "user:7", "2"); !errors.Is(err, ErrReportNotHeld) {
 				t.Errorf("another moderator decides: %v", err)
 			}
-			if err := s.Close(ctx, "user:7", "1"); err != nil {
-				t.Fatal(err)
+			if reporters, err := s.Close(ctx, "user:7", "1"); err != nil || len(reporters) != 2 {
+				t.Fatalf("closed: %v, %v", reporters, err)
 			}
 			if _, err := s.Case(ctx, "user:7"); !errors.Is(err, ErrNoReport) {
 				t.Errorf("after the decision: %v", err)
@@ -136,7 +136,7 @@ func TestRoleChanges(t *testing.T) {
 		if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(ctx, "user:7", "1"); err != nil {
+		if _, err := s.Close(ctx, "user:7", "1"); err != nil {
 			t.Fatal(err)
 		}
 		for _, ring := range s.rings {
@@ -201,7 +201,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 				mu.Unlock()
 				if leave {
 					err = s.Return(ctx, c.Target, holder)
-				} else if err = s.Close(ctx, c.Target, holder); err == nil {
+				} else if _, err = s.Close(ctx, c.Target, holder); err == nil {
 					mu.Lock()
 					decided[c.Target]++
 					mu.Unlock()
@@ -228,7 +228,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 			}
 			held++
 			decided[c.Target]++
-			if err := s.Close(ctx, c.Target, fmt.Sprintf("process%d", i)); err != nil {
+			if _, err := s.Close(ctx, c.Target, fmt.Sprintf("process%d", i)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
 )
@@ -417,7 +418,7 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 }
 
 // DecideReport does what a moderator has decided about a report that they have taken, and
-// closes it. It returns ErrReportNotHeld if they do
+// closes it: those who have reported it are notified. It returns ErrReportNotHeld if they do
 // not have it, or no longer; then nothing is done. Operator need not take it before, unless a moderator has it. To hide or delete a post that
 // is gone ends the report. It can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
@@ -439,9 +440,10 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 		return err
 	}
 	changed, err := r.decide(ctx, actor, target, s.Person, d)
+	outcome := d.Action
 	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
 		// The post is gone: somebody has deleted it, or the first attempt.
-		changed, err = false, nil
+		changed, outcome, err = false, "delete", nil
 	}
 	if err == nil && !changed { // the end of the report is a decision
 		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
@@ -449,7 +451,14 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	if err != nil {
 		return err
 	}
-	return r.store.Close(ctx, target, actor.String())
+	reporters, err := r.store.Close(ctx, target, actor.String())
+	if err != nil {
+		return err
+	}
+	_, post := audit.ParseTarget(target)
+	reporters = slices.DeleteFunc(reporters, func(uid int64) bool { return social.Actor(uid) == actor })
+	r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: outcome, Person: s.Person.ID, Post: post}, reporters...)
+	return nil
 }
 
 // decide does what a moderator has decided. It reports whether that has changed
@@ -472,7 +481,7 @@ func (r *Reports) decide(ctx context.Context, actor social.Actor, target string,
 	case "unhide":
 		return true, r.m.UnhidePost(ctx, actor, post, d.Note)
 	case "delete":
-		return true, r.m.RemovePost(ctx, actor, post, d.Note)
+		return true, r.m.removePost(ctx, actor, post, d.Message, d.Note)
 	}
 	return false, social.Invalid("action", "Choose what to do.")
 }

@@ -19,10 +19,13 @@ const (
 	Like    Kind = 'l'
 	Repost  Kind = 'p'
 	Follow  Kind = 'f'
+	// Decided is a decision of moderators: for the author of a post, and for who has reported
+	// something.
+	Decided Kind = 'd'
 )
 
 // Kinds are all kinds, in the order in which settings list them.
-func Kinds() []Kind { return []Kind{Mention, Reply, Like, Repost, Follow} }
+func Kinds() []Kind { return []Kind{Mention, Reply, Like, Repost, Follow, Decided} }
 
 // String returns the name of a kind, as it is stored in a user's settings.
 func (k Kind) String() string {
@@ -37,6 +40,8 @@ func (k Kind) String() string {
 		return "repost"
 	case Follow:
 		return "follow"
+	case Decided:
+		return "decision"
 	}
 	return "unknown"
 }
@@ -87,8 +92,11 @@ func (id ID) Time() time.Time { return time.UnixMilli(id.MS).UTC() }
 type Entry struct {
 	ID    ID
 	Kind  Kind
-	Actor int64 // the user who did it
+	Actor int64 // the user who did it; of a decision, the user that it is about: who decides is not told
 	Post  int64 // the post of the recipient that was liked or reposted, or the reply or mention itself; 0 for a follow
+
+	Action string // of a decision: what the audit log calls it
+	Reason string // of a decision about the recipient
 }
 
 // pack is the text of an entry without its id.
@@ -97,7 +105,11 @@ func (e Entry) pack() string {
 	b = append(b, byte(e.Kind), ':')
 	b = strconv.AppendInt(b, e.Actor, 10)
 	b = append(b, ':')
-	return string(strconv.AppendInt(b, e.Post, 10))
+	b = strconv.AppendInt(b, e.Post, 10)
+	if e.Kind == Decided {
+		b = append(b, ":"+e.Action+":"+e.Reason...)
+	}
+	return string(b)
 }
 
 // unpack reads an entry. An id alone can be read too: then ok is false, and the entry
@@ -107,16 +119,25 @@ func unpack(raw string) (e Entry, ok bool) {
 	if e.ID, ok = ParseID(id); !ok {
 		return Entry{}, false
 	}
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 || len(parts[0]) != 1 || !slices.Contains(Kinds(), Kind(parts[0][0])) {
+	parts := strings.SplitN(text, ":", 5)
+	if len(parts) < 3 || len(parts[0]) != 1 || !slices.Contains(Kinds(), Kind(parts[0][0])) {
 		return Entry{ID: e.ID}, false
 	}
 	full := Entry{ID: e.ID, Kind: Kind(parts[0][0])}
+	if len(parts) != 3 && full.Kind != Decided || len(parts) != 5 && full.Kind == Decided {
+		return Entry{ID: e.ID}, false
+	}
 	if full.Actor, ok = storage.ParseID(parts[1]); !ok {
 		return e, false
 	}
 	if full.Kind == Follow {
 		return full, true
+	}
+	if full.Kind == Decided {
+		full.Action, full.Reason = parts[3], parts[4]
+		if parts[2] == "0" {
+			return full, true
+		}
 	}
 	if full.Post, ok = storage.ParseID(parts[2]); !ok {
 		return e, false

@@ -171,6 +171,8 @@ type Settings struct {
 	Seen ID     // the last entry that the user has seen
 }
 
+func (s Settings) isOff(k Kind) bool { return slices.Contains(s.Off, k) }
+
 // SettingsCommand reads the settings of a user; ParseSettings reads its reply.
 func (s Store) SettingsCommand(uid int64) rueidis.Cacheable {
 	return s.client.B().Hmget().Key(storage.UserKey(uid)).Field("notify_off", "notifications_seen").Cache()

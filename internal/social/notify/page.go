@@ -19,6 +19,12 @@ type Group struct {
 	Count  int            // of different people: "ada and 12 others" has 13
 	Post   *timeline.Item // the post that was liked or reposted, the reply or the mention; nil for followers
 
+	// Of a decision: Actors has the user that it is about, and Post is nil where the viewer does not see it.
+	Action string // what the audit log calls it
+	Reason string // what the moderator has told the author
+	Own    bool   // it is about the viewer
+	IsPost bool   // it is about a post
+
 	post   int64
 	actors []int64
 }
@@ -91,6 +97,7 @@ type grouping struct {
 type groupKey struct {
 	kind Kind
 	of   int64 // the post, or the day of followers
+	id   ID    // of a decision: each is a group
 }
 
 // add adds entries, and reports whether the page is full.
@@ -99,13 +106,16 @@ func (g *grouping) add(entries []Entry) (full bool) {
 		if g.newest == (ID{}) {
 			g.newest = e.ID
 		}
-		if g.viewer.Sees(e.Actor) < social.Unlisted {
+		if !isSeen(g.viewer, e) {
 			g.last = e.ID
 			continue
 		}
-		key := groupKey{e.Kind, e.Post}
-		if e.Kind == Follow {
+		key := groupKey{kind: e.Kind, of: e.Post}
+		switch e.Kind {
+		case Follow:
 			key.of = e.ID.MS / (24 * time.Hour).Milliseconds()
+		case Decided:
+			key.id = e.ID
 		}
 		place, ok := g.places[key]
 		if !ok {
@@ -116,6 +126,7 @@ func (g *grouping) add(entries []Entry) (full bool) {
 			g.places[key] = place
 			g.groups = append(g.groups, Group{
 				Kind: e.Kind, Time: e.ID.Time(), Unread: g.seen.Less(e.ID), post: e.Post,
+				Action: e.Action, Reason: e.Reason, Own: e.Actor == g.viewer.User.ID, IsPost: e.Post != 0,
 			})
 		}
 		group := &g.groups[place]
@@ -125,6 +136,12 @@ func (g *grouping) add(entries []Entry) (full bool) {
 		g.last = e.ID
 	}
 	return false
+}
+
+// isSeen reports whether a viewer sees what an actor has done. A decision is the site's, and may be
+// about somebody who is suspended by now.
+func isSeen(v *social.Viewer, e Entry) bool {
+	return e.Kind == Decided || v.Sees(e.Actor) >= social.Unlisted
 }
 
 // complete adds the posts and the people, and drops the groups without.
@@ -152,10 +169,11 @@ func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group
 	for _, g := range groups {
 		if g.post != 0 {
 			at := slices.IndexFunc(items, func(i timeline.Item) bool { return i.Entry.ID == g.post })
-			if at < 0 {
+			if at >= 0 {
+				g.Post = &items[at]
+			} else if g.Kind != Decided {
 				continue // deleted, or hidden from the viewer
 			}
-			g.Post = &items[at]
 		}
 		g.Count = len(g.actors)
 		for _, uid := range g.actors[:min(len(g.actors), maxActors)] {

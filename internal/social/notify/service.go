@@ -218,12 +218,14 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 	of := map[int64]int{} // the entries of each post
 	counted := map[Entry]bool{}
 	for _, e := range entries {
-		e.ID = ID{}
+		if e.Kind != Decided {
+			e.ID = ID{}
+		}
 		switch {
 		case counted[e]:
 			continue
-		case v.Sees(e.Actor) < social.Unlisted:
-		case e.Post == 0:
+		case !isSeen(v, e):
+		case e.Post == 0, e.Kind == Decided:
 			unread++
 		default:
 			if of[e.Post] == 0 {

@@ -10,6 +10,7 @@ var kindIcons = map[notify.Kind]string{
 	notify.Like:    "like",
 	notify.Repost:  "repost",
 	notify.Follow:  "user",
+	notify.Decided: "flag",
 }
 
 func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
@@ -42,6 +43,7 @@ var kindLabels = map[notify.Kind]string{
 	notify.Like:    "likes a post of mine",
 	notify.Repost:  "reposts a post of mine",
 	notify.Follow:  "follows me",
+	notify.Decided: "decides, as a moderator, about a post or a report of mine",
 }
 
 // NewNotificationKind returns a kind with its label.

@@ -169,7 +169,10 @@ func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	lines := map[int64]*parentLine{}
 	for i, parent := range parents {
 		line := &parentLine{html: unknownParent, named: now}
-		if parent != nil && !parent.Deleted {
+		switch {
+		case parent != nil && parent.Deleted:
+			line.html = deletedParent
+		case parent != nil:
 			line.author, line.html = parent.Author.ID, bytesOf(replyLine(parent.Post))
 		}
 		lines[ids[i]] = line
@@ -185,6 +188,9 @@ func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 // unknownParent is the line above a reply to a post that is lost, or whose author
 // the viewer must not see.
 var unknownParent = []byte(`<p class="context"><span>Replying to a post</span></p>`)
+
+// deletedParent is the line above a reply to a deleted post, which has no page.
+var deletedParent = []byte(`<p class="context"><svg><use href="#i-reply"></use></svg><span>Replying to a deleted post</span></p>`)
 
 var _ templ.Component = Posts{}
 
@@ -210,14 +216,12 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 	repost := item.Entry != item.Post
 	if p.find != nil && !repost {
 		p.marked(item, f, write)
-	} else if repost || item.Post.Parent != 0 {
+	} else if repost || item.Post.Parent != 0 || !item.Post.Hidden.IsZero() {
 		write(f.article[:f.top])
 		if line, _ := item.Entry.Rendered.(*fragment); repost && line != nil {
 			write(line.repostLine)
 		}
-		if item.Post.Parent != 0 {
-			write(f.replyLine(p.viewer))
-		}
+		p.above(item, f, write)
 		write(f.article[f.top:])
 	} else {
 		write(f.article)
@@ -240,9 +244,7 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 // marked writes a post up to the buttons that differ by viewer, with marks in its text.
 func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
 	write(f.article[:f.top])
-	if item.Post.Parent != 0 {
-		write(f.replyLine(p.viewer))
-	}
+	p.above(item, f, write)
 	marks := p.find(item.Post.Body)
 	if len(marks) == 0 {
 		write(f.article[f.top:])
@@ -250,6 +252,26 @@ func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
 	}
 	write(bytesOf(postText(item.Post.Post, marks)))
 	write(f.article[f.end:])
+}
+
+// hiddenLines are the lines above a hidden post, for moderators and for its author.
+var hiddenLines = [2][]byte{
+	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Its author and moderators see it.</span></p>`),
+	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>A moderator has hidden this post. Only you see it.</span></p>`),
+}
+
+// above writes the lines above a post.
+func (p Posts) above(item *timeline.Item, f *fragment, write func([]byte)) {
+	if !item.Post.Hidden.IsZero() {
+		own := 0
+		if item.Post.Author.ID == p.viewer.User.ID {
+			own = 1
+		}
+		write(hiddenLines[own])
+	}
+	if item.Post.Parent != 0 {
+		write(f.replyLine(p.viewer))
+	}
 }
 
 // replyLine is the line above a reply: a block hides the name of the other person
