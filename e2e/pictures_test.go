@@ -78,7 +78,48 @@ func TestPictures(t *testing.T) {
 		b.submit("form.status", "status", "The same hills")
 		b.wantPicture("Hills", "focus-right-bottom")
 	})
+	for name, options := range map[string][]action{"with scripts": nil, "without scripts": {withoutScripts()}} {
+		t.Run("a long description "+name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrowser(t, site, options...)
+			b.signUp("long" + strconv.Itoa(len(options)))
+			b.open("/home")
+			if len(options) == 0 {
+				b.addPictures(files...)
+				b.do(`document.querySelectorAll(".thumbs textarea").forEach(t => t.value = "A hill behind a hill. ".repeat(60))`)
+				b.submit("form.status", "status", "Hills and hills")
+			} else {
+				b.press(".add-pictures summary")
+				b.run(chromedp.SetUploadFiles(chromedp.CSS(`[name="file1"]`), files[:1]))
+				b.submit("form.status", "status", "Hills and hills", "alt1", strings.Repeat("A hill behind a hill. ", 60))
+			}
+			b.press(".post .alt summary")
+			if got := get[string](b, readable); got != "" {
+				t.Errorf("opened: %s", got)
+			}
+			b.press(".post .alt summary")
+			if b.has(".alt[open]") {
+				t.Error("the description cannot be closed")
+			}
+		})
+	}
 }
+
+// readable says what is wrong with an open description of a picture: it, and what closes it, must be
+// within the window, and nothing over them.
+const readable = `(() => {
+	const open = document.querySelector(".alt[open]"), text = open.querySelector("p"), close = open.querySelector("summary");
+	const inView = (e, y) => {
+		const r = e.getBoundingClientRect(), at = y(r);
+		return at >= 0 && at <= innerHeight && open.contains(document.elementFromPoint(r.left + r.width / 2, at));
+	};
+	const wrong = [];
+	if (!inView(text, r => r.top + 5)) wrong.push("its beginning is out of view");
+	open.scrollTop = open.scrollHeight;
+	if (!inView(text, r => r.bottom - 5)) wrong.push("its end is out of view");
+	if (!inView(close, r => r.top + r.height / 2)) wrong.push("what closes it is out of view");
+	return wrong.join(", ");
+})()`
 
 // addPictures adds pictures to the form of the home page, whose scripts upload them.
 func (b *browser) addPictures(files ...string) {

@@ -226,14 +226,15 @@ document.addEventListener("click", async (event) => {
 // A row of tabs that is wider than its screen begins at the current one.
 document.querySelector('.tabs [aria-current]:not([aria-current="false"])')?.scrollIntoView({ block: "nearest", inline: "center" });
 
-// Menus close when something else is used.
+// Menus and descriptions of pictures close when something else is used.
+const closing = "details.menu[open], details.alt[open]";
 document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
+  for (const menu of document.querySelectorAll(closing)) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
 document.addEventListener("keydown", (event) => {
-  const menu = event.key === "Escape" && event.target.closest?.("details.menu[open]");
+  const menu = event.key === "Escape" && (event.target.closest?.(closing) ?? document.querySelector("details.alt[open]"));
   if (!menu) return;
   menu.open = false;
   menu.querySelector("summary").focus();
