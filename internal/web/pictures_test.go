@@ -144,6 +144,15 @@ func testPictures(t *testing.T, s *site) {
 	if res := stranger.fetch(strings.Replace(address, "400", "80", 1)); res.StatusCode != http.StatusNotFound {
 		t.Errorf("another size: %d", res.StatusCode)
 	}
+	// What is said about it can be corrected by its author.
+	alt := "alt-" + strings.Split(address, "/")[2]
+	ada.get("/u/ada/1/edit").want(200, `name="`+alt+`"`, `name="sensitive"`)
+	ada.send("/u/ada/1/edit", "status", "look at this", alt, strings.Repeat("a", social.MaxAlt+1)).want(422, "too long")
+	ada.send("/u/ada/1/edit", "status", "look at this", alt, "A <black> square", "sensitive", "yes").want(303)
+	ada.get("/u/ada/1").want(200, `alt="A &lt;black&gt; square"`, "sensitive picture", "look at this")
+	s.signedUp("eve").send("/u/ada/1/edit", "status", "look at this", alt, "Mine").want(403)
+	ada.send("/u/ada/1/edit", "status", "look at that").want(303) // a form without pictures leaves them
+	ada.get("/u/ada/1").want(200, `alt="A &lt;black&gt; square"`, "sensitive picture", "look at that")
 	ada.post("/u/ada/1/delete", nil)
 	if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
 		t.Errorf("after its deletion: %d", res.StatusCode)

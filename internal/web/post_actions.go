@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -72,7 +73,8 @@ func (h *handlers) editPostForm(req *request.Request) error {
 	if path, elsewhere := canonical(req, item, "/edit"); elsewhere {
 		return req.RedirectToName(path)
 	}
-	return h.showPostEdit(req, http.StatusOK, item.Post.Post, view.StatusForm{Status: item.Post.Body})
+	form := view.StatusForm{Status: item.Post.Body, Stored: item.Post.Media, Sensitive: item.Post.Sensitive}
+	return h.showPostEdit(req, http.StatusOK, item.Post.Post, form)
 }
 
 func (h *handlers) showPostEdit(req *request.Request, status int, post social.Post, form view.StatusForm) error {
@@ -91,10 +93,23 @@ func (h *handlers) editPost(req *request.Request) error {
 		return err
 	}
 	typed := req.R.PostFormValue("status")
-	err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
+	pictures := post.Media.Pictures()
+	described := posts.Description{Alts: map[string]string{}, Sensitive: req.R.PostFormValue("sensitive") != ""}
+	for i, p := range pictures {
+		if alt, ok := req.R.PostForm[altField+"-"+p.ID]; ok {
+			described.Alts[p.ID], pictures[i].Alt = alt[0], alt[0]
+		}
+	}
+	if len(described.Alts) > 0 {
+		err = h.app.Posts.Describe(req.Ctx, req.User, post.ID, described)
+	}
+	if err == nil {
+		err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
+	}
 	if err != nil {
 		return request.Retry(err, func(_, problem string) error {
-			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, view.StatusForm{Status: typed, Problem: problem})
+			form := view.StatusForm{Status: typed, Problem: problem, Stored: social.FormatMedia(pictures), Sensitive: described.Sensitive}
+			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, form)
 		})
 	}
 	return request.Published(req, view.PostPath(post), post.ID)

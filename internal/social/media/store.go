@@ -167,7 +167,7 @@ func checkChosen(chosen []Chosen) error {
 	}
 	for i := range chosen {
 		var err error
-		if chosen[i].Alt, err = cleanAlt(chosen[i].Alt); err != nil {
+		if chosen[i].Alt, err = CleanAlt(chosen[i].Alt); err != nil {
 			return err
 		}
 		if !social.IsPictureID(chosen[i].ID) {
@@ -240,7 +240,7 @@ func bounded(n float64) float64 {
 }
 
 // cleanAlt returns a description as it is stored.
-func cleanAlt(typed string) (string, error) {
+func CleanAlt(typed string) (string, error) {
 	if len(typed) > social.MaxTyped {
 		return "", social.TooLong("alt", social.MaxAlt)
 	}
