@@ -124,6 +124,8 @@ func (h *handlers) events(req *request.Request) error {
 	switch {
 	case errors.Is(err, errTaken):
 		return nil
+	case errors.Is(err, live.ErrTooMany):
+		return &request.Error{Status: http.StatusTooManyRequests, Detail: "You have too many pages of this site open. Close some of them."}
 	case errors.Is(err, live.ErrFull), errors.Is(err, live.ErrClosed):
 		return &request.Error{Status: http.StatusServiceUnavailable, Detail: "Too many pages are open. Please try again in a moment.", Cause: err}
 	}

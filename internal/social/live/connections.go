@@ -63,9 +63,10 @@ func (cs *connections) reserve(c *client, sub Subscription) error {
 	switch {
 	case cs.closed:
 		return ErrClosed
-	case cs.open >= cs.opt.MaxConnections,
-		sub.Viewer.ID != 0 && cs.perUser[sub.Viewer.ID] >= cs.opt.MaxPerUser,
+	case sub.Viewer.ID != 0 && cs.perUser[sub.Viewer.ID] >= cs.opt.MaxPerUser,
 		from != "" && cs.perAddress[from] >= cs.opt.MaxPerAddress:
+		return ErrTooMany
+	case cs.open >= cs.opt.MaxConnections:
 		return ErrFull
 	}
 	cs.open++

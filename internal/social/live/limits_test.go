@@ -70,22 +70,22 @@ func TestLimits(t *testing.T) {
 	var detach []func()
 	for i, one := range []struct {
 		sub  live.Subscription
-		full bool
+		want error
 	}{
 		{sub: live.Subscription{Viewer: ada, Address: public}},
 		{sub: live.Subscription{Viewer: ada, Address: public}},
-		{sub: live.Subscription{Viewer: ada, Address: public}, full: true}, // of the user
+		{sub: live.Subscription{Viewer: ada, Address: public}, want: live.ErrTooMany}, // of the user
 		{sub: live.Subscription{Address: public}},
-		{sub: live.Subscription{Address: public}, full: true}, // of the address
+		{sub: live.Subscription{Address: public}, want: live.ErrTooMany}, // of the address
 		{sub: live.Subscription{Address: six}},
-		{sub: live.Subscription{Address: six.Next()}, full: true}, // of the same network
+		{sub: live.Subscription{Address: six.Next()}, want: live.ErrTooMany}, // of the same network
 		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}},
 		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}}, // a proxy
-		{sub: live.Subscription{}, full: true},
+		{sub: live.Subscription{}, want: live.ErrFull},
 	} {
 		_, d, err := p.open(one.sub)
-		if full := errors.Is(err, live.ErrFull); full != one.full || err != nil && !full {
-			t.Errorf("connection %d: %v", i, err)
+		if !errors.Is(err, one.want) {
+			t.Errorf("connection %d: %v, want %v", i, err, one.want)
 		}
 		if err == nil {
 			detach = append(detach, d)

@@ -84,8 +84,12 @@ func (o *Options) prepare() error {
 	return nil
 }
 
-// ErrFull: the process, the user or the address has as many connections as it may.
-var ErrFull = errors.New("live: too many connections")
+var (
+	// ErrFull: the process has as many connections as it may.
+	ErrFull = errors.New("live: too many connections")
+	// ErrTooMany: the user or the address has as many connections as it may.
+	ErrTooMany = errors.New("live: too many connections of one client")
+)
 
 // ErrClosed: the hub is closed.
 var ErrClosed = errors.New("live: closed")
@@ -157,7 +161,7 @@ func (h *Hub) Position() string {
 // is called once nothing can fail any more; the hub owns what it returns, and closes
 // it. detach closes it too.
 //
-// ErrFull and ErrClosed report that the client should come back later.
+// ErrFull, ErrTooMany and ErrClosed report that the client should come back later.
 func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, error)) (detach func(), err error) {
 	c := &client{topic: topic{sub.Page, sub.ID, sub.Tag}, session: sub.Session}
 	if err := h.conns.reserve(c, sub); err != nil {
