@@ -183,12 +183,13 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 	return page, nil
 }
 
-// isID reports whether a text is the id of an entry of a stream.
+// isID reports whether a text can be the id of an entry of a stream. No entry has 0-0, before which
+// the server reads nothing.
 func isID(text string) bool {
 	ms, seq, ok := strings.Cut(text, "-")
-	_, err := strconv.ParseUint(ms, 10, 64)
-	_, err2 := strconv.ParseUint(seq, 10, 64)
-	return ok && err == nil && err2 == nil
+	m, err := strconv.ParseUint(ms, 10, 64)
+	n, err2 := strconv.ParseUint(seq, 10, 64)
+	return ok && err == nil && err2 == nil && m|n != 0
 }
 
 func parseEntry(raw rueidis.XRangeEntry) Entry {
