@@ -72,7 +72,8 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 	case b.DB.Mode() == rueidis.ClientModeCluster:
 		stride = 31
 	}
-	for cut, n, ended := int64(0), 0, false; !ended; cut, n = cut+stride, n+1 {
+	n := 0
+	for cut, ended := int64(0), false; !ended; cut, n = cut+stride, n+1 {
 		owner := b.NewUser(fmt.Sprint("user", n))
 		draft, err := b.draft(b.App, owner)
 		b.do(err)
@@ -100,6 +101,7 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 		b.T.Errorf("%s is left, %v", file, err)
 	}
 	b.wantClean()
+	b.T.Logf("%d kills", n-1)
 }
 
 // draft uploads two pictures for a post.

@@ -21,6 +21,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
+	"retwis/internal/social/media"
 	"retwis/internal/social/socialtest"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/takeout"
@@ -344,7 +345,7 @@ func TestPicturesKilled(t *testing.T) {
 	}
 	place, err := files.Open(t.TempDir(), func(string) string { return "" })
 	archiveDo(t, err)
-	media := func(opt *app.Options) { opt.Media = place }
+	withPlace := func(opt *app.Options) { opt.Media = place }
 	items := many(3)
 	for i, item := range items {
 		with("attachment", []object{attached(fmt.Sprintf("media_attachments/%d.png", i), strings.Repeat("é", 2000))})(item["object"].(object))
@@ -353,12 +354,12 @@ func TestPicturesKilled(t *testing.T) {
 		"outbox.json": outbox(t, items), "media_attachments/0.png": picture(t, 2, 2), "media_attachments/1.png": picture(t, 3, 2), "media_attachments/2.png": picture(t, 2, 3),
 	}.zip(t))
 	client := redistest.DB(t).Client(t)
-	b := socialtest.On(t, client, archiveIdle, media)
+	b := socialtest.On(t, client, archiveIdle, withPlace)
 	users := 0
 	for after := int64(1); ; after += step {
 		user := b.NewUser(fmt.Sprintf("user%d", after))
 		users++
-		dying := socialtest.On(t, socialtest.Dying(client, after), archiveIdle, media)
+		dying := socialtest.On(t, socialtest.Dying(client, after), archiveIdle, withPlace)
 		_, err := dying.Archives.Import(b.Ctx, user.ID, a, false, func(int, int) {})
 		run(t, b, user, a)
 		wantAll(t, b, user, 3)
@@ -383,6 +384,17 @@ func TestPicturesKilled(t *testing.T) {
 		t.Errorf("%d pictures, want %d", stored, 3*users)
 	}
 	b.WantHealthy()
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
+	_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
+		if !p.Leftover {
+			t.Errorf("check: %v", p)
+		}
+	}})
+	archiveDo(t, err)
+	for file, err := range b.Media.Store.Orphans(b.Ctx) {
+		t.Errorf("%s has no owner, %v", file, err)
+	}
+	t.Logf("%d kills", users-1)
 }
 
 // place is a place for pictures in which something else happens before a file is written.
