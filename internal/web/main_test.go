@@ -92,12 +92,17 @@ func with(t testing.TB, client rueidis.Client, opt web.Options) *site {
 func start(t testing.TB, client rueidis.Client, opt web.Options, of app.Options) *site {
 	t.Helper()
 	s := &site{t: t, client: client, log: &lines{}}
-	opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	}
 	var err error
 	if of.Limits == nil {
 		of.Limits = limits.Off()
 	}
-	of.HashParams, of.Logger = cheap, slog.New(slog.NewTextHandler(io.Discard, nil))
+	of.HashParams = cheap
+	if of.Logger == nil {
+		of.Logger = slog.New(slog.DiscardHandler)
+	}
 	s.social, err = app.New(client, of)
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +120,7 @@ func start(t testing.TB, client rueidis.Client, opt web.Options, of app.Options)
 type visitor struct {
 	site *site
 	http *http.Client
+	list string // the path of a list of people
 }
 
 func (s *site) visitor() *visitor {

@@ -4,17 +4,22 @@ package web_test
 
 import (
 	"fmt"
+	"image/color"
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"retwis/internal/app"
+	"retwis/internal/files"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/check"
+	"retwis/internal/web"
 )
 
 // crowd is how many people act at random; the last one is a moderator.
@@ -27,7 +32,8 @@ const guest = crowd
 type known struct {
 	author          int
 	path, id        string
-	tag             bool // it has #tag
+	tag             bool   // it has #tag
+	picture         string // the path of its picture, empty for none
 	deleted, hidden time.Time
 }
 
@@ -35,6 +41,7 @@ type known struct {
 type shownText struct {
 	post     *known
 	replaced time.Time
+	alt      bool // of its picture, which an edit keeps
 }
 
 // alternate takes one step and the other, for up to two seconds each.
@@ -71,16 +78,18 @@ type network struct {
 
 // Random people act on two processes, one of which is slow to reach the database, or cannot.
 // No page has what its reader must not see for more than a second, and in the end all pages
-// are as the model says and a check finds nothing.
+// are as the model says and a check finds nothing. Posts have pictures with texts, and are read in
+// lists, feeds and searches too; people are looked for by their names. For what the trends page is
+// to leave out, see package search.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
-	const actions, reading = 12_500, 6
+	const actions, reading = 5_000, 6
 	for i, way := range []struct {
 		name    string
 		befalls func(p *redistest.Proxy, stop <-chan struct{})
 	}{
 		{"healthy", func(*redistest.Proxy, <-chan struct{}) {}},
-		{"slow", func(p *redistest.Proxy, _ <-chan struct{}) { p.Delay(300 * time.Millisecond) }},
+		{"slow", func(p *redistest.Proxy, _ <-chan struct{}) { p.Delay(280 * time.Millisecond) }},
 		{"freezing", func(p *redistest.Proxy, stop <-chan struct{}) { alternate(stop, p.Freeze, p.Thaw) }},
 		{"cutting", func(p *redistest.Proxy, stop <-chan struct{}) {
 			alternate(stop, func() { p.Cut(true) }, func() { p.Cut(false) })
@@ -90,7 +99,12 @@ func TestVisibilityModel(t *testing.T) {
 			t.Parallel()
 			db := redistest.DB(t)
 			proxy := db.Proxy(t)
-			n := newPeople(t, [2]*site{serving(t, reach(t, db.URL())), serving(t, reach(t, proxy.URL()))}, uint64(i))
+			place := files.Directory(t.TempDir())
+			process := func(url string) *site {
+				db := reach(t, url)
+				return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
+			}
+			n := newPeople(t, [2]*site{process(db.URL()), process(proxy.URL())}, uint64(i))
 			stop, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
@@ -126,6 +140,14 @@ func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
 		if i < crowd-1 {
 			n.logIn(n.readers[0][i], i)
 		}
+	}
+	for i, v := range n.readers[0][:crowd-1] {
+		v.send("/lists", "name", "Everybody").want(303)
+		list := listLink.FindString(v.get("/lists").want(200).body)
+		for other := range crowd - 1 {
+			v.send(list+"/add", "member", fmt.Sprint("person", other))
+		}
+		n.readers[0][i].list, n.readers[1][i].list = list, list
 	}
 	if err := sites[0].social.Moderation.SetRole(t.Context(), social.Operator, crowd, social.Moderator, ""); err != nil {
 		t.Fatal(err)
@@ -270,7 +292,13 @@ func (n *network) setOut(who int, out bool) {
 // write publishes a post or a reply.
 func (n *network) write(who int, text, path string) {
 	n.t.Helper()
-	a := n.actors[0][who].send(path, "status", text)
+	fields, alt := []string{"status", text}, ""
+	if n.rng.IntN(6) == 0 {
+		alt = fmt.Sprintf("zq9%dy", n.rng.IntN(1_000_000_000))
+		id := n.upload(who)
+		fields = append(fields, "media", id, "alt-"+id, alt)
+	}
+	a := n.actors[0][who].send(path, fields...)
 	if a.status != 303 {
 		return // a reply to what they do not see
 	}
@@ -278,9 +306,16 @@ func (n *network) write(who int, text, path string) {
 	if !isReply {
 		id = n.actors[0][who].get(fmt.Sprint("/u/person", who)).want(200).posts()[0]
 	}
+	p := &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
+	if alt != "" {
+		p.picture = mediaAddress.FindString(n.actors[0][who].get(p.path).want(200, alt).body)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.add(text, &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)})
+	n.add(text, p)
+	if alt != "" {
+		n.texts[alt] = &shownText{post: p, alt: true}
+	}
 }
 
 func (n *network) add(text string, p *known) {
@@ -319,7 +354,7 @@ func (n *network) edit(who int, p *known, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for other, old := range n.texts {
-		if old.post == p && other != token && old.replaced.IsZero() {
+		if old.post == p && other != token && !old.alt && old.replaced.IsZero() {
 			old.replaced = time.Now()
 		}
 	}
@@ -349,15 +384,34 @@ func (n *network) gone(who int, p *known, list bool) (since time.Time) {
 	return since
 }
 
+// everywhereListed are the pages that have posts of everybody who is not muted. A search marks what
+// it has found, so that of a tag leaves the rest of a text as it is.
+var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/explore"}
+
+// withPeople are the pages with people that nobody has asked for by name. The sitemap is what strangers
+// may see, for every reader.
+var withPeople = []string{"/search?in=people&q=person", "/suggest?q=%40person", "/explore/people", "/sitemap/1.xml"}
+
+var personName = regexp.MustCompile(`person(\d)`)
+
 // readOne reads a random page and looks for what must not be there.
 func (n *network) readOne(rng *rand.Rand) {
 	n.mu.Lock()
-	who, pages := rng.IntN(crowd), []string{"/home", "/timeline", "/notifications", "/tag/tag", "/bookmarks", "/explore"}
+	who, pages := rng.IntN(crowd), append([]string{"/notifications", "/bookmarks"}, everywhereListed...)
 	author := fmt.Sprint("/u/person", rng.IntN(crowd-1))
-	pages = append(pages, author, author+"/replies", author+"/likes")
+	pages = append(pages, author, author+"/replies", author+"/likes", author+".atom", author+".json")
+	pages = append(pages, withPeople...)
+	list := n.readers[0][who].list
+	if list != "" {
+		pages = append(pages, list)
+	}
+	var about *known
 	if len(n.posts) > 0 {
-		p := n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
-		pages = append(pages, p.path, p.path, p.path+"/history")
+		about = n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
+		pages = append(pages, about.path, about.path, about.path+"/history", "/post/"+about.id)
+		if about.picture != "" {
+			pages = append(pages, about.picture, about.picture, about.picture)
+		}
 	}
 	out := n.out[who]
 	n.mu.Unlock()
@@ -372,12 +426,38 @@ func (n *network) readOne(rng *rand.Rand) {
 	if out || n.out[who] {
 		return // a stranger by now, or not yet
 	}
+	if about != nil && a.status < 400 {
+		reader := who
+		if page == about.picture && who != about.author {
+			reader = crowd - 1 // what strangers may see is public
+		}
+		since := n.gone(reader, about, false)
+		if late := asked.Sub(since); (page == about.picture || page == "/post/"+about.id) && !since.IsZero() && late > promise {
+			n.t.Errorf("person %d asks for %s of person %d, which is gone for %v: status %d", who, page, about.author, late, a.status)
+		}
+	}
+	if slices.Contains(withPeople, page) {
+		reader := who
+		if strings.HasPrefix(page, "/sitemap/") {
+			reader = crowd - 1
+		}
+		for _, name := range personName.FindAllStringSubmatch(a.body, -1) {
+			other, _ := strconv.Atoi(name[1])
+			if other >= crowd-1 || other == who {
+				continue
+			}
+			since := n.gone(reader, &known{author: other}, false)
+			if late := asked.Sub(since); !since.IsZero() && late > promise {
+				n.t.Errorf("person %d asks for %s and finds person %d, who is gone for %v", who, page, other, late)
+			}
+		}
+	}
 	for _, token := range n.readable.FindAllString(a.body, -1) {
 		text := n.texts[token]
 		if text == nil {
 			continue // it is being written
 		}
-		since := n.gone(who, text.post, page == "/home" || page == "/timeline" || page == "/tag/tag" || page == "/explore")
+		since := n.gone(who, text.post, slices.Contains(everywhereListed, page) || page == list)
 		if since.IsZero() && !strings.HasSuffix(page, "/history") {
 			since = text.replaced
 		}
@@ -386,6 +466,19 @@ func (n *network) readOne(rng *rand.Rand) {
 		}
 	}
 }
+
+// upload uploads a picture and returns its id.
+func (n *network) upload(who int) string {
+	n.t.Helper()
+	_, answer := n.actors[0][who].sendFiles("/media", nil, map[string][]byte{"file": photoOf(n.t, color.Gray{Y: uint8(n.rng.IntN(256))})})
+	id := mediaID.FindString(answer)
+	if id == "" {
+		n.t.Errorf("an upload is answered with %q", answer)
+	}
+	return id
+}
+
+var mediaID = regexp.MustCompile(`[0-9a-f]{32}`)
 
 // compareAll compares the page of each post with the model, in both processes, and checks
 // the database.

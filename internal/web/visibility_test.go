@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,14 +45,17 @@ func TestTakenAway(t *testing.T) {
 	for name, trouble := range troubles {
 		p := &process{name: name, trouble: trouble, proxy: db.Proxy(t)}
 		far := serving(t, reach(t, p.proxy.URL()))
-		p.readers = map[string]*visitor{"eve": {site: far, http: eve.http}, "a stranger": far.visitor()}
+		p.readers = map[string]*visitor{"eve": {site: far, http: eve.http, list: eve.list}, "a stranger": far.visitor()}
 		processes = append(processes, p)
 	}
 	eve.forgetFresh()
 	for _, r := range readAll(processes, all) { // all is in memory then
 		for _, tk := range all {
-			if r.path == tk.path || r.path == "/timeline" {
+			if r.path == tk.path || slices.Contains(publicLists, r.path) || r.path == eve.list {
 				r.page.want(200, tk.text)
+			}
+			if isPeople(r) && !strings.HasPrefix(r.path, "/explore") {
+				r.page.want(200, tk.name)
 			}
 		}
 	}
@@ -71,6 +75,12 @@ func TestTakenAway(t *testing.T) {
 		for _, tk := range all {
 			if late := r.asked.Sub(answered); late > promise && tk.isGone(r) && strings.Contains(r.page.body, tk.text) {
 				t.Errorf("process %q: %v after the answer %s reads %q on %s: status %d", r.process, late, r.who, tk.text, r.path, r.page.status)
+			}
+			if late := r.asked.Sub(answered); late > promise && isPeople(r) && tk.isGone(r) && tk.isOfPerson() && strings.Contains(r.page.body, tk.name) {
+				t.Errorf("process %q: %v after the answer %s finds %q on %s: status %d", r.process, late, r.who, tk.name, r.path, r.page.status)
+			}
+			if late := r.asked.Sub(answered); late > promise && tk.isGone(r) && r.path == "/post/"+tk.id && r.page.status < 400 {
+				t.Errorf("process %q: %v after the answer %s is led to the post of %q: status %d", r.process, late, r.who, tk.what, r.page.status)
 			}
 		}
 	}
@@ -114,8 +124,8 @@ type process struct {
 // taking is an action that takes a post away from somebody, and one that gives it back, nil
 // where nothing does.
 type taking struct {
-	what, name, text, path string
-	take, giveBack         func() *response
+	what, name, text, path, id string
+	take, giveBack             func() *response
 }
 
 // isGone reports whether a page must not have the post.
@@ -126,17 +136,33 @@ func (tk *taking) isGone(r reading) bool {
 	case "block":
 		return r.who == "eve"
 	case "mute": // which is for lists
-		return r.who == "eve" && (r.path == "/home" || r.path == "/timeline" || r.path == "/tag/tag" || r.path == "/explore")
+		return r.who == "eve" && (r.path == "/home" || r.path == "/explore" || slices.Contains(publicLists, r.path) || strings.HasPrefix(r.path, "/lists/"))
 	case "edit":
-		return !strings.HasSuffix(r.path, "/history")
+		return !strings.HasSuffix(r.path, "/history") && r.path != "/post/"+tk.id
 	}
 	return true
 }
+
+// isOfPerson reports whether the author is gone with the post.
+func (tk *taking) isOfPerson() bool {
+	return tk.what == "block" || tk.what == "suspend" || tk.what == "leave"
+}
+
+// publicLists are the lists of posts that have those of everybody. A search marks what it has found,
+// so that of a tag leaves the text as it is.
+var publicLists = []string{"/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag"}
+
+// peopleLists are the lists of people that have everybody, for those who are logged in.
+var peopleLists = []string{"/search?in=people&q=author", "/suggest?q=%40author", "/explore/people"}
+
+func isPeople(r reading) bool { return slices.Contains(peopleLists, r.path) }
 
 // takings are all kinds of them, each with a separate author that eve follows.
 func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 	t.Helper()
 	var all []*taking
+	eve.send("/lists", "name", "Authors").want(303)
+	eve.list = listLink.FindString(eve.get("/lists").want(200).body)
 	for i, what := range []string{"nothing", "block", "mute", "delete", "edit", "hide", "suspend", "leave"} {
 		name := fmt.Sprint("author", i)
 		author := s.signedUp(name)
@@ -144,6 +170,8 @@ func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 		eve.send("/u/" + name + "/follow").want(303)
 		tk := &taking{what: what, name: name, text: "the secret of " + name}
 		path, id := author.published(name, tk.text+" for @eve #tag")
+		tk.id = id
+		eve.send(eve.list+"/add", "member", name).want(303)
 		for _, act := range []string{"/like", "/repost", "/bookmark"} {
 			eve.send(path + act).want(303)
 		}
@@ -205,15 +233,18 @@ func readAll(processes []*process, all []*taking) (readings []reading) {
 	}
 	for _, p := range processes {
 		for who := range p.readers {
-			read(p, who, "/timeline", "/tag/tag")
+			read(p, who, publicLists[:4]...)
+			read(p, who, publicLists[4:]...)
 			read(p, who, "/explore", "/u/eve/likes")
 			for _, tk := range all {
 				read(p, who, tk.path, "/u/"+tk.name)
-				read(p, who, tk.path+"/history")
+				read(p, who, tk.path+"/history", "/post/"+tk.id)
+				read(p, who, "/u/"+tk.name+".atom", "/u/"+tk.name+".json")
 			}
 		}
 		read(p, "eve", "/home", "/bookmarks")
 		read(p, "eve", "/notifications", "/u/eve")
+		read(p, "eve", append([]string{p.readers["eve"].list}, peopleLists...)...)
 	}
 	each.Wait()
 	return readings
