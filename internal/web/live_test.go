@@ -6,6 +6,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"retwis/internal/app"
+	"retwis/internal/redistest"
+	"retwis/internal/social/live"
+	"retwis/internal/web"
 )
 
 // events are the events of an open page.
@@ -84,6 +89,19 @@ func (e *events) until(kind, data string) {
 	e.t.Helper()
 	for e.next(kind).data != data {
 		e.t.Logf("waiting for %s %s", kind, data)
+	}
+}
+
+// A client with too many pages open gets a refusal, which is no error of the site.
+func TestTooManyPages(t *testing.T) {
+	t.Parallel()
+	db := reach(t, redistest.DB(t).URL())
+	s := start(t, db.Client(), web.Options{Live: live.Options{MaxPerUser: 1}}, app.Options{Invalidations: db.Invalidations()})
+	ada := s.signedUp("ada")
+	ada.follow("on=home", "").next("unread")
+	ada.get("/live?on=home").want(429, "too many pages of this site open")
+	if strings.Contains(s.log.String(), "level=ERROR") {
+		t.Error(s.log)
 	}
 }
 

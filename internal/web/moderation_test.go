@@ -66,7 +66,9 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/audit?by=first").want(200, "No decisions.")
 	first.get("/moderation/audit?about=author").want(200, "the second time")
 	first.get("/moderation/audit?by=nobody").want(200, "Nobody is called nobody.")
-	first.get("/moderation/audit?before=x").want(400)
+	for _, before := range []string{"x", "1", "0-0", "1-18446744073709551616"} {
+		first.get("/moderation/audit?before=" + before).want(400)
+	}
 
 	person := "user:" + url.QueryEscape(strings.TrimPrefix(audit.UserTarget(s.user("author").ID), "user:"))
 	first.send("/moderation/decide", "of", person, "action", "restore").want(303)
