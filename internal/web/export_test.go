@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"time"
 
 	"retwis/internal/web/httpserver"
@@ -16,6 +17,12 @@ func (s *Server) Patterns() []string {
 		patterns = append(patterns, r.pattern)
 	}
 	return patterns
+}
+
+// Pattern is the pattern of the route of a request.
+func (s *Server) Pattern(r *http.Request) string {
+	_, pattern := s.mux.Handler(r)
+	return pattern
 }
 
 // SetEventTime sets how long a client may take to accept an event.
