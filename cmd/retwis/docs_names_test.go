@@ -44,7 +44,7 @@ func TestDocumentsNameEveryFlag(t *testing.T) {
 var (
 	keyDeclared   = regexp.MustCompile(`(?m)^\s+\w+\s+= "([a-z_]+:?)"$`)
 	keyDocumented = regexp.MustCompile("(?m)^\\| (`[a-z_]+.*?) \\| (?:string|hash|list|set|sorted set|stream) \\|")
-	keyName       = regexp.MustCompile("`([a-z_]+:?)(?:<.id>|<tag>|<bucket>|<n>|\\{post:<pid>\\}|\\{user:<uid>\\}|\\{<name>\\}:<hour>|<kind>:<hour>)?`")
+	keyName       = regexp.MustCompile("`([a-z_]+:?)(?:<.id>|<link>|<tag>|<bucket>|<n>|\\{post:<pid>\\}|\\{user:<uid>\\}|\\{<name>\\}:<hour>|<kind>:<hour>)?`")
 )
 
 // TestDocumentsNameEveryKey compares docs/keys.md with the code.

@@ -33,7 +33,8 @@ replies to others, votes, and posts for some people only are left out, and count
 The posts are at the end of the user's profile, in the order of their times, and are found
 by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
 is too long becomes several, each a reply to the one before; one that would become more than
-250 is left out. Pictures must follow the rules for uploads, and are left out where the command does not know their place: --media.
+250 is left out. Pictures must follow the rules for uploads, and are left out where
+the command does not know their place: --media.
 
 It works while the site is served. If it is interrupted, run it again: what is there is not
 imported twice. A later archive adds what is new. --dry-run changes nothing, and says what

@@ -16,6 +16,7 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
 	"retwis/internal/social/limits"
+	"retwis/internal/social/site"
 	"retwis/internal/social/storage"
 )
 
@@ -38,9 +39,6 @@ func ParseSignUpMode(name string) (SignUpMode, bool) {
 	mode := SignUpMode(name)
 	return mode, mode == SignUpOpen || mode == SignUpApproval || mode == SignUpInvite || mode == SignUpClosed
 }
-
-// signUpField is the field of the hash `site` with the mode.
-const signUpField = "signup"
 
 // SignUps are registrations, where they are allowed.
 type SignUps struct {
@@ -71,7 +69,7 @@ func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
-	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(signUpField).Cache()).ToString()
+	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(site.SignUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
@@ -104,7 +102,7 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	b := s.accounts.DB.Client.B()
 	// The second command waits for the invalidation message of the first.
 	res := s.accounts.DB.Client.DoMulti(ctx,
-		b.Hset().Key(storage.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
+		b.Hset().Key(storage.Site).FieldValue().FieldValue(site.SignUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(storage.Site).Build())
 	if err := res[0].Error(); err != nil {
 		return fmt.Errorf("social: change who can sign up: %w", err)

@@ -107,15 +107,15 @@ func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) 
 }
 
 // target returns the post that a user likes, which is not a repost, or ErrNotFound
-// where the user must not see it. It can have been deleted lately; the script decides.
+// where the user must not see it. It can have been deleted or hidden lately; the script decides.
 func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	view := r.Views.Remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
 	v, err := r.Viewers.Actor(ctx, user)
-	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden {
-		err = social.ErrNotFound
+	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden { // or was, a moment ago
+		return r.visible(ctx, user, id)
 	}
 	return view.Post, err
 }

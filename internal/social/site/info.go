@@ -50,6 +50,7 @@ const (
 type Info struct {
 	texts map[Field]string
 	id    string
+	door  string // who can sign up: the name of an accounts.SignUpMode, empty for everybody
 }
 
 // Of returns a setting as it is stored, empty where nobody has set it.
@@ -87,6 +88,10 @@ func (i Info) ContactLink() string {
 	}
 	return "mailto:" + contact
 }
+
+// NeedsInvitation reports whether strangers cannot sign up without an invitation. Damage must not open
+// the site.
+func (i Info) NeedsInvitation() bool { return i.door != "" && i.door != "open" && i.door != "approval" }
 
 // NoIndex reports whether search engines are asked to leave out the whole site.
 func (i Info) NoIndex() bool { return i.texts[NoIndex] == "1" }

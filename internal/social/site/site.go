@@ -41,16 +41,16 @@ func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ct
 func (s *Settings) Known() Info { return s.kept.Latest() }
 
 func (s *Settings) read(ctx context.Context) (Info, error) {
-	names := make([]string, len(Fields), len(Fields)+1)
+	names := make([]string, len(Fields), len(Fields)+2)
 	for i, f := range Fields {
 		names[i] = string(f)
 	}
-	names = append(names, idField)
+	names = append(names, idField, SignUpField)
 	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(storage.Site).Field(names...).Cache()))
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
 	}
-	info := Info{texts: map[Field]string{}, id: texts[len(Fields)]}
+	info := Info{texts: map[Field]string{}, id: texts[len(Fields)], door: texts[len(Fields)+1]}
 	for i, f := range Fields {
 		// A database can hold any text: what is not allowed is not set.
 		if text, err := Clean(f, texts[i]); err == nil && text != "" {
@@ -60,8 +60,12 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// idField is the field of the hash `site` with its id.
-const idField = "id"
+// idField is the field of the hash `site` with its id, and SignUpField that with who can sign up; see
+// package accounts.
+const (
+	idField     = "id"
+	SignUpField = "signup"
+)
 
 // ID returns what tells the site from all others, whatever its address is. It is chosen when it is
 // needed first, and never changes. No round trip from then on.

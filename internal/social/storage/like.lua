@@ -7,9 +7,9 @@
 -- ARGV[2]   the id of the post
 -- ARGV[3]   the time, for a new like
 -- Reply     1 when it was new, 0 when it was there, -1 when there is no such post, or
---           it is deleted or a repost
-local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'repost_of')
-if not post[1] or post[2] or post[3] then
+--           it is deleted, a repost, or hidden from others than its author
+local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'repost_of', 'hidden')
+if not post[1] or post[2] or post[3] or post[4] and post[1] ~= ARGV[1] then
   return -1
 end
 local new = redis.call('ZADD', KEYS[2], 'NX', ARGV[3], ARGV[1])

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"retwis/internal/social"
-	"retwis/internal/social/accounts"
 	"retwis/internal/social/site"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/view"
@@ -106,10 +105,6 @@ func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("reques
 func (req *Request) Frame(title string) view.Frame {
 	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
 	f.Site.Mail = req.site.mail
-	if !req.LoggedIn {
-		mode, err := req.site.app.SignUps.SignUpMode(req.Ctx)
-		f.Site.NoSignUp = err == nil && (mode == accounts.SignUpInvite || mode == accounts.SignUpClosed)
-	}
 	if !req.LoggedIn && !req.columns {
 		return f
 	}

@@ -29,6 +29,7 @@ func SiteOf(info site.Info, version string) Site {
 	return Site{
 		Name: info.Name(), Description: info.Of(site.Description), Version: version,
 		HasRules: info.Of(site.Rules) != "", HasPrivacy: info.Of(site.Privacy) != "", HasTerms: info.Of(site.Terms) != "",
+		NoSignUp: info.NeedsInvitation(),
 	}
 }
 
