@@ -31,5 +31,5 @@ func (s *stalling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisR
 // isWrite reports whether a command writes a record: the stamp of the declaration comes before
 // the id, and the shape of the write.
 func isWrite(words []string) bool {
-	return len(words) > 4 && words[0] == "EVALSHA" && slices.ContainsFunc(words[3:], func(w string) bool { return len(w) == 30 && w[0] == 0 })
+	return len(words) > 4 && words[0] == "EVALSHA" && slices.ContainsFunc(words[3:], func(w string) bool { return len(w) == 32 && w[0] == 0 })
 }

@@ -1,9 +1,11 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,22 +15,14 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/maintain"
 	"retwis/model/internal/backoff"
+	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
 
-// finding is one thing that align.lua found.
-type finding struct {
-	what  string
-	entry schema.Entry // of a declared index; its index is nil for others
-	value string
-	owner string
-}
-
 // align compares records with what they have in the indexes, and corrects the indexes unless
 // this is a dry run. Each is compared in one script, again if the record has changed
-// since it was read. Two round trips for all of them, unless unique values are in
-// conflict.
+// since it was read. Two round trips for all of them, and another one to correct some.
 func (r *run) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
 		if err := backoff.Pause(ctx, attempt); err != nil {
@@ -53,6 +47,7 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 	for i := range all {
 		switch w := &all[i]; {
 		case !w.there:
+			w.read, w.entries = "", nil
 			gone = append(gone, w)
 		case w.err != nil:
 			r.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
@@ -60,323 +55,448 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 			there = append(there, w)
 		}
 	}
-	again, err = r.removeGone(ctx, gone)
-	if err != nil {
+	if again, err = r.removeGone(ctx, gone); err != nil {
 		return nil, err
 	}
-	outcomes, err := r.runAlign(ctx, there, "")
-	if err != nil {
+	var aligned, wrong []*target
+	if r.mode == migrate && !r.t.Layout.Spread() {
+		var changed []string
+		if aligned, there, changed, err = r.correct(ctx, there); err != nil {
+			return nil, err
+		}
+		again = append(again, changed...)
+	}
+	if err := r.look(ctx, there); err != nil {
 		return nil, err
 	}
-	var aligned []*target
-	for i, w := range there {
-		status, findings := outcomes[i].status, outcomes[i].findings
-		if status == "OK" && contested(findings) {
-			if status, findings, err = r.contest(ctx, w, findings); err != nil {
+	for _, w := range there {
+		for w.state.ok && contested(w) { // until the owners of its unique values stay the same
+			if err := r.contest(ctx, w); err != nil {
 				return nil, err
 			}
 		}
-		switch status {
-		case "CONFLICT":
+		switch {
+		case !w.state.ok:
 			again = append(again, w.id)
-		case "UNKNOWN":
+		case r.t.Opaque != "" && !w.state.sound:
 			r.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
 		default:
-			if err := r.releaseLeft(ctx, w.id, findings); err != nil {
-				return nil, err
+			if r.compare(w); w.wrong && r.mode != DryRun {
+				wrong = append(wrong, w)
+			} else {
+				aligned = append(aligned, w)
 			}
-			r.reportFindings(w, findings)
-			aligned = append(aligned, w)
 		}
+	}
+	corrected, taken, changed, err := r.correct(ctx, wrong)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range taken {
+		again = append(again, w.id)
+	}
+	again, aligned = append(again, changed...), append(aligned, corrected...)
+	for _, w := range aligned {
+		r.report(w)
 	}
 	return again, r.checkClaims(ctx, aligned)
 }
 
-// outcome is a reply of align.lua.
-type outcome struct {
-	status   string
-	findings []finding
+// state is what the indexes have of a record, at one moment.
+type state struct {
+	ok              bool // the record is as it was read
+	now             int64
+	content         schema.Content
+	has, sound      bool // it has a content, that can be read
+	due             int64
+	values          []schema.IndexValue // of the content
+	created, listed string              // its scores in the order of creation and of expiry; "": none
+	lives           []int64             // milliseconds that the record and its sets and lists have left; -1: without end, -2: it does not exist
+	at              [][]string          // of each entry what the keys of its index have; "": nothing
 }
 
-// runAlign runs align.lua for records: one pipeline, and another one for those that are in
-// sets of values which only their contents name.
-func (r *run) runAlign(ctx context.Context, all []*target, claims string) ([]outcome, error) {
-	outcomes := make([]outcome, len(all))
-	left := make([]int, len(all))
-	for i := range all {
-		left[i] = i
+// look reads what the indexes have of records: one pipeline.
+func (r *run) look(ctx context.Context, all []*target) error {
+	calls := make([]script.Call, len(all))
+	for i, w := range all {
+		calls[i] = r.lookCall(w)
 	}
-	for len(left) > 0 {
-		calls := make([]script.Call, len(left))
-		for i, n := range left {
-			calls[i] = r.alignCall(all[n], claims)
+	for i, reply := range lookScript.RunMany(ctx, r.t.Client, calls) {
+		list, err := reply.ToArray()
+		if err != nil || len(list) == 0 {
+			return errors.Join(r.t.TypeError(ctx, err, calls[i].Keys...), schema.ErrReply(err))
 		}
-		var again []int
-		for i, reply := range alignScript.RunMany(ctx, r.t.Client, calls) {
-			o, err := r.parseFindings(reply)
-			if err != nil {
-				return nil, r.t.TypeError(ctx, err, calls[i].Keys...)
-			}
-			w := all[left[i]]
-			if o.status == "KEYS" {
-				for _, f := range o.findings {
-					w.sets = append(w.sets, f.entry)
-				}
-				again = append(again, left[i])
-			}
-			outcomes[left[i]] = o
-		}
-		left = again
-	}
-	return outcomes, nil
-}
-
-// alignCall returns the call of align.lua for a record.
-func (r *run) alignCall(w *target, claims string) script.Call {
-	t := r.t
-	expiring := "0"
-	if t.Schema.Expires >= 0 {
-		expiring = "1"
-	}
-	p := t.Layout.Of(w.id)
-	keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.entries, w.sets)
-	args := []string{
-		string(r.mode), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.Layout.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
-	}
-	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesOf(t.Rows.Relevant)...)}
-}
-
-// parseFindings reads a reply of align.lua.
-func (r *run) parseFindings(reply rueidis.RedisResult) (o outcome, err error) {
-	list, err := reply.ToArray()
-	if err != nil || len(list)%4 != 1 {
-		return o, errors.Join(err, schema.ErrReply(err))
-	}
-	if o.status, err = list[0].ToString(); err != nil {
-		return o, err
-	}
-	if o.status == "SCHEMA" {
-		return o, r.t.Registry.SchemaError()
-	}
-	for i := 1; i < len(list); i += 4 {
-		f := finding{}
-		f.what, _ = list[i].ToString()
-		number, err := list[i+1].AsInt64()
-		if err != nil {
-			return o, err
-		}
-		f.value, _ = list[i+2].ToString()
-		f.owner, _ = list[i+3].ToString()
-		if x := r.t.Schema.Numbered(int(number)); x != nil {
-			f.entry = schema.Entry{Index: x, Value: f.value}
-		}
-		o.findings = append(o.findings, f)
-	}
-	return o, nil
-}
-
-// contested reports whether align.lua has changed nothing because other records have
-// unique values, or because values must be claimed first.
-func contested(findings []finding) bool {
-	return slices.ContainsFunc(findings, func(f finding) bool {
-		return f.what == "claim" || f.what == "taken" || f.what == "unclear"
-	})
-}
-
-// contest finds out which unique values a record can have, and aligns it with these.
-func (r *run) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
-	u := r.t.Claims
-	for contested(findings) {
-		for _, f := range findings {
-			if err := r.decide(ctx, w, f); err != nil {
-				u.Abandon(ctx, w.claims)
-				return "", nil, err
-			}
-		}
-		claims := "any"
-		if r.mode != DryRun {
-			claims = unique.Pack(w.token, w.claims)
-		}
-		outcomes, err := r.runAlign(ctx, []*target{w}, claims)
-		if err != nil {
-			return "", nil, err // outcome unknown: the next reader of these values resolves it
-		}
-		status, findings = outcomes[0].status, outcomes[0].findings
-		if refused(w.claims, findings) {
-			u.Abandon(ctx, w.claims)
-			w.claims, w.token = nil, ""
+		if all[i].state, err = r.parseState(all[i], list); err != nil {
+			return err
 		}
 	}
-	if status == "OK" {
-		u.Confirm(ctx, w.id, w.token, w.claims, nil)
-	} else {
-		u.Abandon(ctx, w.claims)
-		w.claims = nil
-	}
-	return status, findings, nil
-}
-
-// refused reports whether align.lua asks for a value that is claimed already: another process
-// has revoked the claim because this one was slow, and all others of its token with it.
-func refused(claims []unique.Claim, findings []finding) bool {
-	return slices.ContainsFunc(findings, func(f finding) bool {
-		return f.what == "claim" && slices.ContainsFunc(claims, func(c unique.Claim) bool { return c.Entry == f.entry })
-	})
-}
-
-// decide resolves one unique value. If another record has it, this record goes without.
-func (r *run) decide(ctx context.Context, w *target, f finding) error {
-	owner, err := "", error(nil)
-	switch f.what {
-	case "taken":
-		owner = f.owner
-	case "unclear":
-		var has bool
-		if has, err = r.ownerHas(ctx, f); has {
-			owner = f.owner
-		}
-	case "claim":
-		owner, err = r.claimFor(ctx, w, f.entry)
-	}
-	if err != nil || owner == "" {
-		return err
-	}
-	w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e == f.entry })
-	w.taken = append(w.taken, schema.Taken(f.entry, owner))
 	return nil
 }
 
-// ownerHas reports whether a record without content has a value that the index
-// assigns to it. If not, it removes the value from the index.
-func (r *run) ownerHas(ctx context.Context, f finding) (has bool, err error) {
-	all, err := r.targets(ctx, []string{f.owner})
-	if err != nil {
-		return false, err
+func (r *run) lookCall(w *target) script.Call {
+	t, p := r.t, r.t.Layout.Of(w.id)
+	var fields []string
+	if w.there {
+		fields = t.Schema.NamesOf(t.Rows.Relevant)
 	}
-	owner := &all[0]
-	switch {
-	case owner.there && (owner.err != nil || slices.Contains(owner.entries, f.entry)):
-		return true, nil
-	case r.mode == DryRun:
-		return false, nil
+	keys := []string{p.Record(w.id), p.Meta, p.Content, p.All, p.Expires, p.Record(w.id)}
+	args := append([]string{t.Registry.Stamp(), w.read, strconv.Itoa(len(fields))}, fields...)
+	args = append(args, "HGET", w.id, "ZSCORE", w.id, "ZSCORE", w.id, "PTTL", "")
+	keys = t.Layout.CollectionKeys(keys, p, w.id)
+	for range t.Schema.Collections {
+		args = append(args, "PTTL", "")
 	}
-	_, err = r.removeOrphans(ctx, r.t.Layout.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
-	return false, err
+	for _, e := range w.entries {
+		switch {
+		case e.Index.Place < 0:
+		case e.Index.PerValue:
+			keys = append(keys, t.Layout.ValueKey(p, e), p.Indexes[e.Index.Place])
+			args = append(args, "ZSCORE", w.id, "ZSCORE", e.Value)
+		case e.Index.Unique:
+			keys, args = append(keys, p.Indexes[e.Index.Place]), append(args, "HGET", e.Value)
+			if owner := w.owners[e]; owner != "" {
+				keys, args = append(keys, p.Content), append(args, "HGET", owner)
+			}
+		default:
+			keys = append(keys, p.Indexes[e.Index.Place])
+			args = append(args, "ZSCORE", e.Value+w.id)
+		}
+	}
+	return script.Call{Keys: keys, Args: args}
 }
 
-// releaseLeft gives back the unique values that a record no longer has.
-func (r *run) releaseLeft(ctx context.Context, id string, findings []finding) error {
-	for _, f := range findings {
-		if f.what == "left" {
-			if err := r.t.Claims.Release(ctx, id, f.entry); err != nil {
+// parseState reads a reply of look.lua.
+func (r *run) parseState(w *target, list []rueidis.RedisMessage) (s state, err error) {
+	switch word, _ := list[0].ToString(); {
+	case word == "SCHEMA":
+		return s, r.t.Registry.SchemaError()
+	case word == "CONFLICT":
+		return s, nil
+	}
+	texts := make([]string, len(list))
+	has := make([]bool, len(list))
+	for i := range list {
+		switch m := &list[i]; {
+		case m.IsInt64():
+			n, _ := m.AsInt64()
+			texts[i], has[i] = strconv.FormatInt(n, 10), true
+		case !m.IsNil():
+			if texts[i], err = m.ToString(); err != nil {
+				return s, err
+			}
+			has[i] = true
+		}
+	}
+	next := func() (text string) {
+		if len(texts) > 0 {
+			text, texts = texts[0], texts[1:]
+		}
+		return text
+	}
+	s.ok = next() == "OK"
+	if s.now, err = strconv.ParseInt(next(), 10, 64); err != nil {
+		return s, schema.ErrReply(err)
+	}
+	s.content, s.has = schema.Content(next()), has[2]
+	if due, values, err := schema.Unpack(s.content); err == nil && s.has {
+		s.sound, s.due, s.values = true, due, values
+	}
+	s.created, s.listed = next(), next()
+	for range 1 + len(r.t.Schema.Collections) {
+		ms, err := strconv.ParseInt(next(), 10, 64)
+		if err != nil {
+			return s, schema.ErrReply(err)
+		}
+		s.lives = append(s.lives, ms)
+	}
+	for _, e := range w.entries {
+		var at []string
+		if e.Index.Place >= 0 {
+			at = append(at, next())
+			if e.Index.PerValue || w.owners[e] != "" {
+				at = append(at, next())
+			}
+		}
+		s.at = append(s.at, at)
+	}
+	return s, nil
+}
+
+// had reports whether a record has an entry by its content.
+func (s *state) had(e schema.Entry) bool {
+	return slices.Contains(s.values, schema.IndexValue{Number: e.Index.Number, Value: e.Value})
+}
+
+// contested reports whether other records may have unique values of a record, or values must be
+// claimed first.
+func contested(w *target) bool {
+	for i := range w.entries {
+		if w.inConflict(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *target) inConflict(i int) bool {
+	e := w.entries[i]
+	switch {
+	case !e.Index.Unique || slices.Contains(w.decided, e):
+		return false
+	case e.Index.Place < 0:
+		return !w.state.had(e)
+	}
+	owner := w.state.at[i][0]
+	return owner != "" && owner != w.id
+}
+
+// contest finds out which unique values a record can have, or first what the contents of their
+// owners say at the same moment. If another record has one, this record goes without.
+func (r *run) contest(ctx context.Context, w *target) error {
+	owners := map[schema.Entry]string{}
+	for i, e := range w.entries {
+		if e.Index.Place >= 0 && w.inConflict(i) {
+			owners[e] = w.state.at[i][0]
+		}
+	}
+	if !maps.Equal(owners, w.owners) {
+		w.owners = owners
+		return r.look(ctx, []*target{w})
+	}
+	var entries []schema.Entry
+	var at [][]string
+	for i, e := range w.entries {
+		if w.inConflict(i) {
+			owner, err := r.ownerOf(ctx, w, e, w.state.at[i])
+			if err != nil {
+				r.t.Claims.Abandon(ctx, w.claims)
 				return err
 			}
+			if owner != "" {
+				w.taken = append(w.taken, schema.Taken(e, owner))
+				continue
+			}
+			w.decided = append(w.decided, e)
+		}
+		entries, at = append(entries, e), append(at, w.state.at[i])
+	}
+	w.entries, w.state.at = entries, at
+	return nil
+}
+
+// ownerOf returns the owner of a unique value, or claims it for a record, or removes it from the
+// index if its owner has it not.
+func (r *run) ownerOf(ctx context.Context, w *target, e schema.Entry, at []string) (string, error) {
+	if e.Index.Place < 0 {
+		return r.claimFor(ctx, w, e)
+	}
+	owner := at[0]
+	if at[1] == "" { // its entries are not known
+		all, err := r.targets(ctx, []string{owner})
+		if err != nil {
+			return "", err
+		}
+		if its := &all[0]; its.there && (its.err != nil || slices.Contains(its.entries, e)) {
+			return owner, nil
+		}
+	}
+	due, values, err := schema.Unpack(schema.Content(at[1]))
+	its := state{values: values}
+	if err == nil && its.had(e) && (due == 0 || due > w.state.now) {
+		return owner, nil
+	}
+	if r.mode == DryRun {
+		return "", nil
+	}
+	_, err = r.t.Orphans(ctx, r.t.Layout.Of(owner), record.Any, record.InUnique, e.Index, []record.Orphan{{ID: owner, Value: e.Value}})
+	return "", err
+}
+
+// compare finds what the indexes have of a record and should not have, or lack.
+func (r *run) compare(w *target) {
+	s := &w.state
+	w.problem, w.wrong = maintain.Problem{Kind: maintain.Stale, ID: w.id}, false
+	var found, want []string
+	note := func(kind maintain.Kind, to *[]string, what string) {
+		w.wrong = true
+		if kind == maintain.Missing {
+			w.problem.Kind = kind
+		}
+		if len(found)+len(want) < 8 {
+			*to = append(*to, what)
+		}
+	}
+	if !s.has {
+		note(maintain.Missing, &found, "no content")
+	}
+	for i, e := range w.entries {
+		switch {
+		case !s.had(e):
+			note(maintain.Missing, &want, e.Index.Describe(e.Value))
+		case !s.in(w.id, e, s.at[i]):
+			note(maintain.Missing, &found, "no entry "+e.Index.Describe(e.Value))
+		}
+	}
+	extra := false
+	for _, v := range s.values {
+		x := r.t.Schema.Numbered(v.Number)
+		switch {
+		case x == nil && r.mode != migrate, x != nil && r.t.IsOpaque(x):
+		case x == nil:
+			w.wrong = true
+		case !slices.Contains(w.entries, schema.Entry{Index: x, Value: v.Value}):
+			extra = true
+			note(maintain.Stale, &found, x.Describe(v.Value))
+		}
+	}
+	w.wrong = w.wrong || s.has && (!s.sound || s.due != w.due)
+	if s.created == "" {
+		note(maintain.Missing, &found, "no place in the order of creation")
+	}
+	if listed, _ := strconv.ParseFloat(cmp.Or(s.listed, "0"), 64); int64(listed) != w.due || w.due == 0 && s.listed != "" {
+		note(maintain.Stale, &found, "a wrong time of expiry")
+	}
+	if s.mistimed(w.due, r.t.Schema.Expires >= 0) {
+		note(maintain.Stale, &found, "a wrong time to live")
+	}
+	if extra {
+		w.problem.Kind = maintain.Stale
+	}
+	w.problem.Found, w.problem.Want = strings.Join(found, ", "), strings.Join(want, ", ")
+}
+
+// in reports whether an index has an entry of a record, by what its keys have.
+func (s *state) in(id string, e schema.Entry, at []string) bool {
+	switch {
+	case e.Index.Place < 0:
+		return true
+	case e.Index.PerValue: // in the order of creation, and the value is in the directory
+		return at[0] != "" && (s.created == "" || at[0] == s.created) && at[1] != ""
+	case e.Index.Unique:
+		return at[0] == id
+	}
+	return at[0] == "0"
+}
+
+// mistimed reports whether a record, or one of its sets and lists, lives longer or shorter than it
+// should: as long as the record, if that does not say when it expires. Time stands still within a
+// script, but servers differ.
+func (s *state) mistimed(due int64, expires bool) bool {
+	lives := s.lives[0]
+	if due != 0 {
+		lives = max(due-s.now, 0)
+	} else if expires || s.due != 0 {
+		lives = -1
+	}
+	return slices.ContainsFunc(s.lives, func(left int64) bool {
+		return left != -2 && ((left < 0) != (lives < 0) || max(left-lives, lives-left) > 1000)
+	})
+}
+
+// correct enters records in their indexes: one pipeline. It returns those whose unique values
+// others have, and the ids of those that have changed.
+func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []*target, changed []string, err error) {
+	t := r.t
+	all := make([]record.Alignment, len(wrong))
+	for i, w := range wrong {
+		all[i] = record.Alignment{ID: w.id, Content: w.state.content, Read: w.read, Due: w.due, Entries: w.entries, Drops: r.mode == migrate, Token: w.token, Claims: w.claims}
+	}
+	for i, err := range t.Align(ctx, all) {
+		w := wrong[i]
+		switch {
+		case err == nil:
+			t.Claims.Confirm(ctx, w.id, w.token, w.claims, nil)
+			if err := r.followRecord(ctx, w); err != nil {
+				return nil, nil, nil, err
+			}
+			corrected = append(corrected, w)
+			continue
+		case errors.Is(err, schema.ErrTaken):
+			taken = append(taken, w)
+		case errors.Is(err, schema.ErrConflict), errors.Is(err, schema.ErrNotFound), errors.Is(err, unique.ErrLate):
+			changed = append(changed, w.id)
+		default: // outcome unknown: the next reader of its unique values resolves it
+			return nil, nil, nil, err
+		}
+		t.Claims.Abandon(ctx, w.claims)
+		w.claims, w.token = nil, ""
+	}
+	return corrected, taken, changed, nil
+}
+
+// followRecord makes the sets and lists of a record live as long as it, if it does not say when it
+// expires.
+func (r *run) followRecord(ctx context.Context, w *target) error {
+	s, p := &w.state, r.t.Layout.Of(w.id)
+	if w.due != 0 || s.due != 0 || r.t.Schema.Expires >= 0 || !w.wrong || s.listed == "" && !s.mistimed(0, false) {
+		return nil
+	}
+	b := r.t.Client.B()
+	commands := rueidis.Commands{b.Zrem().Key(p.Expires).Member(w.id).Build()}
+	for _, key := range r.t.Layout.CollectionKeys(nil, p, w.id) {
+		if s.lives[0] < 0 {
+			commands = append(commands, b.Persist().Key(key).Build())
+		} else {
+			commands = append(commands, b.Pexpire().Key(key).Milliseconds(s.lives[0]).Build())
+		}
+	}
+	for _, reply := range r.t.Client.DoMulti(ctx, commands...) {
+		if err := reply.Error(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// reportFindings reports what was found about a record that exists.
-func (r *run) reportFindings(w *target, findings []finding) {
+// report reports what was found about a record that exists.
+func (r *run) report(w *target) {
 	for _, t := range w.taken {
 		r.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
 	}
 	if w.invalid != nil {
 		r.engine.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
 	}
-	if len(findings) == 0 || r.mode == migrate {
-		return
+	if w.wrong && r.mode != migrate {
+		r.engine.Found(w.problem)
+		r.repaired(1)
 	}
-	r.engine.Found(problemOf(w.id, findings))
-	r.repaired(1)
-}
-
-// problemOf describes the findings of align.lua.
-func problemOf(id string, findings []finding) maintain.Problem {
-	p := maintain.Problem{Kind: maintain.Stale, ID: id}
-	var found, want []string
-	changed := false
-	for _, f := range findings {
-		name := "an undeclared index"
-		if f.entry.Index != nil {
-			name = f.entry.Index.Describe(f.value)
-		}
-		switch f.what {
-		case "absent":
-			p.Kind = maintain.Missing
-			found = append(found, "no content")
-		case "entry":
-			p.Kind = maintain.Missing
-			found = append(found, "no entry "+name)
-		case "lacks":
-			want = append(want, name)
-			p.Kind = maintain.Missing
-		case "extra":
-			found = append(found, name)
-			changed = true
-		case "all":
-			p.Kind = maintain.Missing
-			found = append(found, "no place in the order of creation")
-		case "expires":
-			found = append(found, "a wrong time of expiry")
-		case "ttl":
-			found = append(found, "a wrong time to live")
-		}
-	}
-	if changed {
-		p.Kind = maintain.Stale
-	}
-	p.Found, p.Want = strings.Join(found, ", "), strings.Join(want, ", ")
-	return p
 }
 
 // removeGone removes what is left of records that do not exist. It returns the ids of
 // those that exist by now.
 func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
-	t := r.t
-	if len(gone) == 0 {
-		return nil, nil
+	if err := r.look(ctx, gone); err != nil {
+		return nil, err
 	}
-	calls := make([]script.Call, len(gone))
-	for i, w := range gone {
-		p := t.Layout.Of(w.id)
-		keys, sets := t.Layout.ValueKeys(t.Layout.CollectionKeys(t.Layout.WriteKeys(p, w.id), p, w.id), p, w.sets)
-		calls[i] = script.Call{Keys: keys, Args: []string{
-			r.effect(), w.id, t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(len(t.Schema.Collections)), sets,
-		}}
-	}
-	var unknown []*target // in sets of values that only their contents name
-	for i, reply := range goneScript.RunMany(ctx, t.Client, calls) {
-		list, err := reply.ToArray()
-		if err != nil || len(list) == 0 {
-			return nil, errors.Join(t.TypeError(ctx, err, calls[i].Keys...), schema.ErrReply(err))
-		}
-		w := gone[i]
-		switch status, _ := list[0].ToString(); status {
-		case "SCHEMA":
-			return nil, t.Registry.SchemaError()
-		case "CONFLICT":
+	var left []record.Remains
+	var dangling []string
+	for _, w := range gone {
+		s := &w.state
+		exists := func(ms int64) bool { return ms != -2 }
+		switch {
+		case !s.ok:
 			again = append(again, w.id)
-		case "KEYS":
-			sets, err := unique.ParseEntries(t.Schema, list[1:])
-			if err != nil {
-				return nil, err
-			}
-			w.sets = append(w.sets, sets...)
-			unknown = append(unknown, w)
 			continue
-		case "DANGLING":
-			if r.mode != migrate {
-				r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
-				r.repaired(1)
-			}
+		case !s.has && s.created == "" && s.listed == "" && !slices.ContainsFunc(s.lives, exists):
+			continue
+		case s.due == 0 || s.due > s.now: // otherwise it has expired, and was not swept yet
+			dangling = append(dangling, w.id)
 		}
-		if err := t.Claims.ReleaseAll(ctx, w.id, list[1:]); err != nil {
+		left = append(left, record.Remains{ID: w.id, Content: s.content})
+	}
+	var exist []string
+	if r.mode != DryRun {
+		if exist, err = r.t.RemoveRemains(ctx, left); err != nil {
 			return nil, err
 		}
 	}
-	more, err := r.removeGone(ctx, unknown)
-	return append(again, more...), err
+	for _, id := range dangling {
+		if r.mode != migrate && !slices.Contains(exist, id) {
+			r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: id, Found: "entries of a record that does not exist"})
+			r.repaired(1)
+		}
+	}
+	return append(again, exist...), nil
 }
 
 // newToken returns the token of a writer's claims.

@@ -59,13 +59,14 @@ func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	// is unchanged.
 	var still []*target
 	dry := &run{t: r.t, mode: DryRun}
-	outcomes, err := dry.runAlign(ctx, suspects, "any")
-	if err != nil {
+	if err := dry.look(ctx, suspects); err != nil {
 		return err
 	}
-	for i, o := range outcomes {
-		if o.status == "OK" && len(o.findings) == 0 {
-			still = append(still, suspects[i])
+	for _, w := range suspects {
+		if w.state.ok {
+			if dry.compare(w); !w.wrong {
+				still = append(still, w)
+			}
 		}
 	}
 	if still, err = r.missingClaims(ctx, still); err != nil {

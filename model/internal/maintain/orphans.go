@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,36 +14,19 @@ import (
 	"retwis/internal/redis/scan"
 	"retwis/internal/sleep"
 	"retwis/maintain"
+	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
 
-// orphan is an entry whose record may not have it.
-type orphan struct{ id, value string }
-
-// Where entries are, as orphan.lua names it.
-const (
-	inSorted    = "z"
-	inSet       = "s" // of a value
-	inUnique    = "u"
-	inUnindexed = "f" // of a unique index, even if the record is not indexed yet
-	inBuilding  = "g" // of a value, even if the record is not indexed yet
-	inAll       = "a"
-	inExpires   = "e"
-	inDirectory = "d" // a value without a set
-)
-
-// orphanBatch is how many entries one script checks.
-const orphanBatch = 20
-
 // checkOrphans checks the order of creation, the times of expiry and all indexes.
 func (r *run) checkOrphans(ctx context.Context) error {
 	err := r.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-		return r.checkIDs(ctx, p, names(pairs), inAll)
+		return r.checkIDs(ctx, p, names(pairs), record.InAll)
 	})
 	if err == nil {
 		err = r.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
-			return r.checkIDs(ctx, p, names(pairs), inExpires)
+			return r.checkIDs(ctx, p, names(pairs), record.InExpires)
 		})
 	}
 	if err == nil {
@@ -67,20 +49,20 @@ func (r *run) checkIndexes(ctx context.Context, all []*schema.Index) error {
 }
 
 // checkIDs checks ids in the order of creation, or of their expiry.
-func (r *run) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind string) error {
+func (r *run) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind record.Place) error {
 	have, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
-	var suspects []orphan
+	var suspects []record.Orphan
 	for _, id := range ids {
 		if _, ok := have[id]; !ok {
-			suspects = append(suspects, orphan{id: id})
+			suspects = append(suspects, record.Orphan{ID: id})
 		}
 	}
 	all, err := r.removeOrphans(ctx, p, kind, nil, suspects)
 	found := "a place in the order of creation"
-	if kind == inExpires {
+	if kind == record.InExpires {
 		found = "a time of expiry"
 	}
 	r.reportOrphans(nil, all, found)
@@ -107,95 +89,57 @@ func (r *run) checkIndex(ctx context.Context, x *schema.Index) error {
 
 // checkEntries checks a page of an index.
 func (r *run) checkEntries(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
-	kind := inSorted
+	kind := record.InSorted
 	if x.Unique {
-		kind = inUnique
+		kind = record.InUnique
 	}
-	var all []orphan
+	var all []record.Orphan
 	var ids []string
 	for i := 0; i+1 < len(pairs); i += 2 {
-		e := orphan{pairs[i+1], pairs[i]}
+		e := record.Orphan{ID: pairs[i+1], Value: pairs[i]}
 		if !x.Unique {
-			e.value, e.id, _ = x.SplitMember(pairs[i])
+			e.Value, e.ID, _ = x.SplitMember(pairs[i])
 		}
-		all, ids = append(all, e), append(ids, e.id)
+		all, ids = append(all, e), append(ids, e.ID)
 	}
 	have, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
-	suspects := slices.DeleteFunc(all, func(e orphan) bool { return have.have(e.id, x, e.value) })
+	suspects := slices.DeleteFunc(all, func(e record.Orphan) bool { return have.have(e.ID, x, e.Value) })
 	found, err := r.removeOrphans(ctx, p, kind, x, suspects)
 	r.reportOrphans(x, found, "")
 	return err
 }
 
 // removeOrphans returns the entries whose records do not have them, and removes them unless
-// this is a dry run. Entries in a set all have its value.
-func (r *run) removeOrphans(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
-	t := r.t
-	key, directory, number := "", "", 0
-	switch kind {
-	case inAll:
-		key = p.All
-	case inExpires:
-		key = p.Expires
-	case inSet, inBuilding:
-		if len(suspects) == 0 {
-			return nil, nil
-		}
-		key, directory, number = t.Layout.ValueKey(p, schema.Entry{Index: x, Value: suspects[0].value}), t.Layout.IndexKey(p, x), x.Number
-	default:
-		key, number = t.Layout.IndexKey(p, x), x.Number
+// this is a dry run.
+func (r *run) removeOrphans(ctx context.Context, p *schema.Partition, kind record.Place, x *schema.Index, suspects []record.Orphan) ([]record.Orphan, error) {
+	scope := record.Indexed
+	switch {
+	case r.mode == DryRun:
+		scope = record.None
+	case r.mode == migrate && kind == record.InSet:
+		scope = record.Any // all records are indexed by now that will be
 	}
-	var all []orphan
-	for some := range slices.Chunk(suspects, orphanBatch) {
-		keys := []string{p.Meta, p.Content, key, cmp.Or(directory, key)}
-		args := []string{r.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
-		for _, s := range some {
-			if kind == inDirectory {
-				keys = append(keys, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: s.value}))
-			} else {
-				keys = append(keys, p.Record(s.id))
-			}
-			args = append(args, s.id, s.value)
-		}
-		m, err := orphanScript.Run(ctx, t.Client, keys, args).ToMessage()
-		if err != nil {
-			return nil, t.TypeError(ctx, err, keys...)
-		}
-		if m.IsString() {
-			return nil, t.Registry.SchemaError()
-		}
-		wrong, err := m.AsIntSlice()
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range wrong {
-			if i < 1 || int(i) > len(some) {
-				return nil, schema.ErrReply(nil)
-			}
-			all = append(all, some[i-1])
-		}
-	}
-	return all, nil
+	return r.t.Orphans(ctx, p, scope, kind, x, suspects)
 }
 
 // reportOrphans reports orphans.
-func (r *run) reportOrphans(x *schema.Index, all []orphan, found string) {
+func (r *run) reportOrphans(x *schema.Index, all []record.Orphan, found string) {
 	if r.mode == migrate {
 		return
 	}
 	for _, s := range all {
 		if x != nil {
-			found = x.Describe(s.value)
-			if s.id == "" && x.PerValue {
+			found = x.Describe(s.Value)
+			if s.ID == "" && x.PerValue {
 				found += " in the list of values, which no record has"
-			} else if s.id == "" {
-				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.value))
+			} else if s.ID == "" {
+				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.Value))
 			}
 		}
-		r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
+		r.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.ID), Found: found})
 	}
 	r.repaired(len(all))
 }
@@ -368,7 +312,7 @@ func (r *run) dropClaim(ctx context.Context, s orphanClaim) error {
 			return err
 		}
 	}
-	r.reportOrphans(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
+	r.reportOrphans(s.entry.Index, []record.Orphan{{ID: c.ID, Value: s.entry.Value}}, "")
 	if r.mode == DryRun {
 		return nil
 	}
@@ -443,7 +387,7 @@ func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.In
 	for i, value := range values {
 		commands[i] = t.Client.B().Zrange().Key(t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value})).Min("0").Max(strconv.Itoa(step - 1)).Build()
 	}
-	var empty, small []orphan
+	var empty, small []record.Orphan
 	for i, reply := range t.Client.DoMulti(ctx, commands...) {
 		value := values[i]
 		ids, err := reply.AsStrSlice()
@@ -452,16 +396,16 @@ func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.In
 		}
 		switch {
 		case len(ids) == 0:
-			empty = append(empty, orphan{value: value})
+			empty = append(empty, record.Orphan{Value: value})
 		case len(ids) < step:
 			for _, id := range ids {
-				small = append(small, orphan{id, value})
+				small = append(small, record.Orphan{ID: id, Value: value})
 			}
 		default:
 			err = r.engine.Pages(ctx, scan.SortedSet(ctx, t.Client, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value}), step), func(pairs []string) (int, error) {
-				var some []orphan
+				var some []record.Orphan
 				for _, id := range names(pairs) {
-					some = append(some, orphan{id, value})
+					some = append(some, record.Orphan{ID: id, Value: value})
 				}
 				return len(some), r.checkSetEntries(ctx, p, x, some)
 			})
@@ -478,33 +422,29 @@ func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.In
 			return err
 		}
 	}
-	wrong, err := r.removeOrphans(ctx, p, inDirectory, x, empty)
+	wrong, err := r.removeOrphans(ctx, p, record.InDirectory, x, empty)
 	r.reportOrphans(x, wrong, "")
 	return err
 }
 
 // checkSetEntries checks entries of one or several sets.
-func (r *run) checkSetEntries(ctx context.Context, p *schema.Partition, x *schema.Index, all []orphan) error {
+func (r *run) checkSetEntries(ctx context.Context, p *schema.Partition, x *schema.Index, all []record.Orphan) error {
 	ids := make([]string, len(all))
 	for i, e := range all {
-		ids[i] = e.id
+		ids[i] = e.ID
 	}
 	have, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
-	kind := inSet
-	if r.mode == migrate {
-		kind = inBuilding // all records are indexed by now that will be
-	}
-	byValue := map[string][]orphan{}
+	byValue := map[string][]record.Orphan{}
 	for _, e := range all {
-		if !have.have(e.id, x, e.value) {
-			byValue[e.value] = append(byValue[e.value], e)
+		if !have.have(e.ID, x, e.Value) {
+			byValue[e.Value] = append(byValue[e.Value], e)
 		}
 	}
 	for _, suspects := range byValue {
-		found, err := r.removeOrphans(ctx, p, kind, x, suspects)
+		found, err := r.removeOrphans(ctx, p, record.InSet, x, suspects)
 		if err != nil {
 			return err
 		}

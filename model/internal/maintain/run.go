@@ -61,14 +61,6 @@ func (r *run) repaired(n int) {
 	}
 }
 
-// effect is what the run does to entries without a record.
-func (r *run) effect() string {
-	if r.mode == DryRun {
-		return string(DryRun)
-	}
-	return string(Repair)
-}
-
 // foundUnknown counts keys that the model did not write.
 func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 	r.unknown += int64(len(ids))

@@ -8,12 +8,8 @@ import (
 )
 
 var (
-	//go:embed align.lua
-	alignLua string
-	//go:embed gone.lua
-	goneLua string
-	//go:embed orphan.lua
-	orphanLua string
+	//go:embed look.lua
+	lookLua string
 	//go:embed migrate_drop.lua
 	migrateDropLua string
 	//go:embed order.lua
@@ -26,9 +22,7 @@ var (
 
 // The scripts that this package runs.
 var (
-	alignScript        = script.New(schema.EntriesLua, alignLua)
-	goneScript         = script.New(schema.EntriesLua, goneLua)
-	orphanScript       = script.New(schema.EntriesLua, orphanLua)
+	lookScript         = script.New(schema.EntriesLua, lookLua)
 	migrateDropScript  = script.New(migrateDropLua)
 	orderScript        = script.New(orderLua)
 	migrateBeginScript = script.New(migrateBeginLua)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/maintain"
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
 )
@@ -15,16 +16,21 @@ type target struct {
 	id      string
 	there   bool
 	stored  []schema.Text
-	read    string // what align.lua compares the record with
+	read    string // fingerprint of the fields; "": there is no record
 	due     int64
 	entries []schema.Entry
-	err     error          // why the record cannot be aligned
-	invalid error          // why the record is not valid
-	sets    []schema.Entry // more sets of values that the scripts need
+	err     error // why the record cannot be aligned
+	invalid error // why the record is not valid
 
 	token  string // of a model with partitions: that of its claims
 	claims []unique.Claim
 	taken  []*schema.TakenError // values that it cannot have
+
+	state   state
+	owners  map[schema.Entry]string // of unique values: those whose contents are looked at
+	decided []schema.Entry          // unique values that it can have
+	problem maintain.Problem
+	wrong   bool // the indexes are not as they should be
 }
 
 // targets reads records, and computes what they should have in the indexes: one
@@ -35,9 +41,22 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 	for i, id := range ids {
 		commands[i] = rueidis.Completed(t.Rows.Command(id))
 	}
+	if r.mode == migrate {
+		for _, id := range ids {
+			commands = append(commands, t.Client.B().Hget().Key(t.Layout.Of(id).Content).Field(id).Build())
+		}
+	}
 	all := make([]target, len(ids))
 	var unknown []int // records with none of the fields may exist
-	for i, reply := range t.Client.DoMulti(ctx, commands...) {
+	replies := t.Client.DoMulti(ctx, commands...)
+	for i, reply := range replies[len(ids):] {
+		text, err := reply.ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, err
+		}
+		all[i].state.content = schema.Content(text)
+	}
+	for i, reply := range replies[:len(ids)] {
 		w := &all[i]
 		w.id = ids[i]
 		stored := make([]schema.Text, len(t.Schema.Fields))

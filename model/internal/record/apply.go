@@ -114,9 +114,32 @@ type application struct {
 	known   known
 	gone    bool           // there is no record: entries that it had may be those of others by now
 	digest  bool           // compare the digest
-	removes bool           // the entries of a record that is gone, and nothing else
+	removes bool           // the record is deleted, or what is left of it
+	force   bool           // all entries are entered, also those that it has by its content; or a record is deleted that the model did not write
+	keeps   bool           // the content stays, but for the time of expiry
+	drops   bool           // the content loses the entries of other indexes
+	aligns  bool           // entries that this process cannot compute stay
+	removal *removal       // nil: nothing may refer to the record
 	entered []schema.Entry // unique ones first
 	left    []schema.Entry
+}
+
+// know sets what is known of the record.
+func (a *application) know(t *Table, content schema.Content) {
+	a.known = t.parseKnown(content)
+	if a.drops {
+		a.known.carried = nil
+	}
+	if !a.aligns || t.Opaque == "" {
+		return
+	}
+	a.known.entries = slices.DeleteFunc(a.known.entries, func(e schema.Entry) bool {
+		stays := t.IsOpaque(e.Index)
+		if stays {
+			a.known.carried = append(a.known.carried, schema.IndexValue{Number: e.Index.Number, Value: e.Value})
+		}
+		return stays
+	})
 }
 
 func (t *Table) begin(c *change) *application {
@@ -185,14 +208,14 @@ func without(entries, others []schema.Entry) []schema.Entry {
 
 // shape has the counts that apply.lua takes, in their order.
 type shape struct {
-	mode, flags, references, compared, digested, shown, deleted, initial, members int
-	in, out                                                                       groups
+	mode, flags, references, compared, digested, shown, deleted, initial, members, guards int
+	in, out                                                                               groups
 }
 
 func (s *shape) String() string {
-	b := make([]byte, 0, 30)
+	b := make([]byte, 0, 32)
 	for _, n := range []int{
-		s.mode, s.flags, s.references, s.compared, s.digested, s.shown, s.deleted, s.initial, s.members,
+		s.mode, s.flags, s.references, s.compared, s.digested, s.shown, s.deleted, s.initial, s.members, s.guards,
 		s.in.unique, s.in.sorted, s.in.perValue, s.out.unique, s.out.sorted, s.out.perValue,
 	} {
 		b = binary.BigEndian.AppendUint16(b, uint16(n))
@@ -201,24 +224,34 @@ func (s *shape) String() string {
 }
 
 // applyCall returns the call of apply.lua.
-func (t *Table) applyCall(a *application) script.Call {
+func (t *Table) applyCall(a *application) (script.Call, error) {
 	c, p := a.c, t.Layout.Of(a.c.id)
 	content := ""
 	if a.entered, a.left = nil, a.known.entries; !a.removes {
 		a.left = without(a.known.entries, c.entries)
-		if a.entered = without(c.entries, a.known.entries); a.gone {
+		if a.entered = without(c.entries, a.known.entries); a.gone || a.force {
 			a.entered = c.entries
 		}
 		content = a.known.packed(c)
+	}
+	if a.keeps {
+		content = unknown
 	}
 	s := &shape{mode: a.mode, in: groupsOf(a.entered), out: groupsOf(a.left), references: len(c.references), shown: len(c.shown), deleted: len(c.remove), initial: len(c.setNew)}
 	keys := append(make([]string, 0, 8+2*(len(a.entered)+len(a.left))), p.Record(c.id), p.Content, p.All, p.Meta)
 	args := append(make([]string, 0, 20+len(c.set)+len(c.setNew)+len(a.entered)+len(a.left)), t.Registry.Stamp(), c.id, "", string(a.known.content), content)
 	keys, args = t.appendFlags(a, s, p, keys, args)
+	if a.removal != nil {
+		var err error
+		if keys, args, err = a.removal.appendGuards(keys, args); err != nil {
+			return script.Call{}, err
+		}
+		s.guards = len(a.removal.near)
+	}
 	for _, r := range c.references {
 		keys, args = append(keys, r.keys...), append(args, strconv.Itoa(len(r.keys)))
 	}
-	if s.flags&flagDue > 0 && !a.removes {
+	if s.flags&flagDue > 0 || a.removes {
 		keys, s.members = t.Layout.CollectionKeys(keys, p, c.id), len(t.Schema.Collections)
 	}
 	args = t.appendCompared(c, s, args)
@@ -242,8 +275,11 @@ func (t *Table) applyCall(a *application) script.Call {
 	}
 	args = append(append(args, c.set...), c.setNew...)
 	args[2] = s.String()
-	return script.Call{Keys: keys, Args: args}
+	return script.Call{Keys: keys, Args: args}, nil
 }
+
+// unknown stands for a content that stays as it is.
+const unknown = "?"
 
 // The flags of apply.lua.
 const (
@@ -253,19 +289,27 @@ const (
 	flagVersion
 	flagClock
 	flagClaims
+	flagForce
+	flagKeeps
 )
 
 // appendFlags appends the keys and arguments that a write does not always have.
 func (t *Table) appendFlags(a *application, s *shape, p *schema.Partition, keys, args []string) (_, _ []string) {
 	c := a.c
 	// What is known may have been written by a declaration with an expiry that this one has not.
-	if c.due != a.known.due || a.mode != mustExist && c.due != 0 {
+	if c.due != a.known.due || a.mode != mustExist && c.due != 0 || a.force && (a.removes || t.Schema.Expires >= 0) {
 		s.flags |= flagDue
 		keys, args = append(keys, p.Expires), append(args, strconv.FormatInt(c.due, 10))
 	}
-	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
+	if score := t.Layout.CreationScore(c.id); score != "" && (a.force || t.Options.IDs == schema.Counter) {
 		s.flags |= flagScore
-		args = append(args, strconv.FormatUint(n, 10))
+		args = append(args, score)
+	}
+	if a.force {
+		s.flags |= flagForce
+	}
+	if a.keeps {
+		s.flags |= flagKeeps
 	}
 	if c.checked != nil && a.digest {
 		s.flags |= flagDigest
@@ -340,8 +384,11 @@ func (t *Table) applyAgain(ctx context.Context, a *application, err error) error
 }
 
 func (t *Table) applyOnce(ctx context.Context, a *application) error {
-	call := t.applyCall(a)
-	if err := t.checkClaimed(ctx, a); err != nil {
+	call, err := t.applyCall(a)
+	if err == nil && !a.aligns {
+		err = t.checkClaimed(ctx, a)
+	}
+	if err != nil {
 		return err
 	}
 	defer t.Rows.Writes.Add(a.c.id)
@@ -357,21 +404,73 @@ func (t *Table) applyMany(ctx context.Context, changes []*change) []error {
 		}
 		return errs
 	}
-	all, calls := make([]*application, len(changes)), make([]script.Call, len(changes))
+	all := make([]*application, len(changes))
 	for i, c := range changes {
 		all[i] = t.begin(c)
-		calls[i] = t.applyCall(all[i])
+	}
+	return t.applyAll(ctx, all)
+}
+
+// applyAll runs apply.lua for several records in one pipeline, and again for those that are not
+// as they were known.
+func (t *Table) applyAll(ctx context.Context, all []*application) []error {
+	errs := make([]error, len(all))
+	calls := make([]script.Call, len(all))
+	for i, a := range all {
+		var err error
+		if calls[i], err = t.applyCall(a); err != nil {
+			for i := range errs {
+				errs[i] = err
+			}
+			return errs
+		}
 	}
 	for i, reply := range applyScript.RunMany(ctx, t.Client, calls) {
-		c, first := changes[i], true
-		t.Rows.Writes.Add(c.id)
+		a, first := all[i], true
+		t.Rows.Writes.Add(a.c.id)
 		errs[i] = t.Registry.RetryRestored(ctx, func() error {
-			if !first { // the schema was published again
-				return t.applyAgain(ctx, t.begin(c), errAgain)
+			err := errAgain // the schema was published again
+			if first {
+				first = false
+				err = t.applied(ctx, a, calls[i].Keys, reply)
 			}
-			first = false
-			return t.applyAgain(ctx, all[i], t.applied(ctx, all[i], calls[i].Keys, reply))
+			return t.applyAgain(ctx, a, err)
 		})
+	}
+	return errs
+}
+
+// Alignment is what a record should have in the indexes.
+type Alignment struct {
+	ID      string
+	Content schema.Content // that it has
+	Read    string         // fingerprint of the fields that it must still have
+	Due     int64
+	Entries []schema.Entry
+	Drops   bool // entries of indexes that are no longer declared go
+	Token   string
+	Claims  []unique.Claim // of values in other partitions that the record has not
+}
+
+// Align enters records in their indexes, whatever their contents say: one pipeline. A record that
+// has changed since it was read is a conflict.
+func (t *Table) Align(ctx context.Context, all []Alignment) []error {
+	apps := make([]*application, len(all))
+	for i, w := range all {
+		c := &change{
+			operation: "save", id: w.ID, expected: w.Read, checked: t.Schema.NamesOf(t.Rows.Relevant),
+			due: w.Due, entries: w.Entries, content: schema.Pack(w.Due, w.Entries), token: w.Token, claimed: w.Claims,
+		}
+		apps[i] = &application{c: c, mode: mustExist, digest: true, force: true, aligns: true, drops: w.Drops}
+		apps[i].know(t, w.Content)
+	}
+	errs := t.applyAll(ctx, apps)
+	for i, a := range apps {
+		for _, e := range a.c.left {
+			if errs[i] == nil {
+				errs[i] = t.Claims.Release(ctx, a.c.id, e)
+			}
+		}
 	}
 	return errs
 }
@@ -423,8 +522,16 @@ func (t *Table) applied(ctx context.Context, a *application, keys []string, repl
 	switch {
 	case err != nil:
 		return err
+	case a.removes && (word == "OK" || word == "NOTFOUND"):
+		return t.removed(ctx, a, word)
 	case word == "OK":
 		return t.wrote(a, list)
+	case word == "REFERRED" && len(list) == 2:
+		n, err := list[1].AsInt64()
+		if err != nil || a.removal == nil || n < 1 || int(n) > len(a.removal.near) {
+			return schema.ErrReply(err)
+		}
+		return &referred{a.removal.near[n-1]}
 	case word == "CLOCK" && len(list) == 2:
 		now, err := list[1].AsInt64()
 		if err == nil {
@@ -458,6 +565,19 @@ func (t *Table) wrote(a *application, list []rueidis.RedisMessage) (err error) {
 	return err
 }
 
+// removed releases the unique values in other partitions that a record had.
+func (t *Table) removed(ctx context.Context, a *application, word string) error {
+	for _, e := range a.left {
+		if e.Index.Place < 0 {
+			_ = t.Claims.Release(ctx, a.c.id, e) // otherwise the next process that asks for the value takes it over
+		}
+	}
+	if a.mode == mustBeNew {
+		return nil
+	}
+	return t.Outcome(a.c.id, word)
+}
+
 // found reads what a record is like that is not as expected: it exists or not, its content,
 // the values that were compared, and whether the digest is right.
 func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
@@ -466,15 +586,20 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	if err != nil {
 		return err
 	}
+	content, err := list[2].ToString()
+	if err != nil {
+		return err
+	}
+	if a.removal != nil {
+		if a.know(t, schema.Content(content)); !a.removal.refers(&a.known) {
+			return errLeft
+		}
+	}
 	switch {
 	case there && a.mode == mustBeNew:
 		return errExists
 	case !there && a.mode == mustExist:
 		return t.Outcome(c.id, "NOTFOUND")
-	}
-	content, err := list[2].ToString()
-	if err != nil {
-		return err
 	}
 	if there {
 		values, err := parseTexts(list[3])
@@ -494,7 +619,7 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 			return &otherError{values}
 		}
 	}
-	a.known = t.parseKnown(schema.Content(content))
+	a.know(t, schema.Content(content))
 	a.digest, a.gone = true, !there
 	return errAgain
 }
@@ -522,15 +647,13 @@ func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisM
 	if its.due == 0 {
 		return taken
 	}
-	gone := &application{c: &change{id: owner}, mode: mustBeNew, known: its, removes: true}
+	gone := t.removing(owner, its.content)
+	gone.mode = mustBeNew
 	switch err := t.applyOnce(ctx, gone); {
 	case errors.Is(err, errExists):
 		return taken
 	case err != nil && !errors.Is(err, errAgain):
 		return err
-	}
-	for _, e := range gone.c.left {
-		_ = t.Claims.Release(ctx, owner, e) // otherwise the next process that asks for the value takes it over
 	}
 	return errAgain
 }

@@ -2,20 +2,25 @@
 -- The caller has computed both: this script knows no index and no field.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, then expires and voids if the flags say so, then
---      records that references name, then the sets and lists of the record if its expiry
---      changes, then for each entry that the record enters its index: hashes of unique values,
+--      for each field that may refer to a record that is deleted the meta of its model and an
+--      index, then records that references name, then the sets and lists of the record if its
+--      expiry changes or it is deleted, then for each entry that the record enters its index: hashes of unique values,
 --      sorted sets, sets of values, and the directories of these sets; then the same for each
 --      entry that it leaves
--- ARGV 1 stamp of the declaration, 2 id, 3 shape: 15 numbers of 16 bits, see below, 4 the
---      expected content, or nothing: there is none, 5 the new one, or nothing: the entries of
---      a record that is gone are removed, then those that the flags name; for each reference
+-- ARGV 1 stamp of the declaration, 2 id, 3 shape: 16 numbers of 16 bits, see below, 4 the
+--      expected content, or nothing: there is none, 5 the new one, or nothing: the record is
+--      deleted, or what is left of it, then those that the flags name; for each field that
+--      may refer the stamp of its declaration, the command and the range that count the
+--      entries that refer, how many there may be, and 1 if that also holds once the record
+--      is gone; for each reference
 --      how many of the keys it has, one of which must exist; names of fields that are
 --      compared, and as many values: = and the value, or nothing; names of fields that are
 --      digested; names to return; names to delete; for each entry that it enters, and then
 --      leaves: a unique value, a member, a value that has a set; then names and values to
 --      write, those of a new record last
--- Reply OK, or OK and a list of the values to return; SCHEMA; LATE: a claim has ended; CLOCK and
--- the time of the server; DANGLING and the number of a reference; TAKEN, the number of an entry,
+-- Reply OK, or OK and a list of the values to return; NOTFOUND: what was left of a deleted record
+-- is removed; SCHEMA; FOREIGN: the model did not write the record to delete; LATE: a claim has
+-- ended; CLOCK and the time of the server; REFERRED and the number of a field that may refer; DANGLING and the number of a reference; TAKEN, the number of an entry,
 -- its owner and the content of that; or if the record is not as expected FOUND, 1 if it
 -- exists, its content, the values that were compared, and 1 if the digest is right
 --
@@ -24,17 +29,23 @@
 
 local call, try, KEYS, ARGV = redis.call, redis.pcall, KEYS, ARGV
 local record, content, all, id, new = KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[5]
-local mode, flags, references, compared, digested, shown, deleted, initial, members, u1, z1, s1, u2, z2, s2 =
-	struct.unpack('>HHHHHHHHHHHHHHH', ARGV[3])
+local mode, flags, references, compared, digested, shown, deleted, initial, members, guards, u1, z1, s1, u2, z2, s2 =
+	struct.unpack('>HHHHHHHHHHHHHHHH', ARGV[3])
 local isNew, isThere = 0, 1 -- modes; 2: either
 local k, a = 5, 6 -- the next key and argument
 
-local stamp = call('HMGET', KEYS[4], 'digest', 'token')
-if (stamp[1] or '') .. (stamp[2] or '') ~= ARGV[1] then
-	local also = call('HGET', KEYS[4], 'also')
-	if not also or also .. (stamp[2] or '') ~= ARGV[1] then
-		return 'SCHEMA'
+local function writable(meta, stamp)
+	local found = call('HMGET', meta, 'digest', 'token')
+	local token = found[2] or ''
+	if stamp == (found[1] or '') .. token then
+		return true
 	end
+	local also = call('HGET', meta, 'also')
+	return also and stamp == also .. token
+end
+
+if not writable(KEYS[4], ARGV[1]) then
+	return 'SCHEMA'
 end
 
 local due, expires, score, digest, version
@@ -52,7 +63,7 @@ if flags > 3 then
 	if flags % 16 > 7 then -- 8: the version field of a record that exists is incremented
 		version, a = ARGV[a], a + 1
 	end
-	if flags > 15 then -- 16: the time that the caller has estimated, 32: token and deadline of claims
+	if flags % 64 > 15 then -- 16: the time that the caller has estimated, 32: token and deadline of claims
 		local t = call('TIME')
 		local now = t[1] * 1000 + math.floor(t[2] / 1000)
 		if flags % 32 > 15 then
@@ -61,7 +72,7 @@ if flags > 3 then
 			end
 			a = a + 1
 		end
-		if flags > 31 then
+		if flags % 64 > 31 then
 			if tonumber(ARGV[a + 1]) <= now or call('ZSCORE', KEYS[k], ARGV[a]) then
 				return 'LATE'
 			end
@@ -69,6 +80,10 @@ if flags > 3 then
 		end
 	end
 end
+local force = flags % 128 > 63 -- 64: every entry is entered, and what the model did not write is deleted
+local keeps = flags > 127 -- 128: the content stays as it is, but for the time of expiry
+local guard, guarded = k, a
+k, a = k + 2 * guards, a + 6 * guards
 local referred, perReference = k, a -- the first key, and the first number of keys
 for i = 1, references do
 	k = k + tonumber(ARGV[a])
@@ -91,7 +106,7 @@ if not creates or call('HSETNX', content, id, new) == 0 then
 	found = call('HGET', content, id) or ''
 end
 local right = found == ARGV[4] and (exists and mode ~= isNew or not exists and mode ~= isThere)
-local same = exists and mode ~= isNew and found == new -- then nothing is entered or left
+local same = exists and mode ~= isNew and found == new and not force -- then nothing is entered or left
 if compared > 0 then
 	for i = 1, exists and compared or 0 do
 		local value = values[i]
@@ -111,8 +126,26 @@ if digest then
 	end
 	a = a + digested
 end
+if keeps and exists then
+	local ok, list = pcall(cmsgpack.unpack, found)
+	if ok and type(list) == 'table' and type(list[1]) == 'number' then
+		list[1] = tonumber(due)
+		right, new = true, cmsgpack.pack(list)
+	end
+end
 if not right and not same then
 	return { 'FOUND', exists and 1 or 0, found, values, sound }
+end
+if new == '' and exists and found == '' and not force and not call('ZSCORE', all, id) then
+	return 'FOREIGN'
+end
+for i = 1, guards do
+	local declared, command, from, to, most, always = unpack(ARGV, guarded, guarded + 5)
+	if (exists or always == '1') and
+		(not writable(KEYS[guard], declared) or call(command, KEYS[guard + 1], from, to) > tonumber(most)) then
+		return { 'REFERRED', i }
+	end
+	guard, guarded = guard + 2, guarded + 6
 end
 for i = 1, references do
 	local there = false
@@ -151,29 +184,27 @@ if not same then
 			if type(failed) == 'table' then break end
 		end
 		if type(failed) == 'table' then break end
-		if new ~= '' then
-			local known = not creates and try('ZSCORE', all, id)
-			if type(known) == 'table' then
-				failed = known
-				break
-			end
-			if not known then
-				if not score then
-					local t, last = call('TIME'), try('ZRANGE', all, -1, -1, 'WITHSCORES')
-					if last.err then
-						failed = last
-						break
-					end
-					score = string.format('%.0f', math.max(t[1] * 1000000 + t[2], last[2] and last[2] + 1 or 0))
-				end
-				failed = try('ZADD', all, score, id)
-				if type(failed) == 'table' then break end
-				added = true
-			else
-				score = known
-			end
+		local known = not creates and try('ZSCORE', all, id)
+		if type(known) == 'table' then
+			failed = known
+			break
 		end
-		local fresh = s1 > 0 and call('EXISTS', unpack(KEYS, k1 + n1 - s1 + 1, k1 + n1)) < s1
+		if not known and new ~= '' then
+			if not score then
+				local t, last = call('TIME'), try('ZRANGE', all, -1, -1, 'WITHSCORES')
+				if last.err then
+					failed = last
+					break
+				end
+				score = string.format('%.0f', math.max(t[1] * 1000000 + t[2], last[2] and last[2] + 1 or 0))
+			end
+			failed = try('ZADD', all, score, id)
+			if type(failed) == 'table' then break end
+			added = true
+		else
+			score = known or '0'
+		end
+		local fresh = force or s1 > 0 and call('EXISTS', unpack(KEYS, k1 + n1 - s1 + 1, k1 + n1)) < s1
 		for i = u1 + 1, u1 + z1 do
 			entered, failed = i, try('ZADD', KEYS[k1 + i], '0', ARGV[a1 + i])
 			if type(failed) == 'table' then break end
@@ -252,7 +283,8 @@ if new == '' then
 	if due then
 		call('ZREM', expires, id)
 	end
-	return 'OK'
+	call('UNLINK', record, unpack(KEYS, k, k1))
+	return exists and 'OK' or 'NOTFOUND'
 end
 local last = exists and #ARGV - initial or #ARGV
 for i = a, last, 2000 do

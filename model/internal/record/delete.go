@@ -3,157 +3,139 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redis/script"
 	"retwis/model/internal/schema"
 )
 
-// removal is one run of delete.lua.
+// removal is the removal of a record, or of what is left of one, with its entries.
 type removal struct {
 	id   string
-	via  *schema.Entry  // the record must have this entry; a wrong entry is removed
-	gone bool           // only what is left of a record that does not exist
-	near []*referrer    // fields that may refer to it
-	sets []schema.Entry // its entries in sets of values
+	via  *schema.Entry // the record must have this entry; a wrong entry is removed
+	gone bool          // only what is left of a record that does not exist
+	near []*referrer   // fields that may refer to it
 	// passed are members of their indexes to ignore.
 	passed map[*referrer][]string
 }
 
+// refers reports whether a record has the entry that it must have to be removed.
+func (r *removal) refers(k *known) bool { return r.via == nil || slices.Contains(k.entries, *r.via) }
+
 // referred is returned if records refer to one that would be deleted.
-type referred struct {
-	by      *referrer
-	members []string // of its index
-}
+type referred struct{ by *referrer }
 
 func (r *referred) Error() string { return "a record refers to it" }
 
-// remover removes records with their entries.
-type remover struct{ t *Table }
+// Remains are a record that does not exist, and its content as it was read.
+type Remains struct {
+	ID      string
+	Content schema.Content
+}
 
-func (t *Table) remover() remover { return remover{t} }
+// RemoveRemains removes what is left of records that do not exist: one pipeline. It returns the
+// ids of those that do exist.
+func (t *Table) RemoveRemains(ctx context.Context, all []Remains) (exist []string, err error) {
+	apps := make([]*application, len(all))
+	for i, m := range all {
+		apps[i] = t.removing(m.ID, m.Content)
+		apps[i].mode, apps[i].force = mustBeNew, true
+	}
+	for i, err := range t.applyAll(ctx, apps) {
+		switch {
+		case errors.Is(err, errExists):
+			exist = append(exist, all[i].ID)
+		case err != nil:
+			return exist, err
+		}
+	}
+	return exist, nil
+}
 
-// exec returns the call of delete.lua.
-func (rm remover) exec(r *removal) (script.Call, error) {
-	p := rm.t.Layout.Of(r.id)
-	keys := rm.t.Layout.CollectionKeys(rm.t.Layout.WriteKeys(p, r.id), p, r.id)
-	number, value, only := "", "", ""
-	if r.via != nil {
-		number, value = strconv.Itoa(r.via.Index.Number), r.via.Value
+// removing returns the application that deletes a record.
+func (t *Table) removing(id string, content schema.Content) *application {
+	return &application{c: &change{id: id}, mode: eitherWay, known: t.parseKnown(content), removes: true}
+}
+
+// remove removes a record.
+func (t *Table) remove(ctx context.Context, r *removal) error {
+	return t.removeMany(ctx, []*removal{r})[0]
+}
+
+// removeMany removes records: a pipeline that reads their contents, and one that removes them.
+func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
+	errs := make([]error, len(all))
+	commands := make(rueidis.Commands, len(all))
+	for i, r := range all {
+		commands[i] = t.Client.B().Hget().Key(t.Layout.Of(r.id).Content).Field(r.id).Build()
 	}
-	if r.gone {
-		only = "gone"
+	var apps []*application
+	var of []int
+	for i, reply := range t.Client.DoMulti(ctx, commands...) {
+		text, err := reply.ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			errs[i] = t.TypeError(ctx, err)
+			continue
+		}
+		r := all[i]
+		a := t.removing(r.id, schema.Content(text))
+		a.removal = r
+		a.force = t.Options.Adopt != nil && t.Options.Adopt(r.id)
+		if r.gone {
+			a.mode = mustBeNew
+		}
+		if !r.refers(&a.known) {
+			errs[i] = t.leave(ctx, r)
+			continue
+		}
+		apps, of = append(apps, a), append(of, i)
 	}
-	var fields []byte
-	count := 0
+	for j, err := range t.applyAll(ctx, apps) {
+		r := all[of[j]]
+		switch {
+		case errors.Is(err, errLeft):
+			err = t.leave(ctx, r)
+		case errors.Is(err, errExists):
+			err = errKept
+		}
+		errs[of[j]] = err
+	}
+	return errs
+}
+
+// leave removes the entry that a record should have, and has not.
+func (t *Table) leave(ctx context.Context, r *removal) error {
+	kind := InSorted
+	if r.via.Index.PerValue {
+		kind = InSet
+	}
+	_, err := t.Orphans(ctx, t.Layout.Of(r.id), Any, kind, r.via.Index, []Orphan{{r.id, r.via.Value}})
+	if err != nil {
+		return err
+	}
+	return errLeft
+}
+
+// appendGuards appends what apply.lua counts before it deletes a record: the entries of the
+// records that may refer to it.
+func (r *removal) appendGuards(keys, args []string) (_, _ []string, err error) {
 	for _, f := range r.near {
 		entry, err := f.entry(r.id)
 		if err != nil {
-			return script.Call{}, err
+			return nil, nil, err
 		}
 		theirs := &f.from.Layout.Parts[0]
 		key, from, to := f.members(theirs, entry)
+		command := "ZLEXCOUNT"
+		if from == "" {
+			command, from, to = "ZCOUNT", "-inf", "+inf"
+		}
 		keys = append(keys, theirs.Meta, key)
-		fields = schema.PackText(schema.PackText(schema.PackText(fields, f.from.Registry.Stamp()), from), to)
-		restricts := int64(0)
-		if f.rule == schema.Restrict {
-			restricts = 1
-		}
-		fields = schema.PackInt(schema.PackInt(fields, restricts), int64(len(r.passed[f])))
-		for _, member := range r.passed[f] {
-			fields = schema.PackText(fields, member)
-		}
-		count += 5 + len(r.passed[f])
+		args = append(args, f.from.Registry.Stamp(), command, from, to, strconv.Itoa(len(r.passed[f])), digit(f.rule != schema.Restrict))
 	}
-	via := []schema.Entry(nil)
-	if r.via != nil {
-		via = append(via, *r.via)
-	}
-	keys, sets := rm.t.Layout.ValueKeys(keys, p, r.sets, via)
-	args := []string{
-		r.id, rm.t.Registry.Stamp(), rm.t.Layout.IndexNumbers, strconv.Itoa(len(rm.t.Schema.Collections)),
-		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets, digit(rm.t.Options.Adopt != nil && rm.t.Options.Adopt(r.id)),
-	}
-	return script.Call{Keys: keys, Args: args}, nil
-}
-
-// remove runs delete.lua. It first reads in which sets of values the record is, if the
-// model has such sets.
-func (rm remover) remove(ctx context.Context, r *removal) error {
-	return rm.removeMany(ctx, []*removal{r})[0]
-}
-
-// removeMany runs delete.lua several times in one pipeline.
-func (rm remover) removeMany(ctx context.Context, all []*removal) []error {
-	errs := make([]error, len(all))
-	ids := make([]string, len(all))
-	for i, r := range all {
-		ids[i] = r.id
-	}
-	sets, err := rm.t.setsOfContents(ctx, ids...)
-	if err != nil {
-		errs[0] = err
-		return errs
-	}
-	for i, r := range all {
-		r.sets = sets[i]
-		defer rm.t.Rows.Writes.Add(r.id)
-	}
-	for i, err := range rm.removeOnce(ctx, all) {
-		first := true
-		errs[i] = WithSets(&all[i].sets, func() error {
-			return rm.t.Registry.RetryRestored(ctx, func() error {
-				if first {
-					first = false
-					return err
-				}
-				return rm.removeOnce(ctx, all[i:i+1])[0]
-			})
-		})
-	}
-	return errs
-}
-
-// removeOnce runs delete.lua once for each record.
-func (rm remover) removeOnce(ctx context.Context, all []*removal) []error {
-	calls := make([]script.Call, len(all))
-	errs := make([]error, len(all))
-	for i, r := range all {
-		if calls[i], errs[i] = rm.exec(r); errs[i] != nil {
-			return errs
-		}
-	}
-	for i, reply := range deleteScript.RunMany(ctx, rm.t.Client, calls) {
-		errs[i] = rm.removed(ctx, all[i], calls[i].Keys, reply)
-	}
-	return errs
-}
-
-// removed reads the reply of delete.lua.
-func (rm remover) removed(ctx context.Context, r *removal, keys []string, reply rueidis.RedisResult) error {
-	m, err := reply.ToMessage()
-	if err != nil {
-		return rm.t.TypeError(ctx, err, keys...)
-	}
-	left, err := rm.t.parseReply(r.id, m)
-	for _, e := range left {
-		_ = rm.t.Claims.Release(ctx, r.id, e) // otherwise the next process that asks for the value takes it over
-	}
-	var replied *refers
-	if !errors.As(err, &replied) {
-		return err
-	}
-	if replied.field >= len(r.near) {
-		return fmt.Errorf("%w: no field has the number %d", schema.ErrCorrupt, replied.field)
-	}
-	by := r.near[replied.field]
-	if len(replied.members) == 0 {
-		return by.from.Registry.SchemaError()
-	}
-	return &referred{by, replied.members}
+	return keys, args, nil
 }
 
 // entry returns the entry that records that refer to an id have.

@@ -106,10 +106,14 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	if f.gone {
 		return true, nil
 	}
-	err = f.t.remover().remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
+	err = f.t.remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
 	var by *referred
 	if errors.As(err, &by) {
-		return false, d.treat(ctx, f, by.by, by.members)
+		members, err := by.by.far(ctx, f)
+		if err != nil || len(members) == 0 {
+			return false, err
+		}
+		return false, d.treat(ctx, f, by.by, members)
 	}
 	f.gone = again
 	return err == nil && !again, err
@@ -180,7 +184,7 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 	for i, id := range ids {
 		removals[i] = &removal{id: id, via: via, near: near}
 	}
-	for i, err := range r.from.remover().removeMany(ctx, removals) {
+	for i, err := range r.from.removeMany(ctx, removals) {
 		var by *referred
 		switch {
 		case errors.As(err, &by):
@@ -226,9 +230,8 @@ func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string,
 	return failed
 }
 
-// far reads members of an index in another slot or database that refer to a record:
-// of the first partition that has some. It compares the declaration of the model that
-// refers, as delete.lua does.
+// far reads members of an index that refer to a record: of the first partition that has some.
+// It compares the declaration of the model that refers, as apply.lua does.
 func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error) {
 	entry, err := r.entry(f.id)
 	if err != nil {
@@ -305,7 +308,7 @@ func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.
 // forget removes the index entry of a record that does not exist, or no longer refers,
 // or returns errKept.
 func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) error {
-	err := r.from.remover().remove(ctx, &removal{id: id, via: via, gone: true})
+	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
 	switch {
 	case err == nil, isGone(err):
 		return nil

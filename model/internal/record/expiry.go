@@ -2,20 +2,13 @@ package record
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
-	"github.com/redis/rueidis"
-
 	"retwis/model/internal/schema"
-	"retwis/model/internal/unique"
 )
 
-// Bounds of one run of sweep.lua.
-const (
-	sweepRecords = 100
-	sweepEntries = 1000
-)
+// sweepRecords is how many records are removed in one pipeline.
+const sweepRecords = 100
 
 // Sweep removes the expired records of a partition from the indexes.
 func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err error) {
@@ -31,51 +24,40 @@ func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err 
 }
 
 func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (total int, err error) {
-	var sets []schema.Entry
 	for {
-		keys := append([]string{p.Content, p.All, p.Expires, p.Meta}, p.Indexes...)
-		keys, packed := t.Layout.ValueKeys(keys, p, sets)
-		args := []string{t.Registry.Stamp(), t.Layout.IndexNumbers, strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
-		m, err := sweepScript.Run(ctx, t.Client, keys, args).ToMessage()
+		keys := []string{p.Content, p.Expires, p.Meta}
+		m, err := expiredScript.Run(ctx, t.Client, keys, []string{t.Registry.Stamp(), strconv.Itoa(sweepRecords)}).ToMessage()
 		if err != nil {
-			return total, t.TypeError(ctx, err, keys...)
+			return total, t.TypeError(ctx, err)
 		}
 		if m.IsString() {
 			return total, t.Registry.SchemaError()
 		}
 		list, err := m.ToArray()
-		if err != nil || len(list) != 4 {
-			return total, errors.Join(schema.ErrCorrupt, err)
+		if err != nil || len(list) != 2 {
+			return total, schema.ErrReply(err)
 		}
-		n, _ := list[0].AsInt64()
-		more, _ := list[1].AsInt64()
-		total += int(n)
-		if err := t.releaseSwept(ctx, list[3]); err != nil || more == 0 {
-			return total, err
-		}
-		missing, err := list[2].ToArray()
+		ids, err := list[0].AsStrSlice()
 		if err != nil {
 			return total, err
 		}
-		if sets, err = unique.ParseEntries(t.Schema, missing); err != nil {
+		contents, err := parseTexts(list[1])
+		if err != nil || len(contents) != len(ids) {
+			return total, schema.ErrReply(err)
+		}
+		all := make([]Remains, len(ids))
+		for i, id := range ids {
+			all[i] = Remains{id, schema.Content(contents[i].Value)}
+		}
+		kept, err := t.RemoveRemains(ctx, all)
+		if err != nil {
 			return total, err
 		}
-	}
-}
-
-// releaseSwept releases the unique values of expired records: id, number and value of each.
-func (t *Table) releaseSwept(ctx context.Context, m rueidis.RedisMessage) error {
-	list, err := m.ToArray()
-	if err != nil || len(list)%3 != 0 {
-		return errors.Join(schema.ErrCorrupt, err)
-	}
-	for i := 0; i < len(list); i += 3 {
-		id, _ := list[i].ToString()
-		if err := t.Claims.ReleaseAll(ctx, id, list[i+1:i+3]); err != nil {
-			return err
+		swept := len(ids) - len(kept)
+		if total += swept; swept == 0 || len(ids) < sweepRecords {
+			return total, nil
 		}
 	}
-	return nil
 }
 
 // SweepAll removes all expired records from the indexes.

@@ -265,7 +265,7 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 	if expected != "+" {
 		o.Declaration.SetVersion(record, o.Declaration.VersionOf(record)+1)
 	}
-	for range maxMissing {
+	for range maxApplied {
 		now := o.Table.now(id)
 		o.Declaration.Stamp(record, now, false)
 		c, err := o.written(record, &change{operation: "save", id: id, expected: expected, now: now})

@@ -12,22 +12,19 @@ var (
 	applyLua string
 	//go:embed raise.lua
 	raiseLua string
-	//go:embed delete.lua
-	deleteLua string
-	//go:embed sweep.lua
-	sweepLua string
+	//go:embed expired.lua
+	expiredLua string
+	//go:embed orphan.lua
+	orphanLua string
 	//go:embed counter.lua
 	counterLua string
-	//go:embed touch.lua
-	touchLua string
 )
 
 // The scripts that this package runs.
 var (
 	applyScript   = script.New(applyLua)
 	raiseScript   = script.New(raiseLua)
-	deleteScript  = script.New(schema.EntriesLua, deleteLua)
-	sweepScript   = script.New(schema.EntriesLua, sweepLua)
+	expiredScript = script.New(schema.EntriesLua, expiredLua)
+	orphanScript  = script.New(schema.EntriesLua, orphanLua)
 	counterScript = script.New(schema.EntriesLua, counterLua)
-	touchScript   = script.New(schema.EntriesLua, touchLua)
 )

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,7 +38,7 @@ type Table struct {
 	last       atomic.Int64                                // the last known value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
-	Opaque     string                                      // numbers of the indexes that this process cannot compute, as align.lua takes them
+	Opaque     string                                      // numbers of the indexes that this process cannot compute, each between commas
 	// Patience is how long a dry run waits in total for writers that are slow to give back
 	// unique values.
 	Patience time.Duration
@@ -123,6 +125,11 @@ func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Sc
 	return t, nil
 }
 
+// IsOpaque reports whether this process cannot compute the entries of an index.
+func (t *Table) IsOpaque(x *schema.Index) bool {
+	return strings.Contains(t.Opaque, ","+strconv.Itoa(x.Number)+",")
+}
+
 // TypeError names the key of the model that holds a value of another type, if that is
 // the cause of an error. Among keys may be sets of values.
 func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error {
@@ -143,35 +150,6 @@ func (t *Table) valueKeysOf(keys []string) []string {
 // errExists is returned if a record to create exists.
 var errExists = errors.New("the record exists")
 
-// parseReply reads the replies of delete.lua. It returns the unique
-// values that the record had before.
-func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, error) {
-	if !m.IsArray() {
-		word, err := m.ToString()
-		if err != nil {
-			return nil, err
-		}
-		return nil, t.Outcome(id, word)
-	}
-	list, err := m.ToArray()
-	if err != nil || len(list) < 2 {
-		return nil, errors.Join(schema.ErrCorrupt, err)
-	}
-	switch word, _ := list[0].ToString(); word {
-	case "OK", "NOTFOUND":
-		left, err := unique.ParseEntries(t.Schema, list[1:])
-		return left, cmp.Or(err, t.Outcome(id, word))
-	case "KEYS":
-		entries, err := unique.ParseEntries(t.Schema, list[1:])
-		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
-	case "REFERRED":
-		field, _ := list[1].AsInt64()
-		members, err := textsOf(list[2:])
-		return nil, cmp.Or[error](err, &refers{int(field), members})
-	}
-	return nil, schema.ErrReply(nil)
-}
-
 // Outcome returns the error for a reply of one word.
 func (t *Table) Outcome(id, word string) error {
 	switch word {
@@ -183,36 +161,10 @@ func (t *Table) Outcome(id, word string) error {
 		return fmt.Errorf("%w: id %q", schema.ErrConflict, schema.Shorten(id))
 	case "LATE":
 		return unique.ErrLate
-	case "LEFT":
-		return errLeft
-	case "KEPT":
-		return errKept
-	case "TYPE":
-		return t.Rows.NotHash(id)
 	case "FOREIGN":
 		return fmt.Errorf("%w: key %q is one: Delete leaves it alone unless Options.Adopt accepts its id", schema.ErrUnknown, t.Layout.Of(id).Record(id))
 	}
 	return t.Registry.SchemaError()
-}
-
-// refers is the reply of delete.lua if records refer to the record.
-type refers struct {
-	field   int
-	members []string
-}
-
-func (r *refers) Error() string { return "records refer to it" }
-
-// textsOf reads a list of texts.
-func textsOf(list []rueidis.RedisMessage) ([]string, error) {
-	all := make([]string, len(list))
-	for i := range list {
-		var err error
-		if all[i], err = list[i].ToString(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // pack sets the content of a change, from all fields of the record.

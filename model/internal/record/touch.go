@@ -1,11 +1,10 @@
 package record
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"retwis/model/internal/rows"
@@ -32,7 +31,6 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 		return patch()
 	}
 	t := o.Table
-	defer t.Rows.Writes.Add(id)
 	rewrite := false
 	err := t.Registry.RetryRestored(ctx, func() error {
 		return WithClock(func() (err error) {
@@ -46,7 +44,7 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 	return err
 }
 
-// touchOnce runs touch.lua. rewrite: the record must be written instead.
+// touchOnce changes when a record expires. rewrite: it has no content, and must be written.
 func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (rewrite bool, err error) {
 	t := o.Table
 	p := t.Layout.Of(id)
@@ -61,24 +59,10 @@ func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (
 	if err != nil {
 		return false, err
 	}
-	keys := t.Layout.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta}, p, id)
-	list, err := touchScript.Run(ctx, t.Client, keys, []string{
-		id, t.Registry.Stamp(), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
-		o.Declaration.Schema.Names[o.Declaration.Schema.Expires], text.Value,
-	}).ToArray()
-	if err != nil || len(list) == 0 {
-		return false, t.TypeError(ctx, cmp.Or(err, schema.ErrReply(err)))
-	}
-	switch word, _ := list[0].ToString(); {
-	case word == "WRITE":
+	c := &change{id: id, operation: "save", now: now, due: due, set: []string{o.Declaration.Schema.Names[o.Declaration.Schema.Expires], text.Value}}
+	err = t.applyOnce(ctx, &application{c: c, mode: mustExist, keeps: true, known: known{content: unknown}})
+	if errors.Is(err, errAgain) {
 		return true, nil
-	case word == "CLOCK" && len(list) == 2:
-		server, err := list[1].AsInt64()
-		if err == nil {
-			t.clockOf(p).set(server)
-		}
-		return false, cmp.Or(err, errClock)
-	default:
-		return false, t.Outcome(id, word)
 	}
+	return false, err
 }

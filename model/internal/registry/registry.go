@@ -227,7 +227,7 @@ func (g *Registry) SchemaError() error {
 }
 
 // Adopt reads the numbers of the indexes from what is published. It returns the indexes
-// that need the Go type, as align.lua takes them.
+// that need the Go type, each between commas.
 func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error) {
 	identities := g.Schema.Identities()
 	g.Digest = schema.DigestOf(expires, identities)

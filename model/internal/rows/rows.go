@@ -224,7 +224,7 @@ func (r *Rows) Read(ctx context.Context, id string) ([]schema.Text, error) {
 	return fields, err
 }
 
-// Fingerprint describes a record for align.lua, which compares the fields that the
+// Fingerprint describes a record for look.lua and apply.lua, which compare the fields that the
 // indexes depend on.
 func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + DigestOf(fields, r.Relevant) }
 

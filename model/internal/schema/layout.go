@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,17 +11,15 @@ import (
 
 // Layout computes the keys of a model.
 type Layout struct {
-	Name         string
-	IDs          IDs
-	Counter      string // key that new ids come from
-	Parts        []Partition
-	IndexNumbers string // numbers of the indexes, as placesOf of entries.lua takes them
-	Schema       *Schema
+	Name    string
+	IDs     IDs
+	Counter string // key that new ids come from
+	Parts   []Partition
+	Schema  *Schema
 }
 
-// Partition is the keys of one partition, and those of its indexes: the unique ones, if
-// there is only one partition, the others, and then the directories of those with a set
-// for each value.
+// Partition is the keys of one partition, and those of its indexes by their places: the directories
+// of those with a set for each value, and the unique ones only if there is one partition.
 type Partition struct {
 	Keys
 	Indexes []string
@@ -35,40 +32,14 @@ func (l *Layout) Of(id string) *Partition { return &l.Parts[keys.Partition(id, l
 // records are in different slots.
 func (l *Layout) Spread() bool { return len(l.Parts) > 1 }
 
-// Arrange computes the lists of keys and numbers that scripts take.
+// Arrange computes the places of the indexes, and their keys.
 func (l *Layout) Arrange() {
-	var here, elsewhere []*Index // the unique ones first
+	var here []*Index
 	for _, x := range l.Schema.Indexes {
-		switch {
-		case x.Unique && l.Spread():
-			elsewhere = append(elsewhere, x)
-		case x.Unique:
+		if x.Place = -1; !x.Unique || !l.Spread() {
+			x.Place = len(here)
 			here = append(here, x)
 		}
-	}
-	unique := len(here)
-	for _, x := range l.Schema.Indexes {
-		if !x.Unique && !x.PerValue {
-			here = append(here, x)
-		}
-	}
-	sorted := len(here) - unique
-	for _, x := range l.Schema.Indexes {
-		if x.PerValue {
-			here = append(here, x)
-		}
-	}
-	b := PackList(nil, 3+len(here)+len(elsewhere))
-	b = PackInt(PackInt(PackInt(b, int64(unique)), int64(sorted)), int64(len(here)-unique-sorted))
-	for _, x := range slices.Concat(here, elsewhere) {
-		b = PackInt(b, int64(x.Number))
-	}
-	l.IndexNumbers = string(b)
-	for _, x := range elsewhere {
-		x.Place = -1
-	}
-	for i, x := range here {
-		x.Place = i
 	}
 	for i := range l.Parts {
 		p := &l.Parts[i]
@@ -87,37 +58,8 @@ func (l *Layout) IndexKey(p *Partition, x *Index) string {
 	return p.Index(x.Key)
 }
 
-// WriteKeys returns the keys for scripts that write a record.
-func (l *Layout) WriteKeys(p *Partition, id string) []string {
-	all := make([]string, 0, 6+len(p.Indexes))
-	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Voids)
-	return append(all, p.Indexes...)
-}
-
 // ValueKey returns the key of the ids with a value of an index that has such sets.
 func (l *Layout) ValueKey(p *Partition, e Entry) string { return p.Value(e.Index.Key, e.Value) }
-
-// ValueKeys appends the keys of the sets that entries are in, each once, and returns them
-// for setsOf of entries.lua as well: the position of the first one, then number and value
-// of each.
-func (l *Layout) ValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string) {
-	first := len(keys) + 1
-	var b []byte
-	seen := map[Entry]bool{}
-	for _, some := range entries {
-		for _, e := range some {
-			if e.Index.PerValue && !seen[e] {
-				seen[e] = true
-				keys = append(keys, l.ValueKey(p, e))
-				b = PackText(PackInt(b, int64(e.Index.Number)), e.Value)
-			}
-		}
-	}
-	if len(seen) == 0 {
-		return keys, ""
-	}
-	return keys, string(append(PackInt(PackList(nil, 1+2*len(seen)), int64(first)), b...))
-}
 
 // CollectionKeys appends the keys of the sets and lists of a record.
 func (l *Layout) CollectionKeys(keys []string, p *Partition, id string) []string {

@@ -378,15 +378,10 @@ type IndexState struct {
 	Asked atomic.Int64 // when the database was last asked, by package elapsed
 }
 
-var (
-	//go:embed enter.lua
-	enterLua string
-	//go:embed entries.lua
-	placesLua string
-	// EntriesLua is the beginning of the scripts that find index entries by the numbers of
-	// the indexes.
-	EntriesLua = enterLua + placesLua
-)
+// EntriesLua is the beginning of the scripts that read the contents of records.
+//
+//go:embed entries.lua
+var EntriesLua string
 
 // Numbered returns the index with a number, or nil.
 func (s *Schema) Numbered(number int) *Index {

@@ -3,7 +3,6 @@ package unique
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,20 +104,6 @@ func ParseClaim(text string) ClaimText {
 type swap struct {
 	key  string
 	args []string
-}
-
-// Pack writes claims for align.lua: number, value, token and deadline of each, in
-// MessagePack.
-func Pack(token string, claims []Claim) string {
-	if len(claims) == 0 {
-		return ""
-	}
-	b := schema.PackList(nil, 4*len(claims))
-	for _, c := range claims {
-		b = schema.PackText(schema.PackInt(b, int64(c.Index.Number)), c.Value)
-		b = schema.PackText(schema.PackText(b, token), c.Deadline)
-	}
-	return string(b)
 }
 
 // ClaimAll claims values, and returns them after those claimed before.
@@ -268,20 +253,6 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 	}
 }
 
-// ReleaseAll releases the values in the reply of a script: number and value of each.
-func (u *Claims) ReleaseAll(ctx context.Context, id string, reply []rueidis.RedisMessage) error {
-	entries, err := ParseEntries(u.Layout.Schema, reply)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := u.Release(ctx, id, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Owner returns the id of the record that has a value of a unique index. With several
 // partitions it may be a record that claims the value and does not have it: the record
 // decides.
@@ -295,27 +266,6 @@ func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id s
 		return "", false, nil
 	}
 	return ParseClaim(text).ID, err == nil, err
-}
-
-// ParseEntries reads numbers of indexes and values from the reply of a script.
-func ParseEntries(s *schema.Schema, reply []rueidis.RedisMessage) ([]schema.Entry, error) {
-	var all []schema.Entry
-	for i := 0; i+1 < len(reply); i += 2 {
-		number, err := reply[i].AsInt64()
-		if err != nil {
-			return nil, err
-		}
-		value, err := reply[i+1].ToString()
-		if err != nil {
-			return nil, err
-		}
-		x := s.Numbered(int(number))
-		if x == nil {
-			return nil, fmt.Errorf("%w: no index has the number %d", schema.ErrCorrupt, number)
-		}
-		all = append(all, schema.Entry{Index: x, Value: value})
-	}
-	return all, nil
 }
 
 // Replace changes what a hash says of a value, if it still says the same.

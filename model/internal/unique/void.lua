@@ -8,7 +8,8 @@
 
 local content, voids = unpack(KEYS)
 local id, number, value, token, deadline = unpack(ARGV)
-if has(unpacked(redis.call('HGET', content, id)), tonumber(number), value) then
+local entries = unpacked(redis.call('HGET', content, id))
+if has(entries, tonumber(number), value) and (entries[1] == 0 or entries[1] > now()) then
 	return 1
 end
 -- A write after its deadline, by the clock of this server, is refused without being
