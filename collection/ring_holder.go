@@ -13,8 +13,8 @@ import (
 // ErrLeased is returned by TakeItem for an item that another worker has.
 var ErrLeased = errors.New("the item is leased")
 
-// MaxHolder bounds the name of a holder, in bytes.
-const MaxHolder = 256
+// maxHolder bounds the name of a holder, in bytes.
+const maxHolder = 256
 
 // TakeFor is Take for a worker with a name: All and Leased report it with the item, and
 // a worker who comes back, perhaps in another process, finds with it what it has.
@@ -75,8 +75,8 @@ func (i RingItem) Holder() string { return holderOf(i.LeaseID) }
 
 // leaseID returns a new id of a lease, with the name of its holder.
 func leaseID(holder string) (string, error) {
-	if len(holder) > MaxHolder {
-		return "", fmt.Errorf("%w: the name of a holder has %d bytes: it may have %d", ErrValue, len(holder), MaxHolder)
+	if len(holder) > maxHolder {
+		return "", fmt.Errorf("%w: the name of a holder has %d bytes: it may have %d", ErrValue, len(holder), maxHolder)
 	}
 	if holder == "" {
 		return rand.Text(), nil

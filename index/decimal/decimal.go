@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// MaxDigits is how many digits a Decimal that is read from text may have.
-const MaxDigits = 2000
+// maxDigits is how many digits a Decimal that is read from text may have.
+const maxDigits = 2000
 
 // ErrSyntax is returned for text that is not a number such as -28.44.
 var ErrSyntax = errors.New("not a number such as 28.44")
@@ -53,8 +53,8 @@ func Parse(text string) (Decimal, error) {
 	if whole == "" && fraction == "" || !isDigits(whole) || !isDigits(fraction) || point && fraction == "" {
 		return Decimal{}, fmt.Errorf("%q is %w", shorten(text), ErrSyntax)
 	}
-	if len(whole)+len(fraction) > MaxDigits {
-		return Decimal{}, fmt.Errorf("%q is too long: it has more than %d digits", shorten(text), MaxDigits)
+	if len(whole)+len(fraction) > maxDigits {
+		return Decimal{}, fmt.Errorf("%q is too long: it has more than %d digits", shorten(text), maxDigits)
 	}
 	d := Decimal{scale: len(fraction)}
 	if len(whole)+len(fraction) <= 18 { // fits into an int64

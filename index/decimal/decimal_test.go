@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is read as %s, %v", text, d, err)
 		}
 	}
-	if _, err := decimal.Parse(strings.Repeat("9", decimal.MaxDigits+1)); err == nil || !strings.Contains(err.Error(), "too long") {
+	if _, err := decimal.Parse(strings.Repeat("9", 2001)); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Error(err)
 	}
 }

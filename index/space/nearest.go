@@ -19,8 +19,8 @@ type Near struct {
 	Distance float64
 }
 
-// MaxNearest is the maximum number of points that Nearest returns.
-const MaxNearest = 100_000
+// maxNearest is the maximum number of points that Nearest returns.
+const maxNearest = 100_000
 
 // Nearest returns the k points nearest to a place, the nearest first; equally far points
 // are in the order of their ids. It returns fewer if the index has fewer.
@@ -163,8 +163,8 @@ func norm(sides []float64) float64 {
 const probe = 32
 
 func (x *reader) nearest(ctx context.Context, at []uint64, limit float64, k int, m metric) ([]Near, error) {
-	if k < 1 || k > MaxNearest {
-		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, MaxNearest))
+	if k < 1 || k > maxNearest {
+		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, maxNearest))
 	}
 	if !(limit >= 0) {
 		return nil, x.named(negative(limit))

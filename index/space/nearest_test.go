@@ -262,7 +262,7 @@ func TestNearestInACrowd(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		second(x.Nearest(ctx, []any{0, 0}, 0)), second(x.Nearest(ctx, []any{0, 0}, MaxNearest+1)),
+		second(x.Nearest(ctx, []any{0, 0}, 0)), second(x.Nearest(ctx, []any{0, 0}, maxNearest+1)),
 		second(x.Nearest(ctx, []any{0}, 1)), second(x.Nearest(ctx, []any{0, 5000}, 1)),
 		second(x.Nearest(ctx, []any{0, 0}, 1, 1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, -1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, math.NaN())),
 		second(x.NearestWithin(ctx, []any{0, 0}, -1, 1)), second(x.NearestWithin(ctx, []any{0, 0}, math.NaN(), 1)),
