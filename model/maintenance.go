@@ -113,7 +113,7 @@ func drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, e
 	return r, wrap(t, err)
 }
 
-// Sweep removes expired records from the indexes, a hundred in a script, and returns
+// Sweep removes expired records from the indexes, a hundred in a pipeline, and returns
 // how many there were. Queries never find them, swept or not: sweeping frees their
 // memory.
 func (s *Store[T]) Sweep(ctx context.Context) (int, error) {

@@ -211,11 +211,11 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 //	cascade   they are deleted, by the rules of those that refer to them in turn
 //	clear     their references are removed
 //
-// If nothing refers to the record that is one script, which also checks that nothing does,
-// after a command that reads its index entries if fields have the option index. So it is
-// for models in one hash slot of one database. Records in other slots, of models with
-// Partitions and in other databases are looked for before; references made meanwhile are
-// found only by cascade and clear, which look again afterwards.
+// If nothing refers to the record that is a command that reads its index entries, and one
+// script, which also checks that nothing refers to it. So it is for models in one hash slot
+// of one database. Records in other slots, of models with Partitions and in other databases
+// are looked for before; references made meanwhile are found only by cascade and clear,
+// which look again afterwards.
 //
 // A record is deleted after those that refer to it, a hundred at a time. So an interrupted
 // Delete leaves a record that can be deleted again, and no dangling reference. Records
