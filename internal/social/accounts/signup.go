@@ -16,7 +16,6 @@ import (
 	"retwis/internal/social/auth"
 	"retwis/internal/social/blocklist"
 	"retwis/internal/social/limits"
-	"retwis/internal/social/site"
 	"retwis/internal/social/storage"
 )
 
@@ -69,7 +68,7 @@ func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 
 // SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
-	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(site.SignUpField).Cache()).ToString()
+	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(storage.SignUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
@@ -102,7 +101,7 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	b := s.accounts.DB.Client.B()
 	// The second command waits for the invalidation message of the first.
 	res := s.accounts.DB.Client.DoMulti(ctx,
-		b.Hset().Key(storage.Site).FieldValue().FieldValue(site.SignUpField, string(mode)).Build().ToRetryable(),
+		b.Hset().Key(storage.Site).FieldValue().FieldValue(storage.SignUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(storage.Site).Build())
 	if err := res[0].Error(); err != nil {
 		return fmt.Errorf("social: change who can sign up: %w", err)

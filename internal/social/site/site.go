@@ -45,7 +45,7 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	for i, f := range Fields {
 		names[i] = string(f)
 	}
-	names = append(names, idField, SignUpField)
+	names = append(names, idField, storage.SignUpField)
 	texts, err := reply.Fields(s.db.Read(ctx, s.db.Client.B().Hmget().Key(storage.Site).Field(names...).Cache()))
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
@@ -60,12 +60,8 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// idField is the field of the hash `site` with its id, and SignUpField that with who can sign up; see
-// package accounts.
-const (
-	idField     = "id"
-	SignUpField = "signup"
-)
+// idField is the field of the hash `site` with its id.
+const idField = "id"
 
 // ID returns what tells the site from all others, whatever its address is. It is chosen when it is
 // needed first, and never changes. No round trip from then on.

@@ -51,6 +51,9 @@ const (
 	ImportedPosts  = "imported_posts"
 )
 
+// SignUpField is the field of the hash `site` with who can sign up.
+const SignUpField = "signup"
+
 // PlainSessions is a hash of the original program: secrets of sessions, in clear, and their
 // users. Retwis deletes it.
 const PlainSessions = "auths"
