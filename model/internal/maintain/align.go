@@ -59,7 +59,7 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 		return nil, err
 	}
 	var aligned, wrong []*target
-	if r.mode == migrate && !r.t.Layout.Spread() {
+	if r.mode == migrate && !r.t.Layout.Spread() && r.t.Opaque == "" {
 		var changed []string
 		if aligned, there, changed, err = r.correct(ctx, there); err != nil {
 			return nil, err
