@@ -98,7 +98,8 @@ if compared > 0 then
 		exists = exists or values[i]
 	end
 end
-exists = exists and true or call((mode == isNew or new == '') and 'EXISTS' or 'HLEN', record) > 0 -- HLEN fails if it is not a hash: that can only be deleted
+local known = new == '' and (call('HEXISTS', content, id) == 1 or call('ZSCORE', all, id)) -- to be deleted, whatever is there
+exists = exists and true or call((mode == isNew or known) and 'EXISTS' or 'HLEN', record) > 0 -- HLEN fails if it is not a hash
 local creates = references == 0 and ARGV[4] == '' and not exists and mode ~= isThere and new ~= ''
 local found = ''
 if not creates or call('HSETNX', content, id, new) == 0 then
