@@ -133,8 +133,8 @@ var All = []Fault{
 	{
 		Name: "ownerexpires", What: "a unique value can be taken from a record that expires later",
 		Document: "model.md", Promise: "| `unique` | one owner |",
-		File: "model/internal/record/apply.go", Anchor: "mode: mustBeNew, known: its, removes: true",
-		With: "mode: plant.Int(\"ownerexpires\", eitherWay, mustBeNew), known: its, removes: true", Likely: []string{"model"},
+		File: "model/internal/record/apply.go", Anchor: "gone.mode = mustBeNew",
+		With: "gone.mode = plant.Int(\"ownerexpires\", eitherWay, mustBeNew)", Likely: []string{"model"},
 	},
 	{
 		Name: "lostupdate", What: "Save overwrites a newer version whose index entries are the same",
@@ -151,20 +151,20 @@ var All = []Fault{
 	{
 		Name: "touchforgets", What: "the entries of a record do not say that Touch has changed when it expires",
 		Document: "model.md", Promise: "no query finds it from then on: each index entry has the time of expiry",
-		File: "model/internal/record/touch.lua", Anchor: "entries[1] = tonumber(due)\n",
+		File: "model/internal/record/apply.lua", Anchor: "list[1] = tonumber(due)\n",
 		With: "", Likely: []string{"model"},
 	},
 	{
 		Name: "restrict", What: "a record is deleted while others refer to it by the rule restrict",
 		Document: "model.md", Promise: "Every program that calls `model.Relate` applies the rules `restrict`, `cascade` and `clear`.",
-		File: "model/internal/record/delete.lua", Anchor: "if restricts == 0 or exists then",
-		With: "if restricts == 0 then", Likely: []string{"model"},
+		File: "model/internal/record/apply.lua", Anchor: "if (exists or always == '1') and",
+		With: "if always == '1' and", Likely: []string{"model"},
 	},
 	{
 		Name: "verifyblind", What: "Verify does not look into the directory of values",
 		Document: "model.md", Promise: "`Verify` compares records and indexes in both directions",
-		File: "model/internal/maintain/align.lua", Anchor: "return score and (not created or score == created) and redis.call('ZSCORE', KEYS[places[number]], value)",
-		With: "return score and (not created or score == created)", Likely: []string{"model"},
+		File: "model/internal/maintain/align.go", Anchor: "(s.created == \"\" || at[0] == s.created) && at[1] != \"\"",
+		With: "(s.created == \"\" || at[0] == s.created) && (at[1] != \"\" || plant.On(\"verifyblind\"))", Likely: []string{"model"},
 	},
 	{
 		Name: "dangling", What: "a record may refer to one that does not exist",
