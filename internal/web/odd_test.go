@@ -152,7 +152,6 @@ type errorLines struct {
 	slog.Handler
 	mu    sync.Mutex
 	lines []string
-	all   *lines
 }
 
 func (l *errorLines) Handle(ctx context.Context, r slog.Record) error {
