@@ -72,7 +72,7 @@ func TestSearchNotes(t *testing.T) {
 func TestOddHosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	for _, host := range []string{"[::1", "a b", "%zz", "a:b:c", ""} {
+	for _, host := range []string{"[::1", "a b", "%zz", "a:b:c", "med", ""} {
 		for _, path := range []string{"/login/passkey-options", "/timeline", "/timeline.atom", "/robots.txt"} {
 			method := http.MethodGet
 			if strings.HasSuffix(path, "options") {

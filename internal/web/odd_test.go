@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -386,6 +388,8 @@ func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	res, body, err := s.exchange(sent, r)
 	why, log := "", s.errors.taken()
 	switch {
+	case res != nil && res.StatusCode == http.StatusBadRequest && errors.Is(err, syscall.ECONNRESET):
+		return // net/http reads no more of a request that is malformed
 	case err != nil:
 		why = err.Error()
 	case res.StatusCode >= 500:
@@ -735,7 +739,7 @@ func (s *oddSite) changedFields(fields []oddField) []oddField {
 		fields[at].value = s.damaged(f.value)
 	case 5:
 		if f.file != "" {
-			fields[at].value = f.value[:s.rng.IntN(len(f.value))]
+			fields[at].value = f.value[:s.rng.IntN(len(f.value)+1)]
 		} else {
 			fields[at].file = "x"
 		}

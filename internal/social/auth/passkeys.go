@@ -70,7 +70,7 @@ func at(place Place) (*webauthn.WebAuthn, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("social: passkeys of %s: %w", place.Host, err)
+		return nil, social.Invalid("passkeys", "Browsers make passkeys only for a domain name, such as retwis.example, or for localhost.")
 	}
 	return w, nil
 }
