@@ -59,6 +59,10 @@ func TestBlockedTexts(t *testing.T) {
 	if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "alt" {
 		t.Errorf("the description of a picture: %v", err)
 	}
+	err = b.Posts.Describe(b.Ctx, ada, first, posts.Description{Pictures: []media.Chosen{{Alt: "a casino"}}})
+	if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "alt" {
+		t.Errorf("the corrected description of a picture: %v", err)
+	}
 	err = b.Posts.Edit(b.Ctx, ada, first, "another casino")
 	invalid("an edit", err)
 	invalid("a name", b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Casino"}))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"retwis/internal/social"
+	"retwis/internal/social/media"
 	"retwis/internal/social/posts"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/request"
@@ -94,13 +95,14 @@ func (h *handlers) editPost(req *request.Request) error {
 	}
 	typed := req.R.PostFormValue("status")
 	pictures := post.Media.Pictures()
-	described := posts.Description{Alts: map[string]string{}, Sensitive: req.R.PostFormValue("sensitive") != ""}
+	described := posts.Description{Sensitive: req.R.PostFormValue("sensitive") != ""}
 	for i, p := range pictures {
 		if alt, ok := req.R.PostForm[altField+"-"+p.ID]; ok {
-			described.Alts[p.ID], pictures[i].Alt = alt[0], alt[0]
+			pictures[i].Alt = alt[0]
+			described.Pictures = append(described.Pictures, media.Chosen{ID: p.ID, Alt: alt[0]})
 		}
 	}
-	if len(described.Alts) > 0 {
+	if len(described.Pictures) > 0 {
 		err = h.app.Posts.Describe(req.Ctx, req.User, post.ID, described)
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
@@ -19,25 +20,32 @@ var (
 
 // Description is what an author can correct about the pictures of a post.
 type Description struct {
-	Alts      map[string]string // the texts of pictures by their ids; the others keep theirs
-	Sensitive bool              // the pictures are shown after a click
+	Pictures  []media.Chosen // the texts of pictures; the others keep theirs
+	Sensitive bool           // the pictures are shown after a click
 }
 
 // Describe corrects the descriptions of the pictures of a post. It returns *InvalidError for a text
-// that is too long, and where somebody has changed the pictures at the same time; ErrNotFound, and
-// ErrNotAuthor. Two round trips.
+// that is not allowed, and where somebody has changed the pictures at the same time; ErrForbidden for
+// an address that is blocked, ErrNotFound, and ErrNotAuthor. Two round trips.
 func (p *Service) Describe(ctx context.Context, author social.User, id int64, d Description) error {
+	err := p.opt.Blocklist.CheckAddress(ctx)
+	if err == nil {
+		err = p.checkAlts(ctx, d.Pictures)
+	}
+	if err != nil {
+		return err
+	}
 	post, err := p.own(ctx, author, id)
 	if err != nil {
 		return err
 	}
 	pictures := post.Media.Pictures()
 	for i := range pictures {
-		alt, ok := d.Alts[pictures[i].ID]
-		if !ok {
+		at := slices.IndexFunc(d.Pictures, func(c media.Chosen) bool { return c.ID == pictures[i].ID })
+		if at < 0 {
 			continue
 		}
-		if pictures[i].Alt, err = media.CleanAlt(alt); err != nil {
+		if pictures[i].Alt, err = media.CleanAlt(d.Pictures[at].Alt); err != nil {
 			return err
 		}
 	}

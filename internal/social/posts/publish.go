@@ -75,12 +75,20 @@ func (p *Service) clean(ctx context.Context, draft Draft) (string, error) {
 	if err == nil {
 		err = p.opt.Blocklist.CheckText(ctx, "status", body)
 	}
-	for _, picture := range draft.Pictures {
-		if err == nil {
-			err = p.opt.Blocklist.CheckText(ctx, "alt", picture.Alt)
-		}
+	if err == nil {
+		err = p.checkAlts(ctx, draft.Pictures)
 	}
 	return body, err
+}
+
+// checkAlts returns why the descriptions of pictures must not be posted.
+func (p *Service) checkAlts(ctx context.Context, pictures []media.Chosen) error {
+	for _, picture := range pictures {
+		if err := p.opt.Blocklist.CheckText(ctx, "alt", picture.Alt); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // admit refuses a post to many followers, with ErrOverloaded, while too much waits in
