@@ -56,7 +56,7 @@ func Retwis() Architecture {
 		Siblings:    append(siblingsOfSocial(), siblings...),
 		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
 		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
-		TestSupport: []string{"internal/redistest", "internal/files/filestest", "internal/mail/mailtest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
+		TestSupport: []string{"internal/redistest", "internal/require", "internal/files/filestest", "internal/mail/mailtest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Reserved:    reserved,
 		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
