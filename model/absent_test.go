@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -49,24 +50,18 @@ func TestAbsentFieldsAreIndexedAsZero(t *testing.T) {
 			client := redistest.DB(t).Client(t)
 			issues := store[issue](t, client, opt)
 			for i := range 3 {
-				if _, err := issues.Create(t.Context(), issue{Title: fmt.Sprint("n", i)}); err != nil {
-					t.Fatal(err)
-				}
+				createdOf(t, issues, issue{Title: fmt.Sprint("n", i)})
 			}
 			tickets := store[ticket](t, client, opt)
 			r, err := tickets.Migrate(t.Context(), maintain.Options{})
 			if err != nil || r.Invalid != 2 { // one of three has the empty code
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if _, err := tickets.Create(t.Context(), ticket{Title: "new", Age: 3, Open: true, Label: "l", Code: "c"}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, tickets, ticket{Title: "new", Age: 3, Open: true, Label: "l", Code: "c"})
 			checkAbsent(t, tickets)
 			// A program without the type agrees.
 			m, err := model.Open(t.Context(), client, "ticket")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 2 || r.Invalid != 2 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -117,9 +112,7 @@ func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "ticket"}
 	tickets := store[ticket](t, client, opt)
-	if _, err := tickets.Create(t.Context(), ticket{Age: 4, Open: true}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, tickets, ticket{Age: 4, Open: true})
 	d := damaging{t, client, opt}
 	d.do("HDEL", "ticket:1", "age", "open")
 	if r, err := tickets.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
@@ -154,9 +147,7 @@ func TestCompositeWithAnAbsentColumn(t *testing.T) {
 	t.Parallel()
 	meetings := store[meeting](t, redistest.DB(t).Client(t), model.Options{Name: "meeting"})
 	for _, m := range []meeting{{Room: "a"}, {Room: "a", Due: ptr(7)}, {Room: "b", Due: ptr(8)}} {
-		if _, err := meetings.Create(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, meetings, m)
 	}
 	for _, cond := range []model.Cond{model.Eq("room", "a"), model.Not(model.Eq("room", "a")), model.In("room", "a"), model.Prefix("room", "a")} {
 		q := meetings.Find(cond)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -103,9 +104,7 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 	for _, base := range bases {
 		ids := zset(t, client, base+".all")
 		found, err := citizens.GetMany(t.Context(), ids...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if len(found) != len(ids) {
 			t.Fatalf("%s.all has %d ids, and %d records are there", base, len(ids), len(found))
 		}
@@ -116,9 +115,7 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 			}
 		}
 		n, err := client.Do(t.Context(), client.B().Hlen().Key(base+".content").Build()).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		content += int(n)
 		expiring -= len(zset(t, client, base+".expires"))
 	}
@@ -146,9 +143,7 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 		got := map[string]string{}
 		for _, base := range bases {
 			fields, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".by."+called[index]).Build()).AsStrMap()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			for value, text := range fields {
 				id, token, spread := strings.Cut(text, "\x00")
 				if _, other := got[value]; other || strings.Contains(token, "\x00") || spread != (opt.Partitions > 1) {
@@ -173,9 +168,7 @@ func valueSets(t testing.TB, client rueidis.Client, base, called string) []strin
 	keys := map[string]bool{} // on a Cluster, replicas have them too
 	for _, node := range client.Nodes() {
 		some, err := node.Do(t.Context(), node.B().Keys().Pattern("*").Build()).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, key := range some {
 			keys[key] = true
 		}
@@ -190,17 +183,13 @@ func valueSets(t testing.TB, client rueidis.Client, base, called string) []strin
 	}
 	created := map[string]float64{}
 	scores, err := client.Do(t.Context(), client.B().Zrange().Key(base+".all").Min("0").Max("-1").Withscores().Build()).AsZScores()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, z := range scores {
 		created[z.Member] = z.Score
 	}
 	for i, reply := range client.DoMulti(t.Context(), read...) {
 		members, err := reply.AsZScores()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, m := range members {
 			if score, ok := created[m.Member]; !ok || score != m.Score {
 				t.Errorf("%s%s has %s at %v, created at %v, %v", prefix, values[i], m.Member, m.Score, score, ok)
@@ -218,9 +207,7 @@ func valueSets(t testing.TB, client rueidis.Client, base, called string) []strin
 func zset(t testing.TB, client rueidis.Client, key string) []string {
 	t.Helper()
 	members, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return members
 }
 
@@ -229,9 +216,7 @@ func zset(t testing.TB, client rueidis.Client, key string) []string {
 func calledIn(t testing.TB, client rueidis.Client, base string) map[string]string {
 	t.Helper()
 	meta, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".meta").Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	called := map[string]string{}
 	for field, value := range meta {
 		identity, ok := strings.CutPrefix(field, "index:")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -22,9 +23,7 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 		for i := range all {
 			all[i] = citizen{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint(i, "@x"), Age: i % 100, City: "c"}
 		}
-		if _, err := citizens.CreateMany(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(citizens.CreateMany(t.Context(), all))
 		var steps []int64
 		calls := map[string]int{} // f is called for one record at a time
 		n, err := citizens.Find(model.AtLeast("age", 50)).OrderBy("age").UpdateAll(t.Context(), func(c *citizen) error {
@@ -81,9 +80,7 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 		if n, err := citizens.Find(model.Eq("no such", 1)).UpdateAll(t.Context(), nil, nil); n != 0 || !errors.Is(err, model.ErrValue) {
 			t.Error(n, err)
 		}
-		if n, err := citizens.Find().DeleteAll(t.Context(), nil); n != 287 || err != nil {
-			t.Error(n, err)
-		}
+		require.Gives(t, 287)(citizens.Find().DeleteAll(t.Context(), nil))
 		if left := agree(t, client, opt, citizens); len(left) != 0 {
 			t.Error(len(left), "records are left")
 		}
@@ -99,9 +96,7 @@ func TestUpdateAllAmongWriters(t *testing.T) {
 		for i := range all {
 			all[i] = citizen{Email: fmt.Sprint(i, "@x"), Name: "todo"}
 		}
-		if _, err := citizens.CreateMany(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(citizens.CreateMany(t.Context(), all))
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -113,9 +108,7 @@ func TestUpdateAllAmongWriters(t *testing.T) {
 					c.Name = "done"
 					return nil
 				}, nil)
-				if err != nil {
-					t.Error(err)
-				}
+				checked(t, err)
 			})
 		}
 		wg.Wait()

@@ -9,87 +9,73 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
 // Each way to find the members gives the same pages.
 func TestAmongPlans(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			ctx := t.Context()
-			members := store[traveller](t, client, opt)
-			var records []traveller
-			for i := range 1200 {
-				records = append(records, traveller{Name: []string{"rare", "common", "common", "common"}[min(i%100, 3)]})
-			}
-			made, err := members.CreateMany(ctx, records)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var all []string
-			for _, m := range made {
-				all = append(all, m.ID)
-			}
-			owner := createdOf(t, members, traveller{}).ID
-			for what, test := range map[string]struct {
-				set    []string
-				conds  []model.Cond
-				within string // of the plan
-			}{
-				"small set":            {[]string{all[700], all[3], "x", all[1199], all[0]}, nil, "in " + collectionKey(opt, "friends", owner)},
-				"small set, condition": {[]string{all[700], all[3], "x", all[100], all[0]}, []model.Cond{model.Eq("name", "rare")}, "in "},
-				"large set, rare":      {all, []model.Cond{model.Eq("name", "rare")}, `name = "rare"`},
-				"large set, all":       {all, nil, "all records"},
-			} {
-				set := members.Set("friends", owner)
-				if err := set.Replace(ctx, test.set...); err != nil {
-					t.Fatal(err)
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx := t.Context()
+		members := store[traveller](t, client, opt)
+		var records []traveller
+		for i := range 1200 {
+			records = append(records, traveller{Name: []string{"rare", "common", "common", "common"}[min(i%100, 3)]})
+		}
+		made, err := members.CreateMany(ctx, records)
+		require.OK(t)(err)
+		var all []string
+		for _, m := range made {
+			all = append(all, m.ID)
+		}
+		owner := createdOf(t, members, traveller{}).ID
+		for what, test := range map[string]struct {
+			set    []string
+			conds  []model.Cond
+			within string // of the plan
+		}{
+			"small set":            {[]string{all[700], all[3], "x", all[1199], all[0]}, nil, "in " + collectionKey(opt, "friends", owner)},
+			"small set, condition": {[]string{all[700], all[3], "x", all[100], all[0]}, []model.Cond{model.Eq("name", "rare")}, "in "},
+			"large set, rare":      {all, []model.Cond{model.Eq("name", "rare")}, `name = "rare"`},
+			"large set, all":       {all, nil, "all records"},
+		} {
+			set := members.Set("friends", owner)
+			require.OK(t)(set.Replace(ctx, test.set...))
+			for _, reverse := range []bool{false, true} {
+				q := members.Find(test.conds...).Among(set).Limit(7)
+				want := slices.DeleteFunc(slices.Clone(all), func(id string) bool {
+					i := slices.Index(all, id)
+					return !slices.Contains(test.set, id) || len(test.conds) > 0 && records[i].Name != "rare"
+				})
+				if reverse {
+					q = q.Reverse()
+					slices.Reverse(want)
 				}
-				for _, reverse := range []bool{false, true} {
-					q := members.Find(test.conds...).Among(set).Limit(7)
-					want := slices.DeleteFunc(slices.Clone(all), func(id string) bool {
-						i := slices.Index(all, id)
-						return !slices.Contains(test.set, id) || len(test.conds) > 0 && records[i].Name != "rare"
-					})
-					if reverse {
-						q = q.Reverse()
-						slices.Reverse(want)
-					}
-					var got []string
-					for cursor := ""; ; {
-						page, err := q.After(cursor).Page(ctx)
-						if err != nil {
-							t.Fatal(err)
-						}
-						for _, m := range page.Items {
-							got = append(got, m.ID)
-						}
-						if cursor = page.Next; cursor == "" {
-							break
-						}
-					}
-					if !slices.Equal(got, want) {
-						t.Errorf("%s, reverse %v: %d, want %d", what, reverse, len(got), len(want))
-					}
-					if n, err := q.Count(ctx); int(n) != len(want) || err != nil {
-						t.Errorf("%s: counted %d, %v; want %d", what, n, err, len(want))
-					}
+				var got []string
+				for _, m := range pagesOf(t, q) {
+					got = append(got, m.ID)
 				}
-				plan, err := members.Find(test.conds...).Among(set).Limit(7).Explain(ctx)
-				if err != nil || !strings.Contains(plan.Steps[0].Within, test.within) {
-					t.Errorf("%s: %v, %v", what, plan, err)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, reverse %v: %d, want %d", what, reverse, len(got), len(want))
 				}
-				if plan.Steps[0].Within != test.within && !strings.HasPrefix(plan.Steps[0].Within, "in ") &&
-					!strings.Contains(plan.Steps[0].Filter, "in "+collectionKey(opt, "friends", owner)) {
-					t.Errorf("%s: %v", what, plan)
+				if n, err := q.Count(ctx); int(n) != len(want) || err != nil {
+					t.Errorf("%s: counted %d, %v; want %d", what, n, err, len(want))
 				}
 			}
-		})
-	}
+			plan, err := members.Find(test.conds...).Among(set).Limit(7).Explain(ctx)
+			if err != nil || !strings.Contains(plan.Steps[0].Within, test.within) {
+				t.Errorf("%s: %v, %v", what, plan, err)
+			}
+			if plan.Steps[0].Within != test.within && !strings.HasPrefix(plan.Steps[0].Within, "in ") &&
+				!strings.Contains(plan.Steps[0].Filter, "in "+collectionKey(opt, "friends", owner)) {
+				t.Errorf("%s: %v", what, plan)
+			}
+		}
+	})
 }
 
 // Pages of a set have every member that stays, each once and in order, while others come
@@ -110,9 +96,7 @@ func TestAmongWhileOthersWrite(t *testing.T) {
 			comes = append(comes, id)
 		}
 	}
-	if _, err := set.Put(ctx, stays...); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(set.Put(ctx, stays...))
 	var done atomic.Bool
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -123,7 +107,7 @@ func TestAmongWhileOthersWrite(t *testing.T) {
 				_, err = set.Remove(ctx, comes[i/2%len(comes)])
 			}
 			if i%5 == 0 && err == nil {
-				err = patched(people.Patch(ctx, id, map[string]any{"name": fmt.Sprintf("%03d", i%400)}))
+				err = errOf(people.Patch(ctx, id, map[string]any{"name": fmt.Sprintf("%03d", i%400)}))
 			}
 			if err != nil {
 				t.Error(err)
@@ -137,17 +121,8 @@ func TestAmongWhileOthersWrite(t *testing.T) {
 	} {
 		for range 5 {
 			count := map[string]int{}
-			for cursor := ""; ; {
-				page, err := q.After(cursor).Page(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, p := range page.Items {
-					count[p.ID]++
-				}
-				if cursor = page.Next; cursor == "" {
-					break
-				}
+			for _, p := range pagesOf(t, q) {
+				count[p.ID]++
 			}
 			for _, id := range stays {
 				if count[id] != 1 {
@@ -168,9 +143,7 @@ func TestAmongRefuses(t *testing.T) {
 	a := createdOf(t, members, traveller{Name: "a"})
 	seen := members.List("seen", a.ID)
 	for range 51 {
-		if _, err := seen.PushBack(ctx, make([]string, 1000)...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(seen.PushBack(ctx, make([]string, 1000)...))
 	}
 	redisDo(t, client, "SET", "m.of.friends:7", "text")
 	ids := func(c model.Collection, after string) error {
@@ -178,9 +151,7 @@ func TestAmongRefuses(t *testing.T) {
 		return err
 	}
 	set := members.Set("friends", a.ID)
-	if _, err := set.Put(ctx, a.ID, "2", "3"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(set.Put(ctx, a.ID, "2", "3"))
 	createdOf(t, members, traveller{})
 	page, err := members.Find().Among(set).Limit(1).Page(ctx)
 	if err != nil || page.Next == "" {
@@ -203,7 +174,5 @@ func TestAmongRefuses(t *testing.T) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}
-	if n, err := members.Find().Among(members.Set("friends", "99")).Count(ctx); n != 0 || err != nil {
-		t.Error(n, err)
-	}
+	require.Gives(t, 0)(members.Find().Among(members.Set("friends", "99")).Count(ctx))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -29,26 +30,18 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 			opt.Name += fmt.Sprint(multiplex + 1)
 			opt.Cache, opt.IDs = time.Minute, model.ClientAssigned
 			option, err := rueidis.ParseURL(server.URL())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			option.PipelineMultiplex = multiplex
 			client, err := rueidis.NewClient(option)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			t.Cleanup(client.Close)
 			gauges := store[gauge](t, client, opt)
 			var work sync.WaitGroup
 			for w := range 4 {
 				work.Go(func() {
 					id := fmt.Sprint("g", w)
-					if _, err := gauges.Get(t.Context(), id); !errors.Is(err, model.ErrNotFound) {
-						t.Error(err)
-					}
-					if _, err := gauges.Create(t.Context(), gauge{ID: id}); err != nil {
-						t.Error(err)
-					}
+					require.Fails(t, model.ErrNotFound)(gauges.Get(t.Context(), id))
+					checked(t, errOf(gauges.Create(t.Context(), gauge{ID: id})))
 					for i := 1; i <= 60; i++ {
 						if _, err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
 							t.Error(err)
@@ -69,9 +62,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 							return
 						}
 					}
-					if err := gauges.Delete(t.Context(), id); err != nil {
-						t.Error(err)
-					}
+					checked(t, gauges.Delete(t.Context(), id))
 					if g, err := gauges.Get(t.Context(), id); !errors.Is(err, model.ErrNotFound) {
 						t.Error(g, err)
 					}

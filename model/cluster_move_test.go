@@ -10,7 +10,6 @@ import (
 
 	"retwis/internal/redis/keys"
 	"retwis/internal/redistest"
-	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -65,16 +64,12 @@ func TestSlotMovesAmongWriters(t *testing.T) {
 	<-begun
 	slot := keys.Slot([]byte("{citizen}"))
 	from := slot * 2 / keys.Slots
-	if err := c.MoveSlot(t.Context(), slot, from, 1-from); err != nil {
-		t.Error(err)
-	}
+	checked(t, c.MoveSlot(t.Context(), slot, from, 1-from))
 	<-ended
 	if t.Failed() {
 		return
 	}
-	if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	checkVerify(t, citizens)
 	if all := agree(t, client, opt, citizens); len(all) != 200 {
 		t.Errorf("%d records", len(all))
 	}

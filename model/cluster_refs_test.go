@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 	"retwis/redlock"
 )
@@ -39,12 +39,8 @@ func TestClusterOfReferences(t *testing.T) {
 			defer func() { checked(t, pages.Close()) }()
 			// A Cluster that was just started grants no lock for ten seconds.
 			l1, err := pages.Lock(t.Context(), "7")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := pages.TryLock(t.Context(), "7"); !errors.Is(err, redlock.ErrHeld) {
-				t.Error(err)
-			}
+			require.OK(t)(err)
+			require.Fails(t, redlock.ErrHeld)(pages.TryLock(t.Context(), "7"))
 			checked(t, l1.Unlock(t.Context()))
 			checked(t, pages.WithLock(t.Context(), "7", func(ctx context.Context) error { return ctx.Err() }))
 		})
@@ -59,11 +55,9 @@ func testExists(t *testing.T, name string, countries *model.Store[country], town
 	_, err := towns.Create(ctx, town{Name: "x", Country: toCountry(id), Part: toCountry("99")})
 	dangles(t, "Create", err, "part", name, "99")
 	rome := createdOf(t, towns, town{Name: "Rome", Country: toCountry(id), Borders: []model.Ref[country]{toCountry(id)}})
-	err = patched(towns.Patch(ctx, rome.ID, map[string]any{"visited": []model.Ref[country]{toCountry("98")}}))
+	err = errOf(towns.Patch(ctx, rome.ID, map[string]any{"visited": []model.Ref[country]{toCountry("98")}}))
 	dangles(t, "Patch", err, "visited", name, "98")
-	if err := countries.Delete(ctx, id); !errors.Is(err, model.ErrReferenced) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrReferenced)(countries.Delete(ctx, id))
 	set := owners.Set("friends", createdOf(t, owners, traveller{}).ID)
 	checked(t, set.Replace(ctx, rome.ID, "97"))
 	ids, err := towns.Find(model.Eq("country", id)).Among(set).IDs(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -36,48 +37,31 @@ func refLayouts(t *testing.T) map[string]model.Options {
 
 func TestIncr(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			opt.Cache = time.Minute
-			pages := store[wikiPage](t, client, opt)
-			p, err := pages.Create(t.Context(), wikiPage{Title: "a"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for range 50 {
-						if _, err := pages.Incr(t.Context(), p.ID, "visits", 2); err != nil {
-							t.Error(err)
-						}
-						if _, err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
-							t.Error(err)
-						}
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		opt.Cache = time.Minute
+		pages := store[wikiPage](t, client, opt)
+		p := createdOf(t, pages, wikiPage{Title: "a"})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					checked(t, errOf(pages.Incr(t.Context(), p.ID, "visits", 2)))
+					if _, err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
+						t.Error(err)
 					}
-				})
-			}
-			wg.Wait()
-			if n, err := pages.Incr(t.Context(), p.ID, "visits", -1); n != 799 || err != nil {
-				t.Fatal(n, err)
-			}
-			if n, err := pages.Incr(t.Context(), p.ID, "likes", 3); n != 3 || err != nil {
-				t.Fatal(n, err)
-			}
-			if _, err := pages.Save(t.Context(), wikiPage{ID: p.ID, Title: "b", Visits: 5}); err != nil {
-				t.Fatal(err)
-			}
-			awaitPage(t, pages, p.ID, func(p wikiPage) bool {
-				return p.Visits == 799 && p.Title == "b" && p.Plain == 0 && p.Likes != nil && *p.Likes == 3
+				}
 			})
-			if _, err := pages.Incr(t.Context(), p.ID, "visits", 1); err != nil {
-				t.Fatal(err)
-			}
-			awaitPage(t, pages, p.ID, func(p wikiPage) bool { return p.Visits == 800 })
+		}
+		wg.Wait()
+		require.Gives(t, 799)(pages.Incr(t.Context(), p.ID, "visits", -1))
+		require.Gives(t, 3)(pages.Incr(t.Context(), p.ID, "likes", 3))
+		require.OK(t)(pages.Save(t.Context(), wikiPage{ID: p.ID, Title: "b", Visits: 5}))
+		awaitPage(t, pages, p.ID, func(p wikiPage) bool {
+			return p.Visits == 799 && p.Title == "b" && p.Plain == 0 && p.Likes != nil && *p.Likes == 3
 		})
-	}
+		require.OK(t)(pages.Incr(t.Context(), p.ID, "visits", 1))
+		awaitPage(t, pages, p.ID, func(p wikiPage) bool { return p.Visits == 800 })
+	})
 }
 
 // awaitPage reads a wikiPage through the cache until the invalidation has arrived.
@@ -85,9 +69,7 @@ func awaitPage(t *testing.T, pages *model.Store[wikiPage], id string, ok func(wi
 	t.Helper()
 	for {
 		p, err := pages.Get(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if ok(p) {
 			return
 		}
@@ -98,10 +80,7 @@ func TestIncrRefuses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	pages := store[wikiPage](t, client, model.Options{Name: "m"})
-	p, err := pages.Create(t.Context(), wikiPage{Visits: math.MaxInt64 - 1, Small: 127})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := createdOf(t, pages, wikiPage{Visits: math.MaxInt64 - 1, Small: 127})
 	for _, test := range []struct {
 		id, field string
 		by        int64
@@ -133,14 +112,10 @@ func TestIncrRefuses(t *testing.T) {
 		}
 	}
 	redisDo(t, client, "HSET", "m:1", "visits", "many")
-	if _, err := pages.Incr(t.Context(), p.ID, "visits", 1); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "visits") {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrCorrupt, "visits")(pages.Incr(t.Context(), p.ID, "visits", 1))
 	redisDo(t, client, "SET", "m:2", "text")
 	for _, field := range []string{"visits", "small"} {
-		if _, err := pages.Incr(t.Context(), "2", field, 1); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "m:2") {
-			t.Error(err)
-		}
+		require.Fails(t, model.ErrCorrupt, "m:2")(pages.Incr(t.Context(), "2", field, 1))
 	}
 	if exists := redisDo(t, client, "EXISTS", "m:9"); exists != "0" {
 		t.Error("a counter made a record")
@@ -176,9 +151,7 @@ func TestIncrOfComputed(t *testing.T) {
 				t.Parallel()
 				pages, ctx := store[ratedPage](t, redistest.DB(t).Client(t), opt), t.Context()
 				for range 2 {
-					if _, err := pages.Create(ctx, ratedPage{Text: strings.Repeat("a", size), Visits: 1}); err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(pages.Create(ctx, ratedPage{Text: strings.Repeat("a", size), Visits: 1}))
 				}
 				counts := func(popular, most int64) {
 					t.Helper()
@@ -205,12 +178,8 @@ func TestIncrOfComputed(t *testing.T) {
 				for range 4 {
 					wg.Go(func() {
 						for range 25 {
-							if _, err := pages.Incr(ctx, "1", "visits", 1); err != nil {
-								t.Error(err)
-							}
-							if _, err := pages.Patch(ctx, "1", map[string]any{"plain": 7}); err != nil {
-								t.Error(err)
-							}
+							checked(t, errOf(pages.Incr(ctx, "1", "visits", 1)))
+							checked(t, errOf(pages.Patch(ctx, "1", map[string]any{"plain": 7})))
 						}
 					})
 				}
@@ -246,32 +215,19 @@ type (
 // A program that does not know the index of a counter is refused after the migration.
 func TestIncrOfOldProgram(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, ctx := redistest.DB(t).Client(t), t.Context()
-			before := store[plainHits](t, client, opt)
-			if _, err := before.Create(ctx, plainHits{}); err != nil {
-				t.Fatal(err)
-			}
-			now := store[rangedHits](t, client, opt)
-			if n, err := before.Incr(ctx, "1", "hits", 1); n != 1 || err != nil {
-				t.Error(n, err)
-			}
-			if _, err := now.Migrate(ctx, maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if n, err := before.Incr(ctx, "1", "hits", 1); n != 0 || !errors.Is(err, model.ErrSchema) {
-				t.Errorf("%d, %v, want ErrSchema", n, err)
-			}
-			if n, err := now.Incr(ctx, "1", "hits", 1); n != 2 || err != nil {
-				t.Error(n, err)
-			}
-			if n, err := now.Find(model.Eq("hits", 2)).Count(ctx); n != 1 || err != nil {
-				t.Error(n, err)
-			}
-		})
-	}
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx := t.Context()
+		before := store[plainHits](t, client, opt)
+		require.OK(t)(before.Create(ctx, plainHits{}))
+		now := store[rangedHits](t, client, opt)
+		require.Gives(t, 1)(before.Incr(ctx, "1", "hits", 1))
+		require.OK(t)(now.Migrate(ctx, maintain.Options{}))
+		if n, err := before.Incr(ctx, "1", "hits", 1); n != 0 || !errors.Is(err, model.ErrSchema) {
+			t.Errorf("%d, %v, want ErrSchema", n, err)
+		}
+		require.Gives(t, 2)(now.Incr(ctx, "1", "hits", 1))
+		require.Gives(t, 1)(now.Find(model.Eq("hits", 2)).Count(ctx))
+	})
 }
 
 // redisDo runs a command, and returns its reply as text.

@@ -3,13 +3,12 @@ package model_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
-	"retwis/maintain"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -28,10 +27,7 @@ func TestOneDamagedRecord(t *testing.T) {
 		patients := store[patient](t, client, opt)
 		var ids []string
 		for i := range 5 {
-			p, err := patients.Create(t.Context(), patient{Name: fmt.Sprint("n", i), Age: i})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := createdOf(t, patients, patient{Name: fmt.Sprint("n", i), Age: i})
 			ids = append(ids, p.ID)
 		}
 		d := damaging{t, client, opt}
@@ -64,18 +60,12 @@ func TestOneDamagedRecord(t *testing.T) {
 		if p, err := patients.Find().OrderBy("name").First(t.Context()); p.Name != "n1" || !errors.Is(err, model.ErrCorrupt) {
 			t.Error(p, err)
 		}
-		if _, err := patients.Patch(t.Context(), "1", map[string]any{"name": "x"}); !errors.Is(err, model.ErrCorrupt) {
-			t.Error(err)
-		}
-		if _, err := patients.Patch(t.Context(), "1", map[string]any{"age": 3}); err != nil {
-			t.Error(err)
-		}
+		require.Fails(t, model.ErrCorrupt)(patients.Patch(t.Context(), "1", map[string]any{"name": "x"}))
+		checked(t, errOf(patients.Patch(t.Context(), "1", map[string]any{"age": 3})))
 		if p, err := patients.Get(t.Context(), "1"); err != nil || p.Age != 3 || p.Name != "n0" || p.Version != 2 {
 			t.Error(p, err)
 		}
-		if r, err := patients.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		checkVerify(t, patients)
 	}
 }
 
@@ -98,26 +88,12 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		order.Name = "order"
 		orders := store[order2](t, client, order)
 		buyers := store[buyer](t, client, opt)
-		b, err := buyers.Create(t.Context(), buyer{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := orders.Create(t.Context(), order2{Buyer: model.To[buyer](b.ID)}); err != nil {
-			t.Fatal(err)
-		}
-		err = buyers.Delete(t.Context(), b.ID)
-		if !errors.Is(err, model.ErrNotRelated) || !strings.Contains(err.Error(), "field buyer of model order has the rule restrict") {
-			t.Fatal(err)
-		}
-		if _, err := buyers.Get(t.Context(), b.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := model.Relate(t.Context(), orders, buyers); err != nil {
-			t.Fatal(err)
-		}
-		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferenced) {
-			t.Fatal(err)
-		}
+		b := createdOf(t, buyers, buyer{})
+		createdOf(t, orders, order2{Buyer: model.To[buyer](b.ID)})
+		require.Fails(t, model.ErrNotRelated, "field buyer of model order has the rule restrict")(buyers.Delete(t.Context(), b.ID))
+		require.OK(t)(buyers.Get(t.Context(), b.ID))
+		require.OK(t)(model.Relate(t.Context(), orders, buyers))
+		require.Fails(t, model.ErrReferenced)(buyers.Delete(t.Context(), b.ID))
 		// The field refers to these and not to other models of the same type.
 		opt.Name = "supplier"
 		others := store[buyer](t, client, opt)
@@ -126,8 +102,6 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		}
 		opt.Name = "buyer"
 		again := store[buyer](t, client, opt)
-		if err := again.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrNotRelated) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrNotRelated)(again.Delete(t.Context(), b.ID))
 	})
 }

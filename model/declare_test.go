@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -258,13 +259,9 @@ func TestKeysOnCluster(t *testing.T) {
 	for _, opt := range []model.Options{{Name: "{one}"}, {Name: "three", Partitions: 3}} {
 		citizens := store[citizen](t, client, opt)
 		for i := range 20 {
-			if _, err := citizens.Create(t.Context(), citizen{Email: string(rune('a'+i)) + "@x", Tags: []string{"a"}}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, citizens, citizen{Email: string(rune('a'+i)) + "@x", Tags: []string{"a"}})
 		}
-		if _, err := citizens.Create(t.Context(), citizen{Email: "A@x"}); !errors.Is(err, model.ErrTaken) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrTaken)(citizens.Create(t.Context(), citizen{Email: "A@x"}))
 		for i := range 10 {
 			if err := citizens.Delete(t.Context(), string(rune('1'+i%9))); err != nil && i < 9 {
 				t.Fatal(err)

@@ -30,34 +30,30 @@ type node struct {
 // Random graphs, with cycles, against a traversal in memory.
 func TestDeletePropertyOfGraphs(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			round := 0
-			rapid.Check(t, func(rt *rapid.T) {
-				round++
-				opt.Name, opt.IDs = fmt.Sprint("node", round), model.ClientAssigned
-				s := store[node](t, client, opt)
-				n := rapid.IntRange(1, 8).Draw(rt, "nodes")
-				one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
-					return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 does not exist
-				})
-				some := rapid.SliceOfN(one, 0, 3)
-				nodes := map[string]node{}
-				for i := range n {
-					x := node{ID: fmt.Sprint(i + 1), Under: some.Draw(rt, "under"), Sees: some.Draw(rt, "sees")}
-					if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
-						x.Holds = one.Draw(rt, "held")
-					}
-					nodes[x.ID] = createdOf(t, s, x)
-				}
-				for _, id := range rapid.SliceOfN(rapid.IntRange(1, n), 1, 3).Draw(rt, "deleted") {
-					deleteNode(rt, t, s, nodes, fmt.Sprint(id))
-				}
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		round := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			round++
+			opt.Name, opt.IDs = fmt.Sprint("node", round), model.ClientAssigned
+			s := store[node](t, client, opt)
+			n := rapid.IntRange(1, 8).Draw(rt, "nodes")
+			one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
+				return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 does not exist
 			})
+			some := rapid.SliceOfN(one, 0, 3)
+			nodes := map[string]node{}
+			for i := range n {
+				x := node{ID: fmt.Sprint(i + 1), Under: some.Draw(rt, "under"), Sees: some.Draw(rt, "sees")}
+				if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
+					x.Holds = one.Draw(rt, "held")
+				}
+				nodes[x.ID] = createdOf(t, s, x)
+			}
+			for _, id := range rapid.SliceOfN(rapid.IntRange(1, n), 1, 3).Draw(rt, "deleted") {
+				deleteNode(rt, t, s, nodes, fmt.Sprint(id))
+			}
 		})
-	}
+	})
 }
 
 // deleteNode deletes a node and compares the remaining ones.

@@ -1,13 +1,13 @@
 package model_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -25,13 +25,8 @@ func TestDrop(t *testing.T) {
 	layouts(t, "fan", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		fans := store[fan](t, client, opt)
 		for i := range 250 {
-			f, err := fans.Create(t.Context(), fan{Name: "n", Email: fmt.Sprint(i)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := fans.Set("friends", f.ID).Put(t.Context(), "a"); err != nil {
-				t.Fatal(err)
-			}
+			f := createdOf(t, fans, fan{Name: "n", Email: fmt.Sprint(i)})
+			require.OK(t)(fans.Set("friends", f.ID).Put(t.Context(), "a"))
 		}
 		cut := &failing{Client: client}
 		cut.left.Store(1 << 40)
@@ -39,26 +34,16 @@ func TestDrop(t *testing.T) {
 		if _, err := short.Drop(t.Context(), maintain.Options{Progress: func(maintain.Progress) { cut.left.Store(0) }}); err == nil {
 			t.Fatal("it was not cut short")
 		}
-		if _, err := fans.Create(t.Context(), fan{Email: "new"}); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrSchema)(fans.Create(t.Context(), fan{Email: "new"}))
 		m, err := model.Open(t.Context(), client, opt.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Drop(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
+		require.OK(t)(m.Drop(t.Context(), maintain.Options{}))
 		keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
 		if err != nil || len(keys) != 0 {
 			t.Fatalf("%q, %v", keys, err)
 		}
-		if f, err := fans.Create(t.Context(), fan{Email: "1"}); err != nil {
-			t.Fatal(f, err)
-		}
-		if n, err := fans.Len(t.Context()); err != nil || n != 1 {
-			t.Fatal(n, err)
-		}
+		require.OK(t)(fans.Create(t.Context(), fan{Email: "1"}))
+		require.Gives(t, 1)(fans.Len(t.Context()))
 	})
 }
 

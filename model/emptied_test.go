@@ -11,15 +11,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
 
 func flush(t testing.TB, client rueidis.Client) {
 	t.Helper()
-	if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 }
 
 // A program continues after the database was emptied, whatever it does first, and so
@@ -91,9 +90,7 @@ func TestEmptiedAmongWriters(t *testing.T) {
 		for i := range 12 {
 			work.Go(func() {
 				for j := range 20 {
-					if _, err := stores[i%3].Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
-						t.Error(err)
-					}
+					checked(t, errOf(stores[i%3].Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
 				}
 			})
 		}
@@ -116,14 +113,10 @@ func TestRefusedCreateLeavesNoOlderLayout(t *testing.T) {
 	flush(t, client)
 	d := damaging{t, client, opt}
 	d.do("SET", "citizen.by.age", "of another type")
-	if _, err := citizens.Create(t.Context(), citizen{Email: "a"}); !errors.Is(err, model.ErrCorrupt) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrCorrupt)(citizens.Create(t.Context(), citizen{Email: "a"}))
 	d.do("DEL", "citizen.by.age")
 	again := store[citizen](t, client, opt)
-	if pending, err := again.Pending(t.Context()); err != nil || len(pending) != 0 {
-		t.Fatal(pending, err)
-	}
+	none[string](t)(again.Pending(t.Context()))
 	for i, email := range []string{"a", "a", "b", "b", "c"} {
 		_, err := citizens.Create(t.Context(), citizen{Email: email})
 		if i%2 == 0 && err != nil || i%2 == 1 && !errors.Is(err, model.ErrTaken) {
@@ -140,16 +133,12 @@ func TestEmptiedAndNumberedOtherwise(t *testing.T) {
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		editionOf[otherCitizen](t, client, opt)
 		old := editionOf[citizen](t, client, opt) // with other numbers for its indexes
-		if _, err := old.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(old.store.Migrate(t.Context(), maintain.Options{}))
 		flush(t, client)
 		now := editionOf[citizen](t, client, opt)
 		random := rand.New(rand.NewPCG(1, 1))
 		for range 30 {
-			if err := now.work(t.Context(), random, 10); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(now.work(t.Context(), random, 10))
 			if _, err := old.create(t.Context(), someone(random)); !errors.Is(err, model.ErrSchema) && !errors.Is(err, model.ErrTaken) {
 				t.Fatal(err)
 			}
@@ -167,17 +156,11 @@ func TestEmptiedBesideOthers(t *testing.T) {
 		flush(t, client)
 		for i := range 4 {
 			for j, e := range []edition{less, more} {
-				if _, err := e.create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(e.create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}))
 			}
 		}
-		if _, err := more.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := more.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		require.OK(t)(more.store.Migrate(t.Context(), maintain.Options{}))
+		checkVerify(t, more.store)
 	})
 }
 
@@ -191,9 +174,7 @@ func TestIDsAmongProcesses(t *testing.T) {
 		citizens := store[citizen](t, client, opt)
 		work.Go(func() {
 			for j := range 50 {
-				if _, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
-					t.Error(err)
-				}
+				checked(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
 			}
 		})
 	}
@@ -203,31 +184,4 @@ func TestIDsAmongProcesses(t *testing.T) {
 		t.Errorf("id %s, %v", c.ID, err)
 	}
 	agree(t, client, opt, citizens)
-}
-
-// Save returns counters as they are stored, and not as its caller had them.
-func TestSaveReturnsStoredCounters(t *testing.T) {
-	t.Parallel()
-	type shop struct {
-		ID     string `redis:",id"`
-		Name   string `redis:"name"`
-		Visits int    `redis:"visits,counter"`
-		Sales  int8   `redis:"sales,counter"`
-	}
-	shops := store[shop](t, redistest.DB(t).Client(t), model.Options{Name: "shop"})
-	s, err := shops.Create(t.Context(), shop{Name: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := shops.Incr(t.Context(), s.ID, "visits", 1); err != nil {
-		t.Fatal(err)
-	}
-	s.Visits, s.Name = 99, "b"
-	saved, err := shops.Save(t.Context(), s)
-	if err != nil || saved.Visits != 1 || saved.Name != "b" {
-		t.Fatalf("%+v, %v", saved, err)
-	}
-	if got, err := shops.Get(t.Context(), s.ID); err != nil || got != saved {
-		t.Fatalf("%+v, %v", got, err)
-	}
 }

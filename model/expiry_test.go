@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -20,9 +20,7 @@ func passed(t *testing.T, client rueidis.Client, moment time.Time) {
 	t.Helper()
 	for {
 		now, err := client.Do(t.Context(), client.B().Time().Build()).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		left := moment.Add(time.Millisecond).Sub(time.Unix(now[0], now[1]*1000))
 		if left < 0 {
 			return
@@ -41,25 +39,19 @@ func TestExpiry(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 250 {
 			wg.Go(func() {
-				if _, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@x"), Tags: []string{"a", "b"}, Expires: end}); err != nil {
-					t.Error(err)
-				}
+				checked(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@x"), Tags: []string{"a", "b"}, Expires: end})))
 			})
 		}
 		wg.Wait()
 		for i := range 3 {
-			if _, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@stays")}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, citizens, citizen{Email: fmt.Sprint(i, "@stays")})
 		}
 		passed(t, client, end)
 		if _, err := citizens.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
 			t.Fatalf("it is there still: %v", err)
 		}
 		// Not swept yet, and its address is free.
-		if _, err := citizens.Create(t.Context(), citizen{Email: "7@X"}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, citizens, citizen{Email: "7@X"})
 		n, err := citizens.Sweep(t.Context())
 		if want := 250; err != nil || n != want && n != want-1 {
 			t.Fatalf("%d were swept, %v", n, err)
@@ -82,9 +74,7 @@ func TestExpiryIsMoved(t *testing.T) {
 		for lease, moved := 100*time.Millisecond, false; !moved; lease *= 2 { // again if a record expires before it is moved
 			_, err := citizens.Find().DeleteAll(t.Context(), nil)
 			_, err2 := citizens.Sweep(t.Context())
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(errors.Join(err, err2))
 			end = time.Now().Add(lease)
 			var ids []string
 			for i := range 3 {
@@ -111,30 +101,6 @@ func TestExpiryIsMoved(t *testing.T) {
 	})
 }
 
-// A record that was already at its end when it was written was never there.
-func TestExpiredWhenWritten(t *testing.T) {
-	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		citizens := store[citizen](t, client, opt)
-		for range 2 {
-			c, err := citizens.Create(t.Context(), citizen{Email: "a@x", Expires: time.Unix(-5, 0)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := citizens.Get(t.Context(), c.ID); !errors.Is(err, model.ErrNotFound) {
-				t.Fatal(err)
-			}
-			if err := citizens.Delete(t.Context(), c.ID); !errors.Is(err, model.ErrNotFound) {
-				t.Fatal(err)
-			}
-		}
-		if _, err := citizens.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		agree(t, client, opt, citizens)
-	})
-}
-
 func TestSweepEvery(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -146,20 +112,14 @@ func TestSweepEvery(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- citizens.SweepEvery(ctx, time.Millisecond) }()
 		end := time.Now().Add(20 * time.Millisecond)
-		if _, err := citizens.Create(t.Context(), citizen{Email: "a@x", Expires: end}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, citizens, citizen{Email: "a@x", Expires: end})
 		passed(t, client, end)
 		for {
 			keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.content").Build()).AsStrSlice()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			// What it had in another partition is given back last.
 			claims, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.email").Build()).AsStrSlice()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if len(keys)+len(claims) == 0 {
 				break
 			}
@@ -187,49 +147,44 @@ type visitThatExpires struct {
 	Steps model.List `redis:"steps"`
 }
 
-// Sets and lists live as long as their record, also if that has changed by a migration or a
-// repair.
+// Records, sets and lists live as long as the declaration says, also if that has changed by a
+// migration or a repair.
 func TestCollectionsLiveAsLong(t *testing.T) {
 	t.Parallel()
-	client, ctx := redistest.DB(t).Client(t), t.Context()
-	opt := model.Options{Name: "visit"}
-	visits := store[visit](t, client, opt)
-	v := createdOf(t, visits, visit{Until: time.Now().Add(time.Hour)})
-	if _, err := visits.Set("pages", v.ID).Put(ctx, "home"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := visits.List("steps", v.ID).PushBack(ctx, "home"); err != nil {
-		t.Fatal(err)
-	}
-	live := func(when string, want time.Duration) {
-		t.Helper()
-		for _, key := range []string{"visit:1", "visit.of.pages:1", "visit.of.steps:1"} {
-			ms, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
-			left := time.Duration(ms) * time.Millisecond
-			if err != nil || want == 0 && ms != -1 || want > 0 && (left < want-time.Minute || left > want) {
-				t.Errorf("%s, %s lives for %d ms, not %v; %v", when, key, ms, want, err)
+	layouts(t, "visit", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx := t.Context()
+		visits := store[visit](t, client, opt)
+		v := createdOf(t, visits, visit{Until: time.Now().Add(time.Hour)})
+		require.OK(t)(visits.Set("pages", v.ID).Put(ctx, "home"))
+		require.OK(t)(visits.List("steps", v.ID).PushBack(ctx, "home"))
+		keys := []string{recordKey(opt, v.ID), collectionKey(opt, "pages", v.ID), collectionKey(opt, "steps", v.ID)}
+		live := func(when string, want time.Duration) {
+			t.Helper()
+			for _, key := range keys {
+				ms, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
+				left := time.Duration(ms) * time.Millisecond
+				if err != nil || want == 0 && ms != -1 || want > 0 && (left < want-time.Minute || left > want) {
+					t.Errorf("%s, %s lives for %d ms, not %v; %v", when, key, ms, want, err)
+				}
 			}
 		}
-	}
-	expiring := store[visitThatExpires](t, client, opt)
-	if _, err := expiring.Migrate(ctx, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	live("with an expiry", time.Hour)
-	redisDo(t, client, "HSET", "visit:1", "until", v.Until.Add(time.Hour).Format(time.RFC3339Nano))
-	repaired := func(when string) {
-		t.Helper()
-		if r, err := expiring.Repair(ctx, maintain.Options{}); err != nil || r.Stale != 1 || r.Repaired != 1 {
-			t.Errorf("%s: %+v, %v", when, r, err)
+		expiring := store[visitThatExpires](t, client, opt)
+		require.OK(t)(expiring.Migrate(ctx, maintain.Options{}))
+		live("with an expiry", time.Hour)
+		redisDo(t, client, "HSET", keys[0], "until", v.Until.Add(time.Hour).Format(time.RFC3339Nano))
+		repaired := func(when string) {
+			t.Helper()
+			if r, err := expiring.Repair(ctx, maintain.Options{}); err != nil || r.Stale != 1 || r.Repaired != 1 {
+				t.Errorf("%s: %+v, %v", when, r, err)
+			}
+			live(when, 2*time.Hour)
 		}
-		live(when, 2*time.Hour)
-	}
-	repaired("the record repaired")
-	redisDo(t, client, "PERSIST", "visit.of.pages:1")
-	repaired("a set repaired")
-	visits = store[visit](t, client, opt)
-	if _, err := visits.Migrate(ctx, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	live("without an expiry", 0)
+		repaired("the record repaired")
+		redisDo(t, client, "PERSIST", keys[1])
+		repaired("a set repaired")
+		visits = store[visit](t, client, opt)
+		require.OK(t)(visits.Migrate(ctx, maintain.Options{}))
+		live("without an expiry", 0)
+		checkVerify(t, visits)
+	})
 }

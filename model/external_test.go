@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -59,9 +60,7 @@ func TestExternal(t *testing.T) {
 			t.Errorf("%v: %v", wrong, err)
 		}
 	}
-	if _, err := remarks.Find(model.Eq("about", "orders")).IDs(ctx); !errors.Is(err, model.ErrValue) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrValue)(remarks.Find(model.Eq("about", "orders")).IDs(ctx))
 }
 
 // Every text that is read is written as it was.

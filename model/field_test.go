@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -24,14 +25,10 @@ func TestFields(t *testing.T) {
 	if name, err := model.Field[string](ctx, users, b.ID, "name"); name != "b" || err != nil {
 		t.Error("an unreadable field hides another:", name, err)
 	}
-	if name, err := model.Field[string](ctx, users, "9", "name"); name != "" || err != nil {
-		t.Error(name, err)
-	}
+	require.Gives(t, "")(model.Field[string](ctx, users, "9", "name"))
 	var ages []int
 	for age, err := range model.Pluck[int](ctx, users.Find().OrderBy("age"), "age") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		ages = append(ages, age)
 	}
 	if !slices.Equal(ages, []int{2, 3}) {
@@ -72,20 +69,12 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}
-	if _, err := users.Find(model.Eq("name", "b")).Has(ctx, b.ID); !errors.Is(err, model.ErrCorrupt) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrCorrupt)(users.Find(model.Eq("name", "b")).Has(ctx, b.ID))
 	// A cached record that is older than the condition is read again.
 	other := store[user](t, client, model.Options{Name: "user"})
-	if _, err := users.Get(ctx, a.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Patch(ctx, a.ID, map[string]any{"name": "new"}); err != nil {
-		t.Fatal(err)
-	}
-	if has, err := users.Find(model.Eq("name", "new")).Has(ctx, a.ID); !has || err != nil {
-		t.Error(has, err)
-	}
+	require.OK(t)(users.Get(ctx, a.ID))
+	require.OK(t)(other.Patch(ctx, a.ID, map[string]any{"name": "new"}))
+	require.Gives(t, true)(users.Find(model.Eq("name", "new")).Has(ctx, a.ID))
 }
 
 // Pluck asks the server for the field, and not for the whole record.
@@ -98,9 +87,7 @@ func TestPluckReadsLittle(t *testing.T) {
 	}
 	sent := func() int64 {
 		info, err := client.Do(t.Context(), client.B().Info().Section("stats").Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		_, rest, _ := strings.Cut(info, "total_net_output_bytes:")
 		var n int64
 		_, _ = fmt.Sscan(rest, &n)
@@ -109,9 +96,7 @@ func TestPluckReadsLittle(t *testing.T) {
 	before := sent()
 	n := 0
 	for _, err := range model.Pluck[int](t.Context(), users.Find(model.AtLeast("age", 1)), "age") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		n++
 	}
 	if used := sent() - before; n != 10 || used > 100_000 {

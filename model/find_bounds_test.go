@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -55,9 +56,7 @@ func TestFindDamagedContents(t *testing.T) {
 	s := pupils(t, client, model.Options{Name: "pupil"}, 9, func(i int) pupil { return pupil{Name: "n", Class: i, Marks: []int{1, 2}} })
 	for _, damaged := range []string{"", "garbage", "\x05", "\xc0", "\x90", "\x91\xa1x", "\x92\x00\x01", "\x93\x00\x02\x03", "\x93\xc0\xc0\xc0", "\xdd\xff\xff\xff\xff"} {
 		set := client.B().Hset().Key("pupil.content").FieldValue().FieldValue("4", damaged).Build()
-		if n, err := client.Do(t.Context(), set).AsInt64(); n != 0 || err != nil {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 0)(client.Do(t.Context(), set).AsInt64())
 		for i, q := range []*model.Query[pupil]{
 			s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)), s.Find(model.AtLeast("marks", 1)), s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)).OrderBy("grade"),
 		} {
@@ -106,16 +105,12 @@ func TestFindLongValuesInManyScripts(t *testing.T) {
 		return pupil{Raw: fmt.Appendf(nil, "%s%d", long, i), Class: i}
 	})
 	for i, q := range []*model.Query[pupil]{s.Find(model.AtLeast("raw", "x")), s.Find(model.AtLeast("class", 0), model.Not(model.Eq("raw", "y")))} {
-		if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 		if ids, err := q.IDs(t.Context()); len(ids) != n || err != nil {
 			t.Fatal(len(ids), err)
 		}
 		stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if calls := callsOf(t, stats, "evalsha"); calls < n*len(long)/most {
 			t.Errorf("%d: %d scripts", i, calls)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -24,14 +25,10 @@ type flat struct {
 // costs returns the statistics of the commands of f.
 func costs(t *testing.T, client rueidis.Client, f func()) string {
 	t.Helper()
-	if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 	f()
 	stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return stats
 }
 
@@ -45,9 +42,7 @@ func TestFindFirstOfAnIntersection(t *testing.T) {
 	for i := range all {
 		all[i] = flat{City: fmt.Sprint(i % 10), Kind: fmt.Sprint(i / 10 % 7), Lang: fmt.Sprint(i / 70 % 5), Open: i%9 > 0, Size: i / 5000, Code: fmt.Sprint("c", i)}
 	}
-	if _, err := flats.CreateMany(ctx, all); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(flats.CreateMany(ctx, all))
 	three := flats.Find(model.Eq("city", "3"), model.Eq("kind", "2"), model.Eq("lang", "4"))
 	for name, test := range map[string]struct {
 		q     *model.Query[flat]
@@ -61,9 +56,7 @@ func TestFindFirstOfAnIntersection(t *testing.T) {
 		"most fit":        {flats.Find(model.Eq("city", "3"), model.Eq("open", true)), 2, false},
 	} {
 		want, err := test.q.Slice(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		stats := costs(t, client, func() {
 			got, err := test.q.Limit(20).Slice(ctx)
 			if err != nil || len(got) != 20 || got[0].ID != want[0].ID || got[19].ID != want[19].ID {

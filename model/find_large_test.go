@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -88,25 +89,12 @@ func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int
 		}
 	}
 	ids, err := q.IDs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	check("IDs", ids)
 	if n, err := q.Count(t.Context()); err != nil || int(n) != len(want) {
 		t.Errorf("counted %d, %v, want %d", n, err, len(want))
 	}
-	var paged []string
-	for cursor := ""; ; {
-		page, err := q.Limit(97).After(cursor).Page(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		paged = append(paged, pupilIDs(page.Items)...)
-		if cursor = page.Next; cursor == "" {
-			break
-		}
-	}
-	check("pages", paged)
+	check("pages", pupilIDs(pagesOf(t, q.Limit(97))))
 	if x, err := q.Limit(5).Explain(t.Context()); err != nil || x.String() == "" {
 		t.Error(x, err)
 	}
@@ -156,18 +144,9 @@ func TestPagesWhileOthersWrite(t *testing.T) {
 			"all":      {s.Find(), func(p *pupil) bool { return true }},
 		} {
 			seen := map[string]int{}
-			for cursor := ""; ; {
-				page, err := test.query.Limit(7).After(cursor).Page(t.Context())
-				if err != nil {
-					t.Fatal(name, err)
-				}
-				for _, p := range page.Items {
-					if seen[p.ID]++; !test.fits(&p) {
-						t.Errorf("%s: %+v does not fit", name, p)
-					}
-				}
-				if cursor = page.Next; cursor == "" {
-					break
+			for _, p := range pagesOf(t, test.query.Limit(7)) {
+				if seen[p.ID]++; !test.fits(&p) {
+					t.Errorf("%s: %+v does not fit", name, p)
 				}
 			}
 			for i := 0; i < n; i += 2 {

@@ -14,31 +14,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
-
-// Branches of an OR can have values in common: each record counts once.
-func TestCountOverlappingBranches(t *testing.T) {
-	t.Parallel()
-	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 10, func(i int) pupil {
-		return pupil{Name: "n" + strconv.Itoa(i%5)}
-	})
-	n1 := model.Eq("name", "n1")
-	for want, cond := range map[int64]model.Cond{
-		2: model.Or(n1, n1),
-		4: model.Or(n1, model.In("name", "n1", "n2")),
-		6: model.Or(model.In("name", "n1", "n2"), model.Or(n1, model.Eq("name", "n3"), n1)),
-		8: model.Not(model.Or(n1, n1)),
-	} {
-		if n, err := s.Count(t.Context(), cond); n != want || err != nil {
-			t.Errorf("%v: counted %d, %v; want %d", cond, n, err, want)
-		}
-		if counts, err := s.Find(cond).CountBy(t.Context(), "name", 0); err != nil || int64(len(counts)) != want/2 || counts[0].Count != 2 {
-			t.Errorf("%v: %v, %v", cond, counts, err)
-		}
-	}
-}
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
@@ -118,9 +97,7 @@ func TestFindOnACluster(t *testing.T) {
 			compare(t, s.Find(model.AtLeast("marks", 2)), listed, nil)
 			compare(t, s.Find(model.In("nick", nicks...)), unique, nil)
 			compare(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Reverse(), unique, func(i int) int { return i - n })
-			if total, err := s.Count(t.Context()); err != nil || total != n {
-				t.Error(total, err)
-			}
+			require.Gives(t, n)(s.Count(t.Context()))
 		})
 	}
 }
@@ -147,9 +124,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 					if i%4 > 0 { // some at once, most in a moment
 						x.Expires = begin.Add(time.Duration(i*4) * time.Millisecond)
 					}
-					if _, err := s.Create(t.Context(), x); err != nil {
-						t.Error(err)
-					}
+					checked(t, errOf(s.Create(t.Context(), x)))
 				}
 			})
 		}
@@ -160,9 +135,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 			} {
 				before := time.Now()
 				all, err := q.Slice(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				for _, x := range all {
 					if !x.Expires.IsZero() && x.Expires.Before(before.Add(-time.Millisecond)) {
 						t.Fatalf("%v was found at %v", x, before)
@@ -200,9 +173,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	s := pupils(t, client, model.Options{Name: "pupil"}, 10, func(i int) pupil { return pupil{Class: i, Name: "n", Grade: 1} })
 	do := func(words ...string) {
 		t.Helper()
-		if err := client.Do(ctx, client.B().Arbitrary(words...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(ctx, client.B().Arbitrary(words...).Build()).Error())
 	}
 	q := s.Find(model.Eq("name", "n"), model.AtLeast("class", 2)).OrderBy("class")
 	do("DEL", "pupil:3")                           // a deleted record
@@ -213,17 +184,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	do("ZADD", "pupil.by.class", "0", "\x80")      //
 	do("HSET", "pupil:8", "more", "than is known") // a field that the model does not have
 	for i, q := range []*model.Query[pupil]{q, q.Limit(2), s.Find(model.AtLeast("class", 2), model.Eq("grade", 1)).OrderBy("class")} {
-		var got []string
-		for cursor := ""; ; {
-			page, err := q.After(cursor).Page(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, pupilIDs(page.Items)...)
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-		}
+		got := pupilIDs(pagesOf(t, q))
 		want := []string{"2", "6", "7", "8", "9"} // 6 is in the sets that these conditions need
 		if i == 2 {
 			want = []string{"2", "7", "8", "9"}
@@ -233,9 +194,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 		}
 	}
 	do("HSET", "pupil:9", "class", "nine")
-	if _, err := q.Slice(ctx); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), `"pupil:9", field class`) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrCorrupt, `"pupil:9", field class`)(q.Slice(ctx))
 	do("SET", "pupil.by.name:n", "text")
 	if _, err := s.Find(model.Eq("name", "n")).Slice(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name:n" holds a string`) {
 		t.Fatal(err)
@@ -260,30 +219,19 @@ func TestAllOfOneMoment(t *testing.T) {
 	const n = 30
 	s := pupils(t, client, model.Options{Name: "pupil"}, n, func(int) pupil { return pupil{} })
 	for i := range n {
-		if err := client.Do(t.Context(), client.B().Zadd().Key("pupil.all").ScoreMember().ScoreMember(5, strconv.Itoa(i)).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Zadd().Key("pupil.all").ScoreMember().ScoreMember(5, strconv.Itoa(i)).Build()).Error())
 	}
 	for _, q := range []*model.Query[pupil]{s.Find(), s.Find().Reverse()} {
 		seen := map[string]bool{}
 		left := 0
-		for cursor := ""; ; left++ {
-			page, err := q.Limit(4).After(cursor).Page(t.Context())
-			if err != nil {
-				t.Fatal(err)
+		for _, p := range pagesOf(t, q.Limit(4), func(page []pupil) {
+			left++
+			require.OK(t)(s.Delete(t.Context(), page[3].ID))
+		}) {
+			if seen[p.ID] {
+				t.Fatal(p.ID, "is there twice")
 			}
-			for _, p := range page.Items {
-				if seen[p.ID] {
-					t.Fatal(p.ID, "is there twice")
-				}
-				seen[p.ID] = true
-			}
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-			if err := s.Delete(t.Context(), page.Items[3].ID); err != nil {
-				t.Fatal(err)
-			}
+			seen[p.ID] = true
 		}
 		all, err := s.Find().IDs(t.Context())
 		if err != nil || len(seen) != len(all)+left {
@@ -299,12 +247,8 @@ func TestFindCached(t *testing.T) {
 	writer := pupils(t, db.Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{} })
 	reader := store[pupil](t, db.Client(t), model.Options{Name: "pupil", IDs: model.ClientAssigned, Cache: time.Minute})
 	for i := range 100 {
-		if _, err := reader.GetMany(t.Context(), "0", "1", "2"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(reader.GetMany(t.Context(), "0", "1", "2"))
+		require.OK(t)(writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}))
 		all, err := reader.Find(model.Eq("class", i+1)).Slice(t.Context())
 		if err != nil || len(all) != 1 || all[0].Class != i+1 {
 			t.Fatal(all, err)
@@ -329,9 +273,7 @@ func TestFindBesidesMigrate(t *testing.T) {
 	layouts(t, "lodger", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		before := store[old](t, client, opt)
 		for i := range 10 {
-			if _, err := before.Create(t.Context(), old{Name: "n" + strconv.Itoa(i), Room: i}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, before, old{Name: "n" + strconv.Itoa(i), Room: i})
 		}
 		after, other := store[now](t, client, opt), store[now](t, client, opt)
 		_, eq := after.Find(model.Eq("name", "n1")).Slice(t.Context())
@@ -344,9 +286,7 @@ func TestFindBesidesMigrate(t *testing.T) {
 		if all, err := after.Find(model.Above("room", 7)).Slice(t.Context()); err != nil || len(all) != 2 {
 			t.Fatal(all, err)
 		}
-		if _, err := after.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(after.Migrate(t.Context(), maintain.Options{}))
 		for _, s := range []*model.Store[now]{after, other} {
 			q := s.Find(model.Prefix("name", "n")).OrderBy("name desc")
 			all, err := q.Slice(t.Context())
@@ -358,9 +298,7 @@ func TestFindBesidesMigrate(t *testing.T) {
 				t.Fatal(all, err)
 			}
 		}
-		if _, err := before.Find(model.Eq("name", "n1")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrSchema)(before.Find(model.Eq("name", "n1")).Slice(t.Context()))
 	})
 }
 
@@ -371,19 +309,13 @@ func TestCursorBesidesMigrate(t *testing.T) {
 	layouts(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		before := store[tenantBefore](t, client, opt)
 		for i := range 10 {
-			if _, err := before.Create(t.Context(), tenantBefore{Room: i, House: 7}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, before, tenantBefore{Room: i, House: 7})
 		}
 		s := store[tenant](t, client, opt)
 		q := s.Find(model.Eq("house", 7)).OrderBy("room").Limit(4)
 		first, err := q.Page(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
+		require.OK(t)(s.Migrate(t.Context(), maintain.Options{}))
 		if x, err := q.Explain(t.Context()); err != nil || x.Order != "house,room" {
 			t.Fatal(x, err)
 		}
@@ -392,16 +324,10 @@ func TestCursorBesidesMigrate(t *testing.T) {
 			t.Fatal(second, err)
 		}
 		// A cursor of a dropped index is refused.
-		if _, err := store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}))
 		after := store[tenantAfter](t, client, opt)
-		if _, err := after.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := after.Find(model.Eq("house", 7)).OrderBy("room").After(second.Next).Page(t.Context()); !errors.Is(err, model.ErrCursor) {
-			t.Fatal(err)
-		}
+		require.OK(t)(after.Migrate(t.Context(), maintain.Options{}))
+		require.Fails(t, model.ErrCursor)(after.Find(model.Eq("house", 7)).OrderBy("room").After(second.Next).Page(t.Context()))
 	})
 }
 
@@ -454,13 +380,9 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which int, body []byte) {
 		q := queries[uint(which)%uint(len(queries))].Limit(2)
 		page, err := q.Page(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		own, err := base64.RawURLEncoding.DecodeString(page.Next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, bytes := range [][]byte{body, append(own[:8:8], body...)} {
 			_, err := q.After(base64.RawURLEncoding.EncodeToString(bytes)).Page(t.Context())
 			if err != nil && !errors.Is(err, model.ErrCursor) {

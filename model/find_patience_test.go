@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -31,17 +32,13 @@ func TestFindAtTheEndOfTheOrder(t *testing.T) {
 		if x, err := q.Limit(37).Explain(t.Context()); err != nil || x.Sorted {
 			t.Fatal(x, err)
 		}
-		if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 		page, err := q.Limit(20).Page(t.Context())
 		if err != nil || len(page.Items) != 20 || page.Items[0].Class != n-few {
 			t.Fatal(page, err)
 		}
 		stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if calls := callsOf(t, stats, "evalsha"); calls > 5*partitions+2 {
 			t.Errorf("%d scripts in %d partitions", calls, partitions)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -182,73 +183,6 @@ func TestFindValues(t *testing.T) {
 	}
 }
 
-func TestRefs(t *testing.T) {
-	t.Parallel()
-	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		s := pupils(t, client, opt, 20, func(i int) pupil {
-			return pupil{Tutor: model.To[pupil](strconv.Itoa(i % 3)), Pals: []model.Ref[pupil]{model.To[pupil]("0"), model.To[pupil](strconv.Itoa(i))}}
-		})
-		if n, err := s.Refs("tutor", "2").Count(t.Context()); err != nil || n != 6 {
-			t.Fatal(n, err)
-		}
-		if n, err := s.Refs("pals", "0").Count(t.Context()); err != nil || n != 20 {
-			t.Fatal(n, err)
-		}
-		ids, err := s.Refs("pals", "13").IDs(t.Context())
-		if err != nil || !slices.Equal(ids, []string{"13"}) {
-			t.Fatal(ids, err)
-		}
-	})
-}
-
-// Records come in the order of their creation, and the other way round.
-func TestAllInOrderOfCreation(t *testing.T) {
-	t.Parallel()
-	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		s := store[pupil](t, client, opt) // ids from a counter
-		var want []string
-		for range 25 {
-			p, err := s.Create(t.Context(), pupil{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, p.ID)
-		}
-		var got []string
-		for p, err := range s.All(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, p.ID)
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("%q", got)
-		}
-		got = nil
-		q := s.Find().Reverse().Limit(4)
-		for cursor := ""; ; {
-			page, err := q.After(cursor).Page(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, pupilIDs(page.Items)...)
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-			// Even after a deleted record.
-			if err := s.Delete(t.Context(), page.Items[3].ID); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if slices.Reverse(got); !slices.Equal(got, want) {
-			t.Fatalf("%q", got)
-		}
-		if n, err := s.Count(t.Context()); err != nil || n != 19 {
-			t.Fatal(n, err)
-		}
-	})
-}
-
 // A cursor belongs to its query: other conditions, orders and models have other
 // cursors.
 func TestCursorsOfOthers(t *testing.T) {
@@ -285,13 +219,9 @@ func TestCursorWithConditionsInAnyOrder(t *testing.T) {
 	class, grade := model.AtLeast("class", 1), model.Or(model.Eq("grade", 2), model.Eq("grade", 1))
 	other := model.Or(model.Eq("grade", 1), model.Eq("grade", 2))
 	page, err := s.Find(class, grade).Limit(4).Page(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	all, err := s.Find(class, grade).IDs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	rest, err := s.Find(other, class).After(page.Next).IDs(t.Context())
 	if err != nil || len(page.Items) != 4 || !slices.Equal(rest, all[4:]) {
 		t.Errorf("%v after %v, of %v: %v", rest, page.Items, all, err)
@@ -321,9 +251,7 @@ func TestFindEnds(t *testing.T) {
 	}
 	n := 0
 	for _, err := range q.All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if n++; n == 2 {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -66,28 +67,16 @@ func TestDeleteOfForeignKeys(t *testing.T) {
 		}
 		opt.Adopt = func(id string) bool { return id == "ann" }
 		adopting := store[pet](t, client, opt)
-		if err := adopting.Delete(t.Context(), "ann"); err != nil {
-			t.Error(err)
-		}
-		if err := adopting.Delete(t.Context(), "ann:settings"); !errors.Is(err, model.ErrUnknown) {
-			t.Error(err)
-		}
-		if err := adopting.Delete(t.Context(), "ann"); !errors.Is(err, model.ErrNotFound) {
-			t.Error(err)
-		}
+		checked(t, adopting.Delete(t.Context(), "ann"))
+		require.Fails(t, model.ErrUnknown)(adopting.Delete(t.Context(), "ann:settings"))
+		require.Fails(t, model.ErrNotFound)(adopting.Delete(t.Context(), "ann"))
 		// A record that has lost its content is still one of the model.
 		createdOf(t, pets, pet{ID: "bo", Name: "Bo"})
 		d := damaging{t, client, opt}
 		d.do("HDEL", d.of("bo", "content"), "bo")
-		if err := pets.Delete(t.Context(), "bo"); err != nil {
-			t.Error(err)
-		}
-		if _, err := pets.Repair(t.Context(), maintain.Options{}); err != nil {
-			t.Error(err)
-		}
-		if r, err := pets.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		checked(t, pets.Delete(t.Context(), "bo"))
+		checked(t, errOf(pets.Repair(t.Context(), maintain.Options{})))
+		checkVerify(t, pets)
 	}
 }
 
@@ -169,12 +158,8 @@ func TestIDsOfOtherModels(t *testing.T) {
 				}
 			}
 		}
-		if is, err := pets.Has(t.Context(), "tag:x"); is || err != nil {
-			t.Error(is, err)
-		}
-		if all, err := pets.GetMany(t.Context(), "tag:x"); len(all) > 0 || err != nil {
-			t.Error(all, err)
-		}
+		require.Gives(t, false)(pets.Has(t.Context(), "tag:x"))
+		none[pet](t)(pets.GetMany(t.Context(), "tag:x"))
 		if dumpOf(t, client, "pet:tag:x") != before {
 			t.Error("it was changed")
 		}
@@ -200,17 +185,13 @@ func TestMigrateAdopts(t *testing.T) {
 		if n, err := pets.Count(t.Context(), model.Eq("name", "1")); n != 125 || err != nil {
 			t.Fatalf("%d records, %v", n, err)
 		}
-		if r, err := pets.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		checkVerify(t, pets)
 		if r, err := pets.Migrate(t.Context(), maintain.Options{}); err != nil || r.Unknown != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		opt.Adopt = func(string) bool { return true }
 		m, err := model.Open(t.Context(), client, "pet")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		m.Adopt = opt.Adopt
 		if r, err := m.Migrate(t.Context(), maintain.Options{}); err != nil || r.Unknown != 0 {
 			t.Fatalf("%+v, %v", r, err)

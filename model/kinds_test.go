@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -94,10 +95,7 @@ func TestNamedAndEmbedded(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	files := store[file](t, client, model.Options{Name: "file"})
 	want := file{Hash: hash("\x00\xff"), Time: time.Unix(7, 0).UTC()}
-	want, err := files.Create(t.Context(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want = createdOf(t, files, want)
 	if got, err := files.Find(model.Eq("hash", hash("\x00\xff"))).First(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -142,29 +140,18 @@ func TestNothingComesBack(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	all := store[everything](t, client, model.Options{Name: "all"})
-	e, err := all.Create(t.Context(), everything{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := createdOf(t, all, everything{})
 	if got, err := all.Get(t.Context(), fmt.Sprint(e.Key)); err != nil || !reflect.DeepEqual(got, e) {
 		t.Errorf("%+v comes back as %+v, %v", e, got, err)
 	}
 	ids := store[only](t, client, model.Options{Name: "only", IDs: model.ClientAssigned})
-	if _, err := ids.Create(t.Context(), only{"me"}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, ids, only{"me"})
 	if got, err := ids.Get(t.Context(), "me"); err != nil || got.ID != "me" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := ids.Create(t.Context(), only{"me"}); !errors.Is(err, model.ErrTaken) {
-		t.Error(err)
-	}
-	if _, err := ids.Save(t.Context(), only{"me"}); err != nil {
-		t.Error(err)
-	}
-	if _, err := ids.Save(t.Context(), only{"you"}); !errors.Is(err, model.ErrNotFound) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrTaken)(ids.Create(t.Context(), only{"me"}))
+	checked(t, errOf(ids.Save(t.Context(), only{"me"})))
+	require.Fails(t, model.ErrNotFound)(ids.Save(t.Context(), only{"you"}))
 }
 
 // Values that cannot be stored are refused with the name of the field, and nothing is
@@ -207,9 +194,7 @@ func TestWrittenByOthers(t *testing.T) {
 	hashes := store[everything](t, client, model.Options{Name: "h"})
 	run := func(command ...string) {
 		t.Helper()
-		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error())
 	}
 	run("HSET", "h:1", "word", "hi", "b", "true", "colour", "red")
 	got, err := hashes.Get(t.Context(), "1")
@@ -219,9 +204,7 @@ func TestWrittenByOthers(t *testing.T) {
 	if _, err := hashes.Update(t.Context(), "1", func(e *everything) error { e.I8 = 5; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hashes.Save(t.Context(), got); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(hashes.Save(t.Context(), got))
 	if colour, err := client.Do(t.Context(), client.B().Hget().Key("h:1").Field("colour").Build()).ToString(); colour != "red" {
 		t.Errorf("the unknown field is %q, %v", colour, err)
 	}
@@ -267,9 +250,7 @@ func TestExistingLayout(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	users := store[legacy](t, client, model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}})
-	if _, err := users.Create(t.Context(), legacy{Name: "Antirez", Time: time.Unix(1700000000, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, users, legacy{Name: "Antirez", Time: time.Unix(1700000000, 0)})
 	for _, test := range []struct{ key, field, want string }{
 		{"user:1", "username", "Antirez"},
 		{"user:1", "time", "1700000000"},
@@ -291,10 +272,7 @@ func TestCachedReads(t *testing.T) {
 	client := server.Client(t)
 	opt := model.Options{Name: "citizen", Cache: time.Minute}
 	citizens := store[citizen](t, client, opt)
-	c, err := citizens.Create(t.Context(), citizen{Email: "a@x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := createdOf(t, citizens, citizen{Email: "a@x"})
 	for range 3 {
 		if got, err := citizens.Get(t.Context(), c.ID); err != nil || got.Email != "a@x" {
 			t.Fatal(got, err)
@@ -313,9 +291,7 @@ func TestCachedReads(t *testing.T) {
 	}
 	for {
 		got, err := citizens.Get(t.Context(), c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if got.Age == 7 {
 			break // the server has sent the invalidation
 		}
@@ -339,17 +315,13 @@ func TestNegativeZero(t *testing.T) {
 		negative := math.Copysign(0, -1)
 		for i, first := range []zeros{{One: 0, Many: []float32{0}, Maybe: new(float64)}, {One: negative, Many: []float32{float32(negative)}, Maybe: &negative}} {
 			first.ID = fmt.Sprint("first", i)
-			if _, err := s.Create(ctx, first); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(s.Create(ctx, first))
 			for _, zero := range []float64{0, negative} {
 				for _, second := range []zeros{{One: zero}, {One: 1, Many: []float32{float32(zero)}}, {One: 1, Maybe: &zero}} {
 					second.ID = "second"
 					if _, err := s.Create(ctx, second); !errors.Is(err, model.ErrTaken) {
 						t.Errorf("%+v beside %+v: %v", second, first, err)
-						if err := s.Delete(ctx, second.ID); err != nil {
-							t.Error(err)
-						}
+						checked(t, s.Delete(ctx, second.ID))
 					}
 				}
 				for _, field := range []string{"one", "many", "maybe"} {
@@ -358,23 +330,17 @@ func TestNegativeZero(t *testing.T) {
 					}
 				}
 			}
-			if err := s.Delete(ctx, first.ID); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(s.Delete(ctx, first.ID))
 		}
 		// Earlier versions, and other programs, store it with its sign.
 		redisDo(t, client, "HSET", recordKey(opt, "old"), "one", "-0", "many", "[-0]", "maybe", "-0")
 		opt.Adopt = func(string) bool { return true }
 		s = store[zeros](t, client, opt)
-		if _, err := s.Repair(ctx, maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(s.Repair(ctx, maintain.Options{}))
 		if found, err := s.GetBy(ctx, "one", 0); err != nil || found.ID != "old" {
 			t.Errorf("%+v, %v", found, err)
 		}
-		if _, err := s.Create(ctx, zeros{ID: "second"}); !errors.Is(err, model.ErrTaken) {
-			t.Error(err)
-		}
+		require.Fails(t, model.ErrTaken)(s.Create(ctx, zeros{ID: "second"}))
 	}
 }
 
@@ -430,21 +396,13 @@ func TestDecimals(t *testing.T) {
 		if _, err := s.Create(ctx, priced{Code: of("10.00")}); !errors.As(err, &taken) || taken.Field != "code" {
 			t.Error(err)
 		}
-		if _, err := s.Create(ctx, priced{Code: of("1.0000000000000001")}); err != nil {
-			t.Error(err)
-		}
-		if _, err := s.Create(ctx, priced{Price: of("0.0000000001")}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "9 digits after the point") {
-			t.Error(err)
-		}
-		if n, err := s.Count(ctx, model.Eq("all", 7)); n != 7 || err != nil {
-			t.Error(n, err)
-		}
+		checked(t, errOf(s.Create(ctx, priced{Code: of("1.0000000000000001")})))
+		require.Fails(t, model.ErrValue, "9 digits after the point")(s.Create(ctx, priced{Price: of("0.0000000001")}))
+		require.Gives(t, 7)(s.Count(ctx, model.Eq("all", 7)))
 		checkVerify(t, s)
 		m, err := model.Open(ctx, client, opt.Name)
 		checked(t, err)
-		if n, err := m.Find(model.Between("price", 5, "20")).Count(ctx); n != 2 || err != nil {
-			t.Error(n, err)
-		}
+		require.Gives(t, 2)(m.Find(model.Between("price", 5, "20")).Count(ctx))
 	})
 }
 
@@ -500,9 +458,7 @@ func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
 			t.Errorf("%v: %d, %v, want %d", test.cond, n, err, test.want)
 		}
 	}
-	if _, err := s.Create(ctx, number{F: 0.70001}); !errors.Is(err, model.ErrInvalid) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrInvalid)(s.Create(ctx, number{F: 0.70001}))
 	for _, cond := range []model.Cond{model.Eq("i", 128), model.AtLeast("i", 1.5), model.Eq("f", 0.12345678901), model.AtLeast("f", math.NaN())} {
 		if _, err := s.Count(ctx, cond); !errors.Is(err, model.ErrValue) {
 			t.Errorf("%v: %v", cond, err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -41,9 +42,7 @@ var limitRow = regexp.MustCompile(`(?m)^\| (.*) \| ([0-9,]+) \|$`)
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/model.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	_, section, _ := strings.Cut(string(text), "\n## Limits\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	client := redistest.DB(t).Client(t)

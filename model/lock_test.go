@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 	"retwis/redlock"
 )
@@ -18,63 +19,47 @@ import (
 func trust(t testing.TB, client rueidis.Client) {
 	t.Helper()
 	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SkipQuarantine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
+	require.OK(t)(m.SkipQuarantine(t.Context()))
+	require.OK(t)(m.Close())
 }
 
 // Two processes, as it were, that read, think and write.
 func TestLockExcludes(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := redistest.DB(t)
-			trust(t, db.Client(t))
-			var p wikiPage
-			var wg sync.WaitGroup
-			for i := range 2 {
-				pages := store[wikiPage](t, db.Client(t), opt)
-				defer func() { checked(t, pages.Close()) }()
-				if i == 0 {
-					p = createdOf(t, pages, wikiPage{})
-				}
-				for range 4 {
-					wg.Go(func() {
-						for range 10 {
-							checked(t, pages.WithLock(t.Context(), p.ID, func(ctx context.Context) error {
-								p, err := pages.Get(ctx, p.ID)
-								if err != nil {
-									return err
-								}
-								p.Plain++
-								_, err = pages.Save(ctx, p)
-								return err
-							}))
-						}
-					})
-				}
-			}
-			wg.Wait()
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		db := redistest.DB(t)
+		trust(t, db.Client(t))
+		var p wikiPage
+		var wg sync.WaitGroup
+		for i := range 2 {
 			pages := store[wikiPage](t, db.Client(t), opt)
-			if got, err := pages.Get(t.Context(), p.ID); got.Plain != 80 || err != nil {
-				t.Fatal(got.Plain, err)
+			defer func() { checked(t, pages.Close()) }()
+			if i == 0 {
+				p = createdOf(t, pages, wikiPage{})
 			}
-		})
-	}
-}
-
-func checked(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
+			for range 4 {
+				wg.Go(func() {
+					for range 10 {
+						checked(t, pages.WithLock(t.Context(), p.ID, func(ctx context.Context) error {
+							p, err := pages.Get(ctx, p.ID)
+							if err != nil {
+								return err
+							}
+							p.Plain++
+							_, err = pages.Save(ctx, p)
+							return err
+						}))
+					}
+				})
+			}
+		}
+		wg.Wait()
+		pages := store[wikiPage](t, db.Client(t), opt)
+		if got, err := pages.Get(t.Context(), p.ID); got.Plain != 80 || err != nil {
+			t.Fatal(got.Plain, err)
+		}
+	})
 }
 
 func TestLock(t *testing.T) {
@@ -85,46 +70,30 @@ func TestLock(t *testing.T) {
 	one, other := store[wikiPage](t, client, model.Options{Name: "m"}), store[wikiPage](t, db.Client(t), model.Options{Name: "m"})
 	ctx := t.Context()
 	l, err := one.Lock(ctx, "7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if held := redisDo(t, client, "EXISTS", "m.lock:7"); held != "1" {
 		t.Error("the lock is not where it is said to be")
 	}
 	for _, s := range []*model.Store[wikiPage]{one, other} {
-		if _, err := s.TryLock(ctx, "7"); !errors.Is(err, redlock.ErrHeld) {
-			t.Error(err)
-		}
+		require.Fails(t, redlock.ErrHeld)(s.TryLock(ctx, "7"))
 		l, err := s.TryLock(ctx, "8")
 		for errors.Is(err, redlock.ErrNoQuorum) { // a busy machine did not answer in time
 			l, err = s.TryLock(ctx, "8")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		checked(t, l.Unlock(ctx))
 	}
 	waiting, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	if _, err := other.Lock(waiting, "7"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	require.Fails(t, context.DeadlineExceeded)(other.Lock(waiting, "7"))
 	checked(t, l.Unlock(ctx))
 	failed := errors.New("failed")
-	if err := other.WithLock(ctx, "7", func(context.Context) error { return failed }); !errors.Is(err, failed) {
-		t.Error(err)
-	}
-	if _, err := one.Lock(ctx, ""); !errors.Is(err, model.ErrValue) {
-		t.Error(err)
-	}
+	require.Fails(t, failed)(other.WithLock(ctx, "7", func(context.Context) error { return failed }))
+	require.Fails(t, model.ErrValue)(one.Lock(ctx, ""))
 	checked(t, one.Close())
 	checked(t, one.Close())
 	checked(t, other.Close())
 	checked(t, store[wikiPage](t, client, model.Options{Name: "m"}).Close()) // never locked
-	if _, err := one.Lock(ctx, "7"); !errors.Is(err, redlock.ErrClosed) {
-		t.Error(err)
-	}
-	if err := one.WithLock(ctx, "7", func(context.Context) error { return nil }); !errors.Is(err, redlock.ErrClosed) {
-		t.Error(err)
-	}
+	require.Fails(t, redlock.ErrClosed)(one.Lock(ctx, "7"))
+	require.Fails(t, redlock.ErrClosed)(one.WithLock(ctx, "7", func(context.Context) error { return nil }))
 }

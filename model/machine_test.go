@@ -21,9 +21,10 @@ import (
 	"retwis/model"
 )
 
-// Whatever is written by two stores of a model, with any options, the records, sets and lists
-// are those of maps in memory, every query has the answer that a loop over them has, and in
-// the end Verify finds nothing and the deleted records leave no key behind.
+// Whatever is written by two stores of a model, with any options and with or without computed
+// indexes, the records, sets and lists are those of maps in memory, every query has the answer
+// that a loop over them has, and in the end Verify finds nothing and the deleted records leave
+// no key behind.
 func TestAgainstMaps(t *testing.T) {
 	t.Parallel()
 	client, other := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
@@ -53,8 +54,13 @@ type machine struct {
 	ids      model.IDs
 	stores   []*model.Store[thing]
 	owners   *model.Store[traveller] // in the same database, or another
+	parts    int
 	records  map[string]*thing
-	sets     map[string][]string
+	ended    []thing         // that were deleted, or have expired
+	born     map[string]int  // the number of the call that created a record
+	unswept  map[string]bool // ids of expired records: a new one can have the place of the old one
+	calls    int
+	sets     map[string]map[string]bool
 	lists    map[string][]string
 	writes   int
 	answered int // queries on indexes that do not hold all records
@@ -62,9 +68,10 @@ type machine struct {
 
 func newMachine(t *testing.T, r *rapid.T, client, other rueidis.Client, name string) *machine {
 	opt := model.Options{Name: name, Partitions: some(r, "partitions", 1, 3), IDs: some(r, "ids", model.Counter, model.ULID, model.ClientAssigned)}
+	computes = rapid.Bool().Draw(r, "computed")
 	m := &machine{
-		ctx: t.Context(), client: client, name: name, ids: opt.IDs,
-		records: map[string]*thing{}, sets: map[string][]string{}, lists: map[string][]string{},
+		ctx: t.Context(), client: client, name: name, ids: opt.IDs, parts: opt.Partitions,
+		records: map[string]*thing{}, born: map[string]int{}, unswept: map[string]bool{}, sets: map[string]map[string]bool{}, lists: map[string][]string{},
 	}
 	if rapid.Bool().Draw(r, "cache") { // what other stores write is not seen at once
 		opt.Cache = time.Minute
@@ -80,17 +87,24 @@ func (m *machine) store(r *rapid.T) *model.Store[thing] {
 	return m.stores[rapid.IntRange(0, len(m.stores)-1).Draw(r, "store")]
 }
 
-// id is that of a record, or of none.
+// id is that of a record, of one that has ended, or of none.
 func (m *machine) id(r *rapid.T) string {
-	return some(r, "id", append(slices.Sorted(maps.Keys(m.records)), "none")...)
+	ids := append(slices.Sorted(maps.Keys(m.records)), "none")
+	if len(m.ended) > 0 {
+		ids = append(ids, m.ended[len(m.ended)-1].ID)
+	}
+	return some(r, "id", ids...)
 }
 
-// newID is an id for a new record, as the caller has to choose it.
+// newID is an id for a new record, as the caller has to choose it, or may beside the counter.
 func (m *machine) newID(r *rapid.T) string {
-	if m.ids != model.ClientAssigned {
-		return ""
+	switch m.ids {
+	case model.ClientAssigned:
+		return some(r, "new id", "a", "b", "c:d", "é", "1", "2", "10", "long"+strings.Repeat("x", 40))
+	case model.Counter:
+		return some(r, "own id", "", "", "", "0", "3", "17", "24", "30")
 	}
-	return some(r, "new id", "a", "b", "c:d", "é", "1", "2", "10", "long"+strings.Repeat("x", 40))
+	return ""
 }
 
 // draw makes a record whose unique values others may have.
@@ -102,7 +116,7 @@ func (m *machine) draw(r *rapid.T) thing {
 		x.Mail = ptr(some(r, "mail of", "m1", "m2", "m3", "m4"))
 	}
 	if x.Nicks != nil {
-		x.Nicks = some(r, "nicks of", []string{}, []string{"n1"}, []string{"n2", "k1"}, []string{"k1", "n1"}, []string{"k3"})
+		x.Nicks = some(r, "nicks of", []string{}, []string{"n1"}, []string{"n2", "STRASSE"}, []string{"straße", "N1"}, []string{"k3"})
 	}
 	return x
 }
@@ -129,7 +143,9 @@ func past(x *thing) bool { return !x.Expires.IsZero() && x.Expires.Before(day) }
 // clashes reports whether two records have the same unique value.
 func clashes(a, b *thing) bool {
 	return a.Row == b.Row && a.Seat == b.Seat || a.Mail != nil && b.Mail != nil && *a.Mail == *b.Mail ||
-		slices.ContainsFunc(a.Nicks, func(n string) bool { return slices.Contains(b.Nicks, n) })
+		slices.ContainsFunc(a.Nicks, func(n string) bool {
+			return slices.ContainsFunc(b.Nicks, func(o string) bool { return folded(n, o) == 0 })
+		})
 }
 
 // owner is the id of another record that has a unique value of x.
@@ -163,10 +179,11 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 	given.ID = got.ID
 	if past(&given) { // Put returns no version then
 		m.gone(given.ID)
+		m.ended, m.unswept[given.ID] = append(m.ended, given), true
 		return
 	}
 	if old != nil {
-		given.Hits, given.Total, given.Made = old.Hits, old.Total, old.Made
+		given.Hits, given.Total, given.Plain, given.Made = old.Hits, old.Total, old.Plain, old.Made
 		if version == old.Version {
 			given.Changed = old.Changed
 		}
@@ -178,6 +195,7 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 	if old == nil {
 		near(r, "created", got.Made, from)
 		given.Made = got.Made
+		m.born[given.ID] = m.calls
 	}
 	if text(given) != text(got) {
 		r.Fatalf("written\n%s, not\n%s", text(got), text(given))
@@ -194,6 +212,9 @@ func near(r *rapid.T, what string, at, from time.Time) {
 
 // gone forgets a record that was deleted, or has expired.
 func (m *machine) gone(id string) {
+	if x := m.records[id]; x != nil {
+		m.ended = append(m.ended, *x)
+	}
 	delete(m.records, id)
 	delete(m.sets, id)
 	delete(m.lists, id)
@@ -211,23 +232,22 @@ func (m *machine) fill(r *rapid.T) {
 			all[i].Row, all[i].Seat = i/5, i%5
 		}
 	}
-	from := time.Now()
-	got, err := m.stores[0].CreateMany(m.ctx, all)
-	if err != nil {
-		r.Fatal(err)
-	}
-	for i := range all {
-		m.wrote(r, all[i], got[i], 1, from, nil)
-	}
+	m.createAll(r, m.stores[0], all)
 }
 
 func (m *machine) create(r *rapid.T) {
 	given := m.draw(r)
 	given.ID = m.newID(r)
+	m.calls++
 	from := time.Now()
 	got, err := m.store(r).Create(m.ctx, given)
+	m.created(r, given, got, from, err)
+}
+
+// created checks the outcome of creating a record.
+func (m *machine) created(r *rapid.T, given, got thing, from time.Time, err error) {
+	var taken *model.TakenError
 	if given.ID != "" && m.records[given.ID] != nil {
-		var taken *model.TakenError
 		if !errors.As(err, &taken) {
 			r.Fatalf("id %s is taken: %v", given.ID, err)
 		}
@@ -239,23 +259,37 @@ func (m *machine) create(r *rapid.T) {
 	m.wrote(r, given, got, 1, from, err)
 }
 
-// createMany writes records, and one of them may be refused.
+// createMany writes records, of which some may be refused.
 func (m *machine) createMany(r *rapid.T) {
 	all := make([]thing, rapid.IntRange(1, 4).Draw(r, "many"))
 	for i := range all {
 		all[i] = m.drawFree(r)
-		if m.ids == model.ClientAssigned {
-			all[i].ID = fmt.Sprint("w", m.writes)
-		}
+		all[i].ID = m.newID(r)
 	}
+	last := &all[len(all)-1]
 	if owner := m.records[m.id(r)]; owner != nil {
-		all[len(all)-1].Row, all[len(all)-1].Seat = owner.Row, owner.Seat
+		last.Row, last.Seat = owner.Row, owner.Seat
+	} else if len(m.ended) > 0 {
+		before := m.ended[len(m.ended)-1]
+		last.Row, last.Seat, last.Mail = before.Row, before.Seat, before.Mail
 	}
+	m.createAll(r, m.store(r), all)
+}
+
+func (m *machine) createAll(r *rapid.T, s *model.Store[thing], all []thing) {
+	m.calls++
 	from := time.Now()
-	got, err := m.store(r).CreateMany(m.ctx, all)
+	got, err := s.CreateMany(m.ctx, all)
 	refused := refusedOf(r, err)
-	for i := range all {
-		m.wrote(r, all[i], got[i], 1, from, refused[i])
+	for _, bad := range []bool{false, true} { // first those that others of the batch can be refused for
+		for i := range all {
+			if (refused[i] != nil) == bad {
+				m.created(r, all[i], got[i], from, refused[i])
+			}
+			if m.parts == 1 { // the order of the slice
+				m.calls++
+			}
+		}
 	}
 }
 
@@ -282,7 +316,7 @@ func (m *machine) next(id string) int64 {
 }
 
 func (m *machine) putID(r *rapid.T) string {
-	if m.ids == model.ClientAssigned && rapid.Bool().Draw(r, "new") || len(m.records) == 0 {
+	if m.ids != model.ULID && rapid.Bool().Draw(r, "new") || len(m.records) == 0 {
 		return m.newID(r)
 	}
 	return some(r, "id", slices.Sorted(maps.Keys(m.records))...)
@@ -291,6 +325,7 @@ func (m *machine) putID(r *rapid.T) string {
 func (m *machine) put(r *rapid.T) {
 	given := m.draw(r)
 	given.ID, given.Version = m.putID(r), 77
+	m.calls++
 	from := time.Now()
 	got, err := m.store(r).Put(m.ctx, given)
 	m.wrote(r, given, got, m.next(given.ID), from, err)
@@ -302,6 +337,7 @@ func (m *machine) putMany(r *rapid.T) {
 		all[i] = m.drawFree(r)
 		all[i].ID = m.putID(r)
 	}
+	m.calls++
 	from := time.Now()
 	got, err := m.store(r).PutMany(m.ctx, all)
 	refused := refusedOf(r, err)
@@ -363,7 +399,7 @@ func (m *machine) changed(r *rapid.T, id string, given, got thing, from time.Tim
 	given.ID = id
 	version := old.Version + 1
 	same := given
-	same.Hits, same.Total, same.Made, same.Changed, same.Version = old.Hits, old.Total, old.Made, old.Changed, old.Version
+	same.Hits, same.Total, same.Plain, same.Made, same.Changed, same.Version = old.Hits, old.Total, old.Plain, old.Made, old.Changed, old.Version
 	if text(same) == text(*old) {
 		version = old.Version
 	}
@@ -438,7 +474,7 @@ func (m *machine) updateAll(r *rapid.T) {
 }
 
 func (m *machine) incr(r *rapid.T) {
-	id, field, by := m.id(r), some(r, "counter", "hits", "total"), rapid.Int64Range(-8, 8).Draw(r, "by")
+	id, field, by := m.id(r), some(r, "counter", "hits", "total", "plain"), rapid.Int64Range(-8, 8).Draw(r, "by")
 	if field == "total" {
 		by *= 1 << 59
 	}
@@ -448,12 +484,9 @@ func (m *machine) incr(r *rapid.T) {
 		m.missing(r, err)
 		return
 	}
-	now := int64(old.Hits)
-	if field == "total" {
-		now = 0
-		if old.Total != nil {
-			now = *old.Total
-		}
+	now := map[string]int64{"hits": int64(old.Hits), "plain": int64(old.Plain)}[field]
+	if field == "total" && old.Total != nil {
+		now = *old.Total
 	}
 	next := now + by
 	var bound *model.BoundError
@@ -472,9 +505,12 @@ func (m *machine) incr(r *rapid.T) {
 		r.Fatalf("%d+%d is %d, %v", now, by, sum, err)
 	}
 	x := *old
-	if field == "hits" {
+	switch field {
+	case "hits":
 		x.Hits = int(sum)
-	} else {
+	case "plain":
+		x.Plain = int(sum)
+	default:
 		x.Total = &sum
 	}
 	m.records[id] = &x
@@ -493,15 +529,19 @@ func (m *machine) touch(r *rapid.T) {
 		r.Fatal(err, err2)
 	}
 	near(r, "expires", got.Expires.Add(-100*time.Hour), from)
-	// It is a Patch, because the model has computed indexes.
 	given := *m.records[id]
 	given.Expires = got.Expires
-	m.changed(r, id, given, got, from, nil)
+	if computes { // it is a Patch
+		m.changed(r, id, given, got, from, nil)
+	} else if m.records[id] = &given; text(got) != text(given) {
+		r.Fatalf("touched\n%s, not\n%s", text(got), text(given))
+	}
 }
 
 func (m *machine) remove(r *rapid.T) {
 	id := m.id(r)
 	err := m.store(r).Delete(m.ctx, id)
+	delete(m.unswept, id)
 	if m.records[id] == nil {
 		m.missing(r, err)
 	} else if err != nil {
@@ -561,27 +601,35 @@ func (m *machine) inTurn(do func(r *rapid.T, id string)) func(*rapid.T) {
 
 // set changes the set of a record.
 func (m *machine) set(r *rapid.T, id string) {
-	values := m.members(r)
-	set, want := m.store(r).Set("friends", id), slices.Clone(m.sets[id])
+	values := m.andMany(r, m.members(r))
+	set, want := m.store(r).Set("friends", id), map[string]bool{}
+	maps.Copy(want, m.sets[id])
 	var n, expected int
 	var err error
-	switch op := some(r, "op", "put", "remove", "replace"); op {
+	switch op := some(r, "op", "put", "remove", "replace", "clear"); op {
 	case "put":
 		n, err = set.Put(m.ctx, values...)
+		before := len(want)
 		for _, v := range values {
-			if !slices.Contains(want, v) {
-				want = append(want, v)
-				expected++
-			}
+			want[v] = true
 		}
+		expected = len(want) - before
 	case "remove":
 		n, err = set.Remove(m.ctx, values...)
-		left := slices.DeleteFunc(slices.Clone(want), func(v string) bool { return slices.Contains(values, v) })
-		expected, want = len(want)-len(left), left
+		before := len(want)
+		for _, v := range values {
+			delete(want, v)
+		}
+		expected = before - len(want)
+	case "clear":
+		err, values = set.Clear(m.ctx), nil
+		clear(want)
 	default:
-		values = m.andMany(r, values)
 		err = set.Replace(m.ctx, values...)
-		want = slices.Compact(slices.Sorted(slices.Values(values)))
+		clear(want)
+		for _, v := range values {
+			want[v] = true
+		}
 	}
 	if m.records[id] == nil {
 		m.missingUnlessEmpty(r, err, len(values))
@@ -589,10 +637,11 @@ func (m *machine) set(r *rapid.T, id string) {
 	}
 	got, err2 := slicesOf(set.All(m.ctx))
 	length, err3 := set.Len(m.ctx)
+	has, err4 := set.Has(m.ctx, "x")
+	sorted := slices.Sorted(maps.Keys(want))
 	slices.Sort(got)
-	slices.Sort(want)
-	if err := errors.Join(err, err2, err3); err != nil || n != expected || int(length) != len(want) || !slices.Equal(got, want) {
-		r.Fatalf("%d of %d, %.200q, not %.200q, %v", n, expected, got, want, err)
+	if err := errors.Join(err, err2, err3, err4); err != nil || n != expected || int(length) != len(want) || has != want["x"] || !slices.Equal(got, sorted) {
+		r.Fatalf("%d of %d, %.200q, not %.200q, %v", n, expected, got, sorted, err)
 	}
 	m.sets[id] = want
 }
@@ -624,7 +673,7 @@ func (m *machine) list(r *rapid.T, id string) {
 	}
 	n, expected := int64(0), int64(0)
 	var err error
-	op := some(r, "op", "back", "front", "pop front", "pop back", "remove", "replace")
+	op := some(r, "op", "back", "front", "pop front", "pop back", "remove", "replace", "clear")
 	switch op {
 	case "back":
 		n, err = list.PushBack(m.ctx, values...)
@@ -660,6 +709,8 @@ func (m *machine) list(r *rapid.T, id string) {
 		n, err = int64(removed), err2
 		left := slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == v })
 		expected, want = int64(len(want)-len(left)), left
+	case "clear":
+		err, values, want = list.Clear(m.ctx), nil, nil
 	default:
 		values = m.andMany(r, values)
 		err = m.stores[0].List("history", id).Replace(m.ctx, values...)
@@ -700,13 +751,16 @@ func (m *machine) filled(r *rapid.T) *filled {
 	return f
 }
 
-// byCreation compares records by the numbers of the counter, which the order of creation
-// follows. Other ids follow the clock, by which several records are created at once.
+// byCreation compares records by the numbers of the counter, and others by the calls that
+// created them, whatever was written to them later.
 func (m *machine) byCreation(a, b *thing) int {
 	if m.ids == model.Counter {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 	}
-	return 0
+	if m.unswept[a.ID] || m.unswept[b.ID] {
+		return 0
+	}
+	return cmp.Compare(m.born[a.ID], m.born[b.ID])
 }
 
 func (m *machine) find(r *rapid.T) { m.filled(r).ask(m.ctx, r) }

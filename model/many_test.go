@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -21,10 +22,7 @@ func TestCreateMany(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
-		first, err := citizens.Create(t.Context(), citizen{Email: "1@x"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := createdOf(t, citizens, citizen{Email: "1@x"})
 		all := make([]citizen, 307)
 		refused := map[int]bool{}
 		for i := range all {
@@ -86,9 +84,7 @@ func TestCreateMany(t *testing.T) {
 				t.Errorf("%s: %+v, not %+v", id, g, c)
 			}
 		}
-		if none, err := citizens.CreateMany(t.Context(), nil); err != nil || len(none) != 0 {
-			t.Error(none, err)
-		}
+		none[citizen](t)(citizens.CreateMany(t.Context(), nil))
 		if c, err := citizens.Create(t.Context(), citizen{Email: "after"}); err != nil || want[c.ID].ID != "" {
 			t.Error(c, err)
 		}
@@ -128,9 +124,7 @@ func TestCreateManyAmongWriters(t *testing.T) {
 						add(c.ID)
 					}
 					c, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprintf("%d.%d@x", w, round)})
-					if err != nil {
-						t.Error(err)
-					}
+					checked(t, err)
 					add(c.ID)
 					for i := range created[1:] {
 						if opt.Partitions == 1 && len(created[i].ID) == len(created[i+1].ID) && created[i].ID >= created[i+1].ID {
@@ -147,53 +141,6 @@ func TestCreateManyAmongWriters(t *testing.T) {
 	})
 }
 
-// Ids that the caller sets, and ULIDs, in batches.
-func TestCreateManyOwnIDs(t *testing.T) {
-	t.Parallel()
-	type thing struct {
-		ID   string `redis:",id"`
-		Name string `redis:"name,index"`
-	}
-	for _, ids := range []model.IDs{model.ClientAssigned, model.ULID} {
-		for _, partitions := range []int{1, 3} {
-			client := redistest.DB(t).Client(t)
-			things := store[thing](t, client, model.Options{Name: "thing", IDs: ids, Partitions: partitions})
-			some := make([]thing, 130)
-			for i := range some {
-				some[i].Name = fmt.Sprint("n", i)
-				if ids == model.ClientAssigned {
-					some[i].ID = fmt.Sprintf("i%03d", i)
-				}
-			}
-			refused := 0
-			if ids == model.ClientAssigned {
-				some[9].ID, some[77].ID, refused = "", "i000", 2
-			}
-			created, err := things.CreateMany(t.Context(), some)
-			var many *model.ManyError
-			if errors.As(err, &many) != (refused > 0) || many != nil && (len(many.Refused) != 2 || many.Refused[0].Position != 9 || !errors.Is(many.Refused[1].Err, model.ErrTaken)) {
-				t.Fatal(err)
-			}
-			if n, err := things.Len(t.Context()); err != nil || int(n) != len(some)-refused {
-				t.Error(n, err)
-			}
-			if partitions > 1 {
-				continue
-			}
-			at := 0
-			for c, err := range things.All(t.Context()) { // in the order of the slice
-				for at == 9 && refused > 0 || at == 77 && refused > 0 {
-					at++
-				}
-				if err != nil || c != created[at] {
-					t.Fatalf("%d: %+v, %v", at, c, err)
-				}
-				at++
-			}
-		}
-	}
-}
-
 // A batch that meets records of other programs takes other ids, and a context that is
 // done refuses the rest.
 func TestCreateManyInTheWay(t *testing.T) {
@@ -208,9 +155,7 @@ func TestCreateManyInTheWay(t *testing.T) {
 		some[i].Email = fmt.Sprint(i)
 	}
 	created, err := members.CreateMany(t.Context(), some)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for i, m := range created {
 		if got, err := members.Get(t.Context(), m.ID); err != nil || got.Email != fmt.Sprint(i) || m.ID == "3" || m.ID == "5" {
 			t.Error(m, err)
@@ -227,15 +172,11 @@ func TestCreateManyInTheWay(t *testing.T) {
 func keysOf(t *testing.T, client rueidis.Client) map[string]string {
 	t.Helper()
 	names, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	all := map[string]string{}
 	for _, name := range names {
 		text, err := client.Do(t.Context(), client.B().Dump().Key(name).Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		all[name] = text
 	}
 	return all
@@ -261,10 +202,7 @@ func TestNothingHalfWritten(t *testing.T) {
 					Boss: model.To[citizen]("1"), Expires: time.UnixMilli(4_000_000_000_000).UTC(),
 				}
 			}
-			old, err := citizens.Create(t.Context(), fill("old"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			old := createdOf(t, citizens, fill("old"))
 			d.do("DEL", key)
 			d.do("SET", key, "of another type")
 			before := keysOf(t, client)
@@ -285,10 +223,8 @@ func TestNothingHalfWritten(t *testing.T) {
 					t.Fatalf("%s: %d keys, then %d", what, len(before), len(after))
 				}
 			}
-			_, err = citizens.Create(t.Context(), fill("new"))
-			check("Create", err)
-			_, err = citizens.CreateMany(t.Context(), []citizen{fill("one"), fill("two"), fill("three")})
-			check("CreateMany", err)
+			check("Create", errOf(citizens.Create(t.Context(), fill("new"))))
+			check("CreateMany", errOf(citizens.CreateMany(t.Context(), []citizen{fill("one"), fill("two"), fill("three")})))
 			changed := fill("other")
 			changed.Email = "other@y"
 			changed.ID, changed.Version, changed.City, changed.Boss.ID, changed.Age = old.ID, old.Version, "d", "2", 4
@@ -296,8 +232,7 @@ func TestNothingHalfWritten(t *testing.T) {
 			if key == "citizen.all" {
 				return // which a saved record does not write
 			}
-			_, err = citizens.Save(t.Context(), changed)
-			check("Save", err)
+			check("Save", errOf(citizens.Save(t.Context(), changed)))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -18,24 +19,16 @@ func TestCachedReadsOutOfMemory(t *testing.T) {
 	}
 	server := redistest.Own(t)
 	citizens := store[citizen](t, server.Client(t), model.Options{Name: "citizen", Cache: time.Minute})
-	c, err := citizens.Create(t.Context(), citizen{Email: "a@x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := createdOf(t, citizens, citizen{Email: "a@x"})
 	visits := store[visit](t, server.Client(t), model.Options{Name: "visit", Cache: time.Minute})
-	v, err := visits.Create(t.Context(), visit{End: time.Now().Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := createdOf(t, visits, visit{End: time.Now().Add(time.Hour)})
 	// Another client remembers nothing, and each read is its first of a record.
 	client := server.Client(t)
 	one := store[citizen](t, client, model.Options{Name: "citizen", Cache: time.Minute})
 	many := store[citizen](t, server.Client(t), model.Options{Name: "citizen", Cache: time.Minute})
 	oneVisit := store[visit](t, client, model.Options{Name: "visit", Cache: time.Minute})
 	manyVisits := store[visit](t, server.Client(t), model.Options{Name: "visit", Cache: time.Minute})
-	if err := client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue("maxmemory", "1").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue("maxmemory", "1").Build()).Error())
 	if got, err := one.Get(t.Context(), c.ID); err != nil || got.Email != "a@x" {
 		t.Error(got, err)
 	}

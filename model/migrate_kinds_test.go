@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -67,12 +68,8 @@ func TestFieldOfAnotherKind(t *testing.T) {
 
 		// As soon as one record can be read, it is no mistake.
 		createdOf(t, texts, textMail{Mail: "a@x", Note: "7"})
-		if _, err := notes.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Error(err)
-		}
-		if pending, err := notes.Pending(t.Context()); len(pending) > 0 || err != nil {
-			t.Errorf("%q, %v", pending, err)
-		}
+		checked(t, errOf(notes.Migrate(t.Context(), maintain.Options{})))
+		none[string](t)(notes.Pending(t.Context()))
 	}
 }
 
@@ -91,16 +88,10 @@ func TestUnrelatedTypeOfOneName(t *testing.T) {
 		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "mail, note") || !strings.Contains(err.Error(), "unrelated") {
 			t.Errorf("%v", err)
 		}
-		if pending, err := texts.Pending(t.Context()); len(pending) > 0 || err != nil {
-			t.Errorf("%q, %v", pending, err)
-		}
+		none[string](t)(texts.Pending(t.Context()))
 		createdOf(t, texts, textMail{Mail: "a@x"})
-		if n, err := texts.Count(t.Context(), model.Eq("mail", "a@x")); n != 11 || err != nil {
-			t.Error(n, err)
-		}
-		if _, err := texts.Drop(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.Gives(t, 11)(texts.Count(t.Context(), model.Eq("mail", "a@x")))
+		require.OK(t)(texts.Drop(t.Context(), maintain.Options{}))
 		store[unrelated](t, client, opt)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -54,9 +54,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if v, err := visitors.Create(t.Context(), visitor{Name: "new", City: "c1"}); err != nil || v.ID != 251 {
 		t.Fatal(v, err)
 	}
-	if _, err := visitors.Create(t.Context(), visitor{Name: "name3"}); !errors.Is(err, model.ErrTaken) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrTaken)(visitors.Create(t.Context(), visitor{Name: "name3"}))
 	if _, err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +87,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if _, err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = visitors.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	checkVerify(t, visitors)
 }
 
 // Two records of which each says, by the layout, that the other has its name.
@@ -130,9 +126,7 @@ func TestMigrateDamagedOwner(t *testing.T) {
 	if err != nil || r.Invalid != 2 || r.Problems() != 2 || r.Examples[0].ID == r.Examples[1].ID {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := visitors.Repair(t.Context(), maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(visitors.Repair(t.Context(), maintain.Options{}))
 	if id, err := d.do("HGET", "users", "a").ToString(); err != nil || id != "2" {
 		t.Fatalf("%q, %v", id, err)
 	}
@@ -144,15 +138,11 @@ func TestMigrateGoesOn(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "citizen", Partitions: 2}
 	for step := redistest.Cases(1, 0); step < 8; step += redistest.Cases(3, 1) {
-		if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 		random := rand.New(rand.NewPCG(1, 1))
 		old := editionOf[bareCitizen](t, client, opt)
 		for range 250 {
-			if _, err := old.create(t.Context(), someone(random)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(old.create(t.Context(), someone(random)))
 		}
 		now := editionOf[citizen](t, client, opt)
 		cut := &failing{Client: client}
@@ -183,24 +173,16 @@ func TestUpkeepOnCluster(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		old := editionOf[otherCitizen](t, client, opt)
 		for range 150 {
-			if err := old.work(t.Context(), random, 50); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(old.work(t.Context(), random, 50))
 		}
 		now := editionOf[citizen](t, client, opt)
-		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 		resolveTaken(t, now)
 		citizens := store[citizen](t, client, opt)
 		agree(t, client, opt, citizens)
-		if _, err := old.create(t.Context(), citizen{Email: "old@x"}); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrSchema)(old.create(t.Context(), citizen{Email: "old@x"}))
 		m, err := model.Open(t.Context(), client, opt.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		d := damaging{t, client, opt}
 		for _, base := range d.bases() {
 			for _, what := range []string{".by.phone", ".by.boss.", ".expires", ".all"} {
@@ -233,30 +215,22 @@ func TestMigrateIsOvertaken(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	bare := editionOf[bareCitizen](t, client, opt)
 	for range 250 {
-		if _, err := bare.create(t.Context(), someone(random)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(bare.create(t.Context(), someone(random)))
 	}
 	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
 	overtaken := false
 	_, err := other.store.Migrate(t.Context(), maintain.Options{Progress: func(maintain.Progress) {
 		if !overtaken {
 			overtaken = true
-			if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-				t.Error(err)
-			}
+			checked(t, errOf(now.store.Migrate(t.Context(), maintain.Options{})))
 		}
 	}})
 	if !errors.Is(err, model.ErrSchema) {
 		t.Fatal(err)
 	}
 	for _, e := range []edition{bare, other} {
-		if _, err := e.store.Verify(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
-			t.Error(err)
-		}
-		if _, err := e.store.Repair(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
-			t.Error(err)
-		}
+		require.Fails(t, model.ErrSchema)(e.store.Verify(t.Context(), maintain.Options{}))
+		require.Fails(t, model.ErrSchema)(e.store.Repair(t.Context(), maintain.Options{}))
 	}
 	resolveTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
@@ -269,80 +243,21 @@ func TestMetaIsLost(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 1))
 		editionOf[otherCitizen](t, client, opt)
 		e := editionOf[citizen](t, client, opt) // with other numbers for its indexes
-		if _, err := e.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(e.store.Migrate(t.Context(), maintain.Options{}))
 		for range 100 {
-			if err := e.work(t.Context(), random, 30); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(e.work(t.Context(), random, 30))
 		}
 		d := damaging{t, client, opt}
 		for _, base := range d.bases() {
 			d.do("DEL", base+".meta")
 		}
-		if _, err := e.create(t.Context(), citizen{Email: "x@x"}); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
+		require.Fails(t, model.ErrSchema)(e.create(t.Context(), citizen{Email: "x@x"}))
 		now := editionOf[citizen](t, client, opt)
 		if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
 			t.Fatal(pending, err)
 		}
-		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 		resolveTaken(t, now)
-		agree(t, client, opt, store[citizen](t, client, opt))
-	})
-}
-
-// Where a declaration no longer says when records end, they do not end.
-func TestMigrateFromExpiry(t *testing.T) {
-	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		id, err := editionOf[citizen](t, client, opt).create(t.Context(), citizen{Email: "a@b", Expires: time.Now().Add(time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := damaging{t, client, opt}
-		record := d.of(id, "")
-		if ttl, err := d.do("PTTL", record).AsInt64(); err != nil || ttl < 0 {
-			t.Fatal(ttl, err)
-		}
-		now := editionOf[bareCitizen](t, client, opt)
-		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if ttl, err := d.do("PTTL", record).AsInt64(); err != nil || ttl != -1 {
-			t.Fatal(ttl, err)
-		}
-		if r, err := now.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
-	})
-}
-
-// A declaration that may write together with the one in force may not do so after a
-// migration.
-func TestMigrateRefusesAll(t *testing.T) {
-	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		bare := editionOf[bareCitizen](t, client, opt)
-		now := editionOf[citizen](t, client, opt)
-		other := editionOf[otherCitizen](t, client, opt)
-		for i, e := range []edition{bare, other} {
-			if _, err := e.create(t.Context(), citizen{Email: fmt.Sprint(i, "@x")}); err != nil {
-				t.Fatal(i, err)
-			}
-		}
-		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		for i, e := range []edition{bare, other} {
-			if _, err := e.create(t.Context(), citizen{Email: "late"}); !errors.Is(err, model.ErrSchema) {
-				t.Fatal(i, err)
-			}
-		}
 		agree(t, client, opt, store[citizen](t, client, opt))
 	})
 }
@@ -356,26 +271,18 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
-		if err := other.work(t.Context(), random, 10); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(other.work(t.Context(), random, 10))
 	}
 	records, err := store[citizen](t, client, opt).Count(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	overtaken := false
 	_, err = now.store.Migrate(t.Context(), maintain.Options{Progress: func(p maintain.Progress) {
 		if p.Checked < records || overtaken { // all are aligned
 			return
 		}
 		overtaken = true
-		if _, err := other.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Error(err)
-		}
-		if _, err := other.create(t.Context(), citizen{Email: "of the other"}); err != nil {
-			t.Error(err)
-		}
+		checked(t, errOf(other.store.Migrate(t.Context(), maintain.Options{})))
+		checked(t, errOf(other.create(t.Context(), citizen{Email: "of the other"})))
 		stop, cancel := context.WithCancel(t.Context())
 		if _, err := now.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); err == nil {
 			t.Error("it was not cut short")
@@ -387,9 +294,7 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
 		t.Fatal(pending, err)
 	}
-	if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 	resolveTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
@@ -400,70 +305,17 @@ func TestKeysChange(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	named := model.Options{Name: "member", Keys: model.Keys{Unique: map[string]string{"email": "emails"}}}
-	if _, err := store[member](t, client, named).Create(t.Context(), member{Email: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(store[member](t, client, named).Create(t.Context(), member{Email: "a"}))
 	for _, opt := range []model.Options{{Name: "member"}, named} {
 		members := store[member](t, client, opt)
-		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
-		if _, err := members.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrTaken) {
-			t.Fatal(err)
-		}
-		if r, err := members.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		require.Fails(t, model.ErrSchema)(members.Create(t.Context(), member{Email: "a"}))
+		require.OK(t)(members.Migrate(t.Context(), maintain.Options{}))
+		require.Fails(t, model.ErrTaken)(members.Create(t.Context(), member{Email: "a"}))
+		checkVerify(t, members)
 		m, err := model.Open(t.Context(), client, "member")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		require.OK(t)(err)
+		checkVerify(t, m)
 	}
 	named.Keys.Record = "m:"
-	if _, err := model.New[member](t.Context(), client, named); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "at member:<id>, not each record as hash at m:<id>") {
-		t.Fatal(err)
-	}
-}
-
-// A program without the Go type knows of sets that came after the indexes.
-func TestSetsAddedLater(t *testing.T) {
-	t.Parallel()
-	type friend struct {
-		ID      string `redis:",id"`
-		Name    string `redis:"name,index"`
-		Friends model.Set
-	}
-	type lonely struct {
-		ID   string `redis:",id"`
-		Name string `redis:"name,index"`
-	}
-	client := redistest.DB(t).Client(t)
-	opt := model.Options{Name: "friend"}
-	store[lonely](t, client, opt)
-	friends := store[friend](t, client, opt)
-	f, err := friends.Create(t.Context(), friend{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range [][]string{{"SADD", "friend.of.friends:" + f.ID, "x"}, {"DEL", "friend:" + f.ID}} {
-		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, err := model.Open(t.Context(), client, "friend")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Dangling != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if n, err := client.Do(t.Context(), client.B().Exists().Key("friend.of.friends:"+f.ID).Build()).AsInt64(); n != 0 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
+	require.Fails(t, model.ErrSchema, "at member:<id>, not each record as hash at m:<id>")(model.New[member](t.Context(), client, named))
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -26,17 +27,13 @@ func resolveTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
 		r, err := e.store.Verify(t.Context(), maintain.Options{Examples: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if r.Problems() == 0 {
 			return
 		}
 		for i, p := range r.Examples {
 			if p.Kind == "missing" && p.Found == "" && (strings.HasPrefix(p.Want, "email=") || strings.HasPrefix(p.Want, "phone=")) {
-				if _, err := e.store.Repair(t.Context(), maintain.Options{}); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(e.store.Repair(t.Context(), maintain.Options{}))
 				continue
 			}
 			if p.Kind != "taken" || p.ID == "" || !strings.Contains(p.Found, "is taken by record") {
@@ -99,9 +96,7 @@ func TestMigrate(t *testing.T) {
 				if more := i == 2; refused.Load() == more {
 					t.Errorf("writers of the old declaration were refused: %v", refused.Load())
 				} else if more {
-					if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 				}
 				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) > 0 {
 					t.Fatalf("%q, %v", pending, err)
@@ -123,9 +118,7 @@ func onlyKeys(t testing.TB, client rueidis.Client, opt model.Options) {
 	}
 	called := calledIn(t, client, base)
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.*").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, key := range keys {
 		_, name, _ := strings.Cut(key, ".by.")
 		name, _, _ = strings.Cut(name, ":")
@@ -232,9 +225,7 @@ func TestMigrateCutShort(t *testing.T) {
 				step += 2
 			}
 			step += redistest.Cases[int64](5, 0)
-			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 			random := rand.New(rand.NewPCG(uint64(n), 3))
 			old := editionOf[otherCitizen](t, client, opt)
 			for range 12 {
@@ -252,9 +243,7 @@ func TestMigrateCutShort(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
-					if _, err := again.store.Migrate(t.Context(), maintain.Options{}); err != nil {
-						t.Error(err)
-					}
+					checked(t, errOf(again.store.Migrate(t.Context(), maintain.Options{})))
 				})
 			}
 			wg.Wait()

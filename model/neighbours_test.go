@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -73,9 +74,7 @@ func TestNeighbouringNames(t *testing.T) {
 		{Name: "{user}b", Partitions: 3},
 		{Name: "other", IDs: model.ULID},
 	} {
-		if _, err := model.New[session](t.Context(), client, opt); err != nil {
-			t.Error(err)
-		}
+		checked(t, errOf(model.New[session](t.Context(), client, opt)))
 	}
 }
 
@@ -113,15 +112,11 @@ func TestForeignKeysStay(t *testing.T) {
 		client := redistest.DB(t).Client(t)
 		opt := model.Options{Name: "user", IDs: model.ClientAssigned, Adopt: adopt}
 		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.ClientAssigned})
-		if _, err := sessions.Create(t.Context(), session{ID: "ann", Token: "t"}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, sessions, session{ID: "ann", Token: "t"})
 		d := damaging{t, client, opt}
 		d.do("DEL", "models")
 		users := store[holder](t, client, opt)
-		if _, err := users.Create(t.Context(), holder{ID: "ann", Email: "e"}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, users, holder{ID: "ann", Email: "e"})
 		now := store[indexedHolder](t, client, opt)
 		if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Unknown != 0 {
 			t.Fatalf("%+v, %v", r, err)
@@ -134,20 +129,14 @@ func TestForeignKeysStay(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}
-		if n, err := now.Count(t.Context()); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 1)(now.Count(t.Context()))
 		for a, err := range now.All(t.Context()) { // a clean-up
-			if err := errors.Join(err, now.Delete(t.Context(), a.ID)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(errors.Join(err, now.Delete(t.Context(), a.ID)))
 		}
 		if s, err := sessions.Get(t.Context(), "ann"); err != nil || s.Token != "t" {
 			t.Fatal(s, err)
 		}
-		if _, err := sessions.Create(t.Context(), session{ID: "bob", Token: "u"}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, sessions, session{ID: "bob", Token: "u"})
 	}
 }
 
@@ -159,9 +148,7 @@ func TestUnknownKeys(t *testing.T) {
 	opt := model.Options{Name: "user", IDs: model.ClientAssigned}
 	d := damaging{t, client, opt}
 	users := store[indexedHolder](t, client, opt)
-	if _, err := users.Create(t.Context(), indexedHolder{ID: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, users, indexedHolder{ID: "ann"})
 	d.do("HSET", "user:ann:settings", "theme", "dark")
 	d.do("HSET", "user:bob", "email", "b")
 	r, err := users.Repair(t.Context(), maintain.Options{})
@@ -180,9 +167,7 @@ func TestUnknownKeys(t *testing.T) {
 	if n, err2 := users.Count(t.Context()); err != nil || err2 != nil || n != 2 || len(found) != 1 {
 		t.Fatal(n, found, err, err2)
 	}
-	if theme, err := d.do("HGET", "user:ann:settings", "theme").ToString(); err != nil || theme != "dark" {
-		t.Fatal(theme, err)
-	}
+	require.Gives(t, "dark")(d.do("HGET", "user:ann:settings", "theme").ToString())
 }
 
 // The first migration of older keys does not end before the caller has said which of
@@ -195,9 +180,7 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	d.do("HSET", "user:1", "email", "a")
 	d.do("SET", "next_user_id", "1")
 	users := store[indexedHolder](t, client, opt)
-	if _, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrSchema)(users.Find(model.Eq("email", "a")).Slice(t.Context()))
 	for range 2 {
 		if r, err := users.Migrate(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrUnknown) || r.Unknown != 1 {
 			t.Fatalf("%+v, %v", r, err)
@@ -207,9 +190,7 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	for i, adopt := range []func(string) bool{every, none} {
 		opt.Adopt = adopt
 		users := store[indexedHolder](t, client, opt)
-		if _, err := users.Migrate(t.Context(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(users.Migrate(t.Context(), maintain.Options{}))
 		if found, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); err != nil || len(found) != 1-i {
 			t.Fatal(found, err)
 		}

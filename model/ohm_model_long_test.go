@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -46,9 +47,9 @@ func ohmModelCases() map[string]func(c *ohmCase) {
 		"model: set": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
 			event := createdOf(c, events, ohmEvent{Name: ptr("Foo")})
-			c.ok(patched(events.Patch(c.ctx, event.ID, map[string]any{"name": "Bar"})))
+			c.ok(errOf(events.Patch(c.ctx, event.ID, map[string]any{"name": "Bar"})))
 			equal(c, *value[ohmEvent](c)(events.Get(c.ctx, event.ID)).Name, "Bar")
-			c.ok(patched(events.Patch(c.ctx, event.ID, map[string]any{"name": nil})))
+			c.ok(errOf(events.Patch(c.ctx, event.ID, map[string]any{"name": nil})))
 			equal(c, c.redis("HEXISTS", "event:"+event.ID, "name"), "0")
 		},
 		"model: assign attributes from the hash": func(c *ohmCase) {
@@ -58,13 +59,13 @@ func ohmModelCases() map[string]func(c *ohmCase) {
 		"model: updates attributes": func(c *ohmCase) {
 			people := ohmStore[ohmPerson](c, "person")
 			p := createdOf(c, people, ohmPerson{Name: "Ruby Tuesday"})
-			c.ok(patched(people.Update(c.ctx, p.ID, func(p *ohmPerson) error { p.Name = "Ruby Meetup"; return nil })))
+			c.ok(errOf(people.Update(c.ctx, p.ID, func(p *ohmPerson) error { p.Name = "Ruby Meetup"; return nil })))
 			equal(c, value[ohmPerson](c)(people.Get(c.ctx, p.ID)).Name, "Ruby Meetup")
 		},
 		"model: reload attributes": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
 			one := createdOf(c, events, ohmEvent{Name: ptr("Foo"), Location: ptr("Bar")})
-			c.ok(patched(events.Patch(c.ctx, one.ID, map[string]any{"name": nil})))
+			c.ok(errOf(events.Patch(c.ctx, one.ID, map[string]any{"name": nil})))
 			two := value[ohmEvent](c)(events.Get(c.ctx, one.ID))
 			equal(c, two.Name, nil)
 			equal(c, *two.Location, "Bar")
@@ -74,8 +75,7 @@ func ohmModelCases() map[string]func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
 			event := createdOf(c, events, ohmEvent{Name: ptr("Ruby Tuesday"), Location: ptr("Los Angeles")})
 			event.Location = nil
-			_, err := events.Save(c.ctx, event)
-			c.ok(err)
+			c.ok(errOf(events.Save(c.ctx, event)))
 			equal(c, value[ohmEvent](c)(events.Get(c.ctx, event.ID)).Location, nil)
 			equal(c, c.redis("HEXISTS", "event:"+event.ID, "location"), "0")
 		},
@@ -148,16 +148,13 @@ func ohmSavingCases() map[string]func(c *ohmCase) {
 		"model: save counters": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
 			event := createdOf(c, events, ohmEvent{Name: ptr("Foo")})
-			_, err := events.Incr(c.ctx, event.ID, "votes", 1)
-			c.ok(err)
-			_, err = events.Save(c.ctx, event)
-			c.ok(err)
+			c.ok(errOf(events.Incr(c.ctx, event.ID, "votes", 1)))
+			c.ok(errOf(events.Save(c.ctx, event)))
 			equal(c, value[ohmEvent](c)(events.Get(c.ctx, event.ID)).Votes, 1)
 		},
 		"model: delete an existing model": func(c *ohmCase) {
 			posts, post, _, ids := ohmComments(c)
-			_, err := posts.Set("posts", post.ID).Put(c.ctx, ids...)
-			c.ok(err)
+			c.ok(errOf(posts.Set("posts", post.ID).Put(c.ctx, ids...)))
 			for _, id := range append(ids, post.ID) {
 				c.ok(posts.Delete(c.ctx, id))
 			}
@@ -191,14 +188,13 @@ func ohmSavingCases() map[string]func(c *ohmCase) {
 			p := createdOf(c, people, ohmPerson{Name: "Foo"})
 			c.redis("SCRIPT", "FLUSH")
 			p.Name = "Bar"
-			_, err := people.Save(c.ctx, p)
-			c.ok(err)
+			c.ok(errOf(people.Save(c.ctx, p)))
 			equal(c, value[ohmPerson](c)(people.Get(c.ctx, p.ID)).Name, "Bar")
 		},
 		"model: typecast attributes": func(c *ohmCase) {
 			mails := ohmStore[ohmMail](c, "option")
 			m := createdOf(c, mails, ohmMail{Capacity: 20})
-			c.ok(patched(mails.Update(c.ctx, m.ID, func(m *ohmMail) error { m.Capacity++; return nil })))
+			c.ok(errOf(mails.Update(c.ctx, m.ID, func(m *ohmMail) error { m.Capacity++; return nil })))
 			equal(c, value[ohmMail](c)(mails.Get(c.ctx, m.ID)).Capacity, 21)
 		},
 	}
@@ -279,8 +275,7 @@ func ohmSetCases() map[string]func(c *ohmCase) {
 		},
 		"model: remove an element if sent delete": func(c *ohmCase) {
 			_, attendees, a, b, d := ohmAttendees(c)
-			_, err := attendees.Put(c.ctx, d.ID)
-			c.ok(err)
+			c.ok(errOf(attendees.Put(c.ctx, d.ID)))
 			c.redis("SREM", "event.of.attendees:1", b.ID)
 			equal(c, sortedOf(c, attendees.All(c.ctx)), []string{a.ID, d.ID})
 		},
@@ -356,8 +351,7 @@ func ohmSetCases() map[string]func(c *ohmCase) {
 			posts, post, _, _ := ohmComments(c)
 			related := posts.List("related", post.ID)
 			for _, body := range []string{"C", "B", "A"} {
-				_, err := related.PushBack(c.ctx, createdOf(c, posts, ohmPost{Body: body}).ID)
-				c.ok(err)
+				c.ok(errOf(related.PushBack(c.ctx, createdOf(c, posts, ohmPost{Body: body}).ID)))
 			}
 			bodies := ""
 			for p, err := range posts.Find().Among(related).OrderBy("body").All(c.ctx) {
@@ -377,8 +371,7 @@ func ohmSorted(c *ohmCase) (*model.Store[ohmPerson], *model.Members) {
 	var ids []string
 	for _, name := range []string{"D", "C", "B", "A"} {
 		ids = append(ids, createdOf(c, people, ohmPerson{Name: name}).ID)
-		_, err := people.Incr(c.ctx, ids[len(ids)-1], "logins", map[string]int64{"D": 4, "C": 2, "B": 5, "A": 3}[name])
-		c.ok(err)
+		c.ok(errOf(people.Incr(c.ctx, ids[len(ids)-1], "logins", map[string]int64{"D": 4, "C": 2, "B": 5, "A": 3}[name])))
 	}
 	c.ok(attendees.Replace(c.ctx, ids...))
 	return people, attendees
@@ -412,8 +405,7 @@ func ohmDatabaseCases() map[string]func(c *ohmCase) {
 		"model: persist attributes to a hash": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
 			event := createdOf(c, events, ohmEvent{Name: ptr("Redis Meetup")})
-			_, err := events.Incr(c.ctx, event.ID, "votes", 1)
-			c.ok(err)
+			c.ok(errOf(events.Incr(c.ctx, event.ID, "votes", 1)))
 			equal(c, c.redis("HGET", "event:1", "name")+c.redis("HGET", "event:1", "votes"), "Redis Meetup1")
 		},
 		"model: be persisted": func(c *ohmCase) {
@@ -448,9 +440,7 @@ var ohmRow = regexp.MustCompile(`(?m)^\| (\w+: .*?) \| (passes|differs|not in Go
 func TestOhmPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/ohm.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	cases := ohmCases()
 	numbers, verdicts := map[string]int{}, map[string]int{}
 	for _, row := range ohmRow.FindAllStringSubmatch(string(text), -1) {

@@ -132,8 +132,7 @@ func ohmComments(c *ohmCase) (posts *model.Store[ohmPost], post ohmPost, comment
 	for range 3 {
 		ids = append(ids, createdOf(c, posts, ohmPost{}).ID)
 	}
-	_, err := comments.PushBack(c.ctx, ids...)
-	c.ok(err)
+	c.ok(errOf(comments.PushBack(c.ctx, ids...)))
 	return posts, post, comments, ids
 }
 
@@ -145,7 +144,6 @@ func ohmAttendees(c *ohmCase) (people *model.Store[ohmPerson], attendees *model.
 	d = createdOf(c, people, ohmPerson{Name: "Charles"})
 	event := createdOf(c, events, ohmEvent{Name: ptr("Ruby Tuesday")})
 	attendees = events.Set("attendees", event.ID)
-	_, err := attendees.Put(c.ctx, a.ID, b.ID)
-	c.ok(err)
+	c.ok(errOf(attendees.Put(c.ctx, a.ID, b.ID)))
 	return people, attendees, a, b, d
 }

@@ -25,9 +25,7 @@ func TestAmongWriters(t *testing.T) {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(w), 1))
 				for range 60 {
-					if err := anything(t.Context(), citizens, random); err != nil {
-						t.Error(err)
-					}
+					checked(t, anything(t.Context(), citizens, random))
 				}
 			})
 		}

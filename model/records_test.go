@@ -8,71 +8,61 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
 // Records streams what is there, in the order of the ids, whatever they are.
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	for name, opt := range refLayouts(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			members := store[traveller](t, client, opt)
-			ctx := t.Context()
-			var ids []string
-			for i := range 640 {
-				ids = append(ids, createdOf(t, members, traveller{Name: fmt.Sprint(i)}).ID)
-			}
-			a := members.List("seen", ids[0])
-			if _, err := a.PushBack(ctx, ids...); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.PushFront(ctx, "99999", ids[7], "nobody"); err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for m, err := range members.Records(ctx, a.All(ctx)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		members := store[traveller](t, client, opt)
+		ctx := t.Context()
+		var ids []string
+		for i := range 640 {
+			ids = append(ids, createdOf(t, members, traveller{Name: fmt.Sprint(i)}).ID)
+		}
+		a := members.List("seen", ids[0])
+		require.OK(t)(a.PushBack(ctx, ids...))
+		require.OK(t)(a.PushFront(ctx, "99999", ids[7], "nobody"))
+		var got []string
+		for m, err := range members.Records(ctx, a.All(ctx)) {
+			require.OK(t)(err)
+			got = append(got, m.ID)
+		}
+		if !slices.Equal(got, append([]string{ids[7]}, ids...)) {
+			t.Errorf("%d: %.100q", len(got), got)
+		}
+		friends := members.Set("friends", ids[1])
+		require.OK(t)(friends.Put(ctx, ids[3], ids[5], "99999"))
+		if got := sortedOf(t, idsOfAll(members.Records(ctx, friends.All(ctx)))); !slices.Equal(got, []string{ids[3], ids[5]}) {
+			t.Errorf("%q", got)
+		}
+		// A record that cannot be read does not hide the others; an error of the ids
+		// ends it.
+		redisDo(t, client, "HSET", recordKey(opt, ids[2]), "expires", "never")
+		var bad []string
+		got = nil
+		for m, err := range members.Records(ctx, func(yield func(string, error) bool) {
+			_ = yield(ids[1], nil) && yield(ids[2], nil) && yield(ids[3], nil) && yield("", errors.New("cut short")) && yield(ids[4], nil)
+		}) {
+			if err != nil {
+				bad = append(bad, err.Error())
+			} else {
 				got = append(got, m.ID)
 			}
-			if !slices.Equal(got, append([]string{ids[7]}, ids...)) {
-				t.Errorf("%d: %.100q", len(got), got)
-			}
-			friends := members.Set("friends", ids[1])
-			if _, err := friends.Put(ctx, ids[3], ids[5], "99999"); err != nil {
-				t.Fatal(err)
-			}
-			if got := sortedOf(t, idsOfAll(members.Records(ctx, friends.All(ctx)))); !slices.Equal(got, []string{ids[3], ids[5]}) {
-				t.Errorf("%q", got)
-			}
-			// A record that cannot be read does not hide the others; an error of the ids
-			// ends it.
-			redisDo(t, client, "HSET", recordKey(opt, ids[2]), "expires", "never")
-			var bad []string
-			got = nil
-			for m, err := range members.Records(ctx, func(yield func(string, error) bool) {
-				_ = yield(ids[1], nil) && yield(ids[2], nil) && yield(ids[3], nil) && yield("", errors.New("cut short")) && yield(ids[4], nil)
-			}) {
-				if err != nil {
-					bad = append(bad, err.Error())
-				} else {
-					got = append(got, m.ID)
-				}
-			}
-			if !slices.Equal(got, []string{ids[1], ids[3]}) || len(bad) != 2 || !strings.Contains(bad[0], "field expires") || bad[1] != "cut short" {
-				t.Errorf("%q, %q", got, bad)
-			}
-			for range members.Records(ctx, a.All(ctx)) { // leaving early
-				break
-			}
-		})
-	}
+		}
+		if !slices.Equal(got, []string{ids[1], ids[3]}) || len(bad) != 2 || !strings.Contains(bad[0], "field expires") || bad[1] != "cut short" {
+			t.Errorf("%q, %q", got, bad)
+		}
+		for range members.Records(ctx, a.All(ctx)) { // leaving early
+			break
+		}
+	})
 }
 
 // recordKey is the key of a record.
@@ -99,9 +89,7 @@ func TestReplaceIsAtomic(t *testing.T) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		for i := range 200 {
-			if err := list.Replace(ctx, slices.Repeat([]string{fmt.Sprint(i)}, 20)...); err != nil {
-				t.Error(err)
-			}
+			checked(t, list.Replace(ctx, slices.Repeat([]string{fmt.Sprint(i)}, 20)...))
 		}
 	})
 	for last := ""; last != "199" && !t.Failed(); {
@@ -124,9 +112,7 @@ func TestReplaceRefuses(t *testing.T) {
 	a := createdOf(t, members, traveller{})
 	set, list := members.Set("friends", a.ID), members.List("seen", a.ID)
 	for _, err := range []error{set.Replace(ctx, "kept"), list.Replace(ctx, "kept")} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
 	redisDo(t, client, "SET", "m.of.seen:7", "text")
 	redisDo(t, client, "HSET", "m:7", "name", "seven")
@@ -153,41 +139,13 @@ func TestReplaceRefuses(t *testing.T) {
 	if redisDo(t, client, "GET", "m.of.seen:7") != "text" {
 		t.Error("a value of another type was replaced")
 	}
-	if kept, err := set.Has(ctx, "kept"); !kept || err != nil {
-		t.Error(kept, err)
-	}
+	require.Gives(t, true)(set.Has(ctx, "kept"))
 	// Has does not search long lists to their end.
 	for range 51 {
-		if _, err := list.PushBack(ctx, make([]string, 1000)...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(list.PushBack(ctx, make([]string, 1000)...))
 	}
-	if err := has(list, "absent"); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "51001") {
-		t.Error(err)
-	}
-	if is, err := list.Has(ctx, ""); !is || err != nil {
-		t.Error(is, err)
-	}
-	if err := list.Replace(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := list.Len(ctx); n != 0 || err != nil {
-		t.Error(n, err)
-	}
-}
-
-// A set that was replaced expires with its record.
-func TestReplaceExpires(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	opt := model.Options{Name: "m"}
-	members := store[traveller](t, client, opt)
-	ctx := t.Context()
-	a := createdOf(t, members, traveller{Name: "a", Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond)})
-	for _, err := range []error{members.Set("friends", a.ID).Replace(ctx, "x"), members.List("seen", a.ID).Replace(ctx, "x", "y")} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	endsAt(t, opt, client, a.ID, a.Expires)
+	require.Fails(t, model.ErrValue, "51001")(has(list, "absent"))
+	require.Gives(t, true)(list.Has(ctx, ""))
+	require.OK(t)(list.Replace(ctx))
+	require.Gives(t, 0)(list.Len(ctx))
 }

@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -40,14 +40,10 @@ func TestModelWithoutType(t *testing.T) {
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[plainCitizen](t, client, opt)
 		for i := range 30 {
-			if _, err := citizens.Create(t.Context(), plainCitizen{Name: fmt.Sprint(i % 3), Email: fmt.Sprint("E", i), Age: i}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, citizens, plainCitizen{Name: fmt.Sprint(i % 3), Email: fmt.Sprint("E", i), Age: i})
 		}
 		m, err := model.Open(t.Context(), client, "citizen")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -61,9 +57,7 @@ func TestModelWithoutType(t *testing.T) {
 		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 3 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		checkVerify(t, citizens)
 
 		ranged := store[rangedCitizen](t, client, opt)
 		all, err := model.Models(t.Context(), client)
@@ -82,15 +76,9 @@ func TestModelWithoutType(t *testing.T) {
 		if r, err := m.Migrate(t.Context(), maintain.Options{}); err != nil || r.Checked != 29 || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := ranged.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		if pending, err := ranged.Pending(t.Context()); err != nil || len(pending) != 0 {
-			t.Fatalf("%q, %v", pending, err)
-		}
-		if _, err := citizens.Create(t.Context(), plainCitizen{Email: "new"}); !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
-		}
+		checkVerify(t, ranged)
+		none[string](t)(ranged.Pending(t.Context()))
+		require.Fails(t, model.ErrSchema)(citizens.Create(t.Context(), plainCitizen{Email: "new"}))
 		onlyKeys(t, client, opt)
 	})
 }
@@ -103,26 +91,18 @@ func TestComputedWithoutType(t *testing.T) {
 	e := editionOf[otherCitizen](t, client, opt)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
-		if err := e.work(t.Context(), random, 10); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(e.work(t.Context(), random, 10))
 	}
 	id, err := e.create(t.Context(), citizen{Email: "a@b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	m, err := model.Open(t.Context(), client, "citizen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	d := damaging{t, client, opt}
 	d.set(id, "age", "77")
 	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() != 1 || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if r, err := e.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	checkVerify(t, e.store)
 	d.do("HDEL", "citizen.content", id)
 	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Missing != 1 || r.Repaired != 0 {
 		t.Fatalf("%+v, %v", r, err)
@@ -131,32 +111,20 @@ func TestComputedWithoutType(t *testing.T) {
 	if m, err = model.Open(t.Context(), client, "citizen"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Migrate(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
-		t.Fatal(err)
-	}
-	if _, err := model.Open(t.Context(), client, "nobody"); !errors.Is(err, model.ErrNotFound) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrSchema)(m.Migrate(t.Context(), maintain.Options{}))
+	require.Fails(t, model.ErrNotFound)(model.Open(t.Context(), client, "nobody"))
 	d.do("HSET", "citizen.meta", "schema", "{")
-	if _, err := model.Open(t.Context(), client, "citizen"); !errors.Is(err, model.ErrCorrupt) {
-		t.Fatal(err)
-	}
-	if _, err := model.Models(t.Context(), client); !errors.Is(err, model.ErrCorrupt) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrCorrupt)(model.Open(t.Context(), client, "citizen"))
+	require.Fails(t, model.ErrCorrupt)(model.Models(t.Context(), client))
 }
 
 // A server that does not let the list be written has models all the same.
 func TestModelNotListed(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	if err := client.Do(t.Context(), client.B().Set().Key("models").Value("mine").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Set().Key("models").Value("mine").Build()).Error())
 	store[plainCitizen](t, client, model.Options{Name: "citizen"})
-	if _, err := model.Open(t.Context(), client, "citizen"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(model.Open(t.Context(), client, "citizen"))
 }
 
 // Sets that were declared later are removed with what is left of a record, even without
@@ -240,9 +208,7 @@ func TestOpenIsContinued(t *testing.T) {
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := model.New[citizen](ended, client, opt); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		require.Fails(t, context.Canceled)(model.New[citizen](ended, client, opt))
 		cut := &failing{Client: client}
 		for left, done := int64(0), false; !done; left++ {
 			flush(t, client)

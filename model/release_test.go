@@ -76,7 +76,7 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 				return err
 			}
 			id := fmt.Sprint(n%20 + 1) // one that other processes write as well
-			if err = patched(s.Patch(ctx, id, map[string]any{"age": n % 7, "city": fmt.Sprint("city", n%5), "tags": []string{fmt.Sprint(n % 3)}})); err != nil && !errors.Is(err, model.ErrNotFound) {
+			if err = errOf(s.Patch(ctx, id, map[string]any{"age": n % 7, "city": fmt.Sprint("city", n%5), "tags": []string{fmt.Sprint(n % 3)}})); err != nil && !errors.Is(err, model.ErrNotFound) {
 				return err
 			}
 			if n%25 > 0 {
@@ -171,9 +171,7 @@ func oldRecord(n int) oldRelease {
 
 func migrated[T any](t *testing.T, s *model.Store[T]) {
 	t.Helper()
-	if _, err := s.Migrate(t.Context(), maintain.Options{}); err != nil {
-		t.Error(err)
-	}
+	checked(t, errOf(s.Migrate(t.Context(), maintain.Options{})))
 	if pending, err := s.Pending(t.Context()); err != nil || len(pending) > 0 {
 		t.Error(pending, err)
 	}
@@ -182,9 +180,7 @@ func migrated[T any](t *testing.T, s *model.Store[T]) {
 // ordered fails if a query fails.
 func ordered[T any](t *testing.T, q *model.Query[T]) {
 	t.Helper()
-	if _, err := q.Limit(50).Slice(t.Context()); err != nil {
-		t.Error(err)
-	}
+	checked(t, errOf(q.Limit(50).Slice(t.Context())))
 }
 
 // checkAgree fails if a query by one of some indexes, which both releases have, fails.

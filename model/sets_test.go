@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -39,9 +40,7 @@ type odd struct {
 func keysLike(t testing.TB, client rueidis.Client, pattern string) []string {
 	t.Helper()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	slices.Sort(keys)
 	return keys
 }
@@ -116,20 +115,14 @@ func TestSetsOfValues(t *testing.T) {
 				}
 			}
 		}
-		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		checkVerify(t, s)
 		for _, o := range all {
 			o.Text, o.List, o.Nums = "changed", []string{"changed"}, nil
 			savedOf(t, s, o)
 		}
-		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		checkVerify(t, s)
 		for _, o := range all {
-			if err := s.Delete(t.Context(), o.ID); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(s.Delete(t.Context(), o.ID))
 		}
 		if keys := keysLike(t, client, "*.by.*"); len(keys) != 0 {
 			t.Errorf("%q are left", keys)
@@ -139,9 +132,7 @@ func TestSetsOfValues(t *testing.T) {
 
 func savedOf[T any](t testing.TB, s *model.Store[T], record T) {
 	t.Helper()
-	if _, err := s.Save(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(s.Save(t.Context(), record))
 }
 
 // A number that another program wrote differently is the same value.
@@ -207,9 +198,7 @@ func TestSetOfAnotherType(t *testing.T) {
 				_, err = citizens.Count(t.Context(), model.Eq("name", "bad"), model.Eq("tags", "t"))
 				named("count", err)
 				d.do("DEL", key, base+".by.boss:7")
-				if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-					t.Errorf("after %s: %+v, %v", kind[0], r, err)
-				}
+				checkVerify(t, citizens)
 			}
 		}
 		last := createdOf(t, citizens, citizen{Email: "b@x"}) // takes over the claim of one that was refused
@@ -221,42 +210,6 @@ func TestSetOfAnotherType(t *testing.T) {
 func mustBy(t testing.TB, citizens *model.Store[citizen], email string) citizen {
 	t.Helper()
 	c, err := citizens.GetBy(t.Context(), "email", email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return c
-}
-
-// A new record takes the unique value of an expired one, which leaves its sets although the
-// writer cannot know them, and so does one with the id of an expired record.
-func TestSetsOfExpiredOwner(t *testing.T) {
-	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		opt.IDs = model.ClientAssigned
-		citizens := store[citizen](t, client, opt)
-		past := time.Now().Add(-time.Minute)
-		for i := range 5 {
-			createdOf(t, citizens, citizen{ID: fmt.Sprint("old", i), Name: fmt.Sprint("n", i), Email: fmt.Sprint(i, "@x"), Tags: []string{"old", fmt.Sprint(i)}, Expires: past})
-		}
-		createdOf(t, citizens, citizen{ID: "new", Name: "new", Email: "0@x"})
-		createdOf(t, citizens, citizen{ID: "old1", Name: "new", Email: "1@x"})
-		var records []citizen
-		for i := range 20 {
-			records = append(records, citizen{ID: fmt.Sprint("more", i), Name: "new", Email: fmt.Sprint(i%3+2, i/3, "@x")})
-		}
-		records[0].Email, records[1].ID, records[1].Email = "2@x", "old3", "3@x"
-		if _, err := citizens.CreateMany(t.Context(), records); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := citizens.Count(t.Context(), model.Eq("tags", "old")); n != 0 || err != nil {
-			t.Errorf("%d are found, %v", n, err)
-		}
-		if _, err := citizens.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if keys := keysLike(t, client, "*.by.tags*"); len(keys) != 0 {
-			t.Errorf("%q are left", keys)
-		}
-		agree(t, client, opt, citizens)
-	})
 }

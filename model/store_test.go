@@ -1,8 +1,8 @@
 package model_test
 
 import (
+	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -28,74 +30,59 @@ type user struct {
 func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model.Store[T] {
 	t.Helper()
 	s, err := model.New[T](t.Context(), client, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return s
 }
 
-// patched is the error of a Patch, whatever else it returns.
-func patched(results ...any) error {
+// errOf is the error that a call returns, whatever else it returns.
+func errOf(results ...any) error {
 	err, _ := results[len(results)-1].(error)
 	return err
 }
 
-func TestCreateGetSaveDelete(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	users := store[user](t, client, model.Options{Name: "user"})
-	want := user{
-		Name: "salvatore", Email: "Anti@Rez.com", Age: 41, City: "Catania", Tags: []string{"a", "b"},
-		Boss: model.To[user]("7"), Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond),
-	}
-	created, err := users.Create(t.Context(), want)
+// checked is require.OK for goroutines: the test goes on.
+func checked(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	want.ID, want.Version = "1", 1
-	if !reflect.DeepEqual(created, want) {
-		t.Fatalf("created %+v", created)
+}
+
+// none checks that a call returns an empty slice.
+func none[V any](t testing.TB) func(got []V, err error) {
+	return func(got []V, err error) {
+		t.Helper()
+		if err != nil || len(got) > 0 {
+			t.Errorf("%v, %v", got, err)
+		}
 	}
-	if got, err := users.Get(t.Context(), "1"); err != nil || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%+v, %v", got, err)
+}
+
+// pagesOf reads a query page by page, and calls between with each page that another follows.
+func pagesOf[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) []T {
+	t.Helper()
+	var all []T
+	for cursor := ""; ; {
+		page, err := q.After(cursor).Page(t.Context())
+		require.OK(t)(err)
+		all = append(all, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			return all
+		}
+		for _, f := range between {
+			f(page.Items)
+		}
 	}
-	_, err = users.Create(t.Context(), user{Email: "anti@REZ.com"})
-	var taken *model.TakenError
-	if !errors.Is(err, model.ErrTaken) || !errors.As(err, &taken) || taken.Field != "email" || taken.Owner != "1" {
-		t.Fatalf("%v", err)
+}
+
+// checkVerify fails if records and indexes disagree.
+func checkVerify(t testing.TB, s interface {
+	Verify(ctx context.Context, opt maintain.Options) (model.Report, error)
+}) {
+	t.Helper()
+	if r, err := s.Verify(t.Context(), maintain.Options{Examples: 5}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
-	created.Age = 42
-	saved, err := users.Save(t.Context(), created)
-	if err != nil || saved.Version != 2 {
-		t.Fatal(saved, err)
-	}
-	if _, err := users.Save(t.Context(), created); !errors.Is(err, model.ErrConflict) {
-		t.Fatal(err)
-	}
-	if _, err := users.Update(t.Context(), "1", func(u *user) error { u.Email, u.Tags = "new@x", nil; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := users.Patch(t.Context(), "1", map[string]any{"age": int64(43), "city": nil}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := users.Get(t.Context(), "1")
-	if err != nil || got.Age != 43 || got.City != "" || got.Tags != nil || got.Version != 4 || got.Email != "new@x" {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	if _, err := users.Create(t.Context(), user{Email: "anti@rez.com"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := users.Delete(t.Context(), "1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := users.Delete(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
-		t.Fatal(err)
-	}
-	if _, err := users.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
-		t.Fatal(err)
-	}
-	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
-	t.Log(keys, err)
 }
 
 // What cannot be part of a key, or of a claim, is no id.
@@ -128,7 +115,5 @@ func TestBadIDs(t *testing.T) {
 	if got, err := things.Create(ctx, thing{ID: long, Mail: "m"}); err != nil || got.ID != long {
 		t.Error(err)
 	}
-	if _, err := things.Create(ctx, thing{ID: "b", Mail: "m"}); !errors.Is(err, model.ErrTaken) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrTaken)(things.Create(ctx, thing{ID: "b", Mail: "m"}))
 }

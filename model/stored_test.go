@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -27,9 +28,7 @@ func TestStoredSchema(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	store[dweller](t, client, model.Options{Name: "dweller"})
 	meta, err := client.Do(t.Context(), client.B().Hgetall().Key("dweller.meta").Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for field, want := range map[string]string{
 		"digest": "28b4fb9e3c482cb2",
 		"fixed":  "each record as hash at dweller:<id>",

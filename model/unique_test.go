@@ -13,17 +13,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
-
-type account struct {
-	ID      string  `redis:",id"`
-	Email   string  `redis:"email,unique,caseinsensitive"`
-	Phone   *string `redis:"phone,unique"`
-	Visits  int     `redis:"visits,counter"`
-	Version int64   `redis:",version"`
-}
 
 // layouts are the ways in which the keys of a model can lie.
 func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
@@ -96,9 +89,7 @@ func TestUniqueMoves(t *testing.T) {
 		members := store[member](t, client, opt)
 		const records, values = 6, 4
 		for i := range records {
-			if _, err := members.Create(t.Context(), member{Email: fmt.Sprint("own", i)}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, members, member{Email: fmt.Sprint("own", i)})
 		}
 		var wg sync.WaitGroup
 		for w := range 8 {
@@ -124,9 +115,7 @@ func TestUniqueMoves(t *testing.T) {
 		had := map[string]string{}
 		for i := range records {
 			m, err := members.Get(t.Context(), fmt.Sprint(i+1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if m.Phone == nil {
 				continue
 			}
@@ -144,36 +133,6 @@ func TestUniqueMoves(t *testing.T) {
 	})
 }
 
-// A deleted record gives its values back, in whatever case they were written.
-func TestUniqueIsGivenBack(t *testing.T) {
-	t.Parallel()
-	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		members := store[member](t, client, opt)
-		for range 3 {
-			m, err := members.Create(t.Context(), member{Email: "STRASSE@x", Phone: ptr("1")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := members.Create(t.Context(), member{Email: "straße@x"}); !errors.Is(err, model.ErrTaken) {
-				t.Fatal(err)
-			}
-			if _, err := members.Create(t.Context(), member{Email: "other", Phone: ptr("1")}); !errors.Is(err, model.ErrTaken) {
-				t.Fatal(err)
-			}
-			if err := members.Delete(t.Context(), m.ID); err != nil {
-				t.Fatal(err)
-			}
-			if id := ownerOf(t, client, opt, "email", "strasse@x"); id != "" {
-				t.Fatalf("it is %s's still", id)
-			}
-			// A refused write has left nothing.
-			if id := ownerOf(t, client, opt, "email", "other"); id != "" {
-				t.Fatalf("it is %s's, who was refused", id)
-			}
-		}
-	})
-}
-
 // ownerOf reads the hash of a unique index as it is.
 func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, value string) string {
 	t.Helper()
@@ -186,9 +145,7 @@ func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, valu
 		if rueidis.IsRedisNil(err) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		id, _, _ := cut(text)
 		return id
 	}
@@ -215,36 +172,25 @@ func TestClaimsLeftBehind(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "member", Partitions: 3, IDs: model.Counter}
 	members := store[member](t, client, opt)
-	m, err := members.Create(t.Context(), member{Email: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := createdOf(t, members, member{Email: "a"})
 	key := hashOf(t, client, "email", "a")
 	set := func(value, text string) {
 		t.Helper()
-		if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue(value, text).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue(value, text).Build()).Error())
 	}
 	later := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 
 	// The writer died after the record was written: the value is its.
 	set("a", m.ID+"\x00token\x00"+later)
-	if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrTaken) {
-		t.Fatal(err)
-	}
+	require.Fails(t, model.ErrTaken)(members.Create(t.Context(), member{Email: "a"}))
 	if text, _ := client.Do(t.Context(), client.B().Hget().Key(key).Field("a").Build()).ToString(); text != m.ID+"\x00token" {
 		t.Errorf("the claim was not settled: %q", text)
 	}
 	// It died before that, or before it gave back what its record no longer has.
 	for _, text := range []string{"77\x00token\x00" + later, "77\x00token\x001", "77\x00token", m.ID + "\x00old"} {
-		if err := members.Delete(t.Context(), m.ID); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(members.Delete(t.Context(), m.ID))
 		set("a", text)
-		if m, err = members.Create(t.Context(), member{Email: "a"}); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
+		m = createdOf(t, members, member{Email: "a"})
 	}
 }
 
@@ -277,10 +223,7 @@ func TestSlowWriterIsRefused(t *testing.T) {
 		errs <- err
 	}()
 	<-slow.at // it has claimed, and is about to write
-	m, err := quick.Create(t.Context(), member{Email: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := createdOf(t, quick, member{Email: "a"})
 	close(slow.on)
 	var taken *model.TakenError
 	if err := <-errs; !errors.As(err, &taken) || taken.Owner != m.ID {
@@ -303,9 +246,7 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
 	opt := model.Options{Name: "guest", Partitions: 3, IDs: model.ClientAssigned}
 	guests, quick := store[guest](t, slow, opt), store[guest](t, client, opt)
-	if _, err := quick.Create(t.Context(), guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, quick, guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)})
 	for there := true; there; {
 		var err error
 		if there, err = quick.Has(t.Context(), "1"); err != nil {
@@ -319,41 +260,11 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 		errs <- err
 	}()
 	<-slow.at // it has claimed, and is about to write
-	g, err := quick.Create(t.Context(), guest{ID: "2", Email: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := createdOf(t, quick, guest{ID: "2", Email: "a"})
 	close(slow.on)
 	var taken *model.TakenError
 	if err := <-errs; !errors.As(err, &taken) || taken.Owner != g.ID {
 		t.Fatalf("the slow writer got %v", err)
-	}
-}
-
-func TestPatchAndCounters(t *testing.T) {
-	t.Parallel()
-	client := redistest.DB(t).Client(t)
-	accounts := store[account](t, client, model.Options{Name: "account"})
-	a, err := accounts.Create(t.Context(), account{Email: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, values := range map[string]map[string]any{
-		"unknown field":      {"nobody": 1},
-		"the version":        {"version": 7},
-		"a counter":          {"visits": 1},
-		"another type":       {"email": 7},
-		"another type still": {"phone": []string{}},
-	} {
-		if _, err := accounts.Patch(t.Context(), a.ID, values); !errors.Is(err, model.ErrValue) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := accounts.Patch(t.Context(), a.ID, map[string]any{"phone": "123"}); err != nil {
-		t.Fatal(err)
-	}
-	if a, err = accounts.Get(context.Background(), a.ID); err != nil || *a.Phone != "123" || a.Version != 2 {
-		t.Fatalf("%+v, %v", a, err)
 	}
 }
 
@@ -392,23 +303,14 @@ func TestPageEndsAtTheEmptyValue(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		accounts := store[account](t, redistest.DB(t).Client(t), model.Options{Name: "account", Partitions: partitions})
 		for _, email := range []string{"", "a", "b"} {
-			if _, err := accounts.Create(t.Context(), account{Email: &email, Nicks: []string{email}}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, accounts, account{Email: &email, Nicks: []string{email}})
 		}
 		for _, q := range []*model.Query[account]{
 			accounts.Find(model.In("email", "", "a", "b")).Limit(1), accounts.Find(model.In("nicks", "b", "a", "")).Limit(1),
 		} {
 			var found []string
-			for cursor, more := "", true; more && len(found) < 4; more = cursor != "" {
-				page, err := q.After(cursor).Page(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, a := range page.Items {
-					found = append(found, *a.Email)
-				}
-				cursor = page.Next
+			for _, a := range pagesOf(t, q) {
+				found = append(found, *a.Email)
 			}
 			if !slices.Equal(found, []string{"", "a", "b"}) {
 				t.Errorf("found %q", found)
@@ -440,9 +342,7 @@ func TestRepairGivesTakenValue(t *testing.T) {
 			client := redistest.DB(t).Client(t)
 			opt := model.Options{Name: "member", Partitions: partitions}
 			old := store[before](t, client, opt)
-			if _, err := old.Create(t.Context(), before{Email: "same"}); err != nil {
-				t.Fatal(err)
-			}
+			createdOf(t, old, before{Email: "same"})
 			now := store[after](t, client, opt)
 			if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != 0 {
 				t.Fatalf("%+v, %v", r, err)
@@ -454,20 +354,14 @@ func TestRepairGivesTakenValue(t *testing.T) {
 				key := fmt.Sprint("member:", i)
 				for p := 0; partitions > 1 && p < partitions; p++ {
 					key = fmt.Sprintf("{member.%d}:%d", p, i)
-					if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error(); err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error())
 				}
-				if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error(); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error())
 			}
 			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 3 {
 				t.Fatalf("%s, %d partitions: %+v, %v", what, partitions, r, err)
 			}
-			if err := leave(t.Context(), now); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(leave(t.Context(), now))
 			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 2 {
 				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
 			}

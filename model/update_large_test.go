@@ -34,9 +34,7 @@ func TestUpdateLarge(t *testing.T) {
 			wg.Go(func() {
 				for i := range 5 {
 					if w == 0 {
-						if _, err := scrolls.Incr(t.Context(), s.ID, "reads", 1); err != nil {
-							t.Error(err)
-						}
+						checked(t, errOf(scrolls.Incr(t.Context(), s.ID, "reads", 1)))
 					}
 					now, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error {
 						s.Pages++
@@ -78,9 +76,7 @@ func TestUpdateLarge(t *testing.T) {
 		if _, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error { s.Title = "other"; return nil }); !errors.Is(err, model.ErrTaken) {
 			t.Error(err)
 		}
-		if _, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error { return scrolls.Delete(t.Context(), other.ID) }); err != nil {
-			t.Error(err)
-		}
+		checked(t, errOf(scrolls.Update(t.Context(), s.ID, func(s *scroll) error { return scrolls.Delete(t.Context(), other.ID) })))
 		if _, err := scrolls.Update(t.Context(), s.ID, func(s *scroll) error { s.Title = "other"; return nil }); err != nil {
 			t.Error(err)
 		}

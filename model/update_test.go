@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -35,44 +36,23 @@ type (
 	}
 )
 
-// Of many concurrent increments none is lost.
+// Of many concurrent increments none is lost. TestUpdateLarge has those without a version.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
-	opt := model.Options{Name: "n"}
-	t.Run("with a version", func(t *testing.T) {
-		t.Parallel()
-		all := store[tally](t, redistest.DB(t).Client(t), opt)
-		adds(t, all, tally{}, func(n *tally) *int { return &n.N })
-		if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 || n.Version != 101 {
-			t.Errorf("%+v, %v", n, err)
-		}
-	})
-	t.Run("without", func(t *testing.T) {
-		t.Parallel()
-		all := store[score](t, redistest.DB(t).Client(t), opt)
-		adds(t, all, score{}, func(n *score) *int { return &n.N })
-		if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 {
-			t.Errorf("%+v, %v", n, err)
-		}
-	})
-}
-
-func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
-	t.Helper()
-	if _, err := all.Create(t.Context(), zero); err != nil {
-		t.Fatal(err)
-	}
+	all := store[tally](t, redistest.DB(t).Client(t), model.Options{Name: "n"})
+	createdOf(t, all, tally{})
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
 			for range 10 {
-				if _, err := all.Update(t.Context(), "1", func(r *T) error { *n(r)++; return nil }); err != nil {
-					t.Error(err)
-				}
+				checked(t, errOf(all.Update(t.Context(), "1", func(n *tally) error { n.N++; return nil })))
 			}
 		})
 	}
 	wg.Wait()
+	if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 || n.Version != 101 {
+		t.Errorf("%+v, %v", n, err)
+	}
 }
 
 // meddling is a client that does something before the first command of some kind.
@@ -99,9 +79,7 @@ func TestPatchesDoNotMix(t *testing.T) {
 	}
 	client, ctx, opt := redistest.DB(t).Client(t), t.Context(), model.Options{Name: "n"}
 	others := store[point](t, client, opt)
-	if _, err := others.Create(ctx, point{X: 1, Y: 9}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(others.Create(ctx, point{X: 1, Y: 9}))
 	writes := func(words []string) bool { return words[0] == "EVALSHA" && slices.Contains(words, "n:1") }
 	between := false
 	points := store[point](t, meddling{client, writes, new(sync.Once), func() {
@@ -122,9 +100,7 @@ func TestUpdateSeesOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[score](t, client, model.Options{Name: "n"})
-	if _, err := all.Create(t.Context(), score{}); err != nil {
-		t.Fatal(err)
-	}
+	createdOf(t, all, score{})
 	for _, command := range [][]string{{"HSET", "n:1", "note", ""}, {"HSET", "n:1", "note", "-"}, {"HDEL", "n:1", "note"}, {"HSET", "n:1", "n", "7"}} {
 		calls := 0
 		_, err := all.Update(t.Context(), "1", func(s *score) error {
@@ -147,10 +123,7 @@ func TestUpdateIsLeft(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[tally](t, client, model.Options{Name: "n"})
-	n, err := all.Create(t.Context(), tally{N: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := createdOf(t, all, tally{N: 5})
 	wrong := errors.New("wrong")
 	for _, test := range []struct {
 		change func(*tally) error
@@ -174,17 +147,12 @@ func TestUniqueOfOneRecord(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
-		m, err := members.Create(t.Context(), member{Email: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := createdOf(t, members, member{Email: "a"})
 		for round := range 20 {
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {
-					if _, err := members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)}); err != nil {
-						t.Error(err)
-					}
+					checked(t, errOf(members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)})))
 				})
 			}
 			wg.Wait()
@@ -210,6 +178,8 @@ func TestPatchValues(t *testing.T) {
 		Tags  []string        `redis:"tags"`
 		Part  part            `redis:"part"`
 		Done  bool            `redis:"done"`
+		Hits  int             `redis:"hits,counter"`
+		V     int64           `redis:",version"`
 	}
 	s := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing"})
 	x := createdOf(t, s, thing{Tags: []string{"a"}, Done: true})
@@ -219,7 +189,7 @@ func TestPatchValues(t *testing.T) {
 	})
 	checked(t, err)
 	got, err := s.Get(t.Context(), x.ID)
-	want := thing{ID: x.ID, Boss: model.To[user]("7"), Price: 3, Small: ptr(int8(4)), At: at, Part: part{1, 2}}
+	want := thing{ID: x.ID, V: 2, Boss: model.To[user]("7"), Price: 3, Small: ptr(int8(4)), At: at, Part: part{1, 2}}
 	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(patched, want) {
 		t.Errorf("%+v, %+v, %v", got, patched, err)
 	}
@@ -233,6 +203,10 @@ func TestPatchValues(t *testing.T) {
 		"boss":  {1.5, "float64"},
 		"Price": {3, `stored as "price"`},
 		"id":    {"x", "it is the id"},
+		"v":     {7, ""},
+		"hits":  {1, ""},
+		"tags":  {7, ""},
+		"none":  {1, ""},
 	} {
 		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", field, err)
@@ -294,9 +268,7 @@ func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 		visit := func(o *older) error { o.Visits++; return nil }
 		_, err = old.Update(ctx, id, visit)
 		checked(t, err)
-		if n, err := old.Find().UpdateAll(ctx, visit, nil); n != 1 || err != nil {
-			t.Error(n, err)
-		}
+		require.Gives(t, 1)(old.Find().UpdateAll(ctx, visit, nil))
 		_, err = old.Incr(ctx, id, "hits", 1)
 		checked(t, err)
 		before["visits"], before["hits"], before["version"] = "2", "1", "3"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -97,17 +98,11 @@ func TestBytesThatAreNoText(t *testing.T) {
 		check("CreateMany", err)
 	}
 	l := letter{ID: "2", Map: map[string]any{"deep": []any{map[string]any{"x": bad}}}}
-	if _, err := letters.Create(t.Context(), l); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), `"caf\xe9" is not UTF-8`) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrValue, `"caf\xe9" is not UTF-8`)(letters.Create(t.Context(), l))
 	l = letter{ID: "2"}
 	l.Sub.By.name = bad
-	if _, err := letters.Create(t.Context(), l); !errors.Is(err, model.ErrValue) {
-		t.Error(err)
-	}
-	if _, err := letters.Patch(t.Context(), "1", map[string]any{"tags": []string{bad}}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "Tags") {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrValue)(letters.Create(t.Context(), l))
+	require.Fails(t, model.ErrValue, "Tags")(letters.Patch(t.Context(), "1", map[string]any{"tags": []string{bad}}))
 	for _, field := range []string{"tags", "nicks"} {
 		for _, c := range []model.Cond{model.Eq(field, bad), model.In(field, "a", bad), model.Not(model.Eq(field, bad))} {
 			if n, err := letters.Count(t.Context(), c); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), field) {
@@ -115,9 +110,7 @@ func TestBytesThatAreNoText(t *testing.T) {
 			}
 		}
 	}
-	if _, err := letters.GetBy(t.Context(), "nicks", bad); !errors.Is(err, model.ErrValue) {
-		t.Error(err)
-	}
+	require.Fails(t, model.ErrValue)(letters.GetBy(t.Context(), "nicks", bad))
 	if n, err := letters.Len(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
@@ -139,7 +132,5 @@ func TestStoredBytesThatAreNoText(t *testing.T) {
 	if _, err := letters.Update(t.Context(), "1", func(l *letter) error { l.Plain = "x"; return nil }); !errors.Is(err, model.ErrCorrupt) {
 		t.Error(err)
 	}
-	if _, err := letters.Patch(t.Context(), "1", map[string]any{"tags": []string{"café"}}); err != nil {
-		t.Error(err)
-	}
+	checked(t, errOf(letters.Patch(t.Context(), "1", map[string]any{"tags": []string{"café"}})))
 }

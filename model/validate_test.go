@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -142,12 +143,8 @@ func TestVerifyInvalid(t *testing.T) {
 			t.Error("Repair leaves an invalid record out of the indexes", n, err)
 		}
 		// Fields of a record that is not valid can be set once all are.
-		if _, err := tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1}); !errors.Is(err, model.ErrInvalid) {
-			t.Error(err)
-		}
-		if _, err := tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute}); err != nil {
-			t.Error(err)
-		}
+		require.Fails(t, model.ErrInvalid)(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1}))
+		checked(t, errOf(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute})))
 	})
 }
 

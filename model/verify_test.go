@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 	"retwis/model"
 )
@@ -219,9 +220,7 @@ func TestDamage(t *testing.T) {
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		for i, name := range slices.Sorted(maps.Keys(damages())) {
 			damage := damages()[name]
-			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 			opt.Adopt = every
 			s := residents(t, client, opt, 20)
 			model.SetPatience(s, time.Millisecond) // nobody else writes
@@ -330,9 +329,7 @@ func TestRepairAmongWriters(t *testing.T) {
 			})
 		}
 		for range 5 {
-			if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-				t.Errorf("%+v, %v", r, err)
-			}
+			checkVerify(t, citizens)
 		}
 		d := damaging{t, client, opt}
 		for i, base := range d.bases() {
@@ -346,9 +343,7 @@ func TestRepairAmongWriters(t *testing.T) {
 		}
 		done.Store(true)
 		wg.Wait()
-		if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		checkVerify(t, citizens)
 		agree(t, client, opt, citizens)
 	})
 }
@@ -453,9 +448,7 @@ func TestRepairClaimsAgain(t *testing.T) {
 	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() == 0 || !slow.done.Load() {
 		t.Errorf("%+v, %v; revoked: %v", r, err, slow.done.Load())
 	}
-	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	checkVerify(t, s)
 	if got, err := s.GetBy(t.Context(), "email", "E1"); err != nil || got.ID != "1" {
 		t.Error(got, err)
 	}
@@ -468,14 +461,10 @@ func TestRepairSweeps(t *testing.T) {
 	s := store[resident](t, client, model.Options{Name: "resident"})
 	until := time.Now().Add(50 * time.Millisecond)
 	for i := range 5 {
-		if _, err := s.Create(t.Context(), resident{Email: fmt.Sprint(i), Expires: until}); err != nil {
-			t.Fatal(err)
-		}
+		createdOf(t, s, resident{Email: fmt.Sprint(i), Expires: until})
 	}
 	passed(t, client, until)
-	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	checkVerify(t, s)
 	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -504,9 +493,7 @@ func TestVerifyProgress(t *testing.T) {
 			t.Errorf("%d are checked at the end, and %d in the report", last.Checked, whole.Checked)
 		}
 		stopped, cancel := context.WithCancel(t.Context())
-		if _, err := s.Verify(stopped, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		require.Fails(t, context.Canceled)(s.Verify(stopped, maintain.Options{Progress: func(maintain.Progress) { cancel() }}))
 	}
 }
 
@@ -519,9 +506,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	for _, key := range []string{"resident.by.age", "resident.by.email", "resident.all", "resident.content"} {
 		kept := d.do("DUMP", key)
 		bytes, err := kept.ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		d.do("SET", key, "mine")
 		for _, f := range []func(context.Context, maintain.Options) (model.Report, error){s.Verify, s.Repair, s.Migrate} {
 			if _, err := f(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), key) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/model"
 )
 
@@ -27,9 +28,7 @@ func TestWriteCommands(t *testing.T) {
 	if err == nil {
 		saved, err = flats.Save(ctx, saved) // sends the script
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, test := range []struct {
 		name string
 		do   func() error
