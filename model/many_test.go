@@ -141,6 +141,20 @@ func TestCreateManyAmongWriters(t *testing.T) {
 	})
 }
 
+// A record takes the unique value of an expired one whose id another record of the batch takes.
+func TestCreateManyAfterExpiry(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		opt.IDs = model.ClientAssigned
+		citizens := store[citizen](t, client, opt)
+		createdOf(t, citizens, citizen{ID: "a", Email: "a@x", Expires: time.Now().Add(-time.Minute)})
+		require.OK(t)(citizens.CreateMany(t.Context(), []citizen{{ID: "a", Email: "b@x"}, {ID: "b", Email: "a@x"}}))
+		if all := agree(t, client, opt, citizens); all["a"].Email != "b@x" || all["b"].Email != "a@x" {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
 // A batch that meets records of other programs takes other ids, and a context that is
 // done refuses the rest.
 func TestCreateManyInTheWay(t *testing.T) {

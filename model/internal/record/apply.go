@@ -651,7 +651,13 @@ func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisM
 	gone.mode = mustBeNew
 	switch err := t.applyOnce(ctx, gone); {
 	case errors.Is(err, errExists):
-		return taken
+		// A record that has been given the id of the expired one meanwhile need not have the value.
+		now, err := t.Client.Do(ctx, t.Client.B().Hget().Key(t.Layout.Of(owner).Content).Field(owner).Build()).ToString()
+		if err == nil && now == content {
+			return taken
+		} else if err != nil && !rueidis.IsRedisNil(err) {
+			return err
+		}
 	case err != nil && !errors.Is(err, errAgain):
 		return err
 	}
