@@ -211,6 +211,32 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	}
 }
 
+type lodging struct {
+	ID   string `redis:",id"`
+	City string `redis:"city,range,caseinsensitive"`
+	Beds int    `redis:"beds,range"`
+}
+
+func (lodging) Indexes() []model.Index[lodging] {
+	return []model.Index[lodging]{model.Composite[lodging]("city", "beds")} // which does not fold
+}
+
+// What a condition means is said by the index of its field, whatever other index
+// could lead there sooner.
+func TestFindFoldsAsTheFieldDoes(t *testing.T) {
+	t.Parallel()
+	s := store[lodging](t, redistest.DB(t).Client(t), model.Options{Name: "lodging"})
+	for i := range 30 {
+		createdOf(t, s, lodging{City: []string{"Bari", "BARI", "Como"}[i%3], Beds: i / 3})
+	}
+	q := s.Find(model.Eq("city", "bari"), model.Between("beds", 2, 5))
+	for _, q := range []*model.Query[lodging]{q, q.OrderBy("beds"), q.OrderBy("beds desc").Limit(8)} {
+		if all, err := q.Slice(t.Context()); err != nil || len(all) != 8 {
+			t.Fatal(all, err)
+		}
+	}
+}
+
 // Records that were created at the same moment are distinguished by their ids, even if
 // the last one of a page was deleted.
 func TestAllOfOneMoment(t *testing.T) {
