@@ -24,6 +24,3 @@ var (
 	// reports it and Repair corrects it.
 	ErrCorrupt = entries.ErrCorrupt
 )
-
-// MaxID is the maximum length of an id, in bytes.
-const MaxID = entries.MaxID

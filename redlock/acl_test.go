@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestRights(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/locks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	found := regexp.MustCompile("`([^`]*&redlock:[^`]*)`").FindSubmatch(page)
 	if found == nil {
 		t.Fatal("docs/locks.md names no rights")
@@ -25,27 +24,19 @@ func TestRights(t *testing.T) {
 	server := redistest.TCP(t)
 	client := server.Client(t)
 	rules := append([]string{"ACL", "SETUSER", "locker", "reset", "on", ">secret"}, strings.Fields(string(found[1]))...)
-	if err := client.Do(t.Context(), client.B().Arbitrary(rules...).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(rules...).Build()).Error())
 	url := fmt.Sprintf("redis://locker:secret@127.0.0.1:%d", server.Port())
 	for _, fencing := range []bool{false, true} {
 		opt := redlock.Options{Owner: "test", Fencing: fencing}
 		var managers []*redlock.Manager
 		for range 2 {
 			m, err := redlock.Dial([]string{url}, generous(opt))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			defer m.Close()
 			managers = append(managers, m)
 		}
-		if err := managers[0].SkipQuarantine(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := managers[0].Status(t.Context(), ""); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(managers[0].SkipQuarantine(t.Context()))
+		require.OK(t)(managers[0].Status(t.Context(), ""))
 		l := lock(t, managers[0], "job")
 		extend(t, l)
 		next := make(chan *redlock.Lock)
@@ -57,9 +48,7 @@ func TestRights(t *testing.T) {
 			next <- l
 		}()
 		waiters(t, managers[0], "job", 1)
-		if _, err := managers[0].Break(t.Context(), "job"); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(managers[0].Break(t.Context(), "job"))
 		unlock(t, <-next)
 	}
 	wait(t, "a ping of a connection that is idle", func() bool {

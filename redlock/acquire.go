@@ -85,7 +85,6 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 	h, r, err := m.attempt(ctx, server.Op{Name: name, Value: server.NewValue(), TTL: opt.TTL}, time.Now())
 	if err != nil {
 		m.voters.withdraw(r)
-		m.voters.stats.refused(err)
 		return nil, err
 	}
 	return m.start(ctx, h, opt, false), nil

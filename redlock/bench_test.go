@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -22,9 +23,7 @@ func TestCostOfAFreeName(t *testing.T) {
 	unlock(t, lock(t, m, "first")) // sends the scripts
 	// The connection for messages may be opened meanwhile.
 	wait(t, "a lock that costs no more", func() bool {
-		if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 		unlock(t, lock(t, m, "second"))
 		return executed(t, client) == "del 1, evalsha 1, get 1, set 1, zpopmin 1"
 	})
@@ -35,9 +34,7 @@ func TestCostOfAFreeName(t *testing.T) {
 func executed(t *testing.T, client rueidis.Client) string {
 	t.Helper()
 	stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	var calls []string
 	for line := range strings.Lines(stats) {
 		if name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls="); ok && !strings.HasPrefix(name, "config") {
@@ -65,12 +62,8 @@ func benchmarkFree(b *testing.B, nodes int) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			l, err := m.Lock(b.Context(), "free:"+strconv.FormatInt(n.Add(1), 10))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := l.Unlock(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			require.OK(b)(err)
+			require.OK(b)(l.Unlock(b.Context()))
 		}
 	})
 }

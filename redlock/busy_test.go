@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -19,18 +20,12 @@ func TestBusyServer(t *testing.T) {
 	server := redistest.Own(t, "lua-time-limit 50")
 	client, admin, other := server.Client(t), server.Client(t), server.Client(t)
 	m, err := redlock.New([]rueidis.Client{client}, generous(redlock.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer m.Close()
-	if err := m.SkipQuarantine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.SkipQuarantine(t.Context()))
 	run(t, other, "PING")
 	id, err := run(t, client, "CLIENT", "ID").AsInt64()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	run(t, admin, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
 	ended := make(chan error)
 	go func() {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -48,9 +49,7 @@ func TestDeadWaiters(t *testing.T) {
 			}()
 			for i := range dead {
 				m, err := redlock.Dial(through, generous(opt))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				gone = append(gone, m)
 				waitInLine(&all, m, "job")
 				waiters(t, a, "job", int64(i+1))
@@ -78,9 +77,7 @@ func TestDeadWaiters(t *testing.T) {
 func attempts(t testing.TB, client rueidis.Client, name string) map[string][]string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Hgetall().Key("redlock:attempts:{"+name+"}").Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	split := map[string][]string{}
 	for member, text := range all {
 		split[member] = strings.Fields(text)
@@ -118,9 +115,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 	managers := make([]*redlock.Manager, 2)
 	for i := range managers {
 		m, err := redlock.New([]rueidis.Client{client}, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		t.Cleanup(func() { _ = m.Close() })
 		managers[i] = m
 	}
@@ -132,9 +127,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 		return err == nil
 	})
 	// It does not expire there, however long the test takes.
-	if err := client.Do(t.Context(), client.B().Persist().Key("job").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Persist().Key("job").Build()).Error())
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, b, "job") }()
 	wait(t, "the living waiter behind the dead", func() bool {
@@ -163,8 +156,6 @@ func abandonedWaiter(t *testing.T, client rueidis.Client, name, value string) {
 		{"ZADD", "redlock:waiters:{" + name + "}", "1", member},
 		{"HSET", "redlock:attempts:{" + name + "}", member, "1 0"},
 	} {
-		if err := client.Do(t.Context(), client.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error())
 	}
 }

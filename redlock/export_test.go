@@ -18,5 +18,10 @@ func LocalWaiters(m *Manager, name string) int {
 // Value returns the text under the name of a lock on the servers.
 func Value(l *Lock) string { return l.value }
 
-// CountsOf returns the counts without asking the servers.
-func CountsOf(m *Manager) Counts { return m.voters.stats.read() }
+// Counts are what a Manager has done, and met, since it was made.
+type Counts struct{ Acquired, Turns, Lost, Disconnected uint64 }
+
+func CountsOf(m *Manager) Counts {
+	s := &m.voters.stats
+	return Counts{s.acquired.Load(), s.turns.Load(), s.lost.Load(), s.disconnected.Load()}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -23,9 +24,7 @@ func keys(t testing.TB, clients []rueidis.Client, name string) (n int) {
 	t.Helper()
 	for _, client := range clients {
 		found, err := client.Do(t.Context(), client.B().Exists().Key(name).Build()).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		n += int(found)
 	}
 	return n

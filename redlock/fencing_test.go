@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -61,9 +62,7 @@ func TestTokensOfCountersThatWentBack(t *testing.T) {
 	})
 	for _, client := range clients {
 		set := client.B().Set().Key("redlock:token:{job}").Value(strconv.FormatUint(first, 10)).Build()
-		if err := client.Do(t.Context(), set).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), set).Error())
 	}
 	l := lock(t, m, "job")
 	if l.Token() <= last {
@@ -150,9 +149,7 @@ func TestTokensAfterRestart(t *testing.T) {
 			}
 			next()
 			for _, client := range clientsOf(t, servers) {
-				if err := client.Do(t.Context(), client.B().Save().Build()).Error(); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(client.Do(t.Context(), client.B().Save().Build()).Error())
 			}
 			for range 5 {
 				next()

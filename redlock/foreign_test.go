@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -28,9 +29,7 @@ func run(t testing.TB, client rueidis.Client, command ...string) rueidis.RedisRe
 func contents(t testing.TB, client rueidis.Client) map[string]string {
 	t.Helper()
 	names, err := run(t, client, "KEYS", "*").AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	all := map[string]string{}
 	for _, name := range names {
 		if name != "redlock:boot" {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retwis/internal/require"
 )
 
 // Locks that are left to expire leave nothing behind in the process.
@@ -15,19 +17,13 @@ func TestAbandonedLocksAreForgotten(t *testing.T) {
 		w.net.calm = true
 		m := w.managers[0]
 		for i := range 1000 {
-			if _, err := m.TryLock(t.Context(), fmt.Sprint("name", i)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(m.TryLock(t.Context(), fmt.Sprint("name", i)))
 		}
 		held, err := m.Lock(t.Context(), "held")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for range 4 {
 			time.Sleep(simTTL / 2)
-			if err := held.Extend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(held.Extend(t.Context()))
 		}
 		if until := m.localQueues.heldUntil("held"); until.IsZero() {
 			t.Error("the lock that is held was forgotten, too")

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -84,9 +85,7 @@ func newHarmless(t *testing.T, count int) *harmless {
 			links, urls = append(links, link), append(urls, link.url())
 		}
 		m, err := redlock.Dial(urls, redlock.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		h.links, h.all = append(h.links, links), append(h.all, m)
 	}
 	wait(t, "the servers to be trusted", func() bool { return h.all[0].SkipQuarantine(t.Context()) == nil })

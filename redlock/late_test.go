@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -59,9 +60,7 @@ func TestGrantArrivesLate(t *testing.T) {
 				opt.NodeTimeout = timeout
 				a, c := dial(t, servers, opt), dial(t, servers, opt)
 				b, err := redlock.Dial(through, opt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				defer b.Close()
 
 				first := lock(t, a, "job")

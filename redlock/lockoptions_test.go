@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -16,9 +17,7 @@ import (
 func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 	t.Helper()
 	status, err := m.Status(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return status.Holder.TTL
 }
 
@@ -71,9 +70,7 @@ func TestTTLOfOneLock(t *testing.T) {
 	})
 	unlock(t, l)
 	status, err := m.Status(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, h := range status.Servers {
 		if h.LongestTTL != 5*time.Hour {
 			t.Errorf("%s: the longest ttl on record is %v, want 5h", h.Node, h.LongestTTL)
@@ -115,9 +112,7 @@ func TestMaxHold(t *testing.T) {
 	}
 	// It is free at once, as the work has ended.
 	l, err := tryLock(t, m, "job")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if time.Until(l.Until()) < time.Minute {
 		t.Errorf("the limit of one lock holds for another: %v", l.Until())
 	}
@@ -133,15 +128,11 @@ func TestOwner(t *testing.T) {
 	watcher := dial(t, servers, redlock.Options{})
 	owner := func() redlock.Owner {
 		status, err := watcher.Status(t.Context(), "{a}job")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		return status.Holder.Owner
 	}
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	l := lock(t, m, "{a}job")
 	wait(t, "the owner", func() bool { return owner() != redlock.Owner{} })
 	if o := owner(); o.Host != host || o.PID != os.Getpid() || time.Since(o.Since).Abs() > time.Hour || o.Text != "importer" {
@@ -151,9 +142,7 @@ func TestOwner(t *testing.T) {
 	both := []string{"{a}job", "redlock:owner:={a}job"}
 	wait(t, "both on the first server", func() bool { return keys(t, clients[:1], both[0])+keys(t, clients[:1], both[1]) == 2 })
 	for _, key := range both {
-		if err := clients[0].Do(t.Context(), clients[0].B().Pexpire().Key(key).Milliseconds(600_000).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(clients[0].Do(t.Context(), clients[0].B().Pexpire().Key(key).Milliseconds(600_000).Build()).Error())
 	}
 	extend(t, l)
 	wait(t, "an owner that lives as long as the lock", func() bool {
@@ -189,9 +178,7 @@ func TestOwner(t *testing.T) {
 		if i == 1 {
 			hset = client.B().Set().Key("redlock:owner:={a}job").Value("x").Build()
 		}
-		if err := client.Do(t.Context(), hset).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), hset).Error())
 	}
 	if o := owner(); o != (redlock.Owner{}) {
 		t.Errorf("%+v", o)

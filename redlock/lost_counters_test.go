@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -23,9 +24,7 @@ func TestTokenAfterThoseThatKnewItForgot(t *testing.T) {
 			known -= 5
 		}
 		err := client.Do(t.Context(), client.B().Set().Key("redlock:token:{job}").Value(strconv.FormatInt(known, 10)).Build()).Error()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
 	m := dial(t, servers, redlock.Options{Fencing: true})
 	allAnswer(t, m)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retwis/internal/require"
 )
 
 // holding runs a test in a simulation without faults, on managers with a TTL of a second.
@@ -69,9 +71,7 @@ func TestMaxHoldEndsInTime(t *testing.T) {
 				t.Errorf("limit %v: Do: %v", want, err)
 			}
 			l, err := ms[1].Lock(ctx, "name")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			within(t, "the next holder", time.Since(begun), want, simTTL/5)
 			if err := l.Unlock(ctx); err != nil {
 				t.Error(err)
@@ -93,9 +93,7 @@ func TestMaxHoldWithoutContext(t *testing.T) {
 					opt.MaxHold = time.Hour // its TTL ends before
 				}
 				l, err := ms[0].Lock(ctx, what, opt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				if limited {
 					within(t, "the lock", time.Until(l.Until()), simTTL/2, 0)
 				}
@@ -147,9 +145,7 @@ func TestMaxHoldOfHanging(t *testing.T) {
 			}()
 			begun := <-held
 			l, err := next.Lock(ctx, "name")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			within(t, []string{"the same process", "another process"}[i], time.Since(begun), 3*simTTL, simTTL+simTTL/2)
 			close(stop)
 			if err := <-done; !errors.Is(err, ErrMaxHold) {
@@ -170,9 +166,7 @@ func TestMaxHoldOfHanging(t *testing.T) {
 func TestContextAfterSuspension(t *testing.T) {
 	holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		l, err := ms[0].Lock(ctx, "name")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		set := func(until time.Time) {
 			l.mu.Lock()
 			l.until = until

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -61,9 +62,7 @@ func TestContextValues(t *testing.T) {
 	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, "trace"))
 	first, err := m.Lock(ctx, "job")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	handed := make(chan *redlock.Lock)
 	go func() {
 		l, err := m.Lock(context.WithValue(t.Context(), valueKey{}, "other"), "job")
@@ -73,9 +72,7 @@ func TestContextValues(t *testing.T) {
 		handed <- l
 	}()
 	tried, err := m.TryLock(ctx, "tried")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	cancel()
 	for what, l := range map[string]*redlock.Lock{"Lock": first, "TryLock": tried} {
 		if got := l.Context().Value(valueKey{}); got != "trace" {
@@ -215,9 +212,7 @@ func TestNeverAsked(t *testing.T) {
 		status, err := m.Status(t.Context(), "job")
 		return err == nil && status.Servers[2].Err == nil
 	})
-	if err := clients[0].Do(t.Context(), clients[0].B().Del().Key("job").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(clients[0].Do(t.Context(), clients[0].B().Del().Key("job").Build()).Error())
 	if n := keys(t, clients, "job"); n != 1 {
 		t.Fatalf("%d servers have the lock; the test wants one", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 	"retwis/redlock/internal/server"
 )
@@ -29,9 +30,7 @@ func TestBreak(t *testing.T) {
 	}()
 	waiters(t, operator, "job", 1)
 	before, err := operator.Break(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if !before.Held || before.Holder.Value != redlock.Value(l) {
 		t.Errorf("%+v was broken, want %s", before.Holder, redlock.Value(l))
 	}
@@ -66,14 +65,10 @@ func TestStatusOfServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	m, err := redlock.Dial(urls(servers), generous(redlock.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer m.Close()
 	one, err := redlock.Dial(urls(servers[:1]), generous(redlock.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer one.Close()
 	wait(t, "the server to be trusted", func() bool { return one.SkipQuarantine(t.Context()) == nil })
 	unlock(t, lock(t, one, "job"))
@@ -106,9 +101,7 @@ func TestVoting(t *testing.T) {
 	own := redistest.Own(t)
 	var log lockedBuffer
 	m, err := redlock.Dial([]string{own.URL()}, generous(redlock.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer m.Close()
 	voting := func(want int, message string) {
 		t.Helper()
@@ -118,9 +111,7 @@ func TestVoting(t *testing.T) {
 		})
 	}
 	voting(0, `msg="redlock: server does not vote"`)
-	if err := m.SkipQuarantine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.SkipQuarantine(t.Context()))
 	voting(1, `msg="redlock: server votes"`)
 	own.Kill(t)
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {

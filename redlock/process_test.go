@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -261,9 +262,7 @@ func TestHistory(t *testing.T) {
 				relays, urls = append(relays, r), append(urls, r.url())
 			}
 			m, err := redlock.Dial(urls, generous(redlock.Options{TTL: workerTTL}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			defer m.Close()
 			wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 			w := &workers{t: t, locks: map[string]holding{}}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -40,9 +41,7 @@ const nodeTimeout = 50 * time.Millisecond
 func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
 	t.Helper()
 	m, err := redlock.Dial(urls(servers), generous(opt))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	t.Cleanup(func() { _ = m.Close() })
 	wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 	return m
@@ -51,9 +50,7 @@ func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlo
 func lock(t testing.TB, m *redlock.Manager, name string, opts ...redlock.LockOptions) *redlock.Lock {
 	t.Helper()
 	l, err := m.Lock(t.Context(), name, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return l
 }
 
@@ -79,9 +76,7 @@ func unlock(t testing.TB, l *redlock.Lock) {
 // extend extends a lock, again if too few servers answer in time.
 func extend(t testing.TB, l *redlock.Lock) {
 	t.Helper()
-	if err := tryExtend(t, l); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(tryExtend(t, l))
 }
 
 func tryExtend(t testing.TB, l *redlock.Lock) error {
@@ -119,14 +114,10 @@ func TestQuarantine(t *testing.T) {
 		clients[i] = s.Client(t)
 	}
 	dialed, err := redlock.Dial(urls(servers), generous(redlock.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer dialed.Close()
 	shared, err := redlock.New(clients, generous(redlock.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer shared.Close()
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
 		for range 2 { // the second over a connection that was used before
@@ -138,9 +129,7 @@ func TestQuarantine(t *testing.T) {
 	}
 	young := func() (n int) {
 		status, err := dialed.Status(t.Context(), "job")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, s := range status.Servers {
 			if s.Quarantined > 0 {
 				n++
@@ -151,9 +140,7 @@ func TestQuarantine(t *testing.T) {
 	if n := young(); n != 3 {
 		t.Errorf("%d of 3 servers are quarantined", n)
 	}
-	if err := dialed.SkipQuarantine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(dialed.SkipQuarantine(t.Context()))
 	if n := young(); n != 0 {
 		t.Errorf("%d servers are quarantined after SkipQuarantine", n)
 	}

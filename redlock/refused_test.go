@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -17,9 +18,7 @@ func TestLockEndsWhereServersRefuse(t *testing.T) {
 	do := func(command ...string) {
 		t.Helper()
 		client := server.Client(t)
-		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error())
 	}
 	do("ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "-@all", "+@read", "+@connection")
 	replica := redistest.TCP(t, "replicaof 127.0.0.1 1")
@@ -31,9 +30,7 @@ func TestLockEndsWhereServersRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, err := redlock.Dial([]string{test.url}, generous(redlock.Options{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			defer m.Close()
 			_, err = m.Lock(t.Context(), "job")
 			if !errors.Is(err, redlock.ErrRefused) || !strings.Contains(err.Error(), test.want) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"retwis/internal/require"
 )
 
 // A client has two connections to a server: one for commands, one on which it hears
@@ -60,9 +62,7 @@ func relayed(t testing.TB, network, target string) *relay {
 func newRelay(t testing.TB, network, target string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	r := &relay{listener: listener, target: target, conns: map[net.Conn]bool{}, changed: make(chan struct{})}
 	r.all.Go(func() {
 		for {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock/internal/server"
 )
 
@@ -51,9 +52,7 @@ func TestWrongClock(t *testing.T) {
 			t.Fatalf("%+v", answered)
 		}
 		score, err := client.Do(t.Context(), client.B().Zscore().Key("redlock:waiters:{name}").Member(simManager+":"+value).Build()).AsFloat64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > time.Hour/2 {
 			t.Errorf("%s: it stands as if it had waited for %v", value, waited)
 		}
@@ -131,9 +130,7 @@ func keepMarker(t *rapid.T, client rueidis.Client) {
 	ctx := context.Background()
 	boot := client.Do(ctx, client.B().Hgetall().Key("redlock:boot").Build())
 	marker, err := boot.AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	client.Do(ctx, client.B().Flushall().Build())
 	for field, value := range marker {
 		client.Do(ctx, client.B().Hset().Key("redlock:boot").FieldValue().FieldValue(field, value).Build())

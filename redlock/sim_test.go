@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock/internal/server"
 )
 
@@ -120,9 +121,7 @@ func (w *world) manager(t *testing.T, opt Options) *Manager {
 			l.(*simLink).m = m
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return m
 }
 
@@ -350,9 +349,7 @@ func schedules(t *testing.T) int {
 		return few
 	}
 	checks, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return max(few, 3*checks)
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retwis/internal/require"
 )
 
 // calmly runs a test in a simulation without other faults than its own.
@@ -41,9 +43,7 @@ func (w *world) freeze(n int) {
 func TestContextEndsWithTheLock(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		held, until := l.Context(), l.Until()
 		w.freeze(simServers/2 + 1)
 		if err := l.Extend(t.Context()); !errors.Is(err, ErrNoQuorum) || !l.Valid() {
@@ -83,9 +83,7 @@ func TestMaxExtensions(t *testing.T) {
 func TestCloseBesideFrozenServer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		w.freeze(1)
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Error(err)

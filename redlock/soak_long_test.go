@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -394,9 +395,7 @@ REDLOCK_TEST_CLOCK=%q/$(basename "$PWD")
 export REDLOCK_TEST_CLOCK
 LD_PRELOAD=%q exec %q "$@"
 `, s.dir, library, redistest.Require(t))
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(os.WriteFile(script, []byte(text), 0o700))
 	os.Setenv("RETWIS_REDIS_SERVER", script)
 	return s
 }

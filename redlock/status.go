@@ -10,8 +10,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Status is what the servers say about a name and about themselves, with the counts of the
-// Manager.
+// Status is what the servers say about a name and about themselves.
 type Status struct {
 	Servers []ServerStatus
 	Quorum  int // how many servers have to agree
@@ -27,8 +26,6 @@ type Status struct {
 	// Holder is the lock if it is held, with the shortest remaining time and the largest
 	// number of waiters that one of its servers reports.
 	Holder Holder
-
-	Counts Counts
 }
 
 // ServerStatus is what one server says.
@@ -60,41 +57,9 @@ type Owner struct {
 	Text  string    // Options.Owner
 }
 
-// Counts are figures for metrics since the Manager was made.
-type Counts struct {
-	Acquired     uint64        // locks that the servers gave
-	Turns        uint64        // further locks that they gave to goroutines of this process
-	Extended     uint64        // extensions
-	Held         uint64        // attempts that failed with ErrHeld
-	NoQuorum     uint64        // attempts that failed with ErrNoQuorum
-	Lost         uint64        // locks that were lost while they were held
-	Disconnected uint64        // times that a server disconnected
-	Waited       time.Duration // for locks that the servers gave, of all callers
-}
-
+// counters are what a Manager has done, and met, since it was made.
 type counters struct {
-	acquired, turns, extended, held, noQuorum, lost, disconnected atomic.Uint64
-	wait                                                          atomic.Int64
-}
-
-func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
-
-// refused counts an attempt that failed.
-func (c *counters) refused(err error) {
-	switch {
-	case errors.Is(err, ErrHeld):
-		c.held.Add(1)
-	case errors.Is(err, ErrNoQuorum):
-		c.noQuorum.Add(1)
-	}
-}
-
-func (c *counters) read() Counts {
-	return Counts{
-		Acquired: c.acquired.Load(), Turns: c.turns.Load(), Extended: c.extended.Load(),
-		Held: c.held.Load(), NoQuorum: c.noQuorum.Load(), Lost: c.lost.Load(),
-		Disconnected: c.disconnected.Load(), Waited: time.Duration(c.wait.Load()),
-	}
+	acquired, turns, extended, lost, disconnected atomic.Uint64
 }
 
 // Status asks every server in one round trip who holds a name, and whether the server
@@ -127,7 +92,6 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 		r.mu.Unlock()
 	}
 	s.judge()
-	s.Counts = m.voters.stats.read()
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -21,9 +22,7 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := manager()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			defer m.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
@@ -37,9 +36,7 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 				t.Fatalf("Lock: %v; want ErrNoQuorum", err)
 			}
 			status, err := m.Status(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if status.Held || status.Voting > 0 {
 				t.Errorf("%+v holds it, %d servers vote", status.Holder, status.Voting)
 			}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"retwis/internal/require"
 )
 
 // queued starts goroutines that wait in the queue of the process, and returns what they get.
@@ -45,17 +47,13 @@ func wanting(m *Manager, name string) int {
 func lockNow(t *testing.T, m *Manager, name string) *Lock {
 	t.Helper()
 	l, err := m.Lock(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return l
 }
 
 func unlockNow(t *testing.T, l *Lock) {
 	t.Helper()
-	if err := l.Unlock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(l.Unlock(t.Context()))
 }
 
 // A hold has a fencing token for its caller and for those that wait when the servers are

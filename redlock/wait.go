@@ -34,7 +34,6 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		t.asked |= r.sentTo()
 		if err == nil {
 			h.servers = t.asked
-			m.voters.stats.waited(time.Since(begun))
 			return h, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) || errors.Is(err, ErrRefused) {
@@ -66,7 +65,6 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		pause, backoff = m.pause(r, split, backoff), min(2*backoff, m.opt.RetryMax)
 		if cause := t.wait(ctx, m, pause); cause != nil {
 			m.voters.release(r.Op, t.asked)
-			m.voters.stats.refused(err)
 			return nil, waitError(name, cause, err)
 		}
 	}

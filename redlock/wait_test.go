@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/redlock"
 )
 
@@ -247,9 +248,7 @@ func TestCluster(t *testing.T) {
 		opt := patient()
 		opt.TTL, opt.NodeTimeout, opt.Fencing = 2*time.Second, 400*time.Millisecond, i == 0
 		m, err := redlock.New([]rueidis.Client{cluster.Client(t)}, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		t.Cleanup(func() { _ = m.Close() })
 		managers[i] = m
 	}

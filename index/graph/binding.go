@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -24,30 +22,6 @@ func (b Binding) Get(variable string) string {
 		return b.names[i]
 	}
 	return ""
-}
-
-// MarshalJSON returns an object with a member for each variable, in order.
-func (b Binding) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // the caller's encoder decides
-	out.WriteByte('{')
-	for i, v := range b.vars {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		for j, text := range [2]string{v, b.names[i]} {
-			if j > 0 {
-				out.WriteByte(':')
-			}
-			if err := e.Encode(text); err != nil {
-				return nil, err
-			}
-			out.Truncate(out.Len() - 1) // the line feed
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
 }
 
 // key returns a string that only an equal binding has.

@@ -15,15 +15,15 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("graph: %w: %s", index.ErrValue, fmt.Sprintf(format, args...))
 }
 
-// SyntaxError describes what is wrong in the text of a query or in a line of triples, and
+// syntaxError describes what is wrong in the text of a query or in a line of triples, and
 // where. It is an index.ErrValue.
-type SyntaxError struct {
+type syntaxError struct {
 	Column int // in characters, from 1; 0: the text as a whole
 	Text   string
 }
 
 // Error returns the text with its place.
-func (e *SyntaxError) Error() string {
+func (e *syntaxError) Error() string {
 	if e.Column == 0 {
 		return "graph: " + e.Text
 	}
@@ -31,4 +31,4 @@ func (e *SyntaxError) Error() string {
 }
 
 // Unwrap returns index.ErrValue.
-func (e *SyntaxError) Unwrap() error { return index.ErrValue }
+func (e *syntaxError) Unwrap() error { return index.ErrValue }

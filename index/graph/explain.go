@@ -13,8 +13,8 @@ type Plan struct {
 	// many of them are kept in memory meanwhile; 0: all.
 	OrderBy []SortKey
 	Keep    int
-	// Empty is set if the counts show that there is no answer.
-	Empty bool
+	// empty is set if the counts show that there is no answer.
+	empty bool
 }
 
 // Step is one pattern of a plan.
@@ -41,7 +41,7 @@ func (p Plan) String() string {
 		}
 		out.WriteByte('\n')
 	}
-	if p.Empty {
+	if p.empty {
 		out.WriteString("no answer: a pattern has no triples\n")
 	}
 	return out.String()
@@ -63,7 +63,7 @@ func (g *Graph) Explain(ctx context.Context, q Query) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Empty: p.empty, OrderBy: q.OrderBy}
+	plan := Plan{empty: p.empty, OrderBy: q.OrderBy}
 	if len(q.OrderBy) > 0 && p.limit > 0 {
 		plan.Keep = p.offset + p.limit
 	}

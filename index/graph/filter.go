@@ -14,9 +14,9 @@ type Filter struct {
 	text string
 }
 
-// Matches keeps the answers in which a regular expression matches somewhere in the
+// matches keeps the answers in which a regular expression matches somewhere in the
 // name bound to a variable.
-func Matches(variable string, expression *regexp.Regexp) Filter {
+func matches(variable string, expression *regexp.Regexp) Filter {
 	f := Filter{vars: []string{variable}}
 	if expression != nil {
 		f.text = "?" + variable + " ~ " + syntax.Quote(expression.String())

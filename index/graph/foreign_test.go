@@ -12,6 +12,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -45,9 +46,7 @@ func refused(t *testing.T, g *Graph, hint string) {
 
 func do(t *testing.T, client rueidis.Client, words ...string) {
 	t.Helper()
-	if err := client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
 }
 
 // A sorted set that is no graph stays as it is, however a graph is opened on it.
@@ -83,9 +82,7 @@ func TestLostDeclaration(t *testing.T) {
 	if _, err := newGraph(t, client, "compact", Options{}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "--compact") {
 		t.Errorf("Adopt with six orders: %v", err)
 	}
-	if _, err := compact.Adopt(ctx, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(compact.Adopt(ctx, maintain.Options{}))
 	sameState(t, compact, kept)
 
 	spread := newGraph(t, client, "spread", Options{Compact: true, Partitions: 3})
@@ -100,9 +97,7 @@ func TestLostDeclaration(t *testing.T) {
 	if _, err := again.Put(ctx, kept[0]); !errors.Is(err, index.ErrForeign) {
 		t.Errorf("a partition without a declaration: %v", err)
 	}
-	if _, err := again.Adopt(ctx, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(again.Adopt(ctx, maintain.Options{}))
 	put(t, again, kept...)
 	sameState(t, again, kept)
 }

@@ -70,7 +70,7 @@ func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.store.Set.Key)
 	}
 	if !g.store.compact && all > 0 {
-		n, err := g.store.Counts(ctx, []entries.Range{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
+		n, err := g.store.Counts(ctx, []entries.Range{Pattern{}.in(sop, 0), Pattern{}.in(pso, 0), Pattern{}.in(ops, 0)})
 		if err != nil {
 			return report, err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -35,9 +36,7 @@ func state(t testing.TB, g *Graph) map[string]float64 {
 	client := g.store.Set.Client
 	for i := range g.store.Set.Keys {
 		entries, err := client.Do(context.Background(), client.B().Zrange().Key(g.store.Set.Keys[i].Index).Min("0").Max("-1").Withscores().Build()).AsZScores()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, e := range entries {
 			found[fmt.Sprintf("%d %s", i, e.Member)] = e.Score
 		}
@@ -75,9 +74,7 @@ func damage(t testing.TB, g *Graph, of string, command ...string) {
 	t.Helper()
 	client := g.store.Set.Client
 	words := append([]string{command[0], g.store.Set.Of(of).Index}, command[1:]...)
-	if err := client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
 }
 
 // Every kind of corruption is reported as its kind, and repaired.
@@ -109,9 +106,7 @@ func TestRepair(t *testing.T) {
 					client.B().Zrem().Key(g.store.Set.Of("person00007").Index).Member("pso:lives-in:person00007:city7").Build(),
 					client.B().Zadd().Key(g.store.Set.Keys[at].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
 				} {
-					if err := client.Do(ctx, command).Error(); err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(client.Do(ctx, command).Error())
 				}
 				want.Missing, want.Dangling = 4, 7
 			}
@@ -174,35 +169,27 @@ func TestRepairAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		run++
 		g, err := New(client, fmt.Sprintf("r%d", run), Options{Compact: rapid.Bool().Draw(r, "compact")})
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.OK(r)(err)
 		model := rapid.SliceOfNDistinct(triples(), 1, 30, rapid.ID[Triple]).Draw(r, "triples")
-		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
-			r.Fatal(err)
-		}
+		require.OK(r)(g.PutMany(ctx, slices.Values(model)))
 		orders := ordersOf(g.store.compact)
 		var left []Triple
 		for _, one := range model {
-			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[Order]).Draw(r, "gone")
+			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[tripleOrder]).Draw(r, "gone")
 			key := g.store.Set.Keys[0].Index
 			for _, order := range orders {
 				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(one.escaped())).Build()
 				if slices.Contains(gone, order) {
 					command = client.B().Zrem().Key(key).Member(order.entry(one.escaped())).Build()
 				}
-				if err := client.Do(ctx, command).Error(); err != nil {
-					r.Fatal(err)
-				}
+				require.OK(r)(client.Do(ctx, command).Error())
 			}
 			if 2*(len(orders)-len(gone)) >= len(orders) {
 				left = append(left, one)
 			}
 		}
 		verified, err := g.Verify(ctx, nil, maintain.Options{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.OK(r)(err)
 		report, err := g.Repair(ctx, nil, maintain.Options{})
 		if err != nil || report.Repaired != verified.Problems() {
 			r.Fatalf("%d problems, %+v (%v)", verified.Problems(), report, err)
@@ -211,7 +198,7 @@ func TestRepairAnything(t *testing.T) {
 		if err != nil || after.Problems() != 0 {
 			r.Fatalf("after Repair: %+v (%v)", after, err)
 		}
-		slices.SortFunc(left, compareIn(SPO))
+		slices.SortFunc(left, compareIn(spo))
 		found, err := collect(g.Select(ctx, Pattern{}, index.Page{}))
 		if err != nil || !slices.Equal(found, left) {
 			r.Fatalf("left are %q, want %q (%v)", found, left, err)
@@ -257,14 +244,10 @@ func TestRepairBesideWriters(t *testing.T) {
 		case <-done:
 			running = false
 		default:
-			if _, err := g.Repair(ctx, nil, maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(g.Repair(ctx, nil, maintain.Options{}))
 		}
 	}
-	if _, err := g.Repair(ctx, nil, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(g.Repair(ctx, nil, maintain.Options{}))
 	clean(t, g)
 }
 

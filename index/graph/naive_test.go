@@ -274,7 +274,7 @@ func queries() *rapid.Generator[Query] {
 			case 1:
 				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), "!=", Var(v.Draw(t, "w"))))
 			case 2:
-				q.Filters = append(q.Filters, Matches(v.Draw(t, "v"), regexp.MustCompile("^[a1]")))
+				q.Filters = append(q.Filters, matches(v.Draw(t, "v"), regexp.MustCompile("^[a1]")))
 			case 3:
 				to := rapid.OneOf(rapid.Map(v, Var), rapid.Map(name, Name))
 				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "!="}).Draw(t, "operator"), to.Draw(t, "to")))

@@ -33,14 +33,14 @@ const maxQuery = 64 << 10
 // Syntax of other query languages, such as a|b, a/b, ^p, !p and p? as predicates, and $x, is
 // refused with the equivalent. In double quotes it is a name.
 //
-// An invalid query is a *SyntaxError with its column.
+// The error of an invalid query is an index.ErrValue, and names the column.
 func Parse(text string) (Query, error) {
 	if len(text) > maxQuery {
 		return Query{}, invalid("the query has %d bytes: at most %d are allowed", len(text), maxQuery)
 	}
 	parsed, err := syntax.Parse(text)
 	if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
-		return Query{}, &SyntaxError{Column: wrong.Column, Text: wrong.Text}
+		return Query{}, &syntaxError{Column: wrong.Column, Text: wrong.Text}
 	}
 	if err != nil {
 		return Query{}, err
@@ -51,7 +51,7 @@ func Parse(text string) (Query, error) {
 	}
 	for _, f := range parsed.Filters {
 		if f.Expression != nil {
-			q.Filters = append(q.Filters, Matches(f.Left.Text, f.Expression))
+			q.Filters = append(q.Filters, matches(f.Left.Text, f.Expression))
 		} else {
 			q.Filters = append(q.Filters, Compare(Term{f.Left}, f.Operator, Term{f.Right}))
 		}

@@ -187,7 +187,7 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, reached []*nameSet) e
 func (s *planStep) neighbours(name string) entries.Range {
 	predicate := Name(s.pattern.P.term.Text)
 	if s.operator == pathFromObject {
-		return Pattern{P: predicate, O: Name(name)}.in(POS, 2)
+		return Pattern{P: predicate, O: Name(name)}.in(pos, 2)
 	}
-	return Pattern{S: Name(name), P: predicate}.in(SPO, 2)
+	return Pattern{S: Name(name), P: predicate}.in(spo, 2)
 }

@@ -37,10 +37,10 @@ func (t Term) String() string { return t.term.String() }
 type Pattern struct {
 	S, P, O Term
 	// Order is the order of the triples of Select: one that the graph stores and that
-	// begins with the parts that are names. With a predicate, PSO is by subject and POS
-	// by object. Default: by subject, predicate, object as far as these are open, if the
+	// begins with the parts that are names: "spo", "sop", "pso", "pos", "osp" or "ops". With a
+	// predicate, "pso" is by subject and "pos" by object. Default: by subject, predicate, object as far as these are open, if the
 	// graph stores that order. A Query ignores it.
-	Order Order
+	Order string
 }
 
 // String formats the pattern for Parse.
@@ -78,7 +78,7 @@ func (p Pattern) known() (n int) {
 }
 
 // leads reports whether an order begins with the parts that are names.
-func (p Pattern) leads(order Order, fixed int) bool {
+func (p Pattern) leads(order tripleOrder, fixed int) bool {
 	for i := range fixed {
 		if !p.term(order[i]).is(syntax.Name) {
 			return false
@@ -88,7 +88,7 @@ func (p Pattern) leads(order Order, fixed int) bool {
 }
 
 // in returns the range of a pattern in an order that begins with its names.
-func (p Pattern) in(order Order, fixed int) entries.Range {
+func (p Pattern) in(order tripleOrder, fixed int) entries.Range {
 	r := entries.Range{Prefix: string(order) + ":", Whole: fixed == 3}
 	for i := range fixed {
 		r.Prefix += entries.Escape(p.term(order[i]).term.Text)

@@ -31,8 +31,8 @@ type planStep struct {
 	count    int64
 	operands [3]operand // subject, predicate, object
 	operator operator
-	order    Order // of a range scan
-	fixed    int   // number of known parts
+	order    tripleOrder // of a range scan
+	fixed    int         // number of known parts
 	filters  []Filter
 
 	reached  *nameSet // cached result of a path that always starts at the same name
@@ -201,7 +201,7 @@ func (p *plan) operands(pattern Pattern, isBound map[string]bool) (operands [3]o
 }
 
 // leads reports whether an order begins with the known parts.
-func (s *planStep) leads(order Order) bool {
+func (s *planStep) leads(order tripleOrder) bool {
 	for i := range s.fixed {
 		if !s.operand(order[i]).known() {
 			return false

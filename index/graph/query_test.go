@@ -12,6 +12,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // Query against a naive join.
@@ -25,17 +26,13 @@ func TestQueryAgainstModel(t *testing.T) {
 		g, err := New(client, fmt.Sprintf("q%d", run), Options{
 			Compact: rapid.Bool().Draw(t, "compact"), Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions"),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		few := rapid.SampledFrom(fewNames)
 		predicates := rapid.OneOf(few, rapid.SampledFrom(fewPredicates), rapid.SampledFrom(fewPredicates))
 		model := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Triple {
 			return Triple{few.Draw(t, "s"), predicates.Draw(t, "p"), few.Draw(t, "o")}
 		}), 0, 25, rapid.ID[Triple]).Draw(t, "triples")
-		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(g.PutMany(ctx, slices.Values(model)))
 		for range 15 {
 			q := queries().Draw(t, "query")
 			if !answerable(q.Where) {
@@ -120,9 +117,7 @@ func TestQueryOfManyRows(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if got := all(t, g.Query(ctx, q)); len(got) != want {
 				t.Errorf("%+v: %s has %d answers, want %d", opt, text, len(got), want)
 			}
@@ -146,9 +141,7 @@ func TestQueryMemory(t *testing.T) {
 		"?x knows ?y . ?y lives-in city1":      false,
 	} {
 		q, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		q.Memory = 12_000
 		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrMemory) != fails || err != nil && !fails {
 			t.Errorf("%s: %v", text, err)
@@ -175,9 +168,7 @@ func TestQueryMemory(t *testing.T) {
 	// After an early stop there are no further errors.
 	q.Memory = 12_000
 	for _, err := range g.Query(ctx, q) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		break
 	}
 }
@@ -192,20 +183,16 @@ func TestExplain(t *testing.T) {
 	put(t, g, Triple{"person00007", "likes", "beer"})
 	order := func(text string) (steps []string, empty bool) {
 		q, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		plan, err := g.Explain(ctx, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, s := range plan.Steps {
 			steps = append(steps, s.Pattern.String())
 		}
 		if !strings.Contains(plan.String(), steps[0]) {
 			t.Errorf("the plan does not say %q:\n%s", steps[0], plan)
 		}
-		return steps, plan.Empty
+		return steps, plan.empty
 	}
 	for _, test := range []struct {
 		text string

@@ -17,6 +17,7 @@ import (
 	"retwis/index"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -29,9 +30,7 @@ func numberOf(t testing.TB, url string) int {
 	t.Helper()
 	_, n, _ := strings.Cut(url, "?db=")
 	number, err := strconv.Atoi(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return number
 }
 
@@ -94,9 +93,7 @@ func TestRebuild(t *testing.T) {
 			}
 			sameState(t, g, append([]Triple{new1, new2}, network...))
 			noTraces(t, g)
-			if _, err := g.Rebuild(ctx, sourceOf(nil), maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(g.Rebuild(ctx, sourceOf(nil), maintain.Options{}))
 			sameState(t, g, nil)
 			noTraces(t, g)
 		})
@@ -144,9 +141,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 		})
 	}
 	for range 5 {
-		if _, err := g.Rebuild(ctx, sourceOf(base), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(g.Rebuild(ctx, sourceOf(base), maintain.Options{}))
 	}
 	close(stop)
 	writers.Wait()
@@ -189,12 +184,8 @@ func TestRebuildsMeet(t *testing.T) {
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, Triple{"a", "b", "c"})
 	// Killed after a part of the triples.
-	if err := g.tracker.Begin(ctx, "killed"); err != nil {
-		t.Fatal(err)
-	}
-	if err := fillOne(g, "killed", Triple{"left", "by", "killed"}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(g.tracker.Begin(ctx, "killed"))
+	require.OK(t)(fillOne(g, "killed", Triple{"left", "by", "killed"}))
 	put(t, g, Triple{"d", "e", "f"})
 	sameState(t, g, []Triple{{"a", "b", "c"}, {"d", "e", "f"}})
 	clean(t, g)
@@ -240,27 +231,19 @@ func TestKilledRebuild(t *testing.T) {
 			t.Parallel()
 			g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 			put(t, g, Triple{"a", "b", "c"})
-			if err := g.tracker.Begin(ctx, "killed"); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(g.tracker.Begin(ctx, "killed"))
 			fill := func() error { return fillOne(g, "killed", Triple{"left", "by", "killed"}) }
-			if err := fill(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(fill())
 			put(t, g, Triple{"d", "e", "f"})
 			clean(t, g)
-			if err := g.store.Set.Client.Do(ctx, g.store.Set.Client.B().Arbitrary("HSET", "g.meta", "until", "1").Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(g.store.Set.Client.Do(ctx, g.store.Set.Client.B().Arbitrary("HSET", "g.meta", "until", "1").Build()).Error())
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
 				t.Errorf("it went on after its lease: %v", err)
 			}
 			if report, err := g.Verify(ctx, nil, maintain.Options{}); err != nil || report.Dangling != 1 {
 				t.Errorf("%+v, %v", report, err)
 			}
-			if err := end(g); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(end(g))
 			noTraces(t, g)
 			clean(t, g)
 		})
@@ -316,17 +299,13 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	g := newGraph(t, client, "long", Options{})
-	if err := g.tracker.Begin(ctx, "ours"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(g.tracker.Begin(ctx, "ours"))
 	for i := range 10 {
 		put(t, g, Triple{strings.Repeat("s;", MaxName/2), "p", fmt.Sprint(i)})
 	}
 	for left := int64(9); left >= 0; left-- {
 		done, err := g.finish.Run(ctx, client, g.store.Set.Keys[0].All(), append(g.store.Set.Args(), "ours")).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		n, err := client.Do(ctx, client.B().Scard().Key(g.store.Set.Keys[0].All()[5]).Build()).AsInt64()
 		if err != nil || n != left || done == 1 != (left == 0) {
 			t.Fatalf("%d triples are left, want %d; the step said %d, %v", n, left, done, err)

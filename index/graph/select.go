@@ -73,7 +73,7 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entr
 			return s, "", invalid("%v", err)
 		}
 		stored, t, ok := parseEntry(id)
-		if !ok || stored != SPO {
+		if !ok || stored != spo {
 			return s, "", invalid("the cursor is not one of this index")
 		}
 		after = order.entry(t.escaped())

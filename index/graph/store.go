@@ -24,9 +24,9 @@ func (st *store) rangeOf(p Pattern) (entries.Range, error) {
 }
 
 // orderOf returns the order in which a pattern without variables is one range.
-func (st *store) orderOf(p Pattern) (Order, error) {
+func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 	for _, order := range ordersOf(st.compact) {
-		if (p.Order == "" || p.Order == order) && p.leads(order, p.known()) {
+		if (p.Order == "" || p.Order == string(order)) && p.leads(order, p.known()) {
 			return order, nil
 		}
 	}

@@ -20,7 +20,7 @@ type Triple struct{ S, P, O string }
 func (t Triple) Cursor() string { return scan.EncodeCursor(t.id()) }
 
 // id returns the entry that identifies a triple.
-func (t Triple) id() string { return SPO.entry(t.escaped()) }
+func (t Triple) id() string { return spo.entry(t.escaped()) }
 
 // check validates the names of a triple.
 func (t Triple) check() error {
@@ -68,43 +68,43 @@ func (t Triple) escaped() Triple {
 	return Triple{entries.Escape(t.S), entries.Escape(t.P), entries.Escape(t.O)}
 }
 
-// Order is an order of the parts of a triple. Its entries in the sorted set begin with
+// tripleOrder is an order of the parts of a triple. Its entries in the sorted set begin with
 // its name.
-type Order string
+type tripleOrder string
 
-// The orders. A graph with Options.Compact has SPO, POS and OSP.
+// The orders. A graph with Options.Compact has spo, pos and osp.
 const (
-	SPO Order = "spo"
-	SOP Order = "sop"
-	PSO Order = "pso"
-	POS Order = "pos"
-	OSP Order = "osp"
-	OPS Order = "ops"
+	spo tripleOrder = "spo"
+	sop tripleOrder = "sop"
+	pso tripleOrder = "pso"
+	pos tripleOrder = "pos"
+	osp tripleOrder = "osp"
+	ops tripleOrder = "ops"
 )
 
 // ordersOf returns the orders of a graph. The first one that serves a pattern yields its
 // triples by subject, then predicate, then object.
-func ordersOf(compact bool) []Order {
+func ordersOf(compact bool) []tripleOrder {
 	if compact {
-		return []Order{SPO, POS, OSP}
+		return []tripleOrder{spo, pos, osp}
 	}
-	return []Order{SPO, SOP, PSO, POS, OSP, OPS}
+	return []tripleOrder{spo, sop, pso, pos, osp, ops}
 }
 
 // entry returns the entry of a triple whose names are escaped.
-func (o Order) entry(t Triple) string {
+func (o tripleOrder) entry(t Triple) string {
 	return string(o) + ":" + t.part(o[0]) + ":" + t.part(o[1]) + ":" + t.part(o[2])
 }
 
-// parseEntry is the inverse of Order.entry. It refuses all other strings.
-func parseEntry(entry string) (Order, Triple, bool) {
+// parseEntry is the inverse of tripleOrder.entry. It refuses all other strings.
+func parseEntry(entry string) (tripleOrder, Triple, bool) {
 	o, rest, ok := strings.Cut(entry, ":")
 	if !ok {
 		return "", Triple{}, false
 	}
-	order := Order(o)
+	order := tripleOrder(o)
 	switch order {
-	case SPO, SOP, PSO, POS, OSP, OPS:
+	case spo, sop, pso, pos, osp, ops:
 	default:
 		return "", Triple{}, false
 	}

@@ -8,7 +8,7 @@ import (
 
 // ParseTSV reads a triple from a line of tab-separated values: subject, predicate and object.
 // In a name \t \n \r and \\ are a tab, a line feed, a carriage return and a backslash. An
-// invalid line is a *SyntaxError.
+// invalid line is an index.ErrValue.
 func ParseTSV(line string) (Triple, error) {
 	parts := strings.SplitN(line, "\t", 5)
 	if len(parts) != 3 {
@@ -19,17 +19,17 @@ func ParseTSV(line string) (Triple, error) {
 		case 5:
 			found = "more"
 		}
-		return Triple{}, &SyntaxError{Text: "expected subject, tab, predicate, tab, object; found " + found}
+		return Triple{}, &syntaxError{Text: "expected subject, tab, predicate, tab, object; found " + found}
 	}
 	var t Triple
 	column := 1
 	for i, part := range parts {
 		name, at := unescapeTSV(part)
 		if at >= 0 {
-			return Triple{}, &SyntaxError{Column: column + utf8.RuneCountInString(part[:at]), Text: `write a backslash as \\; the other escapes are \t, \n and \r`}
+			return Triple{}, &syntaxError{Column: column + utf8.RuneCountInString(part[:at]), Text: `write a backslash as \\; the other escapes are \t, \n and \r`}
 		}
 		if wrong := nameError(i, name); wrong != "" {
-			return Triple{}, &SyntaxError{Column: column, Text: wrong}
+			return Triple{}, &syntaxError{Column: column, Text: wrong}
 		}
 		t.set("spo"[i], name)
 		column += utf8.RuneCountInString(part) + 1

@@ -8,6 +8,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -19,9 +20,7 @@ func TestTutorial(t *testing.T) {
 	g := newGraph(t, client, "myindex", Options{})
 	put(t, g, Triple{"matteojcollina", "is-friend-of", "antirez"})
 	entries, err := client.Do(ctx, client.B().Zrange().Key("myindex").Min("0").Max("-1").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	want := []string{
 		"ops:antirez:is-friend-of:matteojcollina",
 		"osp:antirez:matteojcollina:is-friend-of",
@@ -92,9 +91,7 @@ func TestAdopt(t *testing.T) {
 	zadd := func(key string, entries ...string) {
 		t.Helper()
 		for _, entry := range entries {
-			if err := client.Do(ctx, client.B().Zadd().Key(key).ScoreMember().ScoreMember(0, entry).Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(client.Do(ctx, client.B().Zadd().Key(key).ScoreMember().ScoreMember(0, entry).Build()).Error())
 		}
 	}
 	zadd("byhand", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "ops:b:likes:a")
@@ -108,9 +105,7 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	opened, err := Open(ctx, client, "byhand")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	sameState(t, opened, []Triple{{"a", "likes", "b"}})
 
 	zadd("damaged", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "what is this")

@@ -31,7 +31,7 @@ func (c *checker) entries(ctx context.Context, at int, page []string) (int, erro
 // them.
 func (c *checker) compareEntries(ctx context.Context, at int, entries []string) error {
 	var orphans []string
-	orders := map[Triple][]Order{} // of each triple among the entries
+	orders := map[Triple][]tripleOrder{} // of each triple among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
 		if !ok || !slices.Contains(ordersOf(c.g.store.compact), order) || c.g.store.Set.Index(t.S) != at {
@@ -66,11 +66,11 @@ func (c *checker) compareEntries(ctx context.Context, at int, entries []string) 
 // owned returns the triples that this page may have to report. To be reported once, a
 // triple belongs to the page with its spo entry, or, if that is missing, with the first
 // entry that exists. For most entries it is enough to check that spo exists.
-func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]Order) ([]Triple, error) {
+func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]tripleOrder) ([]Triple, error) {
 	var owned, others []Triple
 	var ids []string
 	for t, orders := range ordersOf {
-		if slices.Contains(orders, SPO) {
+		if slices.Contains(orders, spo) {
 			owned = append(owned, t)
 		} else {
 			others, ids = append(others, t), append(ids, t.id())
@@ -131,7 +131,7 @@ func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*floa
 
 // problem returns the problem of a triple, if any, the orders that exist, and the order
 // whose page reports it.
-func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, owner Order) {
+func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, owner tripleOrder) {
 	var present []string
 	wrong := false
 	for i, order := range ordersOf(c.g.store.compact) {

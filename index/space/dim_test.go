@@ -11,6 +11,8 @@ import (
 
 	"retwis/index"
 	"retwis/index/decimal"
+	"retwis/index/internal/entries"
+	"retwis/internal/require"
 )
 
 func TestParseDims(t *testing.T) {
@@ -109,13 +111,9 @@ func TestValues(t *testing.T) {
 	when := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("", 3600))
 	good := []any{-3, "28.44", when}
 	m, err := x.reader.points.member("90", good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	e, err := x.reader.points.entry("90", m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != decimal.New(2844, 2) || !e.Values[2].(time.Time).Equal(when) {
 		t.Errorf("got %v", e)
 	}
@@ -158,7 +156,7 @@ func TestValues(t *testing.T) {
 			t.Errorf("%v: got %v, want %s", c.value, err, c.want)
 		}
 	}
-	for _, id := range []string{"", strings.Repeat("x", index.MaxID+1)} {
+	for _, id := range []string{"", strings.Repeat("x", entries.MaxID+1)} {
 		if err := x.Check(id, good...); !errors.Is(err, index.ErrValue) {
 			t.Errorf("id of %d bytes: %v", len(id), err)
 		}
@@ -176,9 +174,7 @@ func TestLongestTime(t *testing.T) {
 	x := offline(t, textOf([]Dim{{Name: "t", Type: Time, Min: from, Max: to}}))
 	for _, when := range []time.Time{from, from.Add(1), from.Add(math.MaxInt64), from.Add(math.MaxInt64).Add(1), to.Add(-1), to} {
 		m, err := x.reader.points.member("90", []any{when})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if e, err := x.reader.points.entry("90", m); err != nil || !e.Values[0].(time.Time).Equal(when) {
 			t.Errorf("%v comes back as %v, %v", when, e.Values, err)
 		}

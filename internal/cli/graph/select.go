@@ -35,7 +35,7 @@ must begin with the parts that are known.
 	var p graph.Pattern
 	check := func(args []string) (err error) {
 		if p, err = parsePattern(args); err == nil && order.Value != "auto" {
-			p.Order = graph.Order(order.Value)
+			p.Order = order.Value
 		}
 		return cmp.Or(err, page.Check())
 	}
