@@ -18,6 +18,7 @@ import (
 	"retwis/bulk/resp"
 	"retwis/internal/redis/keys"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // cluster returns an empty Cluster, and its URL.
@@ -121,9 +122,7 @@ func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 	}}
 	report, err := loadURL(t.Context(), urlOf(c), &slowly{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
 	<-moved
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if report.Errors != 0 || report.Replies != report.Commands {
 		t.Errorf("%+v", report)
 	}
@@ -213,9 +212,7 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 	report, err := loadURL(t.Context(), urlOf(c), strings.NewReader(input), Options{})
 	ended.Store(true)
 	<-moved
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	checkNodes(t, report)
 	list, err := target.Do(t.Context(), target.B().Lrange().Key(tag+"x").Start(0).Stop(-1).Build()).AsStrSlice()
 	if err != nil || !slices.Equal(list, []string{"1", "2"}) {
@@ -268,13 +265,9 @@ func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 		default:
 			err = e.Encode("RPUSH", tag+strconv.Itoa(i%7), i)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Flush())
 	return out.Bytes()
 }
 
@@ -292,9 +285,7 @@ func union(t *testing.T, servers []*redistest.Server) string {
 	for _, s := range servers {
 		c := s.Client(t)
 		keys, err := c.Do(context.Background(), c.B().Keys().Pattern("*").Build()).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, k := range keys {
 			if _, twice := all[k]; twice {
 				t.Errorf("two servers hold %q", k)
@@ -401,9 +392,7 @@ func held(t *testing.T, c rueidis.Client, key string) string {
 	default:
 		t.Fatalf("%s is a %s", key, kind)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return fmt.Sprint(value)
 }
 
@@ -411,8 +400,6 @@ func held(t *testing.T, c rueidis.Client, key string) string {
 func plainReply(t *testing.T, c rueidis.Client, words ...string) any {
 	t.Helper()
 	reply, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToMessage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return plain(reply)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // contents describes what is in a server, one fact a line. Lines that begin with a word and
@@ -47,14 +48,10 @@ func contents(t *testing.T, s *redistest.Server) []string {
 		return out`
 	for db := range 16 {
 		keys, err := do("EVAL", script, "0", strconv.Itoa(db)).ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, k := range keys {
 			one, err := k.ToArray()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			key, _ := one[0].ToString()
 			kind, _ := one[1].ToString()
 			value := plain(one[3])
@@ -80,9 +77,7 @@ func contents(t *testing.T, s *redistest.Server) []string {
 	}
 	if !before7(t) {
 		libraries, err := do("FUNCTION", "LIST", "WITHCODE").ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, l := range libraries {
 			m, _ := l.AsMap()
 			code := m["library_code"]
@@ -97,14 +92,10 @@ func contents(t *testing.T, s *redistest.Server) []string {
 func fieldFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
 	t.Helper()
 	fields, err := do("HKEYS", key).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, field := range fields {
 		at, err := do("HPEXPIRETIME", key, "FIELDS", "1", field).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if at[0] > 0 {
 			add("expiry: %q %q %d", key, field, at[0])
 		}
@@ -115,9 +106,7 @@ func fieldFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string
 func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
 	t.Helper()
 	info, err := do("XINFO", "STREAM", key, "FULL", "COUNT", "0").AsMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	field := func(m map[string]rueidis.RedisMessage, name string) any {
 		v, ok := m[name]
 		if !ok {
@@ -133,14 +122,10 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 	}
 	all := info["groups"]
 	groups, err := all.ToArray()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for _, g := range groups {
 		group, err := g.AsMap()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		name := field(group, "name")
 		add("0 %q group %q %q %s", key, name, field(group, "last-delivered-id"), quoted(field(group, "pending")))
 		if _, ok := group["entries-read"]; ok {
@@ -148,14 +133,10 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 		}
 		list := group["consumers"]
 		consumers, err := list.ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, c := range consumers {
 			consumer, err := c.AsMap()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			add("0 %q group %q consumer %q %s", key, name, field(consumer, "name"), quoted(field(consumer, "pending")))
 		}
 	}

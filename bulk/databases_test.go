@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // stored are the strings in the first databases of a server: "0:a=1 3:b=2".
@@ -29,9 +30,7 @@ func stored(t *testing.T, c rueidis.Client) string {
 		end
 		return out`
 	found, err := c.Do(context.Background(), c.B().Eval().Script(script).Numkeys(0).Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return strings.Join(found, " ")
 }
 

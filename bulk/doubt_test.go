@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // thief stands between a load and its server. It passes commands on up to one, whose reply and all
@@ -32,9 +33,7 @@ type thief struct {
 func newThief(t *testing.T, server *redistest.Server, command string, executed func()) *thief {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "redistest") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	p := &thief{server: server.Socket(), command: command, executed: executed}
 	if p.listener, err = net.Listen("unix", filepath.Join(dir, "s")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 func TestErrors(t *testing.T) {
@@ -98,9 +99,7 @@ func TestErrors(t *testing.T) {
 			var again bytes.Buffer
 			test.opt.ErrorsTo = &again
 			report, err := loadURL(context.Background(), target, strings.NewReader(test.input), test.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			var failed []string
 			for _, f := range report.Failures {
 				failed = append(failed, fmt.Sprintf("%d %d %s: %s", f.Command, f.Line, f.Text, f.Error))
@@ -144,9 +143,7 @@ func TestServers(t *testing.T) {
 	secret := redistest.TCP(t, "requirepass secret")
 	port := fmt.Sprint(secret.Port())
 	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	go func() { // a server of TLS, as it answers to what is not TLS
 		for {
 			c, err := other.Accept()

@@ -16,6 +16,7 @@ import (
 
 	"retwis/bulk/internal/server"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // failOver lets a replica take the place of its master, which follows it then. A replica gives
@@ -130,9 +131,7 @@ func TestSentinelFailover(t *testing.T) {
 	r := &hook{r: bytes.NewReader(encode(t, all...)), at: []int{0}, do: func(int) {
 		do(t, old.Client(t), "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port()))
 		c, err := (&server.Dialer{}).Connect(t.Context(), fmt.Sprint("127.0.0.1:", sentinel.Port()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		defer c.Close()
 		for _, words := range [][]string{{"REMOVE", "main"}, {"MONITOR", "main", "127.0.0.1", strconv.Itoa(other.Port()), "1"}} {
 			if _, err := c.Do(append([]string{"SENTINEL"}, words...)...); err != nil {

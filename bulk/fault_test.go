@@ -21,6 +21,7 @@ import (
 
 	"retwis/bulk/resp"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // hook does something when a reader has come to each of some places.
@@ -78,13 +79,9 @@ func harmlessCommands(t *testing.T, n int) []byte {
 		case 5:
 			err = e.Encode("MSET", key+"string", i, key+"other", i)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Flush())
 	return out.Bytes()
 }
 
@@ -105,9 +102,7 @@ func TestServerKilled(t *testing.T) {
 			s := redistest.Own(t, durable(t)...)
 			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
 			report, err := loadURL(context.Background(), s.URL(), r, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if report.Commands != int64(n) || report.Replies != int64(n) || report.Errors != 0 {
 				t.Errorf("%+v", report)
 			}
@@ -147,9 +142,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 	want, facts := digest(t, from.Client(t)), contents(t, from)
 	do(t, from.Client(t), "SAVE")
 	input, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for name, opt := range map[string]Options{"one connection": {}, "three connections": {Connections: 3}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,13 +253,9 @@ func TestStopAndGoOn(t *testing.T) {
 			var out bytes.Buffer
 			e := resp.NewEncoder(&out)
 			for i := range n {
-				if err := e.Encode("RPUSH", fmt.Sprint("list", i%200), i); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(e.Encode("RPUSH", fmt.Sprint("list", i%200), i))
 			}
-			if err := e.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(e.Flush())
 			input := out.Bytes()
 			undisturbed := redistest.Own(t, debugging(t)...)
 			load(t, undisturbed.URL(), input, Options{})
@@ -377,9 +366,7 @@ func TestFunctionsAgain(t *testing.T) {
 	snapshot := "REDIS0010\xf5" + string(rune(len(code))) + code + "\x00\x01a\x011\xff" + strings.Repeat("\x00", 8)
 	opt := Options{Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
 	text := fmt.Sprintf(`{"version": 1, "sha256": "%x", "promised": 1000, "format": "rdb"}`, sha256.Sum256(nil))
-	if err := os.WriteFile(opt.Checkpoint, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(os.WriteFile(opt.Checkpoint, []byte(text), 0o600))
 	if report := load(t, redistest.Own(t).URL(), []byte(snapshot), opt); report.Replies != 2 {
 		t.Errorf("%+v", report)
 	}
@@ -388,9 +375,7 @@ func TestFunctionsAgain(t *testing.T) {
 func TestCheckpointFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "checkpoint")
-	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(os.WriteFile(path, []byte("hello"), 0o600))
 	_, err := loadURL(context.Background(), redistest.DB(t).URL(), strings.NewReader("SET a b\n"), Options{Checkpoint: path})
 	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint of a load") {
 		t.Error(err)

@@ -19,6 +19,7 @@ import (
 
 	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // memory is a file in memory.
@@ -30,13 +31,9 @@ func memory(name, text string) File {
 func clientOf(t *testing.T, s *redistest.Server) rueidis.ClientOption {
 	t.Helper()
 	config, err := redisurl.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	to, err := config.ClientOption()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return to
 }
 
@@ -44,12 +41,8 @@ func gzipped(t *testing.T, text string) string {
 	t.Helper()
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	if _, err := io.WriteString(z, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(io.WriteString(z, text))
+	require.OK(t)(z.Close())
 	return out.String()
 }
 
@@ -76,9 +69,7 @@ func TestSeveralFiles(t *testing.T) {
 		t.Errorf("stored\n%s, expected\n%s", got, want)
 	}
 	var out bytes.Buffer
-	if _, err := Emit(context.Background(), &out, opt, files...); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(Emit(context.Background(), &out, opt, files...))
 	again := redistest.Own(t)
 	load(t, again.URL(), out.Bytes(), Options{})
 	if got := stored(t, again.Client(t)); got != want {
@@ -150,9 +141,7 @@ func TestFilesResume(t *testing.T) {
 	size := 0
 	for i, path := range []string{"dump.rdb", "appendonlydir/appendonly.aof.2.base.rdb", "appendonlydir/appendonly.aof.2.incr.aof"} {
 		data, err := os.ReadFile(filepath.Join(serverFiles, "redis-7.2.6", path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		size += len(data)
 		files = append(files, memory(path, string(data)))
 		if i == 0 {
@@ -220,9 +209,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		dir := t.TempDir()
 		parts["x.aof.manifest"] = manifest
 		for name, text := range parts {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 		return dir
 	}
@@ -260,9 +247,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		}
 		// The same from the emitted commands.
 		var out bytes.Buffer
-		if _, err := Emit(context.Background(), &out, Options{}, files...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(Emit(context.Background(), &out, Options{}, files...))
 		do(t, c, "FLUSHALL")
 		load(t, s.URL(), out.Bytes(), Options{})
 		if got := stored(t, c); got != want {
@@ -272,9 +257,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 	// Only the last file may end early.
 	dir := write(manifest, map[string]string{"x.aof.1.base.rdb": base, "x.aof.1.incr.aof": incr[:len(incr)-3], "x.aof.2.incr.aof": incr})
 	files, err := AppendOnlyFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	_, err = Emit(context.Background(), io.Discard, Options{}, files...)
 	if err == nil || !strings.Contains(err.Error(), "x.aof.1.incr.aof: byte ") || !strings.Contains(err.Error(), "ends within the command") {
 		t.Error(err)
@@ -343,9 +326,7 @@ func TestJSONArray(t *testing.T) {
 			value := rapid.String().Draw(t, "value")
 			object := map[string]any{"id": value, `x"]}\`: []any{value, map[string]any{"id": 1}}}
 			encoded, err := json.MarshalIndent(object, "", blank())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if i > 0 {
 				text.WriteString(blank() + "," + blank())
 			}
@@ -393,9 +374,7 @@ func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 	path := filepath.Join(from.Dir(), "dump.rdb")
 	url := urlOf(c)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	report := load(t, url, data, Options{})
 	if report.Errors != 0 || len(report.Nodes) != 3 {
 		t.Errorf("%+v", report)

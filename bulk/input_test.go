@@ -10,6 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"retwis/internal/require"
 )
 
 // compressed returns an input compressed with each tool, twice: such files can be
@@ -20,16 +22,10 @@ func compressed(t *testing.T, input string) map[string]string {
 	for range 2 {
 		g := gzip.NewWriter(&gz)
 		z, err := zstd.NewWriter(&zst, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for _, w := range []io.WriteCloser{g, z} {
-			if _, err := io.WriteString(w, input); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(io.WriteString(w, input))
+			require.OK(t)(w.Close())
 		}
 	}
 	return map[string]string{"gzip": gz.String(), "zstd": zst.String()}

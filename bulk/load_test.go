@@ -17,15 +17,14 @@ import (
 	"retwis/bulk/resp"
 	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // load loads an input, and fails the test if that does not work.
 func load(t *testing.T, url string, input []byte, opt Options) Report {
 	t.Helper()
 	report, err := loadURL(context.Background(), url, bytes.NewReader(input), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return report
 }
 
@@ -46,9 +45,7 @@ func loadURL(ctx context.Context, url string, r io.Reader, opt Options) (Report,
 func digest(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	d, err := c.Do(context.Background(), c.B().Arbitrary("DEBUG", "DIGEST").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return d
 }
 
@@ -58,13 +55,9 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	var out bytes.Buffer
 	e := resp.NewEncoder(&out)
 	for _, c := range commands {
-		if err := e.Encode(c...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(e.Encode(c...))
 	}
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Flush())
 	return out.Bytes()
 }
 
@@ -82,9 +75,7 @@ func corpus(t *testing.T, huge int) []byte {
 	e := resp.NewEncoder(&out)
 	add := func(args ...any) {
 		t.Helper()
-		if err := e.Encode(args...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(e.Encode(args...))
 	}
 	add("SET", "", "")
 	add("SET", "empty", "")
@@ -125,9 +116,7 @@ func corpus(t *testing.T, huge int) []byte {
 		args = append(args, fmt.Sprint("many", i), i)
 	}
 	add(args...)
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Flush())
 	out.WriteString("*0\r\n\r\n*1\r\n$4\r\nPING\r\n")
 	return out.Bytes()
 }
@@ -173,13 +162,9 @@ func TestSameAsRedisCLI(t *testing.T) {
 func TestLoadFile(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/in.resp"
-	if err := os.WriteFile(path, encode(t, []any{"SET", "a", 1}, []any{"INCR", "a"}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(os.WriteFile(path, encode(t, []any{"SET", "a", 1}, []any{"INCR", "a"}), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	defer f.Close()
 	db := redistest.DB(t)
 	report, err := loadURL(context.Background(), db.URL(), f, Options{})
@@ -187,9 +172,7 @@ func TestLoadFile(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	c := db.Client(t)
-	if n, err := c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64(); n != 2 || err != nil {
-		t.Error(n, err)
-	}
+	require.Gives(t, 2)(c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64())
 }
 
 // TestManyArguments sends more arguments than Redis 6.2 takes to servers that take them.

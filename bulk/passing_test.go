@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // refusing is a server that refuses commands for a moment: from a place in the input on, until a
@@ -135,9 +136,7 @@ func TestRefusedOutOfOrder(t *testing.T) {
 	c, total := s.Client(t), int64(0)
 	for list := range 7 {
 		items, err := c.Do(t.Context(), c.B().Lrange().Key(fmt.Sprint("list", list)).Start(0).Stop(-1).Build()).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		total += int64(len(items))
 		for i := range items {
 			if i > 0 && items[i] <= items[i-1] {
@@ -178,9 +177,7 @@ func TestRefusedForLong(t *testing.T) {
 	}
 	demoted.end(t, c)
 	busy.begin(t, s, c)
-	if _, err := loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\n"), Options{RetryFor: -1}); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "BUSY ") {
-		t.Error(err)
-	}
+	require.Fails(t, ErrLost, "BUSY ")(loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\n"), Options{RetryFor: -1}))
 	refused := make(chan struct{}, 1000)
 	to := rueidis.ClientOption{InitAddress: []string{s.Socket()}, DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, "unix", addr)

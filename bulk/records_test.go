@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"retwis/internal/require"
 )
 
 // emitted is what an input becomes: each command as its arguments joined by |.
@@ -168,9 +170,7 @@ func benchmarkRecords(b *testing.B, record string, opt Options) {
 	input := strings.Repeat(record, n)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Emit(context.Background(), discard{}, opt, From(strings.NewReader(input))); err != nil {
-			b.Fatal(err)
-		}
+		require.OK(b)(Emit(context.Background(), discard{}, opt, From(strings.NewReader(input))))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/record")
 }

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/redis/redisurl"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // cut listens for a server, and breaks the first n connections on which a word is sent.
@@ -18,9 +19,7 @@ func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	t.Cleanup(func() { listener.Close() })
 	var left atomic.Int64
 	left.Store(n)
@@ -51,17 +50,11 @@ func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 		}
 	}()
 	config, err := redisurl.Parse("unix://" + socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	to, err := config.ClientOption()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	opt := Options{RetryFor: time.Minute}
-	if err := opt.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(opt.prepare())
 	return &newLoader(to, opt).router
 }
 

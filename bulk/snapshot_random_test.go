@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // TestRandomSnapshots lets a server write random data in random encodings, and loads them
@@ -45,9 +46,7 @@ func TestRandomSnapshots(t *testing.T) {
 		load(t, from.URL(), encode(t, commands...), Options{})
 		do(t, source, "SAVE")
 		data, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
-		if err != nil {
-			rt.Fatal(err)
-		}
+		require.OK(rt)(err)
 		if rapid.Bool().Draw(rt, "empty") { // otherwise what there is of the last time is replaced
 			do(t, target, "FLUSHALL")
 		}
@@ -57,9 +56,7 @@ func TestRandomSnapshots(t *testing.T) {
 		}
 		// What is not in the snapshot stays: remove it.
 		names, err := source.Do(context.Background(), source.B().Keys().Pattern("*").Build()).AsStrSlice()
-		if err != nil {
-			rt.Fatal(err)
-		}
+		require.OK(rt)(err)
 		do(t, target, append([]string{"EVAL", `local keep = {}
 			for _, key in ipairs(ARGV) do keep[key] = true end
 			for _, key in ipairs(redis.call('KEYS', '*')) do if not keep[key] then redis.call('DEL', key) end end`, "0"}, names...)...)

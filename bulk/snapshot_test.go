@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // serverFiles has a directory for each server, with files that it wrote and what is in them.
@@ -121,9 +122,7 @@ func fieldsExpire(t *testing.T) bool {
 	t.Helper()
 	c := redistest.One(t).Client(t)
 	info, err := c.Do(context.Background(), c.B().CommandInfo().CommandName("HPEXPIREAT").Build()).ToArray()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return len(info) == 1 && !info[0].IsNil()
 }
 
@@ -185,9 +184,7 @@ func writer(t *testing.T) wrote {
 		return w
 	}
 	files, err := AppendOnlyFiles(filepath.Join(s.Dir(), "appendonlydir"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	w.files = files
 	return w
 }
@@ -200,9 +197,7 @@ func openFile(path string) File {
 func loadFiles(t *testing.T, s *redistest.Server, files []File, opt Options) Report {
 	t.Helper()
 	report, err := Load(context.Background(), clientOf(t, s), opt, files...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return report
 }
 
@@ -247,9 +242,7 @@ func keepFiles(t *testing.T, w wrote, facts []string) {
 	t.Helper()
 	c := w.Client(t)
 	info, err := c.Do(context.Background(), c.B().Info().Section("server").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	name := "redis-" + redistest.Version(t)
 	if _, rest, ok := strings.Cut(info, "valkey_version:"); ok {
 		version, _, _ := strings.Cut(rest, "\r")
@@ -258,17 +251,13 @@ func keepFiles(t *testing.T, w wrote, facts []string) {
 		name = "valkey-" + redistest.Version(t)
 	}
 	dir := filepath.Join(serverFiles, strings.Replace(name, "7.9.224", "8.0-m01", 1))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(os.RemoveAll(dir))
 	write := func(name string, data []byte, err error) {
 		path := filepath.Join(dir, name)
 		if err == nil {
 			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
 	write("contents.txt", []byte(strings.Join(facts, "\n")+"\n"), nil)
 	data, err := os.ReadFile(w.snapshot)
@@ -294,9 +283,7 @@ func TestFilesOfOtherServers(t *testing.T) {
 	s := redistest.Own(t)
 	for _, dir := range dirs {
 		text, err := os.ReadFile(filepath.Join(dir, "contents.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		files := []File{openFile(filepath.Join(dir, "appendonly.aof"))}
 		if _, err := os.Stat(filepath.Join(dir, "appendonlydir")); err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/index/decimal"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -34,9 +35,7 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 	o.do("ZADD", "ages", "25", "manuel")
 	rooms := tutorialRooms(t, o, "rooms")
 	ages, err := NewNumeric[int](o.client, "ages", NumericOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	source := objectsOf([]Object[[]any]{{ID: "90", Value: []any{1, "1"}}}, func(int) {})
 	numbers := Source[int]{All: objectsOf([]Object[int]{{ID: "manuel", Value: 1}}, func(int) {}).All}
 	for name, write := range map[string]func() error{
@@ -64,14 +63,10 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 		}
 	}
 	o.wantKeys("ages", "rooms")
-	if n, err := o.client.Do(ctx, o.client.B().Zcard().Key("rooms").Build()).AsInt64(); err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 3)(o.client.Do(ctx, o.client.B().Zcard().Key("rooms").Build()).AsInt64())
 	// A hash in the place of the reverse index is foreign, too.
 	o.do("HSET", "halls.content", "a field", "of a user")
-	if err := tutorialRooms(t, o, "halls").Put(ctx, "1", 1, "1"); !errors.Is(err, ErrForeign) {
-		t.Fatal(err)
-	}
+	require.Fails(t, ErrForeign)(tutorialRooms(t, o, "halls").Put(ctx, "1", 1, "1"))
 }
 
 // A sorted set that was made by hand becomes an index: what can be read is in it,
@@ -99,25 +94,17 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	// Now an entry moves, as it should, and none is lost.
-	if err := rooms.Put(ctx, "90", 57, "30"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rooms.Repair(ctx, nil, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(rooms.Put(ctx, "90", 57, "30"))
+	require.OK(t)(rooms.Repair(ctx, nil, maintain.Options{}))
 	if n, err := rooms.Count(ctx); err != nil || n != 1005 { // all but the notes
 		t.Fatal(n, err)
 	}
-	if n, err := rooms.Count(ctx, Eq("room", 56)); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 1)(rooms.Count(ctx, Eq("room", 56)))
 	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != decimal.New(99900, 2) {
 		t.Fatal(e, err)
 	}
 	// What had two entries has one when it is put again.
-	if err := rooms.Put(ctx, "7", 59, "1"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(rooms.Put(ctx, "7", 59, "1"))
 	if r, err := rooms.Repair(ctx, nil, maintain.Options{}); err != nil || r.Stale != 2 || r.Repaired != r.Problems() {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -131,19 +118,11 @@ func TestAdoptRefuses(t *testing.T) {
 	ctx := t.Context()
 	byHand(o, "other", "a", "b")
 	o.do("ZADD", "prices", "2.5", "a", "inf", "b")
-	if _, err := tutorialRooms(t, o, "other").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) {
-		t.Error(err)
-	}
-	if _, err := tutorialRooms(t, o, "nothing").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrNotFound) {
-		t.Error(err)
-	}
+	require.Fails(t, ErrValue)(tutorialRooms(t, o, "other").Adopt(ctx, maintain.Options{}))
+	require.Fails(t, ErrNotFound)(tutorialRooms(t, o, "nothing").Adopt(ctx, maintain.Options{}))
 	prices, err := NewNumeric[int](o.client, "prices", NumericOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := prices.Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) {
-		t.Error(err)
-	}
+	require.OK(t)(err)
+	require.Fails(t, ErrValue)(prices.Adopt(ctx, maintain.Options{}))
 	o.wantKeys("other", "prices")
 	o.do("ZADD", "prices", "3", "c")
 	if r, err := prices.Adopt(ctx, maintain.Options{}); err != nil || r.Checked != 1 || r.Invalid != 2 {
@@ -152,9 +131,7 @@ func TestAdoptRefuses(t *testing.T) {
 	if err := prices.Put(ctx, "a", 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrDeclared) {
-		t.Error(err)
-	}
+	require.Fails(t, ErrDeclared)(tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}))
 }
 
 // Adopt finds out whether entries are text or binary, also when it is repeated.
@@ -174,9 +151,7 @@ func TestAdoptFindsTheEncoding(t *testing.T) {
 		}
 	}
 	binary := composite(t, o.client, "binary", declared)
-	if err := binary.Put(ctx, "90", 56, "28.44"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(binary.Put(ctx, "90", 56, "28.44"))
 	o.do("DEL", "binary.meta", "binary.content")
 	binary = composite(t, o.client, "binary", declared)
 	if r, err := binary.Adopt(ctx, maintain.Options{}); err != nil || r.Checked != 1 {
@@ -186,9 +161,7 @@ func TestAdoptFindsTheEncoding(t *testing.T) {
 		t.Fatal(e, err)
 	}
 	byHand(o, "floats", "0.5:90")
-	if _, err := composite(t, o.client, "floats", Options{Columns: columns(t, "f:float")}).Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "are text") {
-		t.Fatal(err)
-	}
+	require.Fails(t, ErrValue, "are text")(composite(t, o.client, "floats", Options{Columns: columns(t, "f:float")}).Adopt(ctx, maintain.Options{}))
 }
 
 // A lost reverse index is made of the entries, as a whole or where a part is lost.
@@ -243,9 +216,7 @@ func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 	old := map[string]string{}
 	for _, id := range []string{"1", "2", "3"} {
 		m, err := o.index.member(id, []any{50})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		old[id] = m
 		o.do("ZADD", "several", "0", m)
 	}
@@ -255,9 +226,7 @@ func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 		if r.Stale != 6 || r.Problems() != r.Repaired+6 {
 			t.Fatalf("%+v", r)
 		}
-		if n, err := o.index.Count(t.Context()); err != nil || n != 8 {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 8)(o.index.Count(t.Context()))
 	}
 	o.do("HSET", o.key("2"), "age", "50")
 	o.do("DEL", o.key("3"))

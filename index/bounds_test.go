@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/index/decimal"
+	"retwis/internal/require"
 )
 
 // A bound with more digits than a column, or beyond all its values, selects what compares so.
@@ -27,9 +28,7 @@ func TestBoundsBeyondTheColumn(t *testing.T) {
 	} {
 		x := composite(t, c, column, Options{Columns: columns(t, column)})
 		for i, v := range test.values {
-			if err := x.Put(ctx, fmt.Sprint(i), v); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Put(ctx, fmt.Sprint(i), v))
 		}
 		all := int64(len(test.values))
 		for i, bound := range test.bounds {
@@ -52,9 +51,7 @@ func TestBoundsBeyondTheColumn(t *testing.T) {
 	}
 	ages := numeric[int](t, "bounds", NumericOptions{Name: "age"})
 	for i, age := range []int{-(1 << 53), 0, 17, 18, 1 << 53} {
-		if err := ages.Put(ctx, fmt.Sprint(i), age); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(ages.Put(ctx, fmt.Sprint(i), age))
 	}
 	for _, q := range []struct {
 		condition Condition

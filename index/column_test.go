@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"retwis/internal/require"
 )
 
 func TestDeclarations(t *testing.T) {
@@ -104,13 +106,9 @@ func TestValuesRefused(t *testing.T) {
 		{"c:string", 1, "not a string"},
 	} {
 		columns, err := ParseColumns(test.column)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		c, err := NewComposite(none{}, "k", Options{Columns: columns})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		err = c.Check("1", test.value)
 		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "column c") {
 			t.Errorf("%s: %v: %v, expected %q", test.column, test.value, err, test.want)

@@ -14,24 +14,21 @@ import (
 	"retwis/index/decimal"
 	"retwis/index/internal/conditions"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
 func columns(t testing.TB, text string) []Column {
 	t.Helper()
 	all, err := ParseColumns(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return all
 }
 
 func composite(t testing.TB, c rueidis.Client, key string, opt Options) *Composite {
 	t.Helper()
 	x, err := NewComposite(c, key, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
@@ -39,19 +36,15 @@ func composite(t testing.TB, c rueidis.Client, key string, opt Options) *Composi
 func readable(t testing.TB, c rueidis.Client, key string, opt Options) *Composite {
 	t.Helper()
 	x, err := newComposite(c, key, opt, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
 // list reads all that a query yields.
-func list[E any](t interface{ Fatal(...any) }, entries iter.Seq2[E, error]) []E {
+func list[E any](t require.T, entries iter.Seq2[E, error]) []E {
 	var all []E
 	for e, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		all = append(all, e)
 	}
 	return all
@@ -80,9 +73,7 @@ func TestRooms(t *testing.T) {
 	c, ctx := client(t), t.Context()
 	rooms := readable(t, c, "rooms", Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")})
 	for id, values := range map[string][]any{"90": {56, "28.44"}, "91": {56, "9.99"}, "92": {56, "30.00"}, "93": {57, "12"}, "94": {56, "10"}} {
-		if err := rooms.Put(ctx, id, values...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(rooms.Put(ctx, id, values...))
 	}
 	got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56), Between("price", 10, 30)))
 	if ids(got) != "94 90 92" {
@@ -99,9 +90,7 @@ func TestRooms(t *testing.T) {
 		t.Fatalf("in the reverse index: %q, %v", content, err)
 	}
 	// Put again it moves, and to remove it takes the id.
-	if err := rooms.Put(ctx, "90", 56, "31"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(rooms.Put(ctx, "90", 56, "31"))
 	if got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56))); ids(got) != "91 94 92 90" {
 		t.Fatalf("after a move: %s", ids(got))
 	}
@@ -210,13 +199,9 @@ func TestDeclaredOnce(t *testing.T) {
 		if _, err := x.Get(ctx, "1"); !isErr(err, ErrNotFound) {
 			t.Fatalf("get before: %v", err)
 		}
-		if err := x.Put(ctx, "1", 5, "five"); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(ctx, "1", 5, "five"))
 		opened, err := OpenComposite(ctx, c, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if e, err := opened.Get(ctx, "1"); err != nil || e.Values[1] != "five" {
 			t.Fatalf("%+v, %v", e, err)
 		}
@@ -234,9 +219,7 @@ func TestDeclaredOnce(t *testing.T) {
 				}
 			}
 		}
-		if n, err := x.Len(ctx); err != nil || n != 1 {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 1)(x.Len(ctx))
 	}
 }
 
@@ -244,9 +227,7 @@ func TestDeclaredOnce(t *testing.T) {
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
-	if err := c.Do(ctx, c.B().Set().Key("foreign").Value("mine").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(c.Do(ctx, c.B().Set().Key("foreign").Value("mine").Build()).Error())
 	x := composite(t, c, "foreign", Options{Columns: columns(t, "a:int")})
 	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key foreign holds a string and no index") {
 		t.Fatal(err)
@@ -254,9 +235,7 @@ func TestForeignKey(t *testing.T) {
 	if _, err := OpenComposite(ctx, c, "foreign"); !isErr(err, ErrNotFound) {
 		t.Fatal(err)
 	}
-	if n, err := c.Do(ctx, c.B().Dbsize().Build()).AsInt64(); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 1)(c.Do(ctx, c.B().Dbsize().Build()).AsInt64())
 }
 
 func TestWrongQueries(t *testing.T) {

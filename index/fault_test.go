@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -105,15 +106,11 @@ func start(t *testing.T, env, url string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env+"="+url)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if _, err := cmd.StdinPipe(); err != nil { // open for as long as this process is there
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(cmd.Start())
 	line := make([]byte, len("writing"))
 	if _, err := out.Read(line); err != nil || string(line) != "writing" {
 		t.Errorf("%q, %v", line, err)
@@ -161,9 +158,7 @@ func TestRepairingReaderKilled(t *testing.T) {
 		}
 		o.do("HSET", "repaired.meta", "until", "1") // its lease is over
 		o.put("own0", 0)                            // the next write removes what it left
-		if _, _, err := o.fetch(t.Context(), FetchOptions{Repair: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(o.fetch(t.Context(), FetchOptions{Repair: true}))
 		if r := o.verify(); r.Problems() != 0 {
 			t.Errorf("%+v", r)
 		}

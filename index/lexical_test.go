@@ -12,6 +12,7 @@ import (
 	"retwis/index/internal/ranged"
 	"retwis/internal/redis/partition"
 	"retwis/internal/redis/scan"
+	"retwis/internal/require"
 )
 
 // Any Limit and Offset selects a part of the result, however great or small.
@@ -21,13 +22,9 @@ func TestOddPages(t *testing.T) {
 	for _, partitions := range []int{1, 2} {
 		x := composite(t, c, fmt.Sprintf("odd%d", partitions), Options{Columns: columns(t, "a:int"), Partitions: partitions})
 		y, err := NewNumeric[int](c, fmt.Sprintf("oddnumbers%d", partitions), NumericOptions{Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for i := range 9 {
-			if err := cmp.Or(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(cmp.Or(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)))
 		}
 		for want, page := range map[string]Page{
 			"0 1 2":             {Limit: 3, Offset: -5},
@@ -51,9 +48,7 @@ func TestReadAnswerAgain(t *testing.T) {
 	t.Parallel()
 	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
 	for i := range 9 {
-		if err := cmp.Or(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(cmp.Or(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)))
 	}
 	page := Page{Offset: 2, Limit: 3}
 	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), page, AtLeast("value", 1))
@@ -82,9 +77,7 @@ func words(t *testing.T) *entries.Index {
 		Package: "index", Declaration: partition.Declaration{Kind: "words"},
 		ID: func(member string) (string, error) { return member, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
@@ -111,9 +104,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	x := words(t)
 	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
-		if err := x.Put(t.Context(), entries.Entry{ID: w, Value: w}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(t.Context(), entries.Entry{ID: w, Value: w}))
 	}
 	for want, q := range map[string]ranged.Query{
 		"aaaa abbb baaa bbbb": {},
@@ -131,7 +122,5 @@ func TestWords(t *testing.T) {
 			t.Errorf("%+v: %q, expected %q", q, got, want)
 		}
 	}
-	if n, err := x.Count(t.Context(), ranged.Query{Ranges: []ranged.Range{{Min: "[a", Max: "(b"}, {Min: "[bb", Max: "+"}}}); err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 3)(x.Count(t.Context(), ranged.Query{Ranges: []ranged.Range{{Min: "[a", Max: "(b"}, {Min: "[bb", Max: "+"}}}))
 }

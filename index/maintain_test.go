@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -243,9 +244,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	if err == nil {
 		err = cmp.Or(x.Put(ctx, "1", 1), n.Put(ctx, "1", 1))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	y := composite(t, c, "spread", Options{Columns: columns(t, "age:int"), Partitions: 2})
 	source := objectsOf([]Object[[]any]{{ID: "1", Value: []any{1}}}, func(int) {})
 	source.Lookup = func(context.Context, []string) ([]Object[[]any], error) { return nil, nil }
@@ -256,9 +255,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	m, err := NewNumeric[int](c, "numbers", NumericOptions{Partitions: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if _, err := m.Remove(ctx, "1"); !isErr(err, ErrDeclared) {
 		t.Error(err)
 	}

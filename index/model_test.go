@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/ordered/orderedtest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -84,9 +85,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 			m.columns = append(m.columns, drawColumn(t, fmt.Sprint("c", i), readable))
 		}
 		x, err := newComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")}, readable)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		values := func() []any {
 			var all []any
 			for _, c := range m.columns {
@@ -100,16 +99,12 @@ func TestCompositeIsASortedList(t *testing.T) {
 			many = append(many, Entry{ID: id(), Values: values()})
 			m.entries[many[len(many)-1].ID] = many[len(many)-1].Values
 		}
-		if got, err := x.PutMany(ctx, slices.Values(many)); err != nil || got != len(many) {
-			t.Fatal(got, err)
-		}
+		require.Gives(t, len(many))(x.PutMany(ctx, slices.Values(many)))
 		for range rapid.IntRange(0, 5).Draw(t, "changes") {
 			switch id := id(); rapid.Bool().Draw(t, "put") {
 			case true:
 				m.entries[id] = values()
-				if err := x.Put(ctx, id, m.entries[id]...); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(x.Put(ctx, id, m.entries[id]...))
 			default:
 				_, was := m.entries[id]
 				delete(m.entries, id)

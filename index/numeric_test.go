@@ -15,15 +15,14 @@ import (
 
 	"retwis/internal/ordered/orderedtest"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
 func numeric[N Number](t testing.TB, key string, opt NumericOptions) *Numeric[N] {
 	t.Helper()
 	x, err := NewNumeric[N](client(t), key, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
@@ -40,9 +39,7 @@ func TestAges(t *testing.T) {
 	t.Parallel()
 	ages, ctx := numeric[int](t, "myindex", NumericOptions{}), t.Context()
 	for id, age := range map[string]int{"Manuel": 25, "Anna": 18, "Jon": 35, "Helen": 67} {
-		if err := ages.Put(ctx, id, age); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(ages.Put(ctx, id, age))
 	}
 	if got := list(t, ages.Select(ctx, Page{}, Between("value", 20, 40))); numericIDs(got) != "Manuel Jon" || got[0].Number != 25 {
 		t.Fatalf("between 20 and 40: %v", got)
@@ -74,28 +71,20 @@ func TestAges(t *testing.T) {
 		}
 	}
 	// A birthday.
-	if err := ages.Put(ctx, "Manuel", 26); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(ages.Put(ctx, "Manuel", 26))
 	if e, err := ages.Get(ctx, "Manuel"); err != nil || e.Number != 26 {
 		t.Fatal(e, err)
 	}
-	if n, err := ages.Remove(ctx, "Manuel", "Nobody"); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 1)(ages.Remove(ctx, "Manuel", "Nobody"))
 	if _, err := ages.Get(ctx, "Manuel"); !isErr(err, ErrNotFound) {
 		t.Fatal(err)
 	}
-	if n, err := ages.Len(ctx); err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 3)(ages.Len(ctx))
 	if _, err := OpenNumeric[float64](ctx, ages.entries.Set.Client, "myindex"); !isErr(err, ErrDeclared) {
 		t.Fatalf("opened as floats: %v", err)
 	}
 	lexical := composite(t, ages.entries.Set.Client, "lexical", Options{Columns: columns(t, "a:string")})
-	if err := lexical.Put(ctx, "a", "a"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(lexical.Put(ctx, "a", "a"))
 	if _, err := OpenNumeric[int](ctx, ages.entries.Set.Client, "lexical"); !isErr(err, ErrDeclared) {
 		t.Fatal(err)
 	}
@@ -138,9 +127,7 @@ func TestNumericIsASortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		x, err := NewNumeric[float64](c, fmt.Sprint("list", n), NumericOptions{Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		number := rapid.SampledFrom([]float64{math.Inf(-1), -2.5, 0, 1, 1, 1, 1e300, math.Inf(1)})
 		m := map[string]float64{}
 		var many []NumericEntry[float64]
@@ -149,9 +136,7 @@ func TestNumericIsASortedList(t *testing.T) {
 			many = append(many, e)
 			m[e.ID] = e.Number
 		}
-		if put, err := x.PutMany(ctx, slices.Values(many)); err != nil || put != len(many) {
-			t.Fatal(put, err)
-		}
+		require.Gives(t, len(many))(x.PutMany(ctx, slices.Values(many)))
 		for range 3 {
 			var s []Condition
 			low, high := number.Draw(t, "low"), number.Draw(t, "high")
@@ -205,9 +190,7 @@ func TestNumericIsASortedList(t *testing.T) {
 				want = want[len(part):]
 				page.Offset, page.After = 0, last.Cursor()
 				if rapid.Bool().Draw(t, "gone") { // the cursor stays valid
-					if _, err := x.Remove(ctx, last.ID); err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(x.Remove(ctx, last.ID))
 					delete(m, last.ID)
 				}
 			}
@@ -223,27 +206,19 @@ func TestNumericUpkeep(t *testing.T) {
 	c, ctx := cluster.Client(t), t.Context()
 	for key, partitions := range map[string]int{"{one}": 1, "many": 4} {
 		x, err := NewNumeric[int](c, key, NumericOptions{Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		source, err := Hashes(c, key+":person:*", func(_ string, fields map[string]string) (int, bool, error) {
 			n, err := strconv.Atoi(fields["age"])
 			return n, true, err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		const people = 1500
 		var many []NumericEntry[int]
 		for i := range people {
-			if err := c.Do(ctx, c.B().Hset().Key(fmt.Sprint(key, ":person:", i)).FieldValue().FieldValue("age", fmt.Sprint(i)).Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(c.Do(ctx, c.B().Hset().Key(fmt.Sprint(key, ":person:", i)).FieldValue().FieldValue("age", fmt.Sprint(i)).Build()).Error())
 			many = append(many, NumericEntry[int]{fmt.Sprint(i), i})
 		}
-		if n, err := x.PutMany(ctx, slices.Values(many)); err != nil || n != people {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, people)(x.PutMany(ctx, slices.Values(many)))
 		if all := list(t, x.Select(ctx, Page{})); !slices.Equal(all, many) {
 			t.Fatalf("%d entries in another order", len(all))
 		}
@@ -253,9 +228,7 @@ func TestNumericUpkeep(t *testing.T) {
 		for _, command := range [][]string{
 			{"ZREM", x.entries.Set.Of("1").Index, "1"}, {"ZADD", x.entries.Set.Of("2").Index, "77", "2"}, {"ZADD", x.entries.Set.Of("missing").Index, "5", "missing"},
 		} {
-			if err := c.Do(ctx, c.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(c.Do(ctx, c.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error())
 		}
 		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Missing != 1 || r.Stale != 1 || r.Dangling != 1 {
 			t.Fatalf("%+v, %v", r, err)
@@ -267,9 +240,7 @@ func TestNumericUpkeep(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		// A rebuild, with a concurrent write.
-		if err := x.Put(ctx, "missing", 5); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(ctx, "missing", 5))
 		wrote := false
 		r, err := x.Rebuild(ctx, source, maintain.Options{Rate: 1e6, Progress: func(maintain.Progress) {
 			if !wrote {
@@ -297,12 +268,8 @@ func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[float64](t, "zeros", NumericOptions{}), t.Context()
 	c, minus := x.entries.Set.Client, math.Copysign(0, -1)
-	if err := x.Put(ctx, "a", minus); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Do(ctx, c.B().Zadd().Key("zeros").ScoreMember().ScoreMember(minus, "b").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, "a", minus))
+	require.OK(t)(c.Do(ctx, c.B().Zadd().Key("zeros").ScoreMember().ScoreMember(minus, "b").Build()).Error())
 	source := objectsOf([]Object[float64]{{ID: "a"}, {ID: "b", Value: minus}}, func(int) {})
 	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
@@ -311,9 +278,7 @@ func TestNegativeZero(t *testing.T) {
 	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if n, err := x.Count(ctx, Between("value", 0.0, minus)); err != nil || n != 2 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 2)(x.Count(ctx, Between("value", 0.0, minus)))
 }
 
 // A score that is not an integer, which this index does not write, is reported and
@@ -321,16 +286,12 @@ func TestNegativeZero(t *testing.T) {
 func TestScoreIsNoInteger(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[int](t, "fractions", NumericOptions{}), t.Context()
-	if err := x.Put(ctx, "a", 1); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, "a", 1))
 	c := x.entries.Set.Client
 	source := objectsOf([]Object[int]{{ID: "a", Value: 1}}, func(int) {})
 	source.Lookup = func(context.Context, []string) ([]Object[int], error) { return []Object[int]{{ID: "a", Value: 1}}, nil }
 	for _, score := range []float64{1.5, math.Inf(1), math.Inf(-1), 1e300} {
-		if err := c.Do(ctx, c.B().Zadd().Key("fractions").ScoreMember().ScoreMember(score, "a").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(c.Do(ctx, c.B().Zadd().Key("fractions").ScoreMember().ScoreMember(score, "a").Build()).Error())
 		if _, err := x.Get(ctx, "a"); !isErr(err, ErrCorrupt) {
 			t.Errorf("Get at %g: %v", score, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -28,9 +29,7 @@ func newObjects(t testing.TB, c rueidis.Client, key string, partitions int) *obj
 	o := &objects{t: t, client: c, index: composite(t, c, key, Options{Columns: columns(t, "age:int"), Partitions: partitions})}
 	var err error
 	o.source, err = o.index.Hashes(key + ":person:*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return o
 }
 

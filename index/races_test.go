@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -137,9 +138,7 @@ func TestRebuildCatchesUp(t *testing.T) {
 	_, err := x.Rebuild(ctx, objectsOf([]Object[[]any]{{ID: "a", Value: []any{1}}}, func(int) {}), maintain.Options{})
 	stop()
 	all.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	healthy(t, x.Verify)
 }
 
@@ -152,9 +151,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 	ctx := t.Context()
 	for _, id := range []string{"x", "y"} {
 		o.put(id, 1)
-		if err := y.Put(ctx, id, 1); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(y.Put(ctx, id, 1))
 	}
 	// According to the objects both entries are wrong.
 	say := map[string]int{"x": 2, "y": 3}
@@ -225,17 +222,11 @@ func TestRepairComparesAgain(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
 	ctx := t.Context()
-	if err := x.Put(ctx, "1", 5); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, "1", 5))
 	right, err := x.member("1", []any{5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	old, err := x.member("1", []any{4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	todo := []string{
 		"drop", "1", right, // by now the entry of its id
 		"restore", "1", old, // not any more

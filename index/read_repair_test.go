@@ -14,6 +14,7 @@ import (
 
 	"retwis/index/internal/entries"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -68,9 +69,7 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 			o.do("ZADD", o.index.entries.Set.Of(id).Index, "0", m)
 		}
 		o.do("DEL", o.key("halfGone"))
-		if _, err := o.index.Remove(t.Context(), "halfGone"); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(o.index.Remove(t.Context(), "halfGone"))
 		want := map[string]maintain.Kind{"stale": maintain.Stale, "gone": maintain.Dangling, "bare": maintain.Dangling, "invalid": maintain.Invalid, "twice": maintain.Stale, "halfGone": maintain.Dangling}
 		found, report := o.mustFetch(FetchOptions{Fields: []string{"name"}})
 		if got := kinds(report); !maps.Equal(got, want) || report.Checked != 8 || report.Repaired != 0 || report.Problems() != 6 {
@@ -117,9 +116,7 @@ func TestFetchNumericRepairs(t *testing.T) {
 	want := map[string]float64{}
 	for i := range 300 {
 		id, price := fmt.Sprint(i), float64(i)
-		if err := x.Put(ctx, id, price); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(ctx, id, price))
 		switch i % 10 {
 		case 0:
 			price += 0.5
@@ -131,9 +128,7 @@ func TestFetchNumericRepairs(t *testing.T) {
 	}
 	read := func() (entries []NumericEntry[float64]) {
 		for e, err := range x.All(ctx, Page{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			entries = append(entries, e)
 		}
 		return entries
@@ -179,9 +174,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(rt, "writes") {
 			id, age := anyID.Draw(rt, "id"), anyAge.Draw(rt, "age")
 			member, err := o.index.member(id, []any{age})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			require.OK(rt)(err)
 			keys := o.index.entries.Set.Of(id)
 			switch rapid.IntRange(0, 6).Draw(rt, "write") {
 			case 0, 1:
@@ -194,9 +187,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 				o.do("DEL", o.key(id))
 				delete(ages, id)
 			case 4:
-				if err := o.index.Put(t.Context(), id, age); err != nil {
-					rt.Fatal(err)
-				}
+				require.OK(rt)(o.index.Put(t.Context(), id, age))
 			case 5:
 				o.do("ZADD", keys.Index, "0", member)
 			case 6:
@@ -206,15 +197,11 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 		want := map[string]bool{} // entries that were read whose hashes have their values
 		var entries []Entry
 		for e, err := range o.index.All(t.Context(), Page{}) {
-			if err != nil {
-				rt.Fatal(err)
-			}
+			require.OK(rt)(err)
 			entries = append(entries, e)
 		}
 		found, report, err := o.index.Fetch(t.Context(), entries, FetchOptions{Key: o.key, Repair: true})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		require.OK(rt)(err)
 		stale := 0
 		for _, e := range entries {
 			if age, ok := ages[e.ID]; ok {
@@ -237,9 +224,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 		}
 		got := map[string]bool{}
 		for e, err := range o.index.All(t.Context(), Page{}) {
-			if err != nil {
-				rt.Fatal(err)
-			}
+			require.OK(rt)(err)
 			if age, ok := ages[e.ID]; !ok || int64(age) != e.Values[0] || got[e.ID] {
 				rt.Fatalf("%s is there with %v, the hash has %v, %v: %+v", e.ID, e.Values, age, ok, report)
 			}
@@ -307,9 +292,7 @@ func TestFetchRepairIsNotFooled(t *testing.T) {
 	o.put("1", 20)
 	o.do("HSET", o.key("1"), "age", "30") // the entry still has 20
 	e, err := o.index.Get(t.Context(), "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	// The writer sets 20 again, and its entry, after the reader has read 30.
 	read := 0
 	_, _, err = entries.Fetch[Fetched](t.Context(), o.index.entries, []entries.Entry{{ID: "1", Value: e.member}}, entries.Hashes{
@@ -360,9 +343,7 @@ func TestFetchLeavesOtherRunsAlone(t *testing.T) {
 	}
 	// A killed run: nothing is repaired until its lease is over.
 	o.do("HSET", o.key("7"), "age", "40")
-	if err := o.index.entries.Tracker.Begin(t.Context(), "killed"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(o.index.entries.Tracker.Begin(t.Context(), "killed"))
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 1 {
 		t.Errorf("%+v", r)
 	}

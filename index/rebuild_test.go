@@ -10,6 +10,7 @@ import (
 	"time"
 
 	engine "retwis/internal/maintain"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -59,18 +60,14 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 			_ = yield(Object[[]any]{ID: "1", Value: []any{1}}, nil) && yield(Object[[]any]{}, wrong)
 		}
 	}}
-	if _, err := o.index.Rebuild(t.Context(), failing, maintain.Options{}); !errors.Is(err, wrong) {
-		t.Fatal(err)
-	}
+	require.Fails(t, wrong)(o.index.Rebuild(t.Context(), failing, maintain.Options{}))
 	o.put("1", 50)
 	o.wantKeys(spread...)
 	n, err := NewNumeric[int](o.client, "number", NumericOptions{})
 	if err == nil {
 		err = n.Put(t.Context(), "1", 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if _, err := n.Rebuild(t.Context(), Source[int]{All: func(context.Context) iter.Seq2[Object[int], error] {
 		return func(yield func(Object[int], error) bool) {
 			_ = yield(Object[int]{ID: "1", Value: 1}, nil) && yield(Object[int]{}, wrong)
@@ -78,9 +75,7 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	}}, maintain.Options{}); !errors.Is(err, wrong) {
 		t.Fatal(err)
 	}
-	if err := n.Put(t.Context(), "2", 2); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(n.Put(t.Context(), "2", 2))
 	o.wantKeys(append([]string{"cut.meta", "number", "number.meta"}, spread[1:]...)...)
 	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("after: %+v", r)
@@ -108,20 +103,14 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			// The steps of a process until it is killed.
 			x, run := o.index.entries, "name of the run"
-			if err := x.Tracker.Begin(t.Context(), run); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Tracker.Begin(t.Context(), run))
 			m, err := o.index.member("7", []any{7})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			fill := func() error {
 				args := append(append(x.Set.Args(), run), "7", m)
 				return engine.Replaced(x.Scripts.Fill.Run(t.Context(), x.Set.Client, x.Set.Keys[0].All(), args).Error())
 			}
-			if err := fill(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(fill())
 			o.put("8", 9)
 			o.wantKeys("killed", "killed.changed", "killed.content", "killed.meta", "killed.next", "killed.next.content")
 			if r := o.verifyAlone(); r.Problems() != 0 {
@@ -134,9 +123,7 @@ func TestKilledRebuild(t *testing.T) {
 			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "entries in killed.next: 1, ids in killed.changed: 1") {
 				t.Fatalf("%+v", r)
 			}
-			if err := end(o); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(end(o))
 			o.wantKeys("killed", "killed.content", "killed.meta")
 			if state := o.text("HGET", "killed.meta", "rebuild"); state != "" {
 				t.Errorf("writers still note what they change: %q", state)
@@ -163,18 +150,14 @@ func TestKilledNumericRebuild(t *testing.T) {
 	if err == nil {
 		err = x.Put(ctx, "1", 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	o.wantKeys("number", "number.changed", "number.meta")
 	o.do("HSET", "number.meta", "until", "1") // long ago
 	source := objectsOf([]Object[int]{{ID: "1", Value: 1}}, func(int) {})
 	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := x.Put(ctx, "2", 2); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, "2", 2))
 	o.wantKeys("number", "number.meta")
 }
 
@@ -195,9 +178,7 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 			o.source.All(ctx)(yield)
 		}
 	}}
-	if _, err := o.index.Rebuild(t.Context(), slow, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(o.index.Rebuild(t.Context(), slow, maintain.Options{}))
 	if e, err := o.index.Get(t.Context(), "2"); err != nil || e.Values[0] != int64(2) {
 		t.Fatal(e, err)
 	}
@@ -220,9 +201,7 @@ func TestRebuildTwice(t *testing.T) {
 		}
 		return o.source.All(ctx)
 	}}
-	if _, err := o.index.Rebuild(t.Context(), source, maintain.Options{}); !errors.Is(err, maintain.ErrReplaced) {
-		t.Fatal(err)
-	}
+	require.Fails(t, maintain.ErrReplaced)(o.index.Rebuild(t.Context(), source, maintain.Options{}))
 	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("after: %+v", r)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"retwis/internal/require"
 )
 
 // scanAll returns the commands of a stream, each as its arguments joined by |.
@@ -229,12 +231,8 @@ func TestEncoder(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	e := NewEncoder(&out)
-	if err := e.Encode("ZADD", []byte("key"), 1.5, int64(-7), uint64(8), true, "", 12, int32(3), uint32(4), uint(5), false, 1e300); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Encode("ZADD", []byte("key"), 1.5, int64(-7), uint64(8), true, "", 12, int32(3), uint32(4), uint(5), false, 1e300))
+	require.OK(t)(e.Flush())
 	got, _, err := scanAll(&out)
 	if want := "ZADD|key|1.5|-7|8|1||12|3|4|5|0|1e+300"; err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("%q, %v; expected %q", got, err, want)
@@ -302,13 +300,9 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	var out bytes.Buffer
 	e := NewEncoder(&out)
 	for _, c := range commands {
-		if err := e.Encode(c...); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(e.Encode(c...))
 	}
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(e.Flush())
 	return out.Bytes()
 }
 

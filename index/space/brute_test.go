@@ -12,6 +12,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -118,15 +119,11 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 				id := anyID.Draw(t, "id")
 				batch[id], model[id] = values, values
 			}
-			if _, err := x.PutMany(ctx, pointsOf(batch)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.PutMany(ctx, pointsOf(batch)))
 			for range rapid.IntRange(0, 5).Draw(t, "removals") {
 				id := anyID.Draw(t, "gone")
 				delete(model, id)
-				if _, err := x.Remove(ctx, id); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(x.Remove(ctx, id))
 			}
 		}
 		for range 3 {

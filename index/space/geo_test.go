@@ -12,6 +12,7 @@ import (
 	"retwis/index"
 	"retwis/index/decimal"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // Place is a place on earth.
@@ -97,9 +98,7 @@ func TestWithinAndNearest(t *testing.T) {
 			slices.Sort(want)
 			var got []string
 			for p, err := range g.Within(ctx, here.values(), metres, index.Page{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				if d := chord(here, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 {
 					t.Fatalf("%v is %v m from %v, not %v", p, d, here, p.Distance)
 				}
@@ -145,9 +144,7 @@ func TestSicily(t *testing.T) {
 	}
 	var got []string
 	for p, err := range g.Select(ctx, Box{{-30, 0}, {170, -170}}, index.Page{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		got = append(got, p.ID)
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{"Apia", "Suva"}) {

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -60,9 +61,7 @@ func TestWritersAndPages(t *testing.T) {
 	ctx, server := t.Context(), redistest.One(t)
 	x := newIndex(t, server.Client(t), "pages", plane, Options{Partitions: 2})
 	for i := range 400 {
-		if err := x.Put(ctx, fmt.Sprint("stay", i), i*31%1001, float64(i)/400); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(ctx, fmt.Sprint("stay", i), i*31%1001, float64(i)/400))
 	}
 	stop := write(t, newIndex(t, server.Client(t), "pages", plane, Options{Partitions: 2}), "go")
 	for _, reverse := range []bool{false, true} {
@@ -136,17 +135,13 @@ func TestWriterKilled(t *testing.T) {
 func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
 	t.Helper()
 	src, err := x.Hashes(x.Key() + ":point:*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return src
 }
 
 func do(t *testing.T, c rueidis.Client, words ...string) {
 	t.Helper()
-	if err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error())
 }
 
 // All damage done by hand is found and repaired during concurrent writes,
@@ -159,9 +154,7 @@ func TestRepairAndRebuild(t *testing.T) {
 		object := func(i int) string { return fmt.Sprint(x.Key(), ":point:", i) }
 		for i := range 300 {
 			do(t, c, "HSET", object(i), "x", fmt.Sprint(i), "y", "0.25")
-			if err := x.Put(ctx, fmt.Sprint(i), i, 0.25); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Put(ctx, fmt.Sprint(i), i, 0.25))
 		}
 		src := hashes(t, c, x)
 		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
@@ -169,9 +162,7 @@ func TestRepairAndRebuild(t *testing.T) {
 		}
 		member := func(id string, values ...any) string {
 			m, err := x.reader.points.member(id, values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			return m
 		}
 		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                                   // missing
@@ -198,13 +189,9 @@ func TestRepairAndRebuild(t *testing.T) {
 			}
 		}
 		stop()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		for i := range 30 {
-			if _, err := x.Remove(ctx, fmt.Sprint("go", i)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Remove(ctx, fmt.Sprint("go", i)))
 		}
 		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Errorf("rebuild %v: %+v, %v", rebuild, r, err)

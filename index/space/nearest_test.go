@@ -16,6 +16,7 @@ import (
 	"retwis/index"
 	"retwis/index/decimal"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // The nearest points are those that looking at every point finds.
@@ -36,9 +37,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 			}
 			model[fmt.Sprint(i)] = values
 		}
-		if _, err := x.PutMany(ctx, pointsOf(model)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, pointsOf(model)))
 		x.reader.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
 		here, weights := make([]any, len(dims)), []float64(nil)
 		for d := range here {
@@ -58,9 +57,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		}
 		k := rapid.IntRange(1, 220).Draw(t, "k")
 		got, err := x.Nearest(ctx, here, k, weights...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		nearestOf(t, exact, got, k, math.Inf(1))
 		// Within a distance: that of a point, which is included, or any.
 		limit := rapid.Float64Range(0, 1e9).Draw(t, "limit")
@@ -186,17 +183,13 @@ func TestNearestExactly(t *testing.T) {
 				id := fmt.Sprint("p", i)
 				points[id], squares[id] = values, sum
 			}
-			if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.PutMany(ctx, pointsOf(points)))
 			ids := slices.SortedFunc(maps.Keys(points), func(a, b string) int {
 				return cmp.Or(cmp.Compare(squares[a], squares[b]), cmp.Compare(a, b))
 			})
 			middle := slices.Repeat([]any{0}, len(dims.digits))
 			got, err := x.Nearest(ctx, middle, len(ids))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			for i, n := range got {
 				if n.ID != ids[i] {
 					t.Fatalf("number %d is %q at %v, want %q", i, n.ID, n.Distance, ids[i])
@@ -228,9 +221,7 @@ func TestNearestInACrowd(t *testing.T) {
 		}
 		points[fmt.Sprint(i)] = []any{fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread), fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread)}
 	}
-	if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.PutMany(ctx, pointsOf(points)))
 	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
 		at, _ := x.reader.points.codes(here)
 		var want []float64
@@ -283,9 +274,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 	for i := range 2000 {
 		points[fmt.Sprint("far", i)] = []any{9000 + i/50, -9000 - i%50}
 	}
-	if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.PutMany(ctx, pointsOf(points)))
 	at, _ := x.reader.points.codes([]any{0, 0})
 	for side := 100.0; side < 8000; side *= 1.15 {
 		ring := map[string][]any{}
@@ -293,9 +282,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 			ring[fmt.Sprint("corner", i)] = []any{int(0.99 * side), int(0.99*side) * (1 - i%2*2)}
 			ring[fmt.Sprint("side", i)] = []any{-int(1.2 * side), i}
 		}
-		if _, err := x.PutMany(ctx, pointsOf(ring)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, pointsOf(ring)))
 		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{
 			distance: func(p []uint64) float64 {
 				return math.Hypot(x.reader.points.axes[0].distance(at[0], p[0], 1, 1), x.reader.points.axes[1].distance(at[1], p[1], 1, 1))

@@ -14,6 +14,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -26,18 +27,14 @@ func newIndex(t rapid.TB, c rueidis.Client, key, dims string, opt Options) *Inde
 		}
 	}
 	x, err := New(c, key, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
-func list[E any](t interface{ Fatal(...any) }, entries iter.Seq2[E, error]) []E {
+func list[E any](t require.T, entries iter.Seq2[E, error]) []E {
 	var all []E
 	for e, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		all = append(all, e)
 	}
 	return all
@@ -72,9 +69,7 @@ func TestTutorialQuery(t *testing.T) {
 		points[fmt.Sprint(i)] = []any{i * 49 % 401, i * 49 / 401}
 	}
 	points["90"] = []any{75, 200}
-	if n, err := x.PutMany(ctx, pointsOf(points)); err != nil || n != len(points) {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, len(points))(x.PutMany(ctx, pointsOf(points)))
 	var want []string
 	for id, p := range points {
 		if px, py := p[0].(int), p[1].(int); px >= 50 && px <= 100 && py >= 100 && py <= 300 {
@@ -87,9 +82,7 @@ func TestTutorialQuery(t *testing.T) {
 		t.Errorf("got %d points, want %d", len(got), len(want))
 	}
 	e, err := x.Explain(ctx, box)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if len(e.Ranges) > 32 || e.Returned != int64(len(want)) || e.Read > 2*e.Returned {
 		t.Errorf("%d ranges, %d read, %d returned, want %d", len(e.Ranges), e.Read, e.Returned, len(want))
 	}
@@ -120,9 +113,7 @@ func TestThinBox(t *testing.T) {
 		for i := range 3_000 { // more in one place than a script reads
 			model[fmt.Sprint("crowd", i)] = []any{5000, 5000}
 		}
-		if _, err := x.PutMany(ctx, pointsOf(model)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, pointsOf(model)))
 		box := Box{{100, 9900}, {4996, 5005}}
 		var want []string
 		for id, v := range model {
@@ -211,13 +202,9 @@ func TestDeclaration(t *testing.T) {
 		t.Errorf("nothing is there, but %v", err)
 	}
 	x := newIndex(t, c, "declared", "x:int(0..400),f:decimal(1)(-1..1)", Options{Partitions: 2})
-	if err := x.Put(ctx, "1", 75, 0.5); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, "1", 75, 0.5))
 	again, err := Open(ctx, c, "declared")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	if e, err := again.Get(ctx, "1"); err != nil || fmt.Sprint(e.Values[1]) != "0.5" || textOf(again.Dims()) != textOf(x.Dims()) {
 		t.Errorf("%v, %v, %v", e, err, again.Dims())
 	}
@@ -238,12 +225,8 @@ func TestDeclaration(t *testing.T) {
 		}
 	}
 	words, err := index.NewComposite(c, "words", index.Options{Columns: []index.Column{{Name: "a", Type: index.String}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := words.Put(ctx, "a", "a"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
+	require.OK(t)(words.Put(ctx, "a", "a"))
 	if _, err := Open(ctx, c, "words"); !errors.Is(err, index.ErrDeclared) {
 		t.Errorf("another kind: %v", err)
 	}
@@ -264,9 +247,7 @@ func TestCluster(t *testing.T) {
 		for i := range 2000 {
 			points[fmt.Sprint(i)] = []any{i * 37 % 1001, -(i * 91 % 1001)}
 		}
-		if _, err := x.PutMany(ctx, pointsOf(points)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, pointsOf(points)))
 		want := 0
 		for _, p := range points {
 			if p[0].(int) >= 200 && p[0].(int) <= 600 && p[1].(int) >= -500 && p[1].(int) <= -100 {

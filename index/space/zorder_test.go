@@ -9,19 +9,17 @@ import (
 
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
+
+	"retwis/internal/require"
 )
 
 // offline returns an index that has no server.
 func offline(t rapid.TB, dims string) *Index {
 	t.Helper()
 	d, err := ParseDims(dims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	x, err := New(nowhere{}, "points", Options{Dims: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 

@@ -12,14 +12,13 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
 func do(t *testing.T, client rueidis.Client, words ...string) {
 	t.Helper()
-	if err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error())
 }
 
 // The tutorial's sorted set, made by hand, is refused and can be adopted.
@@ -50,9 +49,7 @@ func TestAdoptTutorial(t *testing.T) {
 	expect(t, entries(t, client, "words"), "[banana\t273\tBanana banaooo\t1 bit\t7]")
 	expect(t, complete(t, x, "b", 3), "Banana 273, bit 7, banaooo 1")
 	verified(t, x)
-	if _, err := Adopt(ctx, client, "none", Options{}, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
-		t.Fatal(err)
-	}
+	require.Fails(t, index.ErrNotFound)(Adopt(ctx, client, "none", Options{}, maintain.Options{}))
 }
 
 // Spellings that were made by hand become one term.
@@ -64,9 +61,7 @@ func TestAdoptSpellings(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	expect(t, complete(t, x, "", 3), "Banana 37, a 7")
-	if n, err := x.Add(ctx, "banana", 29); err != nil || n != 66 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 66)(x.Add(ctx, "banana", 29))
 	expect(t, complete(t, x, "", 1), "banana 66")
 	verified(t, x)
 }
@@ -125,16 +120,12 @@ func TestAdoptCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Adopt(ctx, client, key, Options{Punctuation: PunctuationDrop}, maintain.Options{}); err != nil {
-			t.Fatal(n, err)
-		}
+		require.OK(t)(Adopt(ctx, client, key, Options{Punctuation: PunctuationDrop}, maintain.Options{}))
 		if x, err = Open(ctx, client, key); err != nil {
 			t.Fatal(n, err)
 		}
 		expect(t, complete(t, x, "t", 2), "Term599 600, Term598 599")
-		if n, err := x.Len(ctx); err != nil || n != 600 {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 600)(x.Len(ctx))
 		verified(t, x)
 	}
 	if refused < 3 {

@@ -10,6 +10,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // All yields terms of any script and case in the order of their normalized forms, in pages
@@ -38,14 +39,10 @@ func TestAllInOrder(t *testing.T) {
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
-		if _, err := x.PutMany(ctx, slices.Values(list)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, slices.Values(list)))
 		for range 6 {
 			prefix, err := x.opt.Punctuation.prefix(rapid.StringOfN(letters, 0, 2, -1).Draw(t, "prefix"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			page := index.Page{Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse")}
 			var want []string
 			for _, name := range names {
@@ -60,9 +57,7 @@ func TestAllInOrder(t *testing.T) {
 			for more := true; more; {
 				read := 0
 				for e, err := range x.All(ctx, prefix, page) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(err)
 					got, page.After, read = append(got, e.Name), e.Cursor(), read+1
 				}
 				more = read > 0 && read == page.Limit

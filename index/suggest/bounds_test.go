@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -29,12 +30,8 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
-	if err := x.tracker().Begin(ctx, "ours"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.AddMany(ctx, slices.Values(long(int(names)))); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.tracker().Begin(ctx, "ours"))
+	require.OK(t)(x.AddMany(ctx, slices.Values(long(int(names)))))
 
 	keys := x.keys[0]
 	args := append(x.set.Args(), "ours", fmt.Sprint(batchTerms), fmt.Sprint(batchBytes))
@@ -77,12 +74,8 @@ func TestRebuildListReadsFew(t *testing.T) {
 			terms = append(terms, Suggestion{Term: fmt.Sprintf("%c%d", letter, i), Count: int64(1 + i)})
 		}
 	}
-	if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].cache).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.AddMany(ctx, slices.Values(terms)))
+	require.OK(t)(client.Do(ctx, client.B().Del().Key(x.keys[0].cache).Build()).Error())
 	first, err := x.scripts.rebuildList.Run(ctx, client, x.keys[0].reading(), []string{""}).ToString()
 	if err != nil || first != "a" {
 		t.Fatalf("the first list to rebuild: %q, %v, want a", first, err)

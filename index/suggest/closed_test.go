@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -20,9 +21,7 @@ import (
 func closed(t rapid.TB, client rueidis.Client, k keys) {
 	t.Helper()
 	cache, err := client.Do(context.Background(), client.B().Hgetall().Key(k.cache).Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for prefix := range cache {
 		for l := range len(prefix) {
 			if _, ok := cache[prefix[:l]]; !ok {
@@ -50,9 +49,7 @@ func TestLostLists(t *testing.T) {
 				list = append(list, Suggestion{Term: text, Count: rapid.Int64Range(1, 9).Draw(t, "n")})
 				m.add(x, text, list[len(list)-1].Count)
 			}
-			if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.AddMany(ctx, slices.Values(list)))
 		}
 		check := func() {
 			t.Helper()
@@ -71,18 +68,14 @@ func TestLostLists(t *testing.T) {
 			command := client.B().Del().Key(k.cache).Build()
 			if rapid.Bool().Draw(t, "some") {
 				lists, err := client.Do(ctx, client.B().Hkeys().Key(k.cache).Build()).AsStrSlice()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				if slices.Sort(lists); len(lists) == 0 {
 					continue
 				}
 				text := rapid.SampledFrom([]string{"", "?", "nonsense", "1:z\n", "2\tb"}).Draw(t, "text")
 				command = client.B().Hset().Key(k.cache).FieldValue().FieldValue(rapid.SampledFrom(lists).Draw(t, "lost"), text).Build()
 			}
-			if err := client.Do(ctx, command).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(client.Do(ctx, command).Error())
 			for range 3 {
 				check()
 				add()
@@ -140,9 +133,7 @@ func TestLostCounts(t *testing.T) {
 				}
 			}
 			ctx := t.Context()
-			if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.AddMany(ctx, slices.Values(terms)))
 			do(t, client, damage...)
 			for range 2 {
 				if _, err := x.Complete(ctx, "", 3); err != nil && (name == "lost" || !errors.Is(err, index.ErrCorrupt)) {
@@ -150,9 +141,7 @@ func TestLostCounts(t *testing.T) {
 				}
 				do(t, client, "DEL", "{words}.heads")
 			}
-			if _, err := x.Repair(ctx, maintain.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Repair(ctx, maintain.Options{}))
 			verified(t, x)
 			checkLists(t, x)
 		})

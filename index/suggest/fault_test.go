@@ -20,6 +20,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -41,9 +42,7 @@ func counts(t *testing.T, x *Index) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	for e, err := range x.All(t.Context(), "", index.Page{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		all[e.Name] = e.Count
 	}
 	return all
@@ -59,9 +58,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 	all := map[string]int64{}
 	for w := range 4 {
 		client, err := rueidis.NewClient(rueidis.MustParseURL(url))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		x := small(open(t, client, "{words}", opt), 200)
 		wg.Add(1)
 		go func() {
@@ -105,9 +102,7 @@ func checkLists(t *testing.T, x *Index) {
 	t.Helper()
 	var all []Entry
 	for e, err := range x.All(t.Context(), "", index.Page{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return cmp.Compare(b.Count, a.Count) })
@@ -254,17 +249,13 @@ func TestRepair(t *testing.T) {
 			x := small(open(t, client, "{words}", Options{}), 200)
 			terms := words(600)
 			addAll(t, x, terms...)
-			if _, err := x.Add(ctx, "Kept", 3); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Add(ctx, "Kept", 3))
 			stop := func() map[string]int64 { return nil }
 			if writing {
 				stop = busy(t, db.URL(), Options{}, terms)
 			}
 			for _, command := range damage() {
-				if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(client.Do(ctx, client.B().Arbitrary(command...).Build()).Error())
 				if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() == 0 && !writing {
 					t.Fatalf("%q was not found: %v %+v", command, err, report)
 				}
@@ -292,9 +283,7 @@ func TestInterruptedRepair(t *testing.T) {
 	n := redistest.Cases(300, 1000)
 	addAll(t, x, words(n)...)
 	for _, key := range []string{"words.content", "words.heads"} {
-		if err := client.Do(ctx, client.B().Del().Key(key).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(ctx, client.B().Del().Key(key).Build()).Error())
 	}
 	var repaired int64
 	runs := 0
@@ -341,9 +330,7 @@ func TestRebuild(t *testing.T) {
 			ctx := t.Context()
 			must := func(_ any, err error) {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 			}
 			addAll(t, x, "old", "stays", "goes", "both", "other")
 			terms := append(words(5000), "stays", "goes", "both", "both", "barred", "late barred", "unknown")
@@ -396,9 +383,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 				}
 			}
 		}, maintain.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		verified(t, x)
 	}
 	added := stop()
@@ -434,25 +419,19 @@ func TestRebuildFails(t *testing.T) {
 		{"ZADD", "words.next", "0", "half\t1\tHalf"},
 		{"HSET", "words.next.content", "half", "1\tHalf"},
 	} {
-		if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(ctx, client.B().Arbitrary(command...).Build()).Error())
 	}
 	addAll(t, x, "banana")
 	expect(t, complete(t, x, "", 5), "banana 2")
 	_, err = x.Rebuild(ctx, sourceOf([]string{"cherry"}, func(int) {
-		if _, err := x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), maintain.Options{}))
 	}), maintain.Options{})
 	if !errors.Is(err, maintain.ErrReplaced) {
 		t.Fatal(err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")
 	// An empty source empties it.
-	if _, err := x.Rebuild(ctx, sourceOf(nil, nil), maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Rebuild(ctx, sourceOf(nil, nil), maintain.Options{}))
 	expect(t, entries(t, client, "words"), "[]")
 	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 {
@@ -469,24 +448,16 @@ func TestCluster(t *testing.T) {
 	for key, partitions := range map[string]int{"{one}": 1, "many": 8} {
 		x := small(open(t, client, key, Options{Partitions: partitions}), 200)
 		addAll(t, x, words(600)...)
-		if _, err := x.Add(t.Context(), "Banana", 9); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Block(t.Context(), "blocked"); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Add(t.Context(), "Banana", 9))
+		require.OK(t)(x.Block(t.Context(), "blocked"))
 		expect(t, complete(t, x, "", 1), "Banana 9")
 		if found, err := x.CompleteFuzzy(t.Context(), "banaan", 1); err != nil || show(found) != "Banana 9" {
 			t.Fatal(found, err)
 		}
 		verified(t, x)
 		checkLists(t, x)
-		if _, err := x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := x.Len(t.Context()); err != nil || n != 400 {
-			t.Fatal(n, err)
-		}
+		require.OK(t)(x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), maintain.Options{}))
+		require.Gives(t, 400)(x.Len(t.Context()))
 		verified(t, x)
 		checkLists(t, x)
 		if y, err := Open(t.Context(), client, key); err != nil || y.Options().Partitions != partitions {

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -48,9 +49,7 @@ func TestHalfLife(t *testing.T) {
 	now = now.Add(10 * 24 * time.Hour)
 	serverAt(x, now)
 	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
-	if n, err := x.Prune(ctx, 1, maintain.Options{}); err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, 3)(x.Prune(ctx, 1, maintain.Options{}))
 	add("banana", maxCount, maxCount)
 	verified(t, x)
 }
@@ -90,16 +89,12 @@ func TestHalfLifeLists(t *testing.T) {
 		for i := range 300 {
 			list = append(list, Suggestion{Term: "t" + string(rune('a'+i%26)) + string(rune('a'+i/26)), Count: int64(1 + (i*7+hour*100)%300)})
 		}
-		if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.AddMany(ctx, slices.Values(list)))
 		now = now.Add(time.Hour)
 		serverAt(x, now)
 	}
 	verified(t, x)
-	if _, err := x.Add(ctx, "tzz", 10_000); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Add(ctx, "tzz", 10_000))
 	expect(t, complete(t, x, "t", 1), "tzz 10000")
 }
 
@@ -108,13 +103,9 @@ func TestBlock(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		x := open(t, redistest.DB(t).Client(t), "words", Options{Partitions: partitions})
 		addAll(t, x, "Damn", "dame", "damnation")
-		if err := x.Block(t.Context(), "damn", "darn"); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Block(t.Context(), "damn", "darn"))
 		addAll(t, x, "DAMN", "Darn")
-		if n, err := x.Add(t.Context(), "damn!", 5); err != nil || n != 0 {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 0)(x.Add(t.Context(), "damn!", 5))
 		expect(t, complete(t, x, "da", 5), "dame 1, damnation 1")
 		blocked, err := x.Blocked(t.Context())
 		expect(t, blocked, "[damn darn]")
@@ -162,12 +153,8 @@ func TestRefused(t *testing.T) {
 	if keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64(); err != nil || keys != 0 {
 		t.Fatal("something was written", keys, err)
 	}
-	if _, err := x.Verify(ctx, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
-		t.Fatal(err)
-	}
-	if _, err := Open(ctx, client, "words"); !errors.Is(err, index.ErrNotFound) {
-		t.Fatal(err)
-	}
+	require.Fails(t, index.ErrNotFound)(x.Verify(ctx, maintain.Options{}))
+	require.Fails(t, index.ErrNotFound)(Open(ctx, client, "words"))
 	for _, opt := range []Options{
 		{Punctuation: "x"},
 		{HalfLife: 1},
@@ -215,9 +202,7 @@ func TestRefused(t *testing.T) {
 
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := x.Complete(ended, "b", 1); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	require.Fails(t, context.Canceled)(x.Complete(ended, "b", 1))
 }
 
 // On an error AddMany says how many terms are counted, and none of the batch with the
@@ -245,15 +230,11 @@ func TestAddManyReportsProgress(t *testing.T) {
 	if n, err := x.Len(ctx); n != 1600 || err != nil {
 		t.Fatalf("%d terms, %v", n, err)
 	}
-	if n, err := x.AddMany(ctx, many(3300, -1)); n != 3300 || err != nil {
-		t.Fatalf("%d, %v", n, err)
-	}
+	require.Gives(t, 3300)(x.AddMany(ctx, many(3300, -1)))
 	if s, err := x.Get(ctx, "term 1599"); s.Count != 2 || err != nil {
 		t.Fatalf("%v, %v", s, err)
 	}
-	if n, err := x.AddMany(ctx, many(0, -1)); n != 0 || err != nil {
-		t.Fatalf("%d, %v", n, err)
-	}
+	require.Gives(t, 0)(x.AddMany(ctx, many(0, -1)))
 }
 
 // A term whose count has fallen to 0 with time is still there.
@@ -280,9 +261,7 @@ func TestGetFallenCount(t *testing.T) {
 	if s, err := x.Get(ctx, "Banana"); err != nil || s.Payload != "id:5" {
 		t.Fatal(s, err)
 	}
-	if _, err := x.Cleanup(ctx, 1, maintain.Options{}); !errors.Is(err, index.ErrValue) {
-		t.Fatal(err)
-	}
+	require.Fails(t, index.ErrValue)(x.Cleanup(ctx, 1, maintain.Options{}))
 }
 
 // Cleanup decrements as many counts as it was asked to, in every partition.
@@ -290,20 +269,14 @@ func TestCleanupRandomTerms(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
 		x, _, ctx := testIndex(t, Options{Partitions: partitions})
-		if n, err := x.Cleanup(ctx, 5, maintain.Options{}); n != 0 || err != nil {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 0)(x.Cleanup(ctx, 5, maintain.Options{}))
 		var list []Suggestion
 		for i := range 300 {
 			list = append(list, Suggestion{fmt.Sprintf("term %d", i), 2, "id"})
 		}
-		if _, err := x.PutMany(ctx, slices.Values(list)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.PutMany(ctx, slices.Values(list)))
 		// A step takes no term twice, so that the first 100 go from 2 to 1.
-		if n, err := x.Cleanup(ctx, 100, maintain.Options{}); n != 0 || err != nil {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, 0)(x.Cleanup(ctx, 100, maintain.Options{}))
 		sum := func() (sum int64) {
 			for _, n := range counts(t, x) {
 				sum += n
@@ -325,11 +298,7 @@ func TestCleanupRandomTerms(t *testing.T) {
 			t.Fatal(left, n, err)
 		}
 		verified(t, x)
-		if _, err := x.Cleanup(ctx, 0, maintain.Options{}); !errors.Is(err, index.ErrValue) {
-			t.Fatal(err)
-		}
-		if _, err := x.Prune(ctx, 0, maintain.Options{}); !errors.Is(err, index.ErrValue) {
-			t.Fatal(err)
-		}
+		require.Fails(t, index.ErrValue)(x.Cleanup(ctx, 0, maintain.Options{}))
+		require.Fails(t, index.ErrValue)(x.Prune(ctx, 0, maintain.Options{}))
 	}
 }

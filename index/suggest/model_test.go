@@ -15,6 +15,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -37,9 +38,7 @@ func small(x *Index, light int) *Index {
 
 func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
 	x, err := New(client, key, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
@@ -436,9 +435,7 @@ func checkAll(t *rapid.T, x *Index, m *model) {
 	for n := page.Limit; n == page.Limit; page.Offset = 0 {
 		n = 0
 		for e, err := range x.All(context.Background(), prefix, page) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			if one := m.get(x, e.Name); m.comparable(x, e.Suggestion)[0] != one {
 				t.Fatalf("got %+v, want %+v", e, one)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -19,9 +20,7 @@ func all(t *testing.T, x *Index) map[string]Suggestion {
 	t.Helper()
 	terms := map[string]Suggestion{}
 	for e, err := range x.All(t.Context(), "", index.Page{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		terms[e.Term] = e.Suggestion
 	}
 	return terms
@@ -38,9 +37,7 @@ func TestPayloadIsReturned(t *testing.T) {
 			list = append(list, Suggestion{fmt.Sprintf("a%03d", i), int64(1 + i), fmt.Sprint("id:", i)})
 		}
 		list = append(list, Suggestion{"rare", 1, strings.Repeat("é", maxPayload/2)}, Suggestion{"rarer", 2, ""})
-		if n, err := x.PutMany(ctx, slices.Values(list)); n != len(list) || err != nil {
-			t.Fatal(n, err)
-		}
+		require.Gives(t, len(list))(x.PutMany(ctx, slices.Values(list)))
 		best, err := x.Complete(ctx, "a", 2)
 		if want := []Suggestion{list[299], list[298]}; err != nil || !slices.Equal(best, want) {
 			t.Errorf("%v, %v, want %v", best, err, want)
@@ -68,9 +65,7 @@ func TestPayloadChanges(t *testing.T) {
 	x, _, ctx := testIndex(t, Options{})
 	must := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 	}
 	for i, step := range []struct {
 		do   func()
@@ -101,9 +96,7 @@ func TestPayloadOfBlanks(t *testing.T) {
 	x, client, ctx := testIndex(t, Options{})
 	for _, payload := range []string{" ", "   ", "1", " 1", "e5"} {
 		s := Suggestion{"Banana", 5, payload}
-		if _, err := x.AddMany(ctx, slices.Values([]Suggestion{s})); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.AddMany(ctx, slices.Values([]Suggestion{s})))
 		if got := all(t, x); len(got) != 1 || got["Banana"] != s {
 			t.Errorf("%q: All has %v", payload, got)
 		}
@@ -126,17 +119,13 @@ func TestRepairPayloadInEntry(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	want := Suggestion{"banana", 5, " "}
-	if _, err := x.Put(ctx, want); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(ctx, want))
 	b, keys := client.B(), x.keys[0]
 	for _, r := range client.DoMulti(ctx,
 		b.Zrem().Key(keys.Index).Member("banana\t5").Build(),
 		b.Zadd().Key(keys.Index).ScoreMember().ScoreMember(0, "banana\t5\n ").Build(),
 	) {
-		if err := r.Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(r.Error())
 	}
 	if report, err := x.Repair(ctx, maintain.Options{}); err != nil || report.Repaired != report.Problems() {
 		t.Errorf("%+v, %v", report, err)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -108,12 +109,8 @@ func TestSpellingsCountTogether(t *testing.T) {
 		lose(t, x, 1, "banana")
 		expect(t, complete(t, x, "b", 2), fmt.Sprint("banana ", want))
 	}
-	if value, err := client.Do(ctx, client.B().Hget().Key("words.content").Field("banana").Build()).ToString(); err != nil || value != "1" {
-		t.Fatalf("%q, %v", value, err)
-	}
-	if n, err := x.Remove(ctx, "CAFE", "cafe"); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, "1")(client.Do(ctx, client.B().Hget().Key("words.content").Field("banana").Build()).ToString())
+	require.Gives(t, 1)(x.Remove(ctx, "CAFE", "cafe"))
 	verified(t, x)
 }
 
@@ -184,9 +181,7 @@ func TestManySpellings(t *testing.T) {
 				counts[s.Term] += s.Count
 				total += s.Count
 			}
-			if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.AddMany(ctx, slices.Values(list)))
 		}
 		s, err := x.Get(ctx, "abcabcabc")
 		if err != nil || s.Count != total {
@@ -219,12 +214,8 @@ func TestKilledRebuild(t *testing.T) {
 	addAll(t, x, "banana")
 	leave := func() {
 		t.Helper()
-		if err := x.tracker().Begin(ctx, "killed"); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.tracker().Begin(ctx, "killed"))
+		require.OK(t)(x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}))
 		addAll(t, x, "banana")
 		verified(t, x)                                    // it may continue
 		do(t, client, "HSET", "words.meta", "until", "1") // long ago
@@ -250,9 +241,7 @@ func TestKilledRebuild(t *testing.T) {
 	addAll(t, x, "banana")
 	gone()
 	leave()
-	if _, err := x.Remove(ctx, "half"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Remove(ctx, "half"))
 	gone()
 	leave()
 	if err := x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}); err == nil {

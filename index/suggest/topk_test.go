@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -28,9 +29,7 @@ func TestLists(t *testing.T) {
 		// One by one, so that no prefix lacks the list that it needs.
 		for range 60 {
 			text, n := word.Draw(t, "term"), rapid.Int64Range(1, 9).Draw(t, "n")
-			if _, err := x.Add(ctx, text, n); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Add(ctx, text, n))
 			m.add(x, text, n)
 		}
 		for range 150 {
@@ -38,14 +37,10 @@ func TestLists(t *testing.T) {
 			amount := rapid.Int64Range(1, 6).Draw(t, "amount")
 			switch rapid.IntRange(0, 12).Draw(t, "do") {
 			default:
-				if _, err := x.Add(ctx, name, amount); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(x.Add(ctx, name, amount))
 				m.add(x, name, amount)
 			case 1, 2, 3, 4, 5:
-				if _, err := x.remove(ctx, "lose", float64(amount), []string{name}); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(x.remove(ctx, "lose", float64(amount), []string{name}))
 				m.lose(name, amount)
 			case 0:
 				prefix, k := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 3, -1).Draw(t, "prefix"), rapid.IntRange(1, 5).Draw(t, "k")
@@ -71,9 +66,7 @@ func TestLists(t *testing.T) {
 func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	t.Helper()
 	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].cache).Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	for prefix, list := range lists {
 		if n := strings.Count(list, "\n") - 1; n > most {
 			t.Fatalf("the list of %q has %d members", prefix, n)
@@ -84,16 +77,12 @@ func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 // addOne counts a term, lose decrements counts.
 func addOne(t *testing.T, x *Index, name string, n int64) {
 	t.Helper()
-	if _, err := x.Add(t.Context(), name, n); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Add(t.Context(), name, n))
 }
 
 func lose(t *testing.T, x *Index, n float64, names ...string) {
 	t.Helper()
-	if _, err := x.remove(t.Context(), "lose", n, names); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.remove(t.Context(), "lose", n, names))
 }
 
 // A list that is trimmed after most of its members have fallen keeps its threshold:
@@ -126,9 +115,7 @@ func TestRebuildListGoesDeeper(t *testing.T) {
 		addOne(t, x, fmt.Sprint("b", i), int64(9-i))
 	}
 	lose(t, x, 79, "a0", "a1") // 11 and 1
-	if err := client.Do(ctx, client.B().Hset().Key("words.heads").FieldValue().FieldValue("", "?").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(ctx, client.B().Hset().Key("words.heads").FieldValue().FieldValue("", "?").Build()).Error())
 	expect(t, complete(t, x, "", 3), "a2 70, a3 60, a4 50")
 	verified(t, x)
 }
@@ -140,19 +127,13 @@ func TestListHasNoTermTwice(t *testing.T) {
 	x, client, ctx := testIndex(t, Options{})
 	x = small(x, 200)
 	addAll(t, x, "a1", "a2", "a3")
-	if err := client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1\t7").ScoreMember(0, "a1\t9").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1\t7").ScoreMember(0, "a1\t9").Build()).Error())
 	// With more than five terms the prefix has its list, of the best three.
 	for _, term := range []string{"a4", "a5", "a6"} {
 		addAll(t, x, term)
 	}
-	if _, err := x.Repair(ctx, maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Add(ctx, "a1", 4); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Repair(ctx, maintain.Options{}))
+	require.OK(t)(x.Add(ctx, "a1", 4))
 	expect(t, complete(t, x, "a", 3), "a1 5, a2 1, a3 1")
 	verified(t, x)
 }

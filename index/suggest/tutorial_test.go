@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -27,17 +28,13 @@ func addAll(t *testing.T, x *Index, terms ...string) {
 	for i, term := range terms {
 		list[i] = Suggestion{Term: term, Count: 1}
 	}
-	if _, err := x.AddMany(t.Context(), slices.Values(list)); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.AddMany(t.Context(), slices.Values(list)))
 }
 
 func complete(t *testing.T, x *Index, prefix string, k int) string {
 	t.Helper()
 	found, err := x.Complete(t.Context(), prefix, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return show(found)
 }
 
@@ -52,9 +49,7 @@ func show(found []Suggestion) string {
 func entries(t *testing.T, client rueidis.Client, key string) []string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return all
 }
 
@@ -97,9 +92,7 @@ func TestTutorialBanana(t *testing.T) {
 	}
 	expect(t, entries(t, client, "words"), "[banana\t273\tBanana]")
 	content, err := client.Do(ctx, client.B().Hgetall().Key("words.content").Build()).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	expect(t, content, map[string]string{"banana": "273\tBanana"})
 	addAll(t, x, "banana", "bánana")
 	expect(t, entries(t, client, "words"), "[banana\t275\tBanana]")
@@ -117,9 +110,7 @@ func TestTutorialCleanup(t *testing.T) {
 		t.Run(fmt.Sprint("rare ", rare), func(t *testing.T) {
 			t.Parallel()
 			x, client, ctx := testIndex(t, Options{Cleanup: 1, CleanupRare: rare})
-			if _, err := x.Add(ctx, "banana", 1_000_000); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Add(ctx, "banana", 1_000_000))
 			addAll(t, x, "banaooo")
 			rounds := 0
 			for complete(t, x, "bana", 10); len(entries(t, client, "words")) > 1; rounds++ {
@@ -269,21 +260,15 @@ func TestLongPrefix(t *testing.T) {
 	verified(t, x)
 	// Removing one of many terms removes no list.
 	before, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Remove(ctx, all[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
+	require.OK(t)(x.Remove(ctx, all[0]))
 	if after, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64(); err != nil || after != before || before < redistest.Cases[int64](10, 200) {
 		t.Fatal(before, after, err)
 	}
 	all = all[1:]
 	// Without terms there are no lists.
 	slices.Reverse(all)
-	if n, err := x.Remove(ctx, all...); err != nil || n != len(all) {
-		t.Fatal(n, err)
-	}
+	require.Gives(t, len(all))(x.Remove(ctx, all...))
 	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 || keys[0] != "words.meta" {
 		t.Fatalf("left over: %q %v", keys, err)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -28,9 +29,7 @@ func TestRandomDamage(t *testing.T) {
 			damageKey(t, client, m.x)
 		}
 		report, err := m.x.Verify(ctx, m.source(), maintain.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		right := m.right(t)
 		if report.Problems() == 0 && !right {
 			t.Fatal("a query is wrong, and Verify finds nothing")

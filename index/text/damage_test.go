@@ -13,6 +13,7 @@ import (
 	"retwis/index"
 	"retwis/index/text/internal/codec"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -41,9 +42,7 @@ func TestDamage(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	do := func(words ...string) {
 		t.Helper()
-		if err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
-			t.Fatal(words, err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error())
 	}
 	get := func(words ...string) []string {
 		t.Helper()

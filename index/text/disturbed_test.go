@@ -18,6 +18,7 @@ import (
 	"retwis/index/text/internal/words"
 	slots "retwis/internal/redis/keys"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // disturbance is what happens to an index while documents are written and searched for.
@@ -350,9 +351,7 @@ func TestCompleteDuringWrites(t *testing.T) {
 	reader, writer := open(t, db.Client(t), "{magnitude}", Options{}), open(t, db.Client(t), "{magnitude}", Options{})
 	d := Document{Text: "word"}
 	for id := range int64(31) {
-		if err := writer.Put(t.Context(), id+1, d); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(writer.Put(t.Context(), id+1, d))
 	}
 	var stop atomic.Bool
 	var wg sync.WaitGroup

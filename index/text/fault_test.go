@@ -17,6 +17,7 @@ import (
 	"retwis/index"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -141,9 +142,7 @@ func TestOneDocument(t *testing.T) {
 	m.x = small(open(t, db.Client(t), "{one}", Options{}))
 	var current atomic.Pointer[Document]
 	current.Store(&Document{Text: "first"})
-	if err := m.x.Put(t.Context(), 1, *current.Load()); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.x.Put(t.Context(), 1, *current.Load()))
 	var wg sync.WaitGroup
 	var conflicts, replaced atomic.Int64
 	for w := range 20 {
@@ -237,17 +236,13 @@ func TestRebuild(t *testing.T) {
 	m := filled(t, client, "{rebuilt}", Options{Partitions: 2})
 	for id, d := range m.documents {
 		if id%5 == 0 {
-			if err := m.x.Remove(t.Context(), id, d); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(m.x.Remove(t.Context(), id, d))
 			delete(m.documents, id)
 			m.gone[id] = true
 		}
 	}
 	n := m.x.store.keys[0].of("0", false)
-	if err := client.Do(t.Context(), client.B().Del().Key(n.tail("all"), n.tail("w0"), n.list).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(client.Do(t.Context(), client.B().Del().Key(n.tail("all"), n.tail("w0"), n.list).Build()).Error())
 	writer := small(open(t, db.Client(t), "{rebuilt}", Options{Partitions: 2}))
 	src := m.source()
 	added := map[int64]Document{}
@@ -325,9 +320,7 @@ func TestFailedRebuild(t *testing.T) {
 			}
 		}
 	}}
-	if _, err := m.x.Rebuild(t.Context(), failing, maintain.Options{}); !errors.Is(err, broken) {
-		t.Fatal(err)
-	}
+	require.Fails(t, broken)(m.x.Rebuild(t.Context(), failing, maintain.Options{}))
 	m.verify(t)
 	if !m.right(t) {
 		t.Error("a query is wrong")
@@ -335,9 +328,7 @@ func TestFailedRebuild(t *testing.T) {
 	invalid := index.Source[Document]{All: index.Objects(func(yield func(index.Object[Document], error) bool) {
 		_ = yield(index.Object[Document]{ID: "x"}, nil)
 	}).All}
-	if _, err := m.x.Rebuild(t.Context(), invalid, maintain.Options{}); !errors.Is(err, index.ErrValue) {
-		t.Error(err)
-	}
+	require.Fails(t, index.ErrValue)(m.x.Rebuild(t.Context(), invalid, maintain.Options{}))
 	if _, err := m.x.Rebuild(t.Context(), index.Source[Document]{}, maintain.Options{}); err == nil {
 		t.Error("a source without All")
 	}
@@ -346,49 +337,33 @@ func TestFailedRebuild(t *testing.T) {
 	}
 	keys := func() int {
 		all, err := client.Do(t.Context(), client.B().Keys().Pattern("*failed*").Build()).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		return len(all)
 	}
 	for range 3 {
-		if _, err := m.x.Rebuild(t.Context(), *src, maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(m.x.Rebuild(t.Context(), *src, maintain.Options{}))
 	}
 	before := keys()
 	// A killed one: its lease ends, and so do the writes to its generation.
 	run := "killed"
-	if err := m.x.store.tracker().Begin(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.x.store.tracker().Begin(t.Context(), run))
 	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.store.keys))}
 	for i := range m.x.store.keys {
 		reply, err := r.script(t.Context(), m.x.store.scripts.next, i, run).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		r.now[i] = generations{now: reply[0], next: reply[1]}
 		m.x.store.state[i].Store(&r.now[i])
 	}
-	if err := r.fill(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.x.Put(t.Context(), 4242, Document{Text: "all"}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(r.fill(t.Context(), run))
+	require.OK(t)(m.x.Put(t.Context(), 4242, Document{Text: "all"}))
 	m.documents[4242] = Document{Text: "all"}
 	for i := range m.x.store.keys {
-		if err := client.Do(t.Context(), client.B().Hset().Key(m.x.store.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(m.x.store.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error())
 	}
 	if err := r.fill(t.Context(), run); !errors.Is(engine.Replaced(err), maintain.ErrReplaced) {
 		t.Errorf("a fill after the lease: %v", err)
 	}
-	if err := m.x.Put(t.Context(), 4243, Document{Text: "all"}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.x.Put(t.Context(), 4243, Document{Text: "all"}))
 	m.documents[4243] = Document{Text: "all"}
 	m.repaired(t)
 	if after := keys(); after > before+4 {
@@ -397,16 +372,12 @@ func TestFailedRebuild(t *testing.T) {
 	// The declarations are lost: a rebuild stores them again, and finds no keys in its
 	// generation.
 	for i := range m.x.store.keys {
-		if err := client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error())
 	}
 	m.x = small(open(t, client, "{failed}", Options{Partitions: 2}))
 	m.repaired(t)
 	for range 3 {
-		if _, err := m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}))
 		m.verify(t)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"retwis/index/text/internal/codec"
 	"retwis/index/text/internal/words"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -145,9 +146,7 @@ func small(x *Index) *Index {
 func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
 	t.Helper()
 	x, err := New(client, key, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	return x
 }
 
@@ -270,9 +269,7 @@ func (m *model) change(t *rapid.T) {
 			m.documents[id] = d
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 }
 
 // Random documents in many scripts are found by random queries exactly as in memory.

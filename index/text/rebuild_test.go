@@ -14,6 +14,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
@@ -67,15 +68,11 @@ func TestKilledMaintenance(t *testing.T) {
 			for i := range 30 {
 				m.documents[int64(i+1)] = Document{Text: fmt.Sprint("all w", i%2, " u", i)}
 			}
-			if _, err := m.x.PutMany(t.Context(), m.all); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(m.x.PutMany(t.Context(), m.all))
 			if what == "repair" {
 				names := m.x.store.keys[0].of("0", false)
 				records, _ := names.ids(2)
-				if err := client.Do(t.Context(), client.B().Del().Key(records, names.rare("u3")).Build()).Error(); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(client.Do(t.Context(), client.B().Del().Key(records, names.rare("u3")).Build()).Error())
 			}
 			var left atomic.Int64
 			left.Store(int64(n))
@@ -88,13 +85,9 @@ func TestKilledMaintenance(t *testing.T) {
 				t.Errorf("%s was killed after %d commands, and a query is wrong", what, n)
 			}
 			for i := range m.x.store.keys { // the lease of the killed one ends
-				if err := lapse(t.Context(), client, m.x.store.keys[i].Meta); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(lapse(t.Context(), client, m.x.store.keys[i].Meta))
 			}
-			if _, err := maintained(t.Context(), m.x, m, what); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(maintained(t.Context(), m.x, m, what))
 			m.verify(t)
 			if !m.right(t) {
 				t.Errorf("%s was killed after %d commands and repeated, and a query is wrong", what, n)
@@ -135,16 +128,10 @@ func TestRebuildAfterKilled(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	m := filled(t, client, "{after}", Options{})
 	x, meta, fresh := m.x.store, m.x.store.keys[0].Meta, Document{Text: "fresh"}
-	if err := x.tracker().Begin(t.Context(), "killed"); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.tracker().Begin(t.Context(), "killed"))
 	killed := &rebuild{x: x}
-	if err := killed.script(t.Context(), x.scripts.next, 0, "killed").Error(); err != nil {
-		t.Fatal(err)
-	}
-	if err := lapse(t.Context(), client, meta); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(killed.script(t.Context(), x.scripts.next, 0, "killed").Error())
+	require.OK(t)(lapse(t.Context(), client, meta))
 	joined := false
 	rebuilder := small(open(t, joining{client, meta, new(sync.Once), func() {
 		err := m.x.Put(t.Context(), 4242, fresh)
@@ -246,9 +233,7 @@ func TestLateReplyInRebuild(t *testing.T) {
 	} {
 		m := filled(t, client, "{late "+name+"}", Options{})
 		other := small(open(t, client, "{late "+name+"}", Options{}))
-		if _, err := other.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(other.Rebuild(t.Context(), *m.source(), maintain.Options{}))
 		reply := client.Do(t.Context(), m.x.store.generation(0))
 		src := *m.source()
 		all := src.All
@@ -256,9 +241,7 @@ func TestLateReplyInRebuild(t *testing.T) {
 			late(m.x.store, reply)
 			return all(ctx)
 		}
-		if _, err := m.x.Rebuild(t.Context(), src, maintain.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(m.x.Rebuild(t.Context(), src, maintain.Options{}))
 		if !m.right(t) {
 			t.Errorf("late %s: a query is wrong", name)
 		}

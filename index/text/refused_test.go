@@ -7,6 +7,7 @@ import (
 	"retwis/index"
 	"retwis/index/text"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // An index is not damaged where the server takes no writes: a caller must try again.
@@ -21,16 +22,10 @@ func TestRefusedIsNotDamaged(t *testing.T) {
 			t.Parallel()
 			client := redistest.Own(t).Client(t)
 			posts, err := text.New(client, "posts", text.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			d := text.Document{Text: "Redis is fast"}
-			if err := posts.Put(t.Context(), 1, d); err != nil {
-				t.Fatal(err)
-			}
-			if err := client.Do(t.Context(), client.B().Arbitrary(refuse...).Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(posts.Put(t.Context(), 1, d))
+			require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(refuse...).Build()).Error())
 			if err := posts.Put(t.Context(), 2, d); err == nil || errors.Is(err, index.ErrCorrupt) {
 				t.Error(err)
 			}

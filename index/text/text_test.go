@@ -16,24 +16,21 @@ import (
 	"retwis/index/text/internal/words"
 	slots "retwis/internal/redis/keys"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 	"retwis/maintain"
 )
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	if _, err := Open(t.Context(), client, "posts"); !errors.Is(err, index.ErrNotFound) {
-		t.Error(err)
-	}
+	require.Fails(t, index.ErrNotFound)(Open(t.Context(), client, "posts"))
 	for want, opt := range map[string]Options{"Options.Language": {Language: "klingon"}, "partitions": {Partitions: 5000}} {
 		if _, err := New(client, "posts", opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", opt, err)
 		}
 	}
 	x := open(t, client, "posts", Options{Language: "english", Partitions: 2})
-	if err := x.Put(t.Context(), 1, Document{Text: "running dogs"}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.Put(t.Context(), 1, Document{Text: "running dogs"}))
 	opened, err := Open(t.Context(), client, "posts")
 	if err != nil || opened.Options().Language != "english" || opened.Options().Partitions != 2 || opened.Key() != "posts" {
 		t.Fatal(err, opened.Options())
@@ -42,18 +39,10 @@ func TestOptions(t *testing.T) {
 		t.Error(ids)
 	}
 	other := open(t, client, "posts", Options{})
-	if err := other.Put(t.Context(), 2, Document{}); !errors.Is(err, index.ErrDeclared) {
-		t.Error(err)
-	}
-	if _, err := other.Search(t.Context(), Query{Expr: Word("a")}); !errors.Is(err, index.ErrDeclared) {
-		t.Error(err)
-	}
-	if err := client.Do(t.Context(), client.B().Zadd().Key("foreign").ScoreMember().ScoreMember(1, "x").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
-	if err := open(t, client, "foreign", Options{}).Put(t.Context(), 1, Document{}); !errors.Is(err, index.ErrForeign) {
-		t.Error(err)
-	}
+	require.Fails(t, index.ErrDeclared)(other.Put(t.Context(), 2, Document{}))
+	require.Fails(t, index.ErrDeclared)(other.Search(t.Context(), Query{Expr: Word("a")}))
+	require.OK(t)(client.Do(t.Context(), client.B().Zadd().Key("foreign").ScoreMember().ScoreMember(1, "x").Build()).Error())
+	require.Fails(t, index.ErrForeign)(open(t, client, "foreign", Options{}).Put(t.Context(), 1, Document{}))
 	if !slices.Contains(Languages(), "english") {
 		t.Error(Languages())
 	}
@@ -90,9 +79,7 @@ func TestInvalidDocuments(t *testing.T) {
 	for i := range 200 {
 		long.WriteRune(rune(0x4e00 + i))
 	}
-	if _, err := x.Search(t.Context(), Query{Expr: Word(long.String())}); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "128") {
-		t.Error(err)
-	}
+	require.Fails(t, index.ErrValue, "128")(x.Search(t.Context(), Query{Expr: Word(long.String())}))
 }
 
 func TestPhraseWithoutTexts(t *testing.T) {
@@ -110,18 +97,14 @@ func TestDrop(t *testing.T) {
 		x, other := small(open(t, client, "posts", opt)), open(t, client, "posts2", opt)
 		for _, x := range []*Index{x, other} {
 			for id := range int64(100) {
-				if err := x.Put(t.Context(), id+1, Document{Text: "a b " + strconv.FormatInt(id, 10)}); err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(x.Put(t.Context(), id+1, Document{Text: "a b " + strconv.FormatInt(id, 10)}))
 			}
 		}
 		n, err := x.Drop(t.Context(), maintain.Options{})
 		if err != nil || n < 10 {
 			t.Fatal(n, err)
 		}
-		if _, err := Open(t.Context(), client, "posts"); !errors.Is(err, index.ErrNotFound) {
-			t.Error(err)
-		}
+		require.Fails(t, index.ErrNotFound)(Open(t.Context(), client, "posts"))
 		for _, pattern := range []string{"posts", "posts.*", "{posts.*"} {
 			if keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice(); err != nil || len(keys) > 0 {
 				t.Error(keys, err)
@@ -154,9 +137,7 @@ func TestExtremeDocuments(t *testing.T) {
 	}
 	m.documents = map[int64]Document{1: {Text: large.String()}, 2: {}, MaxID: {Text: "10 20"}, 3: {Text: strings.Repeat("x", 1000)}}
 	for id, d := range m.documents {
-		if err := errors.Join(m.x.Put(t.Context(), id, d), m.x.Put(t.Context(), id, d)); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(errors.Join(m.x.Put(t.Context(), id, d), m.x.Put(t.Context(), id, d)))
 	}
 	m.verify(t)
 	for _, e := range []*Expr{Word("10"), Word(strings.Repeat("x", 2000)), And(Word("10"), Word("20"))} {
@@ -165,9 +146,7 @@ func TestExtremeDocuments(t *testing.T) {
 		}
 	}
 	for id, d := range m.documents {
-		if err := m.x.Remove(t.Context(), id, d); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(m.x.Remove(t.Context(), id, d))
 	}
 	m.documents = nil
 	m.verify(t)
@@ -186,9 +165,7 @@ func TestComplete(t *testing.T) {
 		t.Helper()
 		for range times {
 			id++
-			if err := x.Put(t.Context(), id, Document{Text: word}); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(x.Put(t.Context(), id, Document{Text: word}))
 		}
 	}
 	put("rare", 3)
@@ -239,9 +216,7 @@ func TestBoundedWork(t *testing.T) {
 		m.documents[int64(i+1)] = Document{Text: "b a"}
 	}
 	m.documents[1] = Document{Text: "a b"}
-	if _, err := x.PutMany(t.Context(), m.all); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.PutMany(t.Context(), m.all))
 	q := Query{Expr: Phrase("a b")}
 	pages := 0
 	for {
@@ -263,18 +238,14 @@ func TestBoundedWork(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	x.store.opt.Text = func(context.Context, []int64) (map[int64]string, error) { return nil, broken }
-	if _, err := x.Search(t.Context(), Query{Expr: Phrase("a b")}); !errors.Is(err, broken) {
-		t.Error(err)
-	}
+	require.Fails(t, broken)(x.Search(t.Context(), Query{Expr: Phrase("a b")}))
 }
 
 // PutMany passes over removed documents and stops at a conflict.
 func TestPutMany(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
-	if err := errors.Join(x.Put(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 2, Document{Text: "b"})); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(errors.Join(x.Put(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 1, Document{Text: "a"}), x.Remove(t.Context(), 2, Document{Text: "b"})))
 	documents := func(yield func(int64, Document) bool) {
 		for id := range int64(100) {
 			if !yield(id+1, Document{Text: "c"}) {
@@ -282,18 +253,12 @@ func TestPutMany(t *testing.T) {
 			}
 		}
 	}
-	if n, err := x.PutMany(t.Context(), documents); err != nil || n != 98 {
-		t.Error(n, err)
-	}
-	if n, err := x.PutMany(t.Context(), documents); err != nil || n != 0 {
-		t.Error(n, err)
-	}
+	require.Gives(t, 98)(x.PutMany(t.Context(), documents))
+	require.Gives(t, 0)(x.PutMany(t.Context(), documents))
 	if err := x.Replace(t.Context(), 50, Document{Text: "c"}, Document{Text: "d"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.PutMany(t.Context(), documents); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "document 50") {
-		t.Error(err)
-	}
+	require.Fails(t, ErrConflict, "document 50")(x.PutMany(t.Context(), documents))
 }
 
 func TestCluster(t *testing.T) {
@@ -304,9 +269,7 @@ func TestCluster(t *testing.T) {
 	if !m.right(t) {
 		t.Error("a query is wrong")
 	}
-	if _, err := m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}))
 	m.verify(t)
 	if !m.right(t) {
 		t.Error("a query is wrong after a rebuild")
@@ -375,9 +338,7 @@ func TestSkips(t *testing.T) {
 			}
 		}
 	}
-	if _, err := x.PutMany(t.Context(), documents); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(x.PutMany(t.Context(), documents))
 	for _, c := range []struct {
 		query                     string
 		found, trips, most, least int
@@ -389,9 +350,7 @@ func TestSkips(t *testing.T) {
 		{"parity0 parity1", 0, 60, 500, 50}, // they could meet everywhere
 	} {
 		e, err := Parse(c.query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		got, err := x.Explain(t.Context(), Query{Expr: e, Limit: 2})
 		if err != nil || len(got.IDs) != c.found || got.RoundTrips > c.trips || got.Segments > c.most || got.Segments < c.least {
 			t.Errorf("%s: %v, %d round trips, %d segments: %v", c.query, got.IDs, got.RoundTrips, got.Segments, err)
@@ -403,9 +362,7 @@ func TestSkips(t *testing.T) {
 func TestPrefixesOfAWord(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{Language: "english"})
-	if err := errors.Join(x.Put(t.Context(), 1, Document{Text: "Running dogs"}), x.Put(t.Context(), 2, Document{Text: "I run"})); err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(errors.Join(x.Put(t.Context(), 1, Document{Text: "Running dogs"}), x.Put(t.Context(), 2, Document{Text: "I run"})))
 	for typed := range len("running") {
 		prefix := "running"[:typed+1]
 		want := []int64{2, 1}
@@ -438,9 +395,7 @@ func TestAccentsWithLanguage(t *testing.T) {
 		"german":     {"Häuser", "Hauser HÄUSER Haus"},
 	} {
 		x := open(t, client, language, Options{Language: language})
-		if err := x.Put(t.Context(), 1, Document{Text: c.text}); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(x.Put(t.Context(), 1, Document{Text: c.text}))
 		for _, word := range strings.Fields(c.queries) {
 			if ids := searchAll(t, x, Query{Expr: Word(word)}); len(ids) != 1 {
 				t.Errorf("%s: %q is not found by %q", language, c.text, word)
@@ -478,9 +433,7 @@ func TestLanguageFindsMore(t *testing.T) {
 		opt.Language = rapid.SampledFrom([]string{"english", "french", "portuguese", "russian", "spanish"}).Draw(t, "language")
 		with := open(t, client, fmt.Sprint("with", n), opt)
 		for i, text := range texts {
-			if err := errors.Join(without.Put(ctx, int64(i+1), Document{Text: text}), with.Put(ctx, int64(i+1), Document{Text: text})); err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(errors.Join(without.Put(ctx, int64(i+1), Document{Text: text}), with.Put(ctx, int64(i+1), Document{Text: text})))
 		}
 		for range 10 {
 			e := Word(word.Draw(t, "query"))

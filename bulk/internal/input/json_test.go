@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/bulk/resp"
+	"retwis/internal/require"
 )
 
 // TestJSONInside looks up a value and, before or after it, values inside it.
@@ -16,14 +17,10 @@ func TestJSONInside(t *testing.T) {
 		"SET {a.c} {a}", "SET {a} {a.c}", "SET {a.none|default:-} {a}", "SET {a.d.e} {a}", "SET {a.d.none|default:-} {a.d} {a}",
 	} {
 		parsed, err := ParseTemplate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		s := newJSON(newLineReader(strings.NewReader(`{"a":`+object+"}"), Position{}), Options{Do: []*Template{parsed}}, Position{})
 		var f resp.Frame
-		if _, err := s.Next(&f); err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(s.Next(&f))
 		for i := range f.Len() {
 			arg := f.Arg(i)
 			if strings.HasPrefix(string(arg), "{") && !json.Valid(arg) {

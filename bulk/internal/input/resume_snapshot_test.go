@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"retwis/bulk/resp"
+	"retwis/internal/require"
 )
 
 // rdbOf is a snapshot of these keys.
@@ -79,9 +80,7 @@ func TestResumeSnapshot(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					return keys, ends
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				keys = append(keys, string(f.Arg(1)))
 				if end, ok := in.End(); ok {
 					ends = append(ends, Start{end, in.Digest.Sum(end.Offset)})
@@ -108,9 +107,7 @@ func TestDigestOfLargeKey(t *testing.T) {
 	t.Parallel()
 	text := rdbOf(rdbString("a", "1", time.Time{}), rdbSet("large", 500_000), rdbString("b", "2", time.Time{}))
 	in, err := openText(t, text, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	most, last := 0, Where{}
 	for f := new(resp.Frame); ; {
 		if _, err := in.Next(f); errors.Is(err, io.EOF) {
@@ -130,9 +127,7 @@ func TestDigestOfLargeKey(t *testing.T) {
 		}
 	}
 	resumed, err := openText(t, text, Options{Start: &Start{last, digestOf(text[:last.Offset])}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	most = max(most, cap(resumed.Digest.pending))
 	if last.Offset < 7<<20 || most > 3<<20 {
 		t.Errorf("%d bytes of %d were kept", most, last.Offset)
@@ -144,9 +139,7 @@ func TestDigestOfLargeKey(t *testing.T) {
 func TestDigestOfSkipped(t *testing.T) {
 	t.Parallel()
 	do, err := ParseTemplate("SET {id} {name}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.OK(t)(err)
 	records := Options{Do: []*Template{do}, SkipIfMissing: []string{"name"}, SkipBad: func(*BadRecord) error { return nil }}
 	const n = 150_000
 	expired := strings.Repeat(rdbString("expired", "a long value", time.Unix(1, 0)), n)
@@ -162,9 +155,7 @@ func TestDigestOfSkipped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in, err := openText(t, test.text, test.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.OK(t)(err)
 			last, commands := Where{}, 0
 			check := func() {
 				if got, want := in.Digest.Sum(last.Offset), digestOf(test.text[:last.Offset]); got != want {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/bulk/resp"
+	"retwis/internal/require"
 )
 
 // TestResume stops at each Position where a load can resume, and expects the same commands
@@ -17,9 +18,7 @@ func TestResume(t *testing.T) {
 	var do []*Template
 	for _, text := range []string{"SET {id} {n}", "SADD numbers {#}"} {
 		parsed, err := ParseTemplate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		do = append(do, parsed)
 	}
 	opt := Options{Do: do, SkipIfMissing: []string{"n"}}
@@ -69,18 +68,14 @@ func TestResume(t *testing.T) {
 			t.Parallel()
 			read := func(start Position) (found []string, ends map[int]Position) {
 				s, err := test.open(strings.NewReader(test.input[start.Offset:]), start)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.OK(t)(err)
 				ends = map[int]Position{}
 				for f := new(resp.Frame); ; {
 					at, err := s.Next(f)
 					if errors.Is(err, io.EOF) {
 						return found, ends
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.OK(t)(err)
 					found = append(found, fmt.Sprintf("%+v %q", at, f.Raw()))
 					if end, ok := s.End(); ok {
 						ends[len(found)] = end

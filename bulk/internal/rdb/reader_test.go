@@ -17,6 +17,7 @@ import (
 
 	"retwis/bulk/resp"
 	"retwis/internal/redistest"
+	"retwis/internal/require"
 )
 
 // now is the time at which the tests read.
@@ -295,9 +296,7 @@ func TestMemory(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.OK(t)(err)
 		if string(f.Arg(0)) == "RPUSH" {
 			pushed += f.Len() - 2
 		}
