@@ -146,10 +146,8 @@ func (n noun[X]) removeLines(ctx context.Context, x X, in *shell.Inputs) (total 
 	return total, failed()
 }
 
-// text is an item in JSON.
-type text struct {
-	Item string `json:"item"`
-}
+// object is an item in JSON.
+func object(item string) shell.Object { return shell.Object{{Name: "item", Value: item}} }
 
 // list adds the flags of a command that lists items, and returns what it runs. all yields
 // the items of a key, each as JSON and as cells for people.
@@ -189,7 +187,7 @@ type row struct {
 func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for item, err := range all {
-			if !yield(row{text{item}, []string{item}}, err) {
+			if !yield(row{object(item), []string{item}}, err) {
 				return
 			}
 		}
@@ -200,7 +198,7 @@ func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
 func printItems(c *shell.Command, items ...string) error {
 	p := c.NewPrinter()
 	for _, item := range items {
-		if err := p.Print(text{item}, item); err != nil {
+		if err := p.Print(object(item), item); err != nil {
 			return err
 		}
 	}

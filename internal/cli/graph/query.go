@@ -132,8 +132,10 @@ func answer(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Query
 		}
 		vars := b.Vars()
 		var header, cells []string
+		object := shell.Object{}
 		for _, v := range vars {
 			header, cells = append(header, "?"+v), append(cells, b.Get(v))
+			object = append(object, shell.Field{Name: v, Value: b.Get(v)})
 		}
 		if len(vars) == 0 {
 			cells = []string{"yes"}
@@ -141,7 +143,7 @@ func answer(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Query
 		if n++; n == 1 && len(vars) > 1 {
 			err = out.Row(header...)
 		}
-		if err = cmp.Or(err, out.Print(b, cells...)); err != nil {
+		if err = cmp.Or(err, out.Print(object, cells...)); err != nil {
 			return err
 		}
 	}
@@ -163,11 +165,7 @@ func explain(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Quer
 	}
 	e := shell.NewEncoder(c.Stdout)
 	for _, s := range plan.Steps {
-		err := e.Encode(struct {
-			Pattern string `json:"pattern"`
-			Count   int64  `json:"count"`
-			How     string `json:"how"`
-		}{s.Pattern.String(), s.Count, s.How})
+		err := e.Encode(shell.Object{{Name: "pattern", Value: s.Pattern.String()}, {Name: "count", Value: s.Count}, {Name: "how", Value: s.How}})
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name s
 		case err != nil:
 			return err
 		}
-		if now := (seen{s.Value, s.Undecided, s.NotLock}); last == nil || now != *last {
+		if now := (seen{string(s.Value), s.Undecided, s.NotLock}); last == nil || now != *last {
 			last = &now
 			if err := printChange(c, s); err != nil {
 				return err

@@ -13,14 +13,14 @@ import (
 
 // lockStatus is what --show prints as JSON.
 type lockStatus struct {
-	Name string `json:"name"`
-	Held bool   `json:"held"` // by a majority
+	Name shell.Text `json:"name"`
+	Held bool       `json:"held"` // by a majority
 	// Undecided: too few servers answered, or vote; the rest could be a majority that
 	// has the lock.
 	Undecided bool `json:"undecided"`
 	// NotLock: the key of the name holds something that is not a lock.
 	NotLock bool             `json:"not_lock,omitempty"`
-	Value   string           `json:"value,omitempty"`
+	Value   shell.Text       `json:"value,omitempty"`
 	Owner   *lockOwner       `json:"owner,omitempty"`
 	Quorum  int              `json:"quorum"`
 	Nodes   []lockNodeStatus `json:"nodes"`
@@ -29,17 +29,17 @@ type lockStatus struct {
 
 // lockOwner is the owner of a lock, as it describes itself.
 type lockOwner struct {
-	Host  string    `json:"host"`
-	PID   int       `json:"pid"`
-	Since time.Time `json:"since"`
-	Text  string    `json:"text"`
+	Host  string     `json:"host"`
+	PID   int        `json:"pid"`
+	Since time.Time  `json:"since"`
+	Text  shell.Text `json:"text"`
 }
 
 func newLockOwner(o redlock.Owner) *lockOwner {
 	if o == (redlock.Owner{}) {
 		return nil
 	}
-	return &lockOwner{o.Host, o.PID, o.Since.UTC(), o.Text}
+	return &lockOwner{o.Host, o.PID, o.Since.UTC(), shell.Text(o.Text)}
 }
 
 func (o *lockOwner) String() string {
@@ -47,13 +47,13 @@ func (o *lockOwner) String() string {
 }
 
 type lockNodeStatus struct {
-	Node        string `json:"node"`
-	Value       string `json:"value,omitempty"`
-	TTL         int64  `json:"ttl_ms,omitempty"`
-	Foreign     bool   `json:"foreign,omitempty"` // of another library or program
-	Waiters     int64  `json:"waiters"`
-	Quarantined int64  `json:"young_ms,omitempty"` // how long it does not vote yet
-	Error       string `json:"error,omitempty"`
+	Node        string     `json:"node"`
+	Value       shell.Text `json:"value,omitempty"`
+	TTL         int64      `json:"ttl_ms,omitempty"`
+	Foreign     bool       `json:"foreign,omitempty"` // of another library or program
+	Waiters     int64      `json:"waiters"`
+	Quarantined int64      `json:"young_ms,omitempty"` // how long it does not vote yet
+	Error       string     `json:"error,omitempty"`
 }
 
 // statusOf reads from the servers who holds a name.
@@ -67,12 +67,12 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 
 func newLockStatus(name string, status redlock.Status) *lockStatus {
 	s := &lockStatus{
-		Name: name, Held: status.Held, Undecided: status.Undecided, NotLock: status.NotLock, Quorum: status.Quorum,
-		Value: status.Holder.Value, Owner: newLockOwner(status.Holder.Owner), ttl: status.Holder.TTL,
+		Name: shell.Text(name), Held: status.Held, Undecided: status.Undecided, NotLock: status.NotLock, Quorum: status.Quorum,
+		Value: shell.Text(status.Holder.Value), Owner: newLockOwner(status.Holder.Owner), ttl: status.Holder.TTL,
 	}
 	for _, n := range status.Servers {
 		node := lockNodeStatus{
-			Node: n.Node, Value: n.Holder.Value, TTL: n.Holder.TTL.Milliseconds(), Foreign: n.Foreign,
+			Node: n.Node, Value: shell.Text(n.Holder.Value), TTL: n.Holder.TTL.Milliseconds(), Foreign: n.Foreign,
 			Waiters: n.Holder.Waiters, Quarantined: n.Quarantined.Milliseconds(),
 		}
 		if n.Err != nil {
@@ -154,7 +154,7 @@ func (s *lockStatus) verdict(agreed int) string {
 
 // heldBy says who holds the name, and for how long.
 func (s *lockStatus) heldBy() string {
-	by := s.Value
+	by := string(s.Value)
 	if s.Owner != nil {
 		by = s.Owner.String()
 	}

@@ -94,9 +94,9 @@ func printUnknown(c *shell.Command, r *model.Report) error {
 	}
 	if c.JSON {
 		return shell.NewEncoder(c.Stdout).Encode(struct {
-			Unknown int64    `json:"unknown"`
-			Keys    []string `json:"keys,omitempty"`
-		}{r.Unknown, r.UnknownKeys})
+			Unknown int64        `json:"unknown"`
+			Keys    []shell.Text `json:"keys,omitempty"`
+		}{r.Unknown, shell.Texts(r.UnknownKeys)})
 	}
 	var example string
 	if len(r.UnknownKeys) > 0 {

@@ -90,8 +90,8 @@ func parseObject(text string, wanted Fields) (r Record, err error) {
 	return r, nil
 }
 
-// fieldText returns a text, the digits of a number, or the strings of a list with blanks
-// between them, as a column of CSV would have them. null is empty.
+// fieldText returns a text, the bytes of a Text that is not UTF-8, the digits of a number, or the
+// strings of a list with blanks between them, as a column of CSV would have them. null is empty.
 func fieldText(value json.RawMessage) (string, error) {
 	if len(value) == 0 {
 		return "", nil
@@ -111,7 +111,15 @@ func fieldText(value json.RawMessage) (string, error) {
 			}
 		}
 		return strings.Join(list, " "), nil
-	case '{', 't', 'f':
+	case '{':
+		var bytes struct {
+			Base64 *[]byte `json:"base64"`
+		}
+		if json.Unmarshal(value, &bytes) == nil && bytes.Base64 != nil {
+			return string(*bytes.Base64), nil
+		}
+		fallthrough
+	case 't', 'f':
 		return "", errors.New("is neither a string, a number nor a list of strings")
 	}
 	return string(value), nil

@@ -63,10 +63,10 @@ func (c *Command) printExamples(r Report) error {
 	for _, p := range r.Examples {
 		err := e.Encode(struct {
 			Kind  maintain.Kind `json:"problem"`
-			ID    string        `json:"id"`
-			Found string        `json:"found,omitempty"`
-			Want  string        `json:"expected,omitempty"`
-		}(p))
+			ID    Text          `json:"id"`
+			Found Text          `json:"found,omitempty"`
+			Want  Text          `json:"expected,omitempty"`
+		}{p.Kind, Text(p.ID), Text(p.Found), Text(p.Want)})
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,32 @@ func NewEncoder(out io.Writer) *json.Encoder {
 	return e
 }
 
-// Object is a JSON object with its fields in this order.
+// Text is a string in JSON: as such, or as {"base64":"Y2Fm6Q=="} if it is not UTF-8, which JSON
+// cannot hold.
+type Text string
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		var out bytes.Buffer
+		err := NewEncoder(&out).Encode(string(t))
+		return out.Bytes(), err
+	}
+	return json.Marshal(struct {
+		Base64 []byte `json:"base64"`
+	}{[]byte(t)})
+}
+
+// Texts returns strings as they are in JSON.
+func Texts(all []string) []Text {
+	texts := make([]Text, len(all))
+	for i, s := range all {
+		texts[i] = Text(s)
+	}
+	return texts
+}
+
+// Object is a JSON object with its fields in this order. Values that are strings are a Text each.
 type Object []Field
 
 // Field is a field of a JSON object.
@@ -69,7 +94,14 @@ func (o Object) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		out.WriteByte(':')
-		if err := e.Encode(f.Value); err != nil {
+		value := f.Value
+		switch v := value.(type) {
+		case string:
+			value = Text(v)
+		case []string:
+			value = Texts(v)
+		}
+		if err := e.Encode(value); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package shell
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,29 @@ func TestForTerminal(t *testing.T) {
 	} {
 		if got := ForTerminal(text); got != want {
 			t.Errorf("ForTerminal(%q) is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Bytes that JSON cannot hold are not replaced, wherever they are.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	t.Parallel()
+	o := Object{{"id", "caf\xe9"}, {"all", []string{"é<", "\xff"}}, {"in", Object{{"s", Text("\xff")}}}}
+	var out strings.Builder
+	if err := NewEncoder(&out).Encode(o); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"id":{"base64":"Y2Fm6Q=="},"all":["é<",{"base64":"/w=="}],"in":{"s":{"base64":"/w=="}}}` + "\n"; out.String() != want {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
+	for value, want := range map[string]string{`{"base64":"Y2Fm6Q=="}`: "caf\xe9", `{"base64":""}`: "", `"é"`: "é"} {
+		if got, err := fieldText(json.RawMessage(value)); err != nil || got != want {
+			t.Errorf("%s is %q, %v", value, got, err)
+		}
+	}
+	for _, value := range []string{`{"base64":"?"}`, `{"text":"a"}`, `{"base64":null}`} {
+		if got, err := fieldText(json.RawMessage(value)); err == nil {
+			t.Errorf("%s is %q", value, got)
 		}
 	}
 }

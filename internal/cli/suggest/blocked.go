@@ -28,7 +28,7 @@ forms, one a line.`,
 		e := shell.NewEncoder(c.Stdout)
 		for _, form := range forms {
 			if c.JSON {
-				err = e.Encode(map[string]string{"form": form})
+				err = e.Encode(shell.Object{{Name: "form", Value: form}})
 			} else {
 				_, err = fmt.Fprintln(c.Stdout, form)
 			}

@@ -51,5 +51,14 @@ func printTerm(p *shell.Printer, s suggest.Suggestion) error {
 	if s.Payload != "" {
 		cells = append(cells, s.Payload)
 	}
-	return p.Print(s, cells...)
+	return p.Print(objectOf(s), cells...)
+}
+
+// objectOf returns a term for JSON.
+func objectOf(s suggest.Suggestion) shell.Object {
+	object := shell.Object{{Name: "term", Value: s.Term}, {Name: "count", Value: s.Count}}
+	if s.Payload != "" {
+		object = append(object, shell.Field{Name: "payload", Value: s.Payload})
+	}
+	return object
 }

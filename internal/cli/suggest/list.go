@@ -44,11 +44,11 @@ func list(c *shell.Command, terms iter.Seq2[suggest.Entry, error], cursor bool) 
 		switch {
 		case err != nil:
 		case c.JSON:
-			err = e.Encode(struct {
-				suggest.Suggestion
-				Form   string `json:"form"`
-				Cursor string `json:"cursor,omitempty"`
-			}{t.Suggestion, t.Name, at})
+			object := append(objectOf(t.Suggestion), shell.Field{Name: "form", Value: t.Name})
+			if at != "" {
+				object = append(object, shell.Field{Name: "cursor", Value: at})
+			}
+			err = e.Encode(object)
 		default:
 			line := t.Term + "\t" + strconv.FormatInt(t.Count, 10)
 			for _, more := range []string{t.Payload, at} {
