@@ -120,6 +120,32 @@ func TestPutWithCounter(t *testing.T) {
 	})
 }
 
+// Put of a record whose id is that of an expired one claims its unique values, also those that
+// the expired one had and another one has had since.
+func TestPutAfterExpiry(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(ctx context.Context, s *model.Store[citizen], c citizen) error{
+		"Put": func(ctx context.Context, s *model.Store[citizen], c citizen) error { return errOf(s.Put(ctx, c)) },
+		"PutMany": func(ctx context.Context, s *model.Store[citizen], c citizen) error {
+			return errOf(s.PutMany(ctx, []citizen{c}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+				opt.IDs = model.ClientAssigned
+				citizens := store[citizen](t, client, opt)
+				createdOf(t, citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1"), Expires: time.Now().Add(-time.Minute)})
+				createdOf(t, citizens, citizen{ID: "b", Email: "e@x", Phone: ptr("1")})
+				require.OK(t)(citizens.Delete(t.Context(), "b"))
+				require.OK(t)(put(t.Context(), citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1")}))
+				require.Fails(t, model.ErrTaken)(citizens.Create(t.Context(), citizen{ID: "b", Email: "e@x"}))
+				agree(t, client, opt, citizens)
+			})
+		})
+	}
+}
+
 // A Touch between what Update reads and what it writes is not lost, although the version stays.
 func TestTouchWhileUpdated(t *testing.T) {
 	t.Parallel()

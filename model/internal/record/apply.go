@@ -596,6 +596,8 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 		}
 	}
 	switch {
+	case there && a.mode == mustBeNew && c.operation == "put":
+		a.mode = eitherWay
 	case there && a.mode == mustBeNew:
 		return errExists
 	case !there && a.mode == mustExist:
@@ -621,6 +623,9 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	}
 	a.know(t, schema.Content(content))
 	a.digest, a.gone = true, !there
+	if a.gone && c.operation == "put" {
+		a.mode = mustBeNew // what is left of a record is known, and not that of one
+	}
 	return errAgain
 }
 

@@ -31,7 +31,7 @@ local call, try, KEYS, ARGV = redis.call, redis.pcall, KEYS, ARGV
 local record, content, all, id, new = KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[5]
 local mode, flags, references, compared, digested, shown, deleted, initial, members, guards, u1, z1, s1, u2, z2, s2 =
 	struct.unpack('>HHHHHHHHHHHHHHHH', ARGV[3])
-local isNew, isThere = 0, 1 -- modes; 2: either
+local isNew, isThere, either = 0, 1, 2 -- modes
 local k, a = 5, 6 -- the next key and argument
 
 local function writable(meta, stamp)
@@ -106,7 +106,9 @@ if not creates or call('HSETNX', content, id, new) == 0 then
 	creates = false
 	found = call('HGET', content, id) or ''
 end
-local right = found == ARGV[4] and (exists and mode ~= isNew or not exists and mode ~= isThere)
+-- What is left of a record that has expired says nothing of unique values: others can have had them.
+local absent = mode == isNew or mode == either and (found == '' or new == '')
+local right = found == ARGV[4] and (exists and mode ~= isNew or not exists and absent)
 local same = exists and mode ~= isNew and found == new and not force -- then nothing is entered or left
 if compared > 0 then
 	for i = 1, exists and compared or 0 do
