@@ -51,6 +51,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	add := func(s *model.Members, values ...string) error { _, err := s.Put(ctx, values...); return err }
 	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
 	pop := func(l *model.Values) error { _, _, err := l.PopBack(ctx); return err }
+	remove := func(l *model.Values) error { _, err := l.Remove(ctx, "x"); return err }
 	count := func(s *model.Members) error { _, err := s.Len(ctx); return err }
 	all := func(s iter.Seq2[string, error]) error {
 		for _, err := range s {
@@ -68,6 +69,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
 		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "no set is called"},
 		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "the model has seen"},
+		"unknown, remove": {remove(members.List("foes", a.ID)), model.ErrValue, "no list is called"},
 		"none at all":     {push(notes.List("foes", a.ID), "x"), model.ErrValue, "declare a field of type model.List"},
 		"not a list":      {push(members.List("friends", a.ID), "x"), model.ErrValue, "friends is a set"},
 		"not a set":       {add(members.Set("seen", a.ID), "x"), model.ErrValue, "seen is a list"},
