@@ -33,8 +33,12 @@ type NewLike struct {
 // should follow each other: the post counts them once.
 func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
 	b := l.client.B()
-	return l.chunks(ctx, len(likes), 3, func(i int) rueidis.Commands {
+	now, first := time.Now(), 0
+	return l.chunks(ctx, len(likes), 6, func(i int) rueidis.Commands {
 		like := likes[i]
+		if like.Post != likes[first].Post {
+			first = i
+		}
 		at := float64(like.Time.Unix())
 		cmds := rueidis.Commands{
 			b.Zadd().Key(storage.LikersKey(like.Post)).ScoreMember().ScoreMember(at, storage.Itoa(like.User)).Build(),
@@ -42,7 +46,16 @@ func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
 		}
 		if i+1 == len(likes) || likes[i+1].Post != like.Post {
 			cmds = append(cmds, l.count(like.Post, storage.LikersKey(like.Post), "ZCARD", "likes"))
+			cmds = append(cmds, storage.LikesLoaded(l.client, now, like.Post, times(likes[first:i+1]))...)
 		}
 		return cmds
 	})
+}
+
+func times(likes []NewLike) []time.Time {
+	all := make([]time.Time, len(likes))
+	for i, like := range likes {
+		all[i] = like.Time
+	}
+	return all
 }

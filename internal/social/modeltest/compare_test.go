@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/notify"
 	"retwis/internal/social/posts"
+	"retwis/internal/social/search"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
 )
@@ -106,6 +107,59 @@ func (m *model) home(viewer int) []string {
 	}
 	slices.Reverse(kept)
 	return m.list(viewer, -1, kept)
+}
+
+// liked returns how many likes of the last week each post has that a viewer sees and that has any.
+func (m *model) liked(viewer int) map[string]int {
+	likes := map[string]int{}
+	for _, p := range m.posts {
+		n := 0
+		for _, at := range p.likers {
+			if at >= m.now-7*24*60*60 {
+				n++
+			}
+		}
+		if n > 0 && m.sees(viewer, -1, p) {
+			likes[m.show(viewer, p)] = n
+		}
+	}
+	return likes
+}
+
+// likedThisWeek compares the posts that were liked this week with the model: a page has some of them,
+// those with most likes first, and nothing else. Those that are trends today it has there.
+func (m *model) likedThisWeek(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
+	v := &social.Viewer{}
+	var err error
+	if viewer != stranger {
+		if v, err = s.Viewers.Get(ctx, people[viewer]); err != nil {
+			return nil, err
+		}
+	}
+	top, err := s.Trends.Top(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	want := m.liked(viewer)
+	missing := len(want)
+	for _, post := range top.Posts {
+		if want[show(post.Item)] > 0 {
+			missing--
+		}
+	}
+	var wrong []string
+	last := len(people)
+	for _, item := range top.Liked {
+		n := want[show(item)]
+		if n == 0 || n > last {
+			wrong = append(wrong, fmt.Sprintf("person %d sees as liked this week, with %d likes after %d: %s", viewer, n, last, show(item)))
+		}
+		last = n
+	}
+	if missing = min(missing, search.MaxLiked); len(top.Liked) != missing {
+		wrong = append(wrong, fmt.Sprintf("person %d sees %d posts that were liked this week, not %d", viewer, len(top.Liked), missing))
+	}
+	return wrong, nil
 }
 
 // views are all lists that a viewer sees, by their names.
@@ -244,6 +298,9 @@ func thread(ctx context.Context, s *app.App, v *social.Viewer, root int64) ([]st
 // differences compares what everybody sees with the model.
 func (m *model) differences(ctx context.Context, s *app.App, people []social.User) ([]string, error) {
 	var all []string
+	if err := s.Trends.Merge(ctx); err != nil {
+		return nil, err
+	}
 	for viewer := stranger; viewer < len(people); viewer++ {
 		got, err := views(ctx, s, people, viewer)
 		if err != nil {
@@ -256,6 +313,10 @@ func (m *model) differences(ctx context.Context, s *app.App, people []social.Use
 		}
 		wrong, err := m.notices(ctx, s, people, viewer)
 		if err != nil {
+			return nil, err
+		}
+		all = append(all, wrong...)
+		if wrong, err = m.likedThisWeek(ctx, s, people, viewer); err != nil {
 			return nil, err
 		}
 		all = append(all, wrong...)

@@ -64,9 +64,17 @@ func (h *Homes) likeTask(ctx context.Context, argument string) error {
 	if !ok {
 		return nil
 	}
-	return storage.CopyEntry(ctx, h.client,
+	err := storage.CopyEntry(ctx, h.client,
 		storage.SetEntry{Key: storage.LikersKey(post), Member: storage.Itoa(user)},
 		storage.SetEntry{Key: storage.LikedKey(user), Member: storage.Itoa(post)})
+	if err != nil {
+		return err
+	}
+	likes, err := storage.LikesOfWeek(ctx, h.client, h.now(), post)
+	if err != nil {
+		return err
+	}
+	return storage.PutLikesOfWeek(ctx, h.client, []int64{post}, likes)
 }
 
 func (h *Homes) blockTask(ctx context.Context, argument string) error {

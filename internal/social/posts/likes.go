@@ -63,7 +63,7 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 	}
 	var at time.Time
 	err = r.change(ctx, post, user, func() (err error) {
-		at, err = r.store.Unlike(ctx, post.ID, user.ID)
+		at, err = r.store.Unlike(ctx, post.ID, user.ID, r.Now())
 		return err
 	})
 	r.Views.Touch(post.ID)

@@ -137,7 +137,7 @@ func (e *Engine) removePosts(ctx context.Context, a account, members []string) e
 
 func (e *Engine) removeLikes(ctx context.Context, a account, members []string) error {
 	return ids(members, func(post int64) error {
-		_, err := e.likes.Unlike(ctx, post, a.id)
+		_, err := e.likes.Unlike(ctx, post, a.id, e.Now())
 		return err
 	})
 }

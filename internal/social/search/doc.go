@@ -44,9 +44,13 @@
 //     and their number to a sorted set of what people count for in that hour, every five seconds.
 //  3. [Trends.Merge] reads these sets, of two days, makes the server count the HyperLogLogs of
 //     at most 200 candidates of each kind, and writes the result to one key. One process does
-//     that once a minute.
+//     that once a minute. A trend has five people, fewer where fewer than a hundred are active.
 //  4. [Trends.Top] reads the result, which each process keeps in memory, and applies what
 //     moderators have decided about tags: see [TrendRules].
+//
+// The posts with most likes of the week are in the result too. They are not counted by hours: the
+// script of a like writes how many likes of the last week a post has to one sorted set, and the
+// merge counts the first of them again.
 //
 // Counts are estimates, and a process that dies loses those of its last seconds. Nothing else
 // depends on them, so nothing is repaired but a key that does not expire.

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxPeople bounds how many people are found.
-	maxPeople = 20
+	// MaxPeople bounds how many people are found.
+	MaxPeople = 20
 	// candidates is how many with the words are ranked: the latest to join.
 	candidates = 200
 	// maxTags bounds how many tags are found.
@@ -24,26 +24,33 @@ const (
 
 // People returns up to twenty people whose name, display name or bio has the words of a
 // query, or whose names begin with it: those with most followers first. Of those who have
-// the words in their bio only the 200 who joined last are ranked. About four round trips.
+// the words in their bio only the 200 who joined last are ranked. About three round trips.
 func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
 	typed, err := cleaned(typed)
 	if err != nil {
 		return nil, err
 	}
-	named, err := s.Completions.CompleteNames(ctx, v, typed, maxPeople)
-	if err != nil {
-		return nil, err
-	}
 	q := text.Query{Limit: candidates}
-	if q.Expr, err = text.Parse(strings.TrimLeft(typed, "@＠")); err != nil {
-		if len(named) > 0 {
-			return named, nil
+	var wrong error
+	q.Expr, wrong = text.Parse(strings.TrimLeft(typed, "@＠"))
+	var named []social.User
+	var found text.Result
+	err = storage.AtOnce(2, func(i int) (err error) {
+		switch {
+		case i == 0:
+			named, err = s.Completions.CompleteNames(ctx, v, typed, MaxPeople)
+		case wrong == nil:
+			if found, err = s.Index.People.Search(ctx, q); err != nil {
+				err = invalid(fmt.Errorf("social: search: %w", err))
+			}
 		}
-		return nil, invalid(err)
-	}
-	found, err := s.Index.People.Search(ctx, q)
-	if err != nil {
-		return nil, invalid(fmt.Errorf("social: search: %w", err))
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case wrong != nil && len(named) == 0:
+		return nil, invalid(wrong)
 	}
 	listed := slices.DeleteFunc(found.IDs, func(id int64) bool { return !v.Lists(id) })
 	for _, user := range named {
@@ -56,6 +63,9 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 
 // ranked returns the users of some ids with most followers.
 func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error) {
+	if len(ids) < 2 {
+		return s.Users.InOrder(ctx, ids)
+	}
 	counts, err := reads.Counts(ctx, s.DB.Client, ids, storage.FollowersKey)
 	if err != nil {
 		return nil, fmt.Errorf("social: search: %w", err)
@@ -67,7 +77,7 @@ func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error
 	slices.SortFunc(ids, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))
 	})
-	return s.Users.InOrder(ctx, ids[:min(len(ids), maxPeople)])
+	return s.Users.InOrder(ctx, ids[:min(len(ids), MaxPeople)])
 }
 
 // Tags returns up to twenty tags that begin with what was typed, those of most posts first.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -21,6 +22,7 @@ const MaxQuery = 500
 //	to:ada              replies to @ada, and posts that mention @ada
 //	#tag, @ada          posts with a tag, or that mention somebody
 //	has:link, is:reply
+//	has:picture         posts with pictures; -has:picture without
 //	before:2026-10-01   posts before a day (UTC); after:2026-10-01 after it
 //
 // All else is for text.Parse. An operator that is not understood is a word, about which there is a
@@ -29,8 +31,23 @@ type Query struct {
 	parts     []part
 	before    time.Time // the beginning of a day; zero: no bound
 	after     time.Time // likewise: from then on
+	pictures  pictures
 	marker    Marker
 	operators []typedOperator
+}
+
+// pictures says whether the posts of a query have pictures.
+type pictures int
+
+const (
+	anyPictures pictures = iota
+	withPictures
+	withoutPictures
+)
+
+// allow reports whether a post may be found.
+func (p pictures) allow(post social.Post) bool {
+	return p == anyPictures || (p == withPictures) == (post.Media != "")
 }
 
 // typedOperator is a word with the name of an operator.
@@ -95,10 +112,13 @@ func (q *Query) next(rest string) int {
 		end = len(rest)
 	}
 	word, minus := strings.CutPrefix(rest[:end], "-")
-	if minus {
-		q.add("-")
+	understood := q.bound(word, minus)
+	if !understood {
+		if minus {
+			q.add("-")
+		}
+		understood = q.operator(word)
 	}
-	understood := q.operator(word, minus)
 	if !understood {
 		q.word(word, minus)
 	}
@@ -126,8 +146,24 @@ var fields = map[string]bool{
 	FromTerm: true, ToTerm: true, MentionTerm: true, TagTerm: true, "has:": true, "is:": true,
 }
 
+// HasPicture is the operator for posts with pictures. The index has no such term: an edit can change
+// the pictures and not the text.
+const HasPicture = "has:picture"
+
+// bound notes a word that holds for the whole query, and reports whether it is one.
+func (q *Query) bound(word string, minus bool) bool {
+	if strings.EqualFold(word, HasPicture) {
+		if q.pictures = withPictures; minus {
+			q.pictures = withoutPictures
+		}
+		return true
+	}
+	name, value, _ := strings.Cut(strings.ToLower(word), ":")
+	return !minus && (name == "before" || name == "after") && q.day(name == "after", value)
+}
+
 // operator adds a word that is an operator, and reports whether it is one.
-func (q *Query) operator(word string, minus bool) bool {
+func (q *Query) operator(word string) bool {
 	if strings.HasPrefix(word, "#") || strings.HasPrefix(word, "＃") {
 		return q.tag(word)
 	}
@@ -154,8 +190,6 @@ func (q *Query) operator(word string, minus bool) bool {
 			q.add(term)
 			return true
 		}
-	case "before", "after":
-		return !minus && q.day(strings.EqualFold(name, "after"), value)
 	}
 	return false
 }
@@ -187,7 +221,7 @@ func (q *Query) day(after bool, value string) bool {
 // hints say how each operator is written. Some are those of other sites.
 var hints = map[string]string{
 	"from": "write from:ada", "to": "write to:ada", "tag": "write tag:redis",
-	"has": "only has:link is known", "is": "only is:reply is known",
+	"has": "only has:link and has:picture are known", "is": "only is:reply is known",
 	"before": "write the day as in before:2026-11-01", "after": "write the day as in after:2026-11-01",
 	"since": "write after:2026-11-01", "until": "write before:2026-11-01",
 	"author": "write from:ada", "by": "write from:ada", "mentions": "write @ada", "hashtag": "write tag:redis",
@@ -212,8 +246,11 @@ func (q *Query) Notes() (all []string) {
 		word, minus := strings.CutPrefix(o.word, "-")
 		how := hint(word)
 		name, value, _ := strings.Cut(strings.ToLower(word), ":")
-		switch {
+		switch isDay := name == "before" || name == "after"; {
 		case o.understood:
+			continue
+		case isDay && !minus && value != "":
+			all = append(all, fmt.Sprintf("“%s” isn't a date, so its words are searched for. Write %s:2026-11-01.", o.word, name))
 			continue
 		case minus && name == "after":
 			how = "write before: without the minus"
@@ -233,6 +270,23 @@ func (q *Query) NotesOnOperators() (all []string) {
 		all = append(all, fmt.Sprintf("“%s” means nothing here: such words work in a search for posts.", o.word))
 	}
 	return all
+}
+
+// Names returns what a query looks for among people and tags: all that was typed, where that has
+// neither operators nor the signs of a search for posts. A name or a tag with its sign is one of
+// these only.
+func Names(typed string) (people, tags string) {
+	typed = strings.TrimSpace(typed)
+	switch {
+	case strings.ContainsAny(typed, `:()*"“”„`) || strings.HasPrefix(typed, "-") || strings.Contains(typed, " -") ||
+		slices.Contains(strings.Fields(typed), "OR"):
+		return "", ""
+	case strings.HasPrefix(typed, "#"), strings.HasPrefix(typed, "＃"):
+		return "", typed
+	case strings.HasPrefix(typed, "@"), strings.HasPrefix(typed, "＠"):
+		return typed, ""
+	}
+	return typed, typed
 }
 
 // Marker returns what finds the words of the query in a text.

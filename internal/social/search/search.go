@@ -75,15 +75,17 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 			if err != nil {
 				return timeline.Page{}, err
 			}
-			return s.found(ctx, v, r)
+			return s.found(ctx, v, q, r)
 		},
 	})
 }
 
-// found returns a page of rows of the index, without authors who do not want to be found.
-func (s *Service) found(ctx context.Context, v *social.Viewer, r text.Result) (timeline.Page, error) {
+// found returns a page of rows of the index, without authors who do not want to be found, and
+// without or only with pictures.
+func (s *Service) found(ctx context.Context, v *social.Viewer, q *Query, r text.Result) (timeline.Page, error) {
 	page := timeline.Page{IDs: r.IDs, Next: r.Next}
-	if v.User.Role >= social.Moderator || len(r.IDs) == 0 {
+	staff := v.User.Role >= social.Moderator
+	if staff && q.pictures == anyPictures || len(r.IDs) == 0 {
 		return page, nil
 	}
 	posts, err := s.Views.Get(ctx, r.IDs...)
@@ -102,7 +104,7 @@ func (s *Service) found(ctx context.Context, v *social.Viewer, r text.Result) (t
 	}
 	page.IDs = make([]int64, 0, len(r.IDs))
 	for i, p := range posts {
-		if p != nil && (p.Author.ID == v.User.ID || !known[p.Author.ID].Unsearchable) {
+		if p != nil && q.pictures.allow(p.Post) && (staff || p.Author.ID == v.User.ID || !known[p.Author.ID].Unsearchable) {
 			page.IDs = append(page.IDs, r.IDs[i])
 		}
 	}

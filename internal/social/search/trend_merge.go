@@ -37,10 +37,11 @@ type result struct {
 	Tags  []Trend `json:"tags"`
 	Posts []Trend `json:"posts"`
 	Links []Trend `json:"links"`
+	Liked []Trend `json:"liked"` // posts, with the likes of the last week in place of people
 }
 
 // Merge makes the trends of this moment, with what this process has counted: three round trips
-// for each kind, and a few more that look for posts on public lists.
+// for each kind, three for the likes of the week, and a few more that look for posts on public lists.
 func (t *Trends) Merge(ctx context.Context) error {
 	if err := t.opt.Counter.Flush(ctx); err != nil {
 		return err
@@ -59,13 +60,22 @@ func (t *Trends) Merge(ctx context.Context) error {
 	isBlocked := func(kind kind, name string) bool {
 		return kind == tagKind && blockedTags[name] || kind != postKind && mustNotPost(name)
 	}
+	active, err := reply.OrEmpty(t.opt.DB.Client.Do(ctx, t.opt.DB.Client.B().Zcard().Key(storage.Active).Build()).AsInt64())
+	if err != nil {
+		return fmt.Errorf("social: trends: count active accounts: %w", err)
+	}
+	rule := trendRule{at: at, people: peopleOf(active), isBlocked: isBlocked}
 	var all [len(kinds)][]Trend
 	for i, kind := range kinds {
-		if all[i], err = t.mergeKind(ctx, kind, at, isBlocked); err != nil {
+		if all[i], err = t.mergeKind(ctx, kind, rule); err != nil {
 			return fmt.Errorf("social: trends of %s: %w", kind, err)
 		}
 	}
-	stored, err := json.Marshal(result{Tags: all[0], Posts: all[1], Links: all[2]})
+	liked, err := t.countLiked(ctx)
+	if err != nil {
+		return fmt.Errorf("social: posts liked this week: %w", err)
+	}
+	stored, err := json.Marshal(result{Tags: all[0], Posts: all[1], Links: all[2], Liked: liked})
 	if err != nil {
 		return fmt.Errorf("social: trends: %w", err)
 	}
@@ -81,6 +91,52 @@ func (t *Trends) Merge(ctx context.Context) error {
 	return nil
 }
 
+// maxRecounted is how many of the posts with most likes are counted in a merge.
+const maxRecounted = 200
+
+// countLiked returns the posts with most likes of the last week, and corrects their numbers, from
+// which likes fall that are older: a post has no more likes than its number says, but for those of
+// this moment, so the first ones are right unless more than a hundred have just lost many.
+func (t *Trends) countLiked(ctx context.Context) ([]Trend, error) {
+	c := t.opt.DB.Client
+	members, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.LikedPosts).
+		Min("0").Max(storage.Itoa(maxRecounted-1)).Rev().Build()).AsStrSlice())
+	if err != nil {
+		return nil, err
+	}
+	posts := make([]int64, 0, len(members))
+	for _, member := range members {
+		if id, ok := storage.ParseID(member); ok {
+			posts = append(posts, id)
+		}
+	}
+	counts, err := storage.LikesOfWeek(ctx, c, t.opt.Now(), posts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := storage.PutLikesOfWeek(ctx, c, posts, counts); err != nil {
+		return nil, err
+	}
+	liked := []Trend{}
+	for i, post := range posts {
+		if counts[i] > 0 {
+			liked = append(liked, Trend{Name: storage.Itoa(post), People: counts[i]})
+		}
+	}
+	// Of as many likes, the latest post is first.
+	slices.SortStableFunc(liked, func(a, b Trend) int {
+		return cmp.Or(cmp.Compare(b.People, a.People), cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
+	})
+	return liked[:min(2*maxKept, len(liked))], nil
+}
+
+// trendRule is what makes a candidate a trend.
+type trendRule struct {
+	at        clock
+	people    float64 // at least
+	isBlocked func(kind, string) bool
+}
+
 // candidate is a subject that may be a trend.
 type candidate struct {
 	name   string
@@ -90,12 +146,13 @@ type candidate struct {
 }
 
 // mergeKind returns the trends of a kind, the greatest first.
-func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked func(kind, string) bool) ([]Trend, error) {
-	found, err := t.candidates(ctx, kind, at)
+func (t *Trends) mergeKind(ctx context.Context, kind kind, rule trendRule) ([]Trend, error) {
+	at := rule.at
+	found, err := t.candidates(ctx, kind, rule)
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return isBlocked(kind, c.name) })
+	found = slices.DeleteFunc(found, func(c candidate) bool { return rule.isBlocked(kind, c.name) })
 	found = best(found, maxCandidates)
 	if err := t.readHours(ctx, kind, at, found); err != nil {
 		return nil, err
@@ -103,7 +160,7 @@ func (t *Trends) mergeKind(ctx context.Context, kind kind, at clock, isBlocked f
 	if err := t.countExactly(ctx, kind, at, found); err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return c.people < minPeople || c.score <= 0 })
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.people < rule.people || c.score <= 0 })
 	found = best(found, len(found))
 	if found, err = t.public(ctx, kind, found); err != nil {
 		return nil, err
@@ -138,7 +195,8 @@ func best(all []candidate, n int) []candidate {
 }
 
 // candidates returns what may have enough people, with a rough score.
-func (t *Trends) candidates(ctx context.Context, kind kind, at clock) ([]candidate, error) {
+func (t *Trends) candidates(ctx context.Context, kind kind, rule trendRule) ([]candidate, error) {
+	at := rule.at
 	cmds := make(rueidis.Commands, 2*dayHours)
 	for ago := range cmds {
 		cmds[ago] = t.opt.DB.Client.B().Zrange().Key(kind.hourKey(at.hour - int64(ago))).
@@ -160,7 +218,7 @@ func (t *Trends) candidates(ctx context.Context, kind kind, at clock) ([]candida
 	found := make([]candidate, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
-		if c.sum() >= minPeople {
+		if c.sum() >= rule.people {
 			found = append(found, candidate{name: name, counts: c, score: score(c.roughly(at), c.before(at))})
 		}
 	}

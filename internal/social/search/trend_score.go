@@ -11,8 +11,11 @@ const (
 	dayHours = 24
 	// halfLife is after how many hours a person counts half.
 	halfLife = 4
-	// minPeople is how many people a trend has at least.
-	minPeople = 5
+	// fewestPeople is how many people a trend has at least where few are active, and enoughPeople
+	// how many where a hundred are: one in twenty of them, between these.
+	fewestPeople = 2
+	enoughPeople = 5
+	activeShare  = 20
 	// minGrowth is by how much there are more people than the day before, at least: of very
 	// many, a few more are a great deviation, and no news.
 	minGrowth = 1.5
@@ -20,6 +23,11 @@ const (
 	// so that six people are not a greater change than sixty.
 	usualPeople = 5
 )
+
+// peopleOf returns how many people a trend has at least where so many accounts are active.
+func peopleOf(active int64) float64 {
+	return float64(max(fewestPeople, min(enoughPeople, active/activeShare)))
+}
 
 // clock is the moment of a merge.
 type clock struct {

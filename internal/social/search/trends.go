@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"retwis/internal/redis/reply"
@@ -14,8 +15,12 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// MaxTrends is how many trends of a kind a page shows.
-const MaxTrends = 10
+const (
+	// MaxTrends is how many trends of a kind a page shows.
+	MaxTrends = 10
+	// MaxLiked is how many posts that were liked this week it shows.
+	MaxLiked = 20
+)
 
 // Trends are what many people write about and like. They are safe for concurrent use.
 type Trends struct {
@@ -64,11 +69,12 @@ type Top struct {
 	Tags  []TrendingTag
 	Posts []TrendingPost
 	Links []Trend
+	Liked []timeline.Item // the posts with most likes of the last week that are not in Posts
 }
 
 // Top returns the trends, without tags that moderators have blocked, those that they have
 // pinned first, and without posts that the viewer must not see on public lists. No round
-// trip where they and the posts are in memory.
+// trip where they and the posts are in memory, else one for the trends and one for posts.
 func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 	all, err := t.kept.Get(ctx)
 	if err != nil {
@@ -79,7 +85,7 @@ func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 		return Top{}, err
 	}
 	top := Top{Tags: t.apply(all, rules), Links: all.Links[:min(len(all.Links), MaxTrends)]}
-	top.Posts, err = t.posts(ctx, v, all.Posts)
+	err = t.posts(ctx, v, all, &top)
 	return top, err
 }
 
@@ -119,29 +125,47 @@ func (t *Trends) apply(all *result, rules Decisions) []TrendingTag {
 	return tags
 }
 
-// posts returns the posts that a viewer sees.
-func (t *Trends) posts(ctx context.Context, v *social.Viewer, all []Trend) ([]TrendingPost, error) {
-	var ids []int64
-	people := map[int64]int64{}
-	for _, trend := range all {
-		if id, ok := storage.ParseID(trend.Name); ok {
+// posts adds the posts that a viewer sees.
+func (t *Trends) posts(ctx context.Context, v *social.Viewer, all *result, top *Top) error {
+	trends, liked := postsOf(all.Posts), postsOf(all.Liked)
+	ids := slices.Clone(trends)
+	for _, id := range liked {
+		if !slices.Contains(trends, id) {
 			ids = append(ids, id)
-			people[id] = trend.People
 		}
 	}
 	items, err := t.opt.Lists.Select(ctx, v, ids, social.Shown)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	items = items[:min(len(items), MaxTrends)]
 	if err := t.opt.Lists.Mark(ctx, v, items); err != nil {
-		return nil, err
+		return err
 	}
-	posts := make([]TrendingPost, len(items))
-	for i, item := range items {
-		posts[i] = TrendingPost{Item: item, People: people[item.Post.ID]}
+	seen := make(map[int64]timeline.Item, len(items))
+	for _, item := range items {
+		seen[item.Post.ID] = item
 	}
-	return posts, nil
+	for i, id := range trends {
+		if item, ok := seen[id]; ok && len(top.Posts) < MaxTrends {
+			top.Posts = append(top.Posts, TrendingPost{Item: item, People: all.Posts[i].People})
+			delete(seen, id)
+		}
+	}
+	for _, id := range liked {
+		if item, ok := seen[id]; ok && len(top.Liked) < MaxLiked {
+			top.Liked = append(top.Liked, item)
+		}
+	}
+	return nil
+}
+
+// postsOf returns the ids of posts in a result; 0 for what is damaged.
+func postsOf(all []Trend) []int64 {
+	ids := make([]int64, len(all))
+	for i, trend := range all {
+		ids[i], _ = storage.ParseID(trend.Name)
+	}
+	return ids
 }
 
 func (t *Trends) load(ctx context.Context) (*result, error) {

@@ -40,7 +40,7 @@ func both(t *testing.T, run func(t *testing.T, b *bundle)) {
 	})
 }
 
-// crowd returns n users who joined long ago.
+// crowd returns n users who joined long ago, of a site with a hundred active accounts.
 func (b *bundle) crowd(n int) []social.User {
 	b.T.Helper()
 	users := make([]social.User, n)
@@ -49,7 +49,17 @@ func (b *bundle) crowd(n int) []social.User {
 		users[i] = b.NewUser(fmt.Sprintf("someone%d", b.people))
 	}
 	b.Clock.Advance(search.Probation)
+	b.active(100)
 	return users
+}
+
+// active makes so many accounts active; they need not exist.
+func (b *bundle) active(n int) {
+	b.T.Helper()
+	b.Redis("DEL", storage.Active)
+	for id := range n {
+		b.Redis("ZADD", storage.Active, "1", storage.Itoa(int64(1000+id)))
+	}
 }
 
 // top merges, and returns the trends as a user sees them.
@@ -130,6 +140,112 @@ func TestTrends(t *testing.T) {
 			t.Errorf("posts: %+v", top.Posts)
 		}
 	})
+}
+
+// The fewer people are active, the fewer make a trend: two at least.
+func TestFewActive(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		crowd := b.crowd(4)
+		for i := range crowd {
+			for _, user := range crowd[:i+1] {
+				b.Publish(user, fmt.Sprint("#by", i+1))
+			}
+		}
+		for active, want := range map[int]string{0: "by4 4, by3 3, by2 2", 59: "by4 4, by3 3, by2 2", 60: "by4 4, by3 3", 80: "by4 4", 100: ""} {
+			b.active(active)
+			if got := tags(b.top(social.User{})); got != want {
+				t.Errorf("%d active: %s; want %s", active, got, want)
+			}
+		}
+	})
+}
+
+// liked merges, and returns the texts of the posts liked this week as a user sees them.
+func (b *bundle) liked(viewer social.User) string {
+	b.T.Helper()
+	var all []string
+	for _, item := range b.top(viewer).Liked {
+		all = append(all, item.Post.Body)
+	}
+	return strings.Join(all, ", ")
+}
+
+// The posts with most likes of the last seven days come first, of as many the latest. A like that is
+// taken back, or older, does not count.
+func TestLikedThisWeek(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+		posts := map[string]int64{}
+		for _, text := range []string{"one", "two", "three", "none"} {
+			posts[text] = b.Publish(ada, text)
+		}
+		like := func(text string, users ...social.User) {
+			t.Helper()
+			for _, user := range users {
+				b.do(b.Reactions.Like(b.Ctx, user, posts[text]))
+			}
+		}
+		want := func(want string) {
+			t.Helper()
+			if got := b.liked(social.User{}); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		like("one", bob)
+		like("two", bob, eve, ada)
+		like("three", bob, eve)
+		want("two, three, one")
+		b.do(b.Reactions.Unlike(b.Ctx, bob, posts["one"]))
+		b.do(b.Reactions.Unlike(b.Ctx, ada, posts["two"]))
+		want("three, two")
+		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(posts["one"])); got != "" {
+			t.Errorf("the post without likes has %s", got)
+		}
+		b.Clock.Advance(6 * 24 * time.Hour)
+		like("one", bob, eve)
+		like("three", ada)
+		want("three, two") // one is popular today
+		b.Clock.Advance(2 * 24 * time.Hour)
+		want("one, three") // though three had more when it was last liked
+		if got := b.Redis("ZCARD", storage.LikedPosts); got != "2" {
+			t.Errorf("%s posts are kept", got)
+		}
+		like("two", ada) // the likes of last week stay likes, and do not count
+		want("one, three, two")
+		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(posts["two"])); got != "1" {
+			t.Errorf("a post has %s likes of the week", got)
+		}
+		if ttl := b.Redis("TTL", storage.LikedPosts); ttl != "604800" {
+			t.Errorf("the set expires in %s seconds", ttl)
+		}
+	})
+}
+
+// The set of a week has a bound. A post that did not fit has all its likes when it is liked again.
+func TestLikedThisWeekIsBounded(t *testing.T) {
+	t.Parallel()
+	b := &bundle{Bundle: socialtest.New(t)}
+	ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
+	post := b.Publish(ada, "liked")
+	for id := range 1000 {
+		b.Redis("ZADD", storage.LikedPosts, "2", storage.Itoa(int64(10_000+id)))
+	}
+	for i, user := range []social.User{ada, bob, eve} {
+		b.do(b.Reactions.Like(b.Ctx, user, post))
+		want := []string{"", "", "3"}[i] // the second like is not more than the others have
+		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(post)); got != want || b.Redis("ZCARD", storage.LikedPosts) != "1000" {
+			t.Errorf("after like %d: %q, want %q", i+1, got, want)
+		}
+	}
+	for range 5 { // each merge counts two hundred, which nobody likes
+		if got := b.liked(social.User{}); got != "liked" {
+			t.Errorf("liked: %q", got)
+		}
+	}
+	b.liked(social.User{})
+	if got := b.Redis("ZCARD", storage.LikedPosts); got != "1" {
+		t.Errorf("%s posts are left", got)
+	}
 }
 
 // One account that posts a thousand times, in every hour, moves nothing.
@@ -389,6 +505,51 @@ func TestVisible(t *testing.T) {
 				got = append(got, strings.TrimPrefix(post.Post.Body, "by "))
 			}
 			if slices.Sort(got); strings.Join(got, " ") != want {
+				t.Errorf("%s sees %q, want %s", viewer, got, want)
+			}
+			if liked := b.see(user).Liked; len(liked) != 0 {
+				t.Errorf("%s sees twice: %+v", viewer, liked)
+			}
+		}
+	})
+}
+
+// Which posts who sees among those that were liked this week.
+func TestLikedThisWeekVisible(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		people := map[string]social.User{"stranger": {}}
+		names := []string{"usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"}
+		for _, name := range append(names, "viewer", "blocked", "muter") {
+			people[name] = b.NewUser(name)
+		}
+		posts := map[string]int64{}
+		for _, name := range names {
+			posts[name] = b.Publish(people[name], name)
+			b.do(b.Reactions.Like(b.Ctx, people["viewer"], posts[name]))
+		}
+		operator := social.Operator
+		b.do(b.Moderation.SetStanding(b.Ctx, operator, people["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		b.do(b.Moderation.SetStanding(b.Ctx, operator, people["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
+		b.do(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
+		b.do(b.Relations.Block(b.Ctx, people["blocker"], people["blocked"], time.Time{}))
+		b.do(b.Relations.Mute(b.Ctx, people["muter"], people["muted"], time.Time{}))
+		b.top(social.User{}) // before a deletion, which the list in memory does not know
+		b.do(b.Posts.Delete(b.Ctx, people["eraser"], posts["eraser"]))
+		for viewer, want := range map[string]string{
+			"stranger": "muted, blocker, usual", "viewer": "muted, blocker, usual", "blocked": "muted, usual",
+			"muter": "blocker, usual", "hidden": "muted, blocker, hidden, usual", "limited": "muted, blocker, limited, usual",
+		} {
+			user := people[viewer]
+			if user.ID != 0 {
+				found, err := b.Users.UserByName(b.Ctx, user.Name)
+				b.do(err)
+				user = found
+			}
+			var got []string
+			for _, item := range b.see(user).Liked {
+				got = append(got, item.Post.Body)
+			}
+			if strings.Join(got, ", ") != want {
 				t.Errorf("%s sees %q, want %s", viewer, got, want)
 			}
 		}

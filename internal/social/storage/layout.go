@@ -47,6 +47,7 @@ const (
 	CelebritiesKey = "celebrities"
 	Trends         = "trends"
 	TrendTags      = "trend_tags"
+	LikedPosts     = "liked_posts"
 	Active         = "active"
 	ImportedPosts  = "imported_posts"
 )
@@ -332,7 +333,7 @@ var types = map[string]string{
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
 	Tasks: "zset", Live: "stream", Completions: "string", SearchIndex: "string", Site: "hash", Invites: "hash", Blocklist: "hash", SignUps: "zset", SignUpTimes: "list",
-	Trends: "string", TrendTags: "hash", TrendPrefix: "string", TrendHourPrefix: "zset", TrendLinkPrefix: "zset",
+	Trends: "string", TrendTags: "hash", LikedPosts: "zset", TrendPrefix: "string", TrendHourPrefix: "zset", TrendLinkPrefix: "zset",
 	CelebritiesKey: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset", DismissedPrefix: "zset",

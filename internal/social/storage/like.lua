@@ -3,17 +3,21 @@
 -- KEYS[2]   the users who like it
 -- KEYS[3]   the posts that the user likes; not passed on a Cluster, where it is in
 --           another slot
+-- KEYS[4]   the posts that were liked this week; not passed on a Cluster
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the id of the post
--- ARGV[3]   the time, for a new like
+-- ARGV[3]   the beginning of the week
+-- ARGV[4]   how many posts KEYS[4] has at most
+-- ARGV[5]   how long KEYS[4] is kept, in seconds
+-- ARGV[6]   the time, for a new like
 -- Reply     1 when it was new, 0 when it was there, -1 when there is no such post, or
 --           it is deleted, a repost, or hidden from others than its author
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'repost_of', 'hidden')
 if not post[1] or post[2] or post[3] or post[4] and post[1] ~= ARGV[1] then
   return -1
 end
-local new = redis.call('ZADD', KEYS[2], 'NX', ARGV[3], ARGV[1])
-local since = ARGV[3]
+local new = redis.call('ZADD', KEYS[2], 'NX', ARGV[6], ARGV[1])
+local since = ARGV[6]
 if new == 1 then
   redis.call('HSET', KEYS[1], 'likes', redis.call('ZCARD', KEYS[2]))
 else
@@ -21,5 +25,10 @@ else
 end
 if KEYS[3] then
   redis.call('ZADD', KEYS[3], since, ARGV[2])
+end
+if KEYS[4] then -- a list of another type is no reason to refuse a like
+  redis.pcall('ZADD', KEYS[4], redis.call('ZCOUNT', KEYS[2], ARGV[3], '+inf'), ARGV[2])
+  redis.pcall('ZREMRANGEBYRANK', KEYS[4], 0, -1 - ARGV[4])
+  redis.pcall('EXPIRE', KEYS[4], ARGV[5])
 end
 return new

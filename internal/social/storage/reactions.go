@@ -5,10 +5,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/redis/rediserr"
 	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 )
@@ -35,9 +37,13 @@ var ErrNoPost = errors.New("social: no such post")
 // likes is a field of the post, set from the size of the first set by the script that changes
 // it, so it cannot differ.
 //
-// On a single server one script changes all three. On a Cluster liked:<uid> is in another
-// slot, so the write is a sequence that can be repeated: the caller notes it as a task before,
-// which copies the like to liked:<uid>; see posts.Homes.Like. Made by NewReactions.
+// liked_posts has how many likes of the last week each post has: those with most of them, as of
+// the last like or its end. search.Trends counts the first of them again.
+//
+// On a single server one script changes all four. On a Cluster liked:<uid> and liked_posts are in
+// other slots, so the write is a sequence that can be repeated: the caller notes it as a task before,
+// which copies the like to liked:<uid> and counts those of the post; see posts.Homes.Like. Made by
+// NewReactions.
 type Reactions struct {
 	client  rueidis.Client
 	cluster bool
@@ -51,7 +57,7 @@ func NewReactions(client rueidis.Client) Reactions {
 // Like makes a user like a post and reports whether that is new. A like that exists
 // keeps its time. It returns ErrNoPost where there is no such post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
-	n, err := s.run(ctx, likeScript, post, uid, Seconds(at)).AsInt64()
+	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsFor, Seconds(at)).AsInt64()
 	if err != nil {
 		return false, wrapReaction(err)
 	}
@@ -63,8 +69,8 @@ func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (boo
 
 // Unlike takes back a like and returns its time, the zero time where there was none.
 // One round trip.
-func (s Reactions) Unlike(ctx context.Context, post, uid int64) (time.Time, error) {
-	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid))
+func (s Reactions) Unlike(ctx context.Context, post, uid int64, now time.Time) (time.Time, error) {
+	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid, weekBefore(now)))
 	if err != nil {
 		return time.Time{}, wrapReaction(err)
 	}
@@ -73,11 +79,94 @@ func (s Reactions) Unlike(ctx context.Context, post, uid int64) (time.Time, erro
 
 // run runs a script on the likes of a post.
 func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
-	keys := []string{PostKey(post), LikersKey(post), LikedKey(uid)}
+	keys := []string{PostKey(post), LikersKey(post), LikedKey(uid), LikedPosts}
 	if s.cluster {
 		keys = keys[:2]
 	}
 	return run.RunFenced(ctx, s.client, keys, append([]string{Itoa(uid), Itoa(post)}, more...))
+}
+
+const (
+	// week is how long a like counts in LikedPosts.
+	week = 7 * 24 * time.Hour
+	// maxLikedPosts bounds LikedPosts: the posts with fewest likes are left out. One that is liked
+	// again has all likes of the week.
+	maxLikedPosts = 1000
+	// likedPostsFor is how long LikedPosts is kept from its last change, in seconds: a week.
+	likedPostsFor = "604800"
+)
+
+// weekBefore is when the first like was given that counts at a time.
+func weekBefore(now time.Time) string { return Seconds(now.Add(-week)) }
+
+// LikesOfWeek returns how many likes of the last week each of some posts has. One round trip.
+func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, posts ...int64) ([]int64, error) {
+	cmds := make(rueidis.Commands, len(posts))
+	for i, post := range posts {
+		cmds[i] = client.B().Zcount().Key(LikersKey(post)).Min(weekBefore(now)).Max("+inf").Build()
+	}
+	if len(cmds) == 0 {
+		return nil, nil
+	}
+	counts := make([]int64, len(posts))
+	for i, res := range client.DoMulti(ctx, cmds...) {
+		n, err := res.AsInt64()
+		if err != nil && !rediserr.IsWrongType(err) { // a check reports a key of another type
+			return nil, wrapReaction(err)
+		}
+		counts[i] = n
+	}
+	return counts, nil
+}
+
+// PutLikesOfWeek writes to LikedPosts what LikesOfWeek has returned. A like in between can be
+// missing until the next one, or until the post is counted again. One round trip.
+func PutLikesOfWeek(ctx context.Context, client rueidis.Client, posts, counts []int64) error {
+	b := client.B()
+	none, some, add := []string{}, 0, b.Zadd().Key(LikedPosts).ScoreMember()
+	for i, post := range posts {
+		if counts[i] == 0 {
+			none = append(none, Itoa(post))
+			continue
+		}
+		some, add = some+1, add.ScoreMember(float64(counts[i]), Itoa(post))
+	}
+	var cmds rueidis.Commands
+	if some > 0 {
+		cmds = append(rueidis.Commands{add.Build().ToRetryable()}, boundLikedPosts(b)...)
+	}
+	if len(none) > 0 {
+		cmds = append(cmds, b.Zrem().Key(LikedPosts).Member(none...).Build().ToRetryable())
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	return wrapReaction(reply.Written(client.DoMulti(ctx, cmds...)...))
+}
+
+// LikesLoaded returns the commands that count likes of a post that were loaded, given by their
+// times. They can be repeated.
+func LikesLoaded(client rueidis.Client, now time.Time, post int64, times []time.Time) rueidis.Commands {
+	n := 0
+	for _, at := range times {
+		if at.After(now.Add(-week)) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	b := client.B()
+	add := b.Zadd().Key(LikedPosts).Gt().ScoreMember().ScoreMember(float64(n), Itoa(post)).Build()
+	return append(rueidis.Commands{add}, boundLikedPosts(b)...)
+}
+
+// boundLikedPosts returns the commands that leave out what LikedPosts has no room for.
+func boundLikedPosts(b rueidis.Builder) rueidis.Commands {
+	return rueidis.Commands{
+		b.Zremrangebyrank().Key(LikedPosts).Start(0).Stop(-maxLikedPosts - 1).Build().ToRetryable(),
+		b.Expire().Key(LikedPosts).Seconds(int64(week / time.Second)).Build().ToRetryable(),
+	}
 }
 
 func wrapReaction(err error) error {

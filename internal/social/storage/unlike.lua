@@ -2,8 +2,10 @@
 -- KEYS[1]   the post
 -- KEYS[2]   the users who like it
 -- KEYS[3]   the posts that the user likes; not passed on a Cluster
+-- KEYS[4]   the posts that were liked this week; not passed on a Cluster
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the id of the post
+-- ARGV[3]   the beginning of the week
 -- Reply     the time of the like, nil when there was none
 local since = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if since then
@@ -14,5 +16,13 @@ if since and redis.call('HEXISTS', KEYS[1], 'user_id') == 1 then
 end
 if KEYS[3] then
   redis.call('ZREM', KEYS[3], ARGV[2])
+end
+if KEYS[4] then -- a list of another type is no reason to refuse a like
+  local left = redis.call('ZCOUNT', KEYS[2], ARGV[3], '+inf')
+  if left == 0 then
+    redis.pcall('ZREM', KEYS[4], ARGV[2])
+  else
+    redis.pcall('ZADD', KEYS[4], 'XX', left, ARGV[2])
+  end
 end
 return since
