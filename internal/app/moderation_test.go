@@ -248,7 +248,7 @@ func TestReportOfPostThatIsGone(t *testing.T) {
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	for _, action := range []string{"hide", "delete"} {
 		post := b.Publish(ada, action)
-		b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+		b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 		c, err := b.Reports.TakeReport(b.Ctx, mia.Actor())
 		b.do(err)
 		b.do(b.Moderation.RemovePost(b.Ctx, social.Operator, post, ""))
@@ -269,13 +269,13 @@ func TestReportOfDeletedPost(t *testing.T) {
 	ada, ben, carl, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("mia")
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	post := b.Publish(ada, "an insult")
-	b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+	b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 	b.Clock.Advance(time.Minute)
 	b.do(b.Posts.Edit(b.Ctx, ada, post, "a worse one"))
-	b.do(b.Reports.ReportPost(b.Ctx, mia, post, "abuse", ""))
+	b.do(b.Reports.ReportPost(b.Ctx, mia, post, moderation.Reason{Kind: "abuse"}))
 	b.Clock.Advance(time.Minute)
 	b.do(b.Posts.Delete(b.Ctx, ada, post))
-	b.do(b.Reports.ReportPost(b.Ctx, carl, post, "abuse", ""))
+	b.do(b.Reports.ReportPost(b.Ctx, carl, post, moderation.Reason{Kind: "abuse"}))
 	target := audit.PostTarget(post)
 	c, err := b.Reports.ReportOf(b.Ctx, mia.Actor(), target)
 	b.do(err)
@@ -302,12 +302,12 @@ func TestReportOfDeletedPost(t *testing.T) {
 	}
 	// Long after a deletion nobody has the form open any more.
 	b.Clock.Advance(48 * time.Hour)
-	if err := b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("reported two days after its deletion: %v", err)
 	}
 	// A moderator has deleted this one; and the account of its author takes the texts along.
 	post = b.Publish(ada, "another")
-	b.do(b.Reports.ReportPost(b.Ctx, ben, post, "spam", ""))
+	b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 	b.do(b.Moderation.RemovePost(b.Ctx, mia.Actor(), post, ""))
 	c, err = b.Reports.ReportOf(b.Ctx, mia.Actor(), audit.PostTarget(post))
 	b.do(err)

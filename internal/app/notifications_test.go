@@ -484,7 +484,7 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		}
 		target := audit.PostTarget(post)
 		for _, reporter := range []social.User{ben, carl, mona} {
-			b.do(b.Reports.ReportPost(b.Ctx, reporter, post, "spam", ""))
+			b.do(b.Reports.ReportPost(b.Ctx, reporter, post, moderation.Reason{Kind: "spam"}))
 		}
 		_, err := b.Reports.TakeReportOf(b.Ctx, mona.Actor(), target)
 		b.do(err)
@@ -503,16 +503,16 @@ func TestNotifiedOfDecisions(t *testing.T) {
 			func() error { return b.Moderation.HidePost(b.Ctx, social.Operator, post, hide.Message, "") },
 		)
 		b.do(b.Moderation.HidePost(b.Ctx, mona.Actor(), post, hide.Message, "a note"))
-		const hidden = "A moderator has hidden your post. Be kind: please. > first"
+		const hidden = "A moderator hid your post: Be kind: please. > first"
 		want(ada, hidden)
-		want(carl, "Your report about a post by @ada was decided: the post was hidden.")
-		want(ben, "Your report about a post by @ada was decided: the post was hidden.")
+		want(carl, "Thank you: what you reported was hidden.")
+		want(ben, "Thank you: what you reported was hidden.")
 		if got := decisions(mona); got != "" {
 			t.Errorf("the moderator is notified of %q", got)
 		}
 		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
 		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
-		want(ada, "A moderator has shown your post again. > first; "+hidden)
+		want(ada, "A moderator made your post visible again. > first; "+hidden)
 
 		atOnce(
 			func() error {
@@ -523,7 +523,7 @@ func TestNotifiedOfDecisions(t *testing.T) {
 			},
 		)
 		b.Eventually("the author is notified of the deletion", func() bool {
-			return strings.HasPrefix(decisions(ada), "A moderator has deleted your post. No")
+			return strings.HasPrefix(decisions(ada), "A moderator deleted your post: No.")
 		})
 		if all := decisions(ada); strings.Count(all, "; ") != 2 {
 			t.Errorf("notifications of three decisions: %s", all)
@@ -531,11 +531,14 @@ func TestNotifiedOfDecisions(t *testing.T) {
 
 		// A person; a limit is nobody else's business. Carl wants to hear of no decisions any more.
 		b.do(b.Notifications.SetNotifyOff(b.Ctx, carl, []notify.Kind{notify.Decided}))
-		b.do(b.Reports.ReportUser(b.Ctx, ben, ada.ID, "spam", ""))
-		b.do(b.Reports.ReportUser(b.Ctx, carl, ada.ID, "spam", ""))
+		b.do(b.Reports.ReportUser(b.Ctx, ben, ada.ID, moderation.Reason{Kind: "spam"}))
+		b.do(b.Reports.ReportUser(b.Ctx, carl, ada.ID, moderation.Reason{Kind: "spam"}))
 		b.do(b.Reports.DecideReport(b.Ctx, social.Operator, audit.UserTarget(ada.ID), moderation.ReportDecision{Action: "limit", Message: "Private."}))
-		want(ben, "Your report about @ada was decided: action was taken.; Your report about a post by @ada was decided: the post was hidden.")
-		want(carl, "Your report about a post by @ada was decided: the post was hidden. > first")
+		b.Eventually("the person is notified of a limit", func() bool {
+			return strings.HasPrefix(decisions(ada), "A moderator limited your account: Private.; ")
+		})
+		want(ben, "Thank you: we took action on what you reported.; Thank you: what you reported was hidden.")
+		want(carl, "Thank you: what you reported was hidden. > first")
 		b.WantHealthy()
 	})
 }

@@ -95,8 +95,8 @@ func (b *bundle) useEverything() {
 
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, "trusted"))
 	spam := b.Publish(eve, "buy this")
-	b.do(b.Reports.ReportPost(b.Ctx, ada, spam, moderation.ReportKinds[0].Name, "see"))
-	b.do(b.Reports.ReportUser(b.Ctx, ada, zoe.ID, moderation.ReportKinds[0].Name, ""))
+	b.do(b.Reports.ReportPost(b.Ctx, ada, spam, moderation.Reason{Kind: moderation.ReportKinds[0].Name, Text: "see"}))
+	b.do(b.Reports.ReportUser(b.Ctx, ada, zoe.ID, moderation.Reason{Kind: moderation.ReportKinds[0].Name}))
 	b.do(b.Reports.DecideReport(b.Ctx, social.Operator, fmt.Sprintf("post:%d", spam), moderation.ReportDecision{Action: "hide", Message: "no"}))
 	b.do(b.Moderation.SetStanding(b.Ctx, ada.Actor(), eve.ID, moderation.StandingChange{Standing: social.Limited, Until: b.Clock.Now().Add(time.Hour)}))
 

@@ -108,7 +108,7 @@ func TestSiteSettings(t *testing.T) {
 	mia.get("/moderation").want(200).wantNot(`href="/moderation/site"`)
 	admin.get("/moderation/site").want(200, `href="/moderation/site/privacy"`, `<option value="open" selected>`, `name="signup_was" value="open"`)
 	admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "nowhere", "signup", "open", "noindex", "off").
-		want(422, "Use an e-mail address", `value="nowhere"`, `value="Harbour"`)
+		want(422, "Use an email address", `value="nowhere"`, `value="Harbour"`)
 	admin.get("/about").want(200).wantNot("Harbour")
 	admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "a@b.example", "signup", "invite", "noindex", "on").
 		want(303, "/moderation/site?saved")
@@ -168,7 +168,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	shown := was(olga.get("/moderation/site"), "contact_was")
 	s.set(siteinfo.Contact, "ida@b.example")
 	contact := []string{"name", "Harbour", "description", "Olga's.", "signup", "open", "signup_was", "open", "noindex", "off", "contact_was", shown, "contact"}
-	if page = olga.send("/moderation/site", append(contact, "nowhere")...).want(422, "Use an e-mail address"); was(page, "contact_was") != shown {
+	if page = olga.send("/moderation/site", append(contact, "nowhere")...).want(422, "Use an email address"); was(page, "contact_was") != shown {
 		t.Error("a mistake counts as having read what has changed")
 	}
 	olga.send("/moderation/site", append(contact, "olga@b.example")...).want(422, "Somebody else has changed this meanwhile.")

@@ -70,7 +70,7 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
 	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
+		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make someone else an owner first."})
 	case err != nil:
 		return err
 	}

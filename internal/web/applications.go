@@ -10,12 +10,25 @@ import (
 	"retwis/internal/web/view"
 )
 
+// approvals are what the page of sign-ups says, by what its address says.
+var approvals = map[string]string{
+	"approve": "Sign-up approved.", "approve-all": "Sign-ups approved.", "refuse": "Sign-up rejected.", "refuse-all": "Sign-ups rejected.",
+}
+
+// when returns a text where something is the case, else none.
+func when(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
 // signUpsOnPage is how many people the page has.
 const signUpsOnPage = 100
 
 // applicationsPage is GET /moderation/signups.
 func (h *handlers) applicationsPage(req *request.Request) error {
-	page := view.SignUps{Done: req.R.URL.Query().Has("done")}
+	page := view.SignUps{Done: approvals[req.R.URL.RawQuery]}
 	var err error
 	if page.Waiting, page.More, err = h.app.Applications.Waiting(req.Ctx, signUpsOnPage); err != nil {
 		return err
@@ -27,7 +40,7 @@ func (h *handlers) applicationsPage(req *request.Request) error {
 func (h *handlers) decideApplication(req *request.Request) error {
 	decision, ok := moderation.ParseApproval(req.R.PostFormValue("action"))
 	if !ok {
-		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose whether to approve or to refuse."}
+		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose whether to approve or to reject."}
 	}
 	var err error
 	if place := req.R.PostFormValue("place"); place != "" {
@@ -42,5 +55,5 @@ func (h *handlers) decideApplication(req *request.Request) error {
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // another moderator has decided
 		return err
 	}
-	return req.Changed("/moderation/signups?done")
+	return req.Changed("/moderation/signups?" + string(decision) + when(req.R.PostFormValue("place") != "", "-all"))
 }

@@ -24,7 +24,7 @@ func TestApproval(t *testing.T) {
 	}
 	sign("ben", "").want(422, "Say in a few words why you want to join.", `value="ben"`)
 	for _, name := range []string{"ben", "ben", "cem", "dan"} { // ben clicks twice
-		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will look at your sign-up")
+		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will review your sign-up")
 	}
 	v.get("/home").want(303, "/login")
 	v.send("/login", "username", "ben", "password", password).want(403, "Thank you, ben", "you can't log in")
@@ -38,17 +38,18 @@ func TestApproval(t *testing.T) {
 	ada.get("/moderation/signups").want(404)
 	ada.send("/moderation/signups", "user", "3", "action", "approve").want(404)
 	mia.get("/moderation").want(200, `href="/moderation/signups"`, "3<span class=\"unseen\"> to decide</span>")
-	mia.get("/moderation/signups").want(200, "@ben", "I like &lt;lighthouses&gt;", "127.0.0.1", "All who wait and have signed up from 127.0.0.1")
+	mia.get("/moderation/signups").want(200, "@ben", "I like &lt;lighthouses&gt;", "127.0.0.1", "All waiting sign-ups from 127.0.0.1")
 	mia.get("/moderation/people").want(200, "@ben", "pending")
 	mia.send("/moderation/signups", "user", "3", "action", "fly").want(422)
 	mia.send("/moderation/signups", "user", "x", "action", "approve").want(404)
-	mia.send("/moderation/signups", "user", "3", "action", "approve").want(303, "/moderation/signups?done")
+	mia.send("/moderation/signups", "user", "3", "action", "approve").want(303, "/moderation/signups?approve")
 	mia.send("/moderation/signups", "user", "3", "action", "refuse").want(303) // decided already
 	v.send("/login", "username", "ben", "password", password).want(303, "/home")
 	ada.get("/u/ben").want(200)
-	mia.get("/moderation/signups?done").want(200, "Done.", "@cem").wantNot("@ben")
-	mia.send("/moderation/signups", "place", "127.0.0.1", "action", "refuse").want(303)
-	mia.get("/moderation/signups").want(200, "Nobody waits for an approval.").wantNot("to decide")
+	mia.get("/moderation/signups?approve").want(200, "Sign-up approved.", "@cem").wantNot("@ben")
+	mia.send("/moderation/signups", "place", "127.0.0.1", "action", "refuse").want(303, "/moderation/signups?refuse-all")
+	mia.get("/moderation/signups?refuse-all").want(200, "Sign-ups rejected.")
+	mia.get("/moderation/signups").want(200, "No sign-ups waiting.").wantNot("to decide")
 	s.visitor().send("/login", "username", "cem", "password", password).want(422, "Wrong username or password.")
 	mia.get("/moderation/audit").want(200, "approved the account", "refused the account").wantNot("lighthouses")
 }

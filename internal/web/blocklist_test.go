@@ -16,8 +16,8 @@ func TestBlocklist(t *testing.T) {
 	mia.get("/moderation").want(200, `href="/moderation/blocks"`)
 	mia.get("/moderation/blocks").want(200, "Nothing is blocked.")
 	mia.send("/moderation/blocks", "kind", "domain", "value", "nowhere").want(422, "Use a domain such as example.com.", `value="nowhere"`, `value="domain" selected`)
-	mia.send("/moderation/blocks", "kind", "word", "value", "Casino", "days", "7").want(303, "/moderation/blocks?done")
-	mia.get("/moderation/blocks?done").want(200, "Done.", "casino", "Unblock casino", "until")
+	mia.send("/moderation/blocks", "kind", "word", "value", "Casino", "days", "7").want(303, "/moderation/blocks?blocked")
+	mia.get("/moderation/blocks?blocked").want(200, "Blocked.", "casino", "Unblock casino", "until")
 	ada.send("/post", "status", "the casino").want(422, "This has a word that is not allowed here.", "the casino</textarea>")
 	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303)
 	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303) // twice

@@ -12,9 +12,12 @@ import (
 	"retwis/internal/web/view"
 )
 
+// changedBlocks are what the page of blocks says, by what its address says.
+var changedBlocks = map[string]string{"blocked": "Blocked.", "unblocked": "Unblocked."}
+
 // blocks is GET /moderation/blocks.
 func (h *handlers) blocks(req *request.Request) error {
-	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: req.R.URL.Query().Has("done")})
+	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: changedBlocks[req.R.URL.RawQuery]})
 }
 
 func (h *handlers) showBlocks(req *request.Request, status int, page view.Blocks) (err error) {
@@ -29,7 +32,7 @@ func (h *handlers) addBlock(req *request.Request) error {
 	page := view.Blocks{Kind: req.R.PostFormValue("kind"), Value: req.R.PostFormValue("value"), Days: req.R.PostFormValue("days")}
 	days, _ := strconv.Atoi(page.Days)
 	_, err := h.app.Blocklist.Add(req.Ctx, req.User.Actor(), blocklist.Block{Kind: blocklist.Kind(page.Kind), Value: page.Value}, time.Duration(days)*24*time.Hour)
-	return req.Submitted(err, "/moderation/blocks?done", func(_, problem string) error {
+	return req.Submitted(err, "/moderation/blocks?blocked", func(_, problem string) error {
 		page.Problem = problem
 		return h.showBlocks(req, http.StatusUnprocessableEntity, page)
 	})
@@ -41,5 +44,5 @@ func (h *handlers) removeBlock(req *request.Request) error {
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // removed twice
 		return err
 	}
-	return req.Changed("/moderation/blocks?done")
+	return req.Changed("/moderation/blocks?unblocked")
 }

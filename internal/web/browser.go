@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"retwis/internal/web/request"
 	"retwis/internal/web/static"
@@ -56,3 +57,19 @@ func icon(req *request.Request) error {
 // toSecurity is GET /.well-known/change-password, which password managers open:
 // https://w3c.github.io/webappsec-change-password-url/.
 func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }
+
+// offline is the page that browsers keep for when they have no connection.
+func offline(req *request.Request) error {
+	req.NoIndex()
+	return req.Render(http.StatusOK, view.OfflinePage(req.VisitorFrame("You're offline")))
+}
+
+// serviceWorker is the script that shows it: at the root, as it is for all pages.
+func serviceWorker(req *request.Request) error {
+	body, err := static.Read("sw.js")
+	if err != nil {
+		return err
+	}
+	request.SendCached(req, "text/javascript; charset=utf-8", body)
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/web/request"
+	"retwis/internal/web/view"
 )
 
 const (
@@ -18,6 +19,8 @@ const (
 type suggestion struct {
 	Text  string `json:"text"` // with its sign
 	Label string `json:"label,omitempty"`
+	Face  string `json:"face,omitempty"` // the address of a person's picture
+	To    string `json:"to,omitempty"`   // the page of a person or a tag, for the box of a search
 }
 
 // complete completes @names and #tags: GET /suggest?q=%40ad. For the box of a search, with
@@ -41,29 +44,53 @@ func (h *handlers) complete(req *request.Request) error {
 	default:
 		return request.SendJSON(req, list)
 	}
+	forSearch := req.R.URL.Query().Get("in") == "search"
+	var v *social.Viewer
+	var err error
 	if names > 0 {
-		v, err := req.Viewer()
-		if err != nil {
+		if v, err = req.Viewer(); err != nil {
 			return err
-		}
-		users, err := h.app.Completions.CompleteNames(req.Ctx, v, q, names)
-		if err != nil {
-			return err
-		}
-		for _, user := range users {
-			if social.CheckName(user.Name) == nil { // an old name can be one that no text can mention
-				list = append(list, suggestion{Text: "@" + user.Name, Label: user.DisplayName})
-			}
 		}
 	}
-	if tags > 0 {
-		found, err := h.app.Completions.CompleteTags(req.Ctx, q, tags)
-		if err != nil {
-			return err
-		}
-		for _, tag := range found {
-			list = append(list, suggestion{Text: "#" + tag})
+	var people, found []suggestion
+	err = atOnce(
+		func() (err error) { people, err = h.completeNames(req, v, q, names); return err },
+		func() (err error) { found, err = h.completeTags(req, q, tags); return err },
+	)
+	if err != nil {
+		return err
+	}
+	list = append(append(list, people...), found...)
+	if !forSearch {
+		for i := range list {
+			list[i].To = ""
 		}
 	}
 	return request.SendJSON(req, list)
+}
+
+func (h *handlers) completeNames(req *request.Request, v *social.Viewer, typed string, n int) (list []suggestion, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	users, err := h.app.Completions.CompleteNames(req.Ctx, v, typed, n)
+	for _, user := range users {
+		if social.CheckName(user.Name) == nil { // an old name can be one that no text can mention
+			list = append(list, suggestion{
+				Text: "@" + user.Name, Label: user.DisplayName, Face: view.AvatarPath(user, "80"), To: view.ProfilePath(user.Name),
+			})
+		}
+	}
+	return list, err
+}
+
+func (h *handlers) completeTags(req *request.Request, typed string, n int) (list []suggestion, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	found, err := h.app.Completions.CompleteTags(req.Ctx, typed, n)
+	for _, tag := range found {
+		list = append(list, suggestion{Text: "#" + tag, To: view.TagPath(tag)})
+	}
+	return list, err
 }

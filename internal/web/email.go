@@ -63,7 +63,7 @@ func (h *handlers) emailChanged(req *request.Request, form view.AccountForm, err
 
 // forgotForm asks whose password is forgotten.
 func (h *handlers) forgotForm(req *request.Request) error {
-	return req.Render(http.StatusOK, view.ForgotPage(req.Frame("Forgotten your password?"), req.R.URL.Query().Has("sent"), view.AccountForm{}))
+	return req.Render(http.StatusOK, view.ForgotPage(req.Frame("Forgot your password?"), req.R.URL.Query().Has("sent"), view.AccountForm{}))
 }
 
 // forgot notes that a password is forgotten. It answers alike whether the account exists or not.
@@ -72,7 +72,7 @@ func (h *handlers) forgot(req *request.Request) error {
 	if err != nil {
 		return request.Retry(err, func(field, problem string) error {
 			form := view.AccountForm{Field: field, Problem: problem}
-			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgotten your password?"), false, form))
+			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgot your password?"), false, form))
 		})
 	}
 	return req.Redirect(view.ForgotPath + "?sent")
@@ -111,7 +111,7 @@ func (h *handlers) stopDigestForm(req *request.Request) error {
 	if err := h.app.Email.CheckStop(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
 	}
-	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame("Stop the daily mails?"), req.R.URL.EscapedPath()))
+	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame("Stop the daily emails?"), req.R.URL.EscapedPath()))
 }
 
 // stopDigest ends the digests of a user: for the button of stopDigestForm, and that of mail programs (RFC
@@ -120,7 +120,7 @@ func (h *handlers) stopDigest(req *request.Request) error {
 	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
 	}
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("You get no more daily mails"), "You can turn them on again in the settings."))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("You get no more daily emails"), "You can turn them on again in the settings."))
 }
 
 func noLink(req *request.Request, err error) error {

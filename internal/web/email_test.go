@@ -47,7 +47,7 @@ func TestMailPages(t *testing.T) {
 	s, server := mailing(t, app.Options{})
 	ada := s.signedUp("ada")
 	ada.get("/settings/profile").want(200, `href="/settings/email"`)
-	ada.get("/settings/email").want(200, "Your e-mail address")
+	ada.get("/settings/email").want(200, "Your email address")
 	ada.get("/settings/email/remove").want(303, "/settings/email")
 	ada.send("/settings/email", "address", adaAt, "current", "wrong").want(422, "That is not your password.", `value="`+adaAt+`"`)
 	ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
@@ -61,7 +61,7 @@ func TestMailPages(t *testing.T) {
 	visitor.get("/login").want(200, `href="/forgot"`)
 	visitor.send("/forgot", "account", " ").want(422, "Type your username")
 	visitor.send("/forgot", "account", "ada").want(303, "/forgot?sent")
-	visitor.get("/forgot?sent").want(200, "on its way")
+	visitor.get("/forgot?sent").want(200, "sent it a link. It works for one hour.")
 	link := server.Wait(t, 2).Link("/reset/")
 	visitor.get(link).want(200, "Set a new password")
 	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset=ada")
@@ -72,8 +72,8 @@ func TestMailPages(t *testing.T) {
 	}
 	visitor.send("/login", "username", "ada", "password", "a new password of ada").want(303)
 	visitor.send("/settings/email/remove", "current", "a new password of ada").want(303, "/settings/email?removed")
-	visitor.get("/settings/email").want(200, "Nobody else sees it")
-	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your e-mail address was removed" {
+	visitor.get("/settings/email").want(200, "No one else sees it")
+	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your email address was removed" {
 		t.Errorf("%+v", m)
 	}
 	// No line of the log has an address, or the secret of a link.
@@ -126,7 +126,7 @@ func TestAddressIsPrivate(t *testing.T) {
 		t.Fatalf("%+v, %v", rec, err)
 	}
 	link := "/unsubscribe/1." + rec.Stop
-	s.visitor().get(link).want(200, "Stop the daily mails?")
+	s.visitor().get(link).want(200, "Stop the daily emails?")
 	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due == nil {
 		t.Error("opening the link ends the digests")
 	}
@@ -135,7 +135,7 @@ func TestAddressIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	s.visitor().do(req, nil).want(200, "no more daily mails")
+	s.visitor().do(req, nil).want(200, "no more daily emails")
 	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due != nil {
 		t.Error("the digests go on")
 	}

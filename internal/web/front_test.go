@@ -34,7 +34,7 @@ func TestDoors(t *testing.T) {
 	if _, err := s.social.Site.Set(t.Context(), social.Operator, map[siteinfo.Field]string{siteinfo.Rules: "Be kind."}, nil); err != nil {
 		t.Fatal(err)
 	}
-	const agree = `By signing up you agree to the <a href="/rules">rules</a> of this site.`
+	const agree = `By signing up you agree to the <a href="/rules" target="_blank">rules</a> of this site.`
 	until(t, "the rules to be known", func() bool { return strings.Contains(v.get("/register").body, agree) })
 	v.get("/").want(200, agree, `href="/register"`)
 	v.get("/login").want(200, `href="/register"`)

@@ -51,11 +51,11 @@ func TestImport(t *testing.T) {
 		ada.get("/settings/import").want(200, want...)
 	}
 	ada.upload("/settings/import", "follows", []byte("Account address,Show boosts\nben@there.example,true\nnobody@there.example,true\n")).want(303, "/settings/import")
-	result("2 of 2 done, 1 of them not found", "Not found here (1)", ">nobody@there.example</textarea>")
+	result("1 person followed. 1 wasn&#39;t found here.", "Not found here (1)", ">nobody@there.example</textarea>")
 	ada.get("/u/ada/following").want(200, `href="/u/ben"`)
 	s.visitor().get("/u/ada/following").wantNot("nobody")
 	ada.send("/settings/import", "kind", "blocks", "list", "@eve").want(303)
-	result("1 of 1 done.")
+	result("1 person blocked.")
 	ada.get("/settings/blocked").want(200, `href="/u/eve"`)
 
 	var large bytes.Buffer

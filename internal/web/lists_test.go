@@ -15,8 +15,8 @@ func TestLists(t *testing.T) {
 	ben.send("/post", "status", "written by ben").want(303)
 	cem.send("/post", "status", "written by cem").want(303)
 	ada.send("/u/ben/follow").want(303)
-	ada.get("/lists").want(200, "You follow no tag.", "You have saved no search.")
-	ada.get("/u/ben/lists").want(200, "You have no list yet.")
+	ada.get("/lists").want(200, "You don't follow any tags yet.", "No saved searches.")
+	ada.get("/u/ben/lists").want(200, "No lists yet.")
 	ada.send("/lists", "name", " ").want(422, "Give the list a name.")
 	ada.send("/lists", "name", "Close <friends>").want(303)
 	path := "/lists/" + listLink.FindStringSubmatch(ada.get("/lists").want(200, "Close &lt;friends&gt;", "0 people").body)[1]
@@ -46,7 +46,7 @@ func TestLists(t *testing.T) {
 	ada.send(path+"/edit", "name", "Work", "left_out", "yes").want(303, path)
 	ada.get("/home").want(200).wantNot("written by ben")
 	ada.get(path).want(200, "written by ben")
-	ada.get("/lists").want(200, "Work", "1 person", "Not at home")
+	ada.get("/lists").want(200, "Work", "1 person", "Hidden from Home")
 	ada.send(path+"/edit", "name", "Work").want(303, path)
 	ada.get("/home").want(200, "written by ben")
 
@@ -61,8 +61,9 @@ func TestLists(t *testing.T) {
 	ada.send("/tag/lakes/follow").want(303)
 	ada.get("/search?q=from%3Acem").want(200, "Save this search")
 	s.visitor().get("/search?q=from%3Acem").want(200).wantNot("Save this search")
+	ada.get("/search?q=nothing").want(200).wantNot("Save this search")
 	ada.send("/searches", "q", "from:ben").want(303, "/lists")
 	ada.get("/lists").want(200, "#lakes", `href="/search?q=from%3Aben"`)
 	ada.send("/searches/delete", "q", "from:ben").want(303)
-	ada.get("/lists").want(200, "You have saved no search.")
+	ada.get("/lists").want(200, "No saved searches.")
 }

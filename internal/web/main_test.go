@@ -198,6 +198,16 @@ func (v *visitor) get(path string) *response {
 	return v.do(http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody))
 }
 
+// cookie gives the browser of a visitor a cookie.
+func (v *visitor) cookie(name, value string) {
+	v.site.t.Helper()
+	address, err := url.Parse(v.site.http.URL)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	v.http.Jar.SetCookies(address, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
+}
+
 // send sends a form: names and values in turn.
 func (v *visitor) send(path string, fields ...string) *response {
 	v.site.t.Helper()

@@ -40,9 +40,9 @@ func (h *handlers) reportQueue(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	queue := view.Queue{Empty: req.R.URL.Query().Has("empty")}
+	queue := view.Queue{Empty: req.R.URL.Query().Has("empty"), Done: view.Decided(req.R.URL.Query().Get("decided"), true)}
 	if more {
-		queue.Next = "/moderation?from=" + strconv.Itoa(from+queuePage)
+		queue.Next = view.ReportsPath + "?from=" + strconv.Itoa(from+queuePage)
 	}
 	var ids []int64
 	for _, one := range open {
@@ -85,7 +85,7 @@ func (h *handlers) takeReport(req *request.Request) error {
 	} else {
 		c, err = h.app.Reports.TakeReport(req.Ctx, actor)
 		if errors.Is(err, moderation.ErrNoReport) {
-			return req.Redirect("/moderation?empty")
+			return req.Redirect(view.ReportsPath + "?empty")
 		}
 	}
 	if err != nil {

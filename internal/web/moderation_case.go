@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,7 +21,13 @@ func (h *handlers) casePage(req *request.Request) error {
 
 func (h *handlers) showCase(req *request.Request, status int, problem string) error {
 	actor := req.User.Actor()
-	c := view.Case{Subject: moderation.Subject{Target: req.R.FormValue("of")}, Done: req.R.URL.Query().Has("done"), Problem: problem}
+	c := view.Case{Subject: moderation.Subject{Target: req.R.FormValue("of")}, Problem: problem, Rules: req.Info.Rules()}
+	switch query := req.R.URL.Query(); {
+	case query.Has("done"):
+		c.Done = view.Decided(query.Get("done"), false)
+	case query.Has("decided"):
+		c.Done = view.Decided(query.Get("decided"), true) + " This is the next report."
+	}
 	held, err := h.app.Reports.HeldReport(req.Ctx, actor)
 	c.Taken = err == nil && held.Target == c.Target
 	if err != nil && !errors.Is(err, moderation.ErrNoReport) {
@@ -45,7 +52,60 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	if err := h.fillCase(req, &c); err != nil {
 		return err
 	}
+	c.Message, c.Note = caseMessage(req, c), req.R.PostFormValue("note")
 	return req.Render(status, view.CasePage(req.Frame(view.CaseTitle(c.Subject)), c))
+}
+
+// caseMessage is what the field for the message to the person is filled in with: what was typed, the
+// rule that was chosen, or the one that was reported first.
+func caseMessage(req *request.Request, c view.Case) string {
+	if req.R.Method == http.MethodPost {
+		return req.R.PostFormValue("message")
+	}
+	if n, err := strconv.Atoi(req.R.URL.Query().Get("rule")); err == nil && n >= 1 && n <= len(c.Rules) {
+		return view.RuleMessage(moderation.Rule{Number: n, Text: c.Rules[n-1]})
+	}
+	for _, report := range c.Reports {
+		if report.Rule.Number != 0 {
+			return view.RuleMessage(report.Rule)
+		}
+	}
+	return ""
+}
+
+// postsInCase is how many posts of a person a case has.
+const postsInCase = 5
+
+// known reads what helps to judge a person. The other reports about them are read meanwhile.
+func (h *handlers) known(req *request.Request, v *social.Viewer, c *view.Case) error {
+	others := make(chan error, 1)
+	go func() {
+		var err error
+		c.Known.Others, err = h.app.Reports.OtherReports(req.Ctx, c.Subject)
+		others <- err
+	}()
+	err := h.person(req, v, c)
+	return errors.Join(err, <-others)
+}
+
+// person reads the profile, the numbers and the latest posts of a person.
+func (h *handlers) person(req *request.Request, v *social.Viewer, c *view.Case) error {
+	profile, err := h.app.Profiles.Get(req.Ctx, c.Person.ID)
+	if err != nil && !errors.Is(err, social.ErrNotFound) {
+		return err
+	}
+	c.Known.Bio = profile.Bio
+	if c.Known.Counts, err = h.app.Follows.Counts(req.Ctx, c.Person.ID); err != nil {
+		return err
+	}
+	list, err := h.app.Lists.ProfilePosts(req.Ctx, v.WithoutBlocks(), c.Person.ID, 0, postsInCase+1)
+	if err != nil {
+		return err
+	}
+	// The post that the case is about is above them.
+	items := slices.DeleteFunc(list.Items, func(one timeline.Item) bool { return c.Post != nil && one.Post.ID == c.Post.ID })
+	c.Known.Posts, err = h.shownPosts(req, v.WithoutBlocks(), items[:min(len(items), postsInCase)])
+	return err
 }
 
 // fillCase reads what is known about the person.
@@ -71,8 +131,11 @@ func (h *handlers) fillCase(req *request.Request, c *view.Case) error {
 	if err != nil {
 		return err
 	}
-	c.History, err = h.decisions(req, page.Entries)
-	return err
+	c.Known.All = page.Next == ""
+	if c.History, err = h.decisions(req, page.Entries); err != nil {
+		return err
+	}
+	return h.known(req, v, c)
 }
 
 func (h *handlers) decideReport(req *request.Request) error {
@@ -104,10 +167,31 @@ func (h *handlers) decideReport(req *request.Request) error {
 	}
 	req.LogSecurity("moderation", about.Person)
 	_, pid := audit.ParseTarget(target)
-	if held || d.Action == "delete" {
-		return req.Changed("/moderation", pid)
+	to := view.CasePath(target) + "&done=" + d.Action
+	switch {
+	case held && req.R.PostFormValue("next") != "":
+		if to, err = h.nextReport(req, d.Action); err != nil {
+			return err
+		}
+	case held:
+		to = view.ReportsPath + "?decided=" + d.Action
+	case d.Action == "delete":
+		to = view.ReportsPath
 	}
-	return req.Changed(view.CasePath(target)+"&done", pid)
+	return req.Changed(to, pid)
+}
+
+// nextReport takes the next report after a decision, and returns its page; that of the queue where
+// none waits for the moderator.
+func (h *handlers) nextReport(req *request.Request, action string) (string, error) {
+	next, err := h.app.Reports.TakeReport(req.Ctx, req.User.Actor())
+	switch {
+	case errors.Is(err, moderation.ErrNoReport):
+		return view.ReportsPath + "?empty&decided=" + action, nil
+	case err != nil:
+		return "", err
+	}
+	return view.CasePath(next.Target) + "&decided=" + action, nil
 }
 
 // untilIn returns the end of a limit or a suspension: the zero time for none.
@@ -127,5 +211,5 @@ func (h *handlers) returnReport(req *request.Request) error {
 	if err != nil && !errors.Is(err, moderation.ErrReportNotHeld) {
 		return err
 	}
-	return req.Redirect("/moderation")
+	return req.Redirect(view.ReportsPath)
 }

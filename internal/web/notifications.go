@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"slices"
 
+	"retwis/internal/social"
 	"retwis/internal/social/notify"
+	"retwis/internal/social/timeline"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -18,14 +20,15 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	before := req.R.URL.Query().Get("before")
-	page, err := h.app.Notifications.Page(req.Ctx, v, before, notificationsOnPage)
+	before, tab := req.R.URL.Query().Get("before"), view.AlertTabOf(req.R.URL.Query().Get("only"))
+	page, err := h.app.Notifications.Page(req.Ctx, v, before, notificationsOnPage, tab.Kinds...)
 	if err != nil {
 		return err
 	}
 	f := req.Frame("Notifications")
-	// A browser that loads a page before anybody asks for it has shown nothing.
-	if before == "" && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
+	// A browser that loads a page before anybody asks for it has shown nothing, and a page of some
+	// kinds has not shown the others.
+	if before == "" && tab.Kinds == nil && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
 		if err := h.app.Notifications.MarkRead(req.Ctx, req.User, page.Newest); err != nil {
 			// A database that takes no writes can be read all the same.
 			req.Log().Debug("notifications stay unread", "error", err)
@@ -33,7 +36,43 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 			f.Unread = 0
 		}
 	}
-	return req.Render(http.StatusOK, view.NotificationsPage(f, page, view.NextPage("/notifications", page.Next), before != ""))
+	alerts, err := h.alerts(req, v, page.Groups)
+	if err != nil {
+		return err
+	}
+	return req.Render(http.StatusOK, view.NotificationsPage(f, tab, alerts, tab.Next(page.Next), before != ""))
+}
+
+// alerts adds what can be done about notifications: to follow back, and to answer.
+func (h *handlers) alerts(req *request.Request, v *social.Viewer, groups []notify.Group) ([]view.Alert, error) {
+	alerts := make([]view.Alert, len(groups))
+	var followers []social.User
+	var posts []timeline.Item
+	for i, g := range groups {
+		alerts[i].Group = g
+		if g.Kind == notify.Follow {
+			followers = append(followers, g.Actors[0])
+		} else if view.IsAnswered(g) {
+			posts = append(posts, *g.Post)
+		}
+	}
+	people, err := h.withButtons(req, v, followers)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.shownPosts(req, v, posts)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range groups {
+		if g.Kind == notify.Follow {
+			alerts[i].Follower, people = people[0], people[1:]
+			alerts[i].Follower.Back = req.R.URL.RequestURI()
+		} else if view.IsAnswered(g) {
+			alerts[i].Post = shown.Only(g.Post.Entry.ID)
+		}
+	}
+	return alerts, nil
 }
 
 func (h *handlers) notificationSettings(req *request.Request) error {

@@ -9,41 +9,90 @@ import (
 	"time"
 
 	"retwis/internal/app"
+	"retwis/internal/social"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
-// overview shows the state of the site. It reads counters, not the lists that they count:
-// ten commands and the memory of each server, whatever the size of the site.
+// overview says what needs attention, and admins the state of the site. It reads counters, not the
+// lists that they count: a dozen commands and the memory of each server, whatever the size of the site.
 func (h *handlers) overview(req *request.Request) error {
-	var overview view.Overview
-	accounts, posts, err := h.app.Totals(req.Ctx)
+	overview, err := h.toDecide(req.Ctx)
 	if err != nil {
 		return err
 	}
-	reports, err := h.app.Reports.OpenReportCount(req.Ctx)
+	if req.User.Role >= social.Admin {
+		if err := h.siteState(req.Ctx, &overview); err != nil {
+			return err
+		}
+	}
+	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Moderation"), overview))
+}
+
+// toOverview is for links to where the overview was.
+func toOverview(req *request.Request) error { return req.Redirect(view.ModerationPath) }
+
+// toDecide says what waits for moderators.
+func (h *handlers) toDecide(ctx context.Context) (overview view.Overview, err error) {
+	reports, err := h.app.Reports.OpenReportCount(ctx)
+	if err != nil {
+		return overview, err
+	}
+	if reports > 0 {
+		since, err := h.app.Reports.OldestReport(ctx)
+		if err != nil {
+			return overview, err
+		}
+		overview.Attention = append(overview.Attention, view.Attention{
+			Text: view.Thousands(reports) + " " + view.Plural(reports, "open report", "open reports"), Since: since, Path: view.ReportsPath,
+		})
+	}
+	signUps, err := h.app.Applications.Count(ctx)
+	if signUps > 0 {
+		overview.Attention = append(overview.Attention, view.Attention{
+			Text: view.Thousands(signUps) + " " + view.Plural(signUps, "sign-up waits for an approval", "sign-ups wait for an approval"), Path: "/moderation/signups",
+		})
+	}
+	return overview, err
+}
+
+// siteState adds the state of the site, and what of it needs attention.
+func (h *handlers) siteState(ctx context.Context, overview *view.Overview) error {
+	accounts, posts, err := h.app.Totals(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := h.lastBackup(ctx)
 	if err != nil {
 		return err
 	}
 	overview.Site = []view.OverviewLine{
 		{Name: "Accounts created", Value: view.Thousands(accounts)},
 		{Name: "Posts created", Value: view.Thousands(posts)},
-		{Name: "Open reports", Value: view.Thousands(reports)},
+		last,
 	}
-	last, err := h.lastBackup(req.Ctx)
-	if err != nil {
+	if overview.Work, err = h.backgroundWork(ctx); err != nil {
 		return err
 	}
-	overview.Site = append(overview.Site, last)
-	if overview.Work, err = h.backgroundWork(req.Ctx); err != nil {
-		return err
+	overview.Load = h.load(ctx)
+	for _, lines := range [][]view.OverviewLine{overview.Work, overview.Load, overview.Site} {
+		for _, line := range lines {
+			if line.Bad {
+				overview.Attention = append(overview.Attention, view.Attention{Text: line.Name + ": " + line.Value})
+			}
+		}
 	}
-	overview.Load = []view.OverviewLine{
+	return nil
+}
+
+// load is what this process and its database bear.
+func (h *handlers) load(ctx context.Context) []view.OverviewLine {
+	lines := []view.OverviewLine{
 		{Name: "Requests", Value: fmt.Sprintf("%.1f a second, in the last minute", h.metrics.Meter.PerSecond(time.Now()))},
 		{Name: "Open pages", Value: view.Thousands(int64(h.live.Connections()))},
 		{Name: "Memory of this process", Value: megabytes(processMemory())},
 	}
-	servers := h.app.Memory(req.Ctx)
+	servers := h.app.Memory(ctx)
 	for _, use := range servers {
 		line := view.OverviewLine{Name: "Memory of the database", Value: megabytes(use.Used)}
 		if use.Max > 0 {
@@ -53,10 +102,9 @@ func (h *handlers) overview(req *request.Request) error {
 		if len(servers) > 1 {
 			line.Name += " at " + use.Address
 		}
-		overview.Load = append(overview.Load, line)
+		lines = append(lines, line)
 	}
-	overview.Load = append(overview.Load, view.OverviewLine{Name: "Version", Value: h.version})
-	return req.Render(http.StatusOK, view.OverviewPage(req.Frame("Overview"), overview))
+	return append(lines, view.OverviewLine{Name: "Version", Value: h.version})
 }
 
 func (h *handlers) lastBackup(ctx context.Context) (view.OverviewLine, error) {
@@ -74,14 +122,14 @@ func (h *handlers) backgroundWork(ctx context.Context) (lines []view.OverviewLin
 	if err != nil {
 		return nil, err
 	}
-	line := view.OverviewLine{Name: "Unfinished work, such as posts on their way to timelines", Value: view.Thousands(work.Waiting)}
+	line := view.OverviewLine{Name: "Background jobs waiting", Value: view.Thousands(work.Waiting)}
 	if work.Stalled > time.Minute {
 		line.Value += ", waiting for " + work.Stalled.Round(time.Second).String()
 		line.Bad = true
 	}
 	lines = append(lines, line)
 	dead, err := h.app.DeadJobs(ctx)
-	return append(lines, view.OverviewLine{Name: "Work given up", Value: strconv.FormatInt(dead, 10), Bad: dead > 0}), err
+	return append(lines, view.OverviewLine{Name: "Background jobs failed", Value: strconv.FormatInt(dead, 10), Bad: dead > 0}), err
 }
 
 // processMemory is the memory that this process has from the system, in bytes.

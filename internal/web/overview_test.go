@@ -8,26 +8,23 @@ import (
 	"retwis/internal/social"
 )
 
-// Admins and owners see the state of the site. For all others, the moderators among them,
-// the page does not exist, and their tabs do not name it.
+// Moderators see what needs attention, admins and owners the state of the site too. For all others the
+// page does not exist.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	const path = "/moderation/overview"
+	const path = "/moderation"
 	s.visitor().get(path).want(404)
 	for name, role := range map[string]social.Role{"mia": social.Member, "moll": social.Moderator, "adam": social.Admin, "olga": social.Owner} {
 		b := s.signedUp(name)
 		s.role(name, role)
-		if role < social.Admin {
+		switch {
+		case role < social.Moderator:
 			b.get(path).want(404)
-		} else {
-			b.get(path).want(200, "Accounts created", "Memory of the database", "Version", `href="/moderation/overview" aria-current="page"`)
-		}
-		if role == social.Moderator && strings.Contains(b.get("/moderation").want(200).body, path) {
-			t.Error("a moderator is offered the overview")
-		}
-		if role >= social.Admin {
-			b.get("/moderation").want(200, `href="/moderation/overview"`)
+		case role < social.Admin:
+			b.get(path).want(200, "Needs attention", "Nothing right now.").wantNot("Accounts created", "Memory of", "/moderation/site")
+		default:
+			b.get(path).want(200, "Accounts created", "Memory of the database", "Version", `href="/moderation" aria-current="page"`)
 		}
 	}
 	if !strings.Contains(s.log.String(), "msg=refused") {
@@ -35,15 +32,24 @@ func TestOverview(t *testing.T) {
 	}
 	owner := s.visitor()
 	owner.send("/login", "username", "olga", "password", password).want(303)
-	owner.get(path).want(200, "<dd>4", "never", "Look at this")
+	owner.get(path).want(200, "<dd>4", "<span>Last backup: never</span>", "Needs attention</span>")
 	if err := s.social.RecordBackup(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if body := owner.get(path).want(200, time.Now().UTC().Format("2 Jan 2006")).body; strings.Contains(body, "never") || strings.Contains(body, "Look at this") {
+	if body := owner.get(path).want(200, time.Now().UTC().Format("2 Jan 2006")).body; strings.Contains(body, "never") || strings.Contains(body, "Needs attention</span>") || !strings.Contains(body, "Nothing right now.") {
 		t.Error("a fresh backup is worth a look")
 	}
 	if err := s.social.RecordBackup(t.Context(), time.Now().Add(-27*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	owner.get(path).want(200, "Look at this")
+	owner.get(path).want(200, "Needs attention</span>")
+
+	// What waits for moderators comes first.
+	mia := s.visitor()
+	mia.send("/login", "username", "mia", "password", password).want(303)
+	owner.send("/post", "status", "a post").want(303)
+	mia.send("/u/olga/report", "kind", "spam").want(200)
+	moll := s.visitor()
+	moll.send("/login", "username", "moll", "password", password).want(303)
+	moll.get(path).want(200, `<a href="/moderation/reports">1 open report</a>`, "oldest: <time").wantNot("Last backup")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/internal/social"
+	"retwis/internal/web/view"
 )
 
 // What users say about themselves is on their profile, with links that pass on no
@@ -16,7 +17,7 @@ func TestEditProfile(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
-	ada.get("/settings").want(303, "/settings/profile")
+	ada.get("/settings").want(200, `href="/settings/profile"`)
 	ada.get("/settings/profile").want(200, `name="display_name"`, `name="bio"`, `name="link"`)
 	sent := url.Values{"display_name": {"Ada <Lovelace>"}, "bio": {"first line\nsee #engines & @ben"}, "link": {"https://example.com/a?b=1&c=2", "", " https://example.org "}}
 	ada.post("/settings/profile", sent).want(303, "/settings/profile?saved")
@@ -110,12 +111,16 @@ func TestMuteAndBlock(t *testing.T) {
 	s.say("ben", "something by ben")
 	ada.send("/u/ben/follow").want(303)
 	ben.send("/u/ada/follow").want(303)
-	ada.get("/u/ben").want(200, "Follows you", `action="/u/ben/mute"`, `action="/u/ben/block"`, `action="/u/ben/remove"`)
+	ada.get("/u/ben").want(200, "Follows you", `href="/u/ben/mute"`, `href="/u/ben/block"`, `action="/u/ben/remove"`)
+	ada.get("/u/ben/mute").want(200, `action="/u/ben/mute"`, `value="week"`)
+	ada.get("/u/ada/mute").want(404)
 
 	ada.send("/u/ben/mute", "for", "never").want(400)
 	ada.send("/u/ben/mute", "for", "week").want(303, "/u/ben")
+	ada.get("/home").want(200, "You muted <bdi>@ben</bdi>.", `action="/u/ben/unmute"`)
+	ada.get("/home").want(200).wantNot("You muted")
 	ada.get("/timeline").want(200).wantNot("something by ben")
-	ada.get("/u/ben").want(200, "You muted ben", "something by ben", `formaction="/u/ben/unmute"`)
+	ada.get("/u/ben").want(200, "You muted ben", "something by ben", `action="/u/ben/unmute"`)
 	ada.get("/settings/muted").want(200, `action="/u/ben/unmute"`)
 	ada.send("/u/ben/unmute", "back", "/settings/muted").want(303, "/settings/muted")
 	ada.get("/settings/muted").want(200, "You haven&#39;t muted anyone.")
@@ -150,8 +155,16 @@ func TestButtonsForVisitors(t *testing.T) {
 	v.send("/u/ada/follow", "back", "https://evil.example/").want(303, "/login?next=%2Fhome")
 	v.send("/u/ada/follow").want(303, "/login?next=%2Fu%2Fada")
 	for _, what := range []string{"mute", "unmute", "block", "unblock", "remove"} {
-		v.send("/u/ada/"+what).want(303, "/login?next=%2Fu%2Fada")
-		v.get("/u/ada/"+what).want(303, "/u/ada")
+		page := "/u/ada" // with the form
+		if what == "mute" || what == "block" {
+			page += "/" + what
+		}
+		v.send("/u/ada/"+what).want(303, view.LoginPath(page))
+		if page == "/u/ada" {
+			v.get("/u/ada/"+what).want(303, page)
+		} else {
+			v.get(page).want(303, view.LoginPath(page))
+		}
 	}
 	v.send("/u/ada/7/pin").want(303, "/login?next=%2Fu%2Fada%2F7")
 	for _, path := range []string{"/notifications", "/bookmarks", "/settings/profile", "/settings/notifications", "/settings/muted", "/settings/blocked"} {
@@ -169,7 +182,7 @@ func TestNotificationsPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
-	ada.get("/notifications").want(200, "Nothing yet.", `data-unread="0"`)
+	ada.get("/notifications").want(200, "All quiet", `data-unread="0"`)
 	post := s.say("ada", "look <here>")
 	for i := range 4 {
 		name := fmt.Sprint("fan", i)
@@ -186,10 +199,12 @@ func TestNotificationsPage(t *testing.T) {
 	request.Header.Set("Sec-Purpose", "prefetch")
 	ada.do(request, nil).want(200)
 	page := ada.get("/notifications").want(200, "and 3 others liked your post", "look &lt;here&gt;", "replied to you", "well said", "alert like unread", `data-unread="0"`)
-	if n := strings.Count(page.body, `<article class="alert`); n != 2 {
+	if n := strings.Count(page.body, `<section class="alert`); n != 2 {
 		t.Errorf("%d notifications, want the likes as one and the reply", n)
 	}
 	ada.get("/notifications").want(200, "and 3 others liked your post").wantNot("alert like unread")
+	ada.get("/notifications?only=mentions").want(200, "well said", "#reply").wantNot("liked your post")
+	ada.get("/notifications?only=follows").want(200, "All quiet")
 	ada.get("/home").want(200, `data-unread="0"`).wantNot("(5)")
 
 	ada.get("/settings/notifications").want(200, `value="like" checked`, `value="follow" checked`)
@@ -205,13 +220,13 @@ func TestBookmarksPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
-	ada.get("/bookmarks").want(200, "No bookmarks yet.", `href="/timeline"`)
+	ada.get("/bookmarks").want(200, "No bookmarks yet.", `href="/explore"`)
 	for i := range 12 {
 		if err := s.social.Reactions.Bookmark(t.Context(), s.user("ada"), s.say("ada", fmt.Sprint("post ", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	page := ada.get("/bookmarks").want(200, "Only you see your bookmarks.", `rel="next"`)
+	page := ada.get("/bookmarks").want(200, "Bookmarks are private.", `rel="next"`)
 	seen := page.posts()
 	_, next, _ := strings.Cut(page.body, `rel="next" href="`)
 	next, _, _ = strings.Cut(next, `"`)

@@ -57,13 +57,17 @@ func (h *handlers) reply(req *request.Request) error {
 	case err != nil:
 		return err
 	}
+	req.Tell("replied", strconv.FormatInt(post.ID, 10))
+	if back := req.Back(""); back != "" {
+		return req.Changed(back, parent.ID, post.ID)
+	}
 	path := view.PostPath(parent) + "#p" + strconv.FormatInt(post.ID, 10)
 	if v, err := req.Viewer(); err == nil {
 		if thread, err := h.app.Threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
 			path = view.PostPath(post) // another page of the conversation has it
 		}
 	}
-	return request.Published(req, path, parent.ID, post.ID)
+	return req.Changed(path, parent.ID, post.ID)
 }
 
 func (h *handlers) editPostForm(req *request.Request) error {
@@ -81,7 +85,7 @@ func (h *handlers) editPostForm(req *request.Request) error {
 func (h *handlers) showPostEdit(req *request.Request, status int, post social.Post, form view.StatusForm) error {
 	form.Cancel = view.PostPath(post)
 	form.Action = form.Cancel + "/edit"
-	form.Hint = "Everybody can still read the text that you replace, under “edited”. To take it back:"
+	form.Hint = "People can see earlier versions. To remove the text for good,"
 	return req.Render(status, view.DraftPage(req.Frame("Edit your post"), form))
 }
 
@@ -114,7 +118,8 @@ func (h *handlers) editPost(req *request.Request) error {
 			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, form)
 		})
 	}
-	return request.Published(req, view.PostPath(post), post.ID)
+	req.Tell("edited", "")
+	return req.Changed(view.PostPath(post), post.ID)
 }
 
 // deletePostForm asks whether to delete a post.
@@ -146,6 +151,7 @@ func (h *handlers) deletePost(req *request.Request) error {
 	if path := view.PostPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
 		to = view.ProfilePath(req.User.Name) // its own pages are gone
 	}
+	req.Tell("deleted", "")
 	return req.Changed(to, post.ID, post.Parent)
 }
 
@@ -156,12 +162,14 @@ func (h *handlers) pin(req *request.Request) error {
 			return err // a post that the viewer must not see does not exist
 		}
 	}
-	return h.changePin(req, h.app.Profiles.Pin)
+	return h.changePin(req, "pinned", h.app.Profiles.Pin)
 }
 
-func (h *handlers) unpin(req *request.Request) error { return h.changePin(req, h.app.Profiles.Unpin) }
+func (h *handlers) unpin(req *request.Request) error {
+	return h.changePin(req, "unpinned", h.app.Profiles.Unpin)
+}
 
-func (h *handlers) changePin(req *request.Request, change func(ctx context.Context, user social.User, id int64) error) error {
+func (h *handlers) changePin(req *request.Request, what string, change func(ctx context.Context, user social.User, id int64) error) error {
 	id, err := strconv.ParseInt(req.R.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
 		return request.ErrNotFound
@@ -173,5 +181,55 @@ func (h *handlers) changePin(req *request.Request, change func(ctx context.Conte
 	if err != nil {
 		return err
 	}
+	req.Tell(what, "")
 	return req.Changed(req.Back(view.ProfilePath(req.User.Name)))
+}
+
+// postMenu has what a person can do about a post, for browsers without scripts.
+func (h *handlers) postMenu(req *request.Request) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	item, err := h.postInPath(req, v)
+	if err != nil {
+		return err
+	}
+	if path, elsewhere := canonical(req, item, "/more"); elsewhere {
+		return req.RedirectToName(path)
+	}
+	p := item.Post.Post
+	req.NoIndex()
+	return req.Render(http.StatusOK, view.PostMenuPage(req.Frame("Post by "+p.Author.Name), view.PostMenu{
+		Path: view.PostPath(p), Name: p.Author.Name, ID: p.ID, LoggedIn: req.LoggedIn,
+		Own: req.LoggedIn && p.Author.ID == req.User.ID, Decides: req.User.MayModerate(p.Author),
+	}))
+}
+
+// replyForm is the form for a reply with the post above it.
+func (h *handlers) replyForm(req *request.Request) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	item, err := h.postInPath(req, v)
+	if err != nil {
+		return err
+	}
+	path, elsewhere := canonical(req, item, "/reply")
+	if elsewhere {
+		return req.RedirectToName(path)
+	}
+	shown, err := h.shownPosts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
+	if err != nil {
+		return err
+	}
+	form := view.StatusForm{Action: path, ID: "reply", Back: req.ReturnTo(view.PostPath(item.Post.Post)), Pictures: h.app.Media.IsOn()}
+	return req.Render(http.StatusOK, view.ComposePage(req.Frame("Reply to @"+item.Post.Author.Name), shown, form))
+}
+
+// compose is the form for a post on a page where nothing else is.
+func (h *handlers) compose(req *request.Request) error {
+	form := view.StatusForm{ID: "new", Back: req.ReturnTo("/home"), Pictures: h.app.Media.IsOn()}
+	return req.Render(http.StatusOK, view.ComposePage(req.Frame("New post"), view.Posts{}, form))
 }

@@ -117,14 +117,15 @@ func (h *handlers) tabPosts(req *request.Request, v *social.Viewer, header view.
 		case "posts":
 			list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home#status"
 		case "replies":
-			list.Empty, list.Step, list.To = "You haven't replied to anyone yet.", "See what people write", "/timeline"
+			list.Empty, list.Step, list.To = "You haven't replied to anyone yet.", "Look around", "/explore"
 		case "likes":
-			list.Empty, list.Step, list.To = "You haven't liked anything yet.", "See what people write", "/timeline"
+			list.Empty, list.Step, list.To = "You haven't liked anything yet.", "Look around", "/explore"
 		}
 	}
-	var err error
-	list.Posts, err = h.shownPosts(req, v, items)
-	return list, err
+	if list.Posts = view.NewPosts(v, items); header.Tab == "replies" {
+		list.Posts = list.Posts.Together()
+	}
+	return list, h.nameParents(req, list.Posts)
 }
 
 // showPinned puts the pinned post of a profile first. One that is deleted meanwhile,

@@ -18,8 +18,8 @@ func TestEditTellsWhatStays(t *testing.T) {
 	s := setup(t)
 	ada := s.signedUp("ada")
 	path, _ := ada.published("ada", "my address")
-	ada.get(path+"/edit").want(200, "Everybody can still read the text that you replace", `href="`+path+`/delete"`, `href="`+path+`">Cancel</a>`)
-	ada.send(path+"/edit", "status", " ").want(422, "Everybody can still read", "Cancel</a>")
+	ada.get(path+"/edit").want(200, "People can see earlier versions.", `href="`+path+`/delete"`, `href="`+path+`">Cancel</a>`)
+	ada.send(path+"/edit", "status", " ").want(422, "People can see earlier versions", "Cancel</a>")
 	ada.send(path+"/edit", "status", "another text").want(303)
 	if tag := s.visitor().get(path+"/history").want(200, "my address").header.Get("X-Robots-Tag"); tag != "noindex" {
 		t.Errorf("X-Robots-Tag of earlier texts: %q", tag)

@@ -12,14 +12,29 @@ import (
 	"retwis/internal/web/view"
 )
 
+// relationForm makes the page that asks for how long a person is muted or blocked.
+func (h *handlers) relationForm(action string) request.Page {
+	return func(req *request.Request) error {
+		user, _, err := h.visibleUser(req)
+		if err != nil {
+			return err
+		}
+		if user.ID == req.User.ID {
+			return request.ErrNotFound
+		}
+		title := map[string]string{"mute": "Mute @", "block": "Block @"}[action] + user.Name
+		return req.Render(http.StatusOK, view.RelationPage(req.Frame(title), action, user.Name, req.ReturnTo(view.ProfilePath(user.Name))))
+	}
+}
+
 // relateUntil makes a handler of relate for what can end by itself.
-func (h *handlers) relateUntil(change func(ctx context.Context, from, to social.User, until time.Time) error) request.Page {
+func (h *handlers) relateUntil(told string, change func(ctx context.Context, from, to social.User, until time.Time) error) request.Page {
 	return func(req *request.Request) error {
 		until, err := relationEnd(req, time.Now())
 		if err != nil {
 			return err
 		}
-		return h.relate(func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })(req)
+		return h.relate(told, func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })(req)
 	}
 }
 
@@ -37,7 +52,8 @@ func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 }
 
 // relate makes a handler of what changes how the session user and another one stand to each other.
-func (h *handlers) relate(change func(ctx context.Context, from, to social.User) error) request.Page {
+// The next page says what is told; empty for nothing.
+func (h *handlers) relate(told string, change func(ctx context.Context, from, to social.User) error) request.Page {
 	return func(req *request.Request) error {
 		user, err := h.relationTarget(req)
 		if err != nil {
@@ -53,6 +69,9 @@ func (h *handlers) relate(change func(ctx context.Context, from, to social.User)
 			return &request.Error{Status: http.StatusForbidden, Detail: "You can't follow this account.", Cause: err}
 		case err != nil:
 			return err
+		}
+		if told != "" {
+			req.Tell(told, user.Name)
 		}
 		return req.Changed(req.Back(view.ProfilePath(user.Name)))
 	}

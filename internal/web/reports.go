@@ -3,8 +3,11 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strconv"
 
 	"retwis/internal/social"
+	"retwis/internal/social/moderation"
+	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -40,8 +43,11 @@ func (h *handlers) reportUser(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
-	return h.finishReport(req, form, user, h.app.Reports.ReportUser(req.Ctx, req.User, user.ID, form.Kind, form.Text))
+	why, err := reportReason(req, &form)
+	if err == nil {
+		err = h.app.Reports.ReportUser(req.Ctx, req.User, user.ID, why)
+	}
+	return h.finishReport(req, form, user, err)
 }
 
 func (h *handlers) reportPostForm(req *request.Request) error {
@@ -79,8 +85,31 @@ func (h *handlers) reportPost(req *request.Request) error {
 	if err != nil {
 		return err
 	}
+	why, err := reportReason(req, &form)
+	if err == nil {
+		err = h.app.Reports.ReportPost(req.Ctx, req.User, post.ID, why)
+	}
+	return h.finishReport(req, form, post.Author, err)
+}
+
+// reportReason reads why somebody reports something. The number of a rule counts for the rules that the
+// form has shown.
+func reportReason(req *request.Request, form *view.ReportForm) (moderation.Reason, error) {
 	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
-	return h.finishReport(req, form, post.Author, h.app.Reports.ReportPost(req.Ctx, req.User, post.ID, form.Kind, form.Text))
+	why := moderation.Reason{Kind: form.Kind, Text: form.Text}
+	if why.Kind != moderation.RuleKind {
+		return why, nil
+	}
+	if req.R.PostFormValue("rules") != req.Info.Version(site.Rules) {
+		return why, social.Invalid("rule", "The rules have changed. Choose the rule again.")
+	}
+	rules := req.Info.Rules()
+	n, err := strconv.Atoi(req.R.PostFormValue("rule"))
+	if err != nil || n < 1 || n > len(rules) {
+		return why, social.Invalid("rule", "Choose the rule.")
+	}
+	form.Rule, why.Rule = n, moderation.Rule{Number: n, Text: rules[n-1]}
+	return why, nil
 }
 
 // finishReport responds to a report.
@@ -98,6 +127,17 @@ func (h *handlers) finishReport(req *request.Request, form view.ReportForm, abou
 		req.LogSecurity("report", about)
 	}
 	form.Sent = true
+	if !form.Unseen {
+		v, err := req.Viewer()
+		if err != nil {
+			return err
+		}
+		relation, err := h.app.Relations.Get(req.Ctx, v, about.ID)
+		if err != nil {
+			return err
+		}
+		form.MayMute, form.MayBlock = !relation.Muted && !relation.Blocked, !relation.Blocked
+	}
 	return renderReport(req, http.StatusOK, form)
 }
 
@@ -106,5 +146,6 @@ func renderReport(req *request.Request, status int, form view.ReportForm) error 
 	if !form.Person {
 		what = "Report a post by " + form.Name
 	}
+	form.Rules, form.RulesVersion = req.Info.Rules(), req.Info.Version(site.Rules)
 	return req.Render(status, view.ReportPage(req.Frame(what), form))
 }

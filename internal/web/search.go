@@ -3,6 +3,10 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
 
 	"retwis/internal/social"
 	"retwis/internal/social/search"
@@ -10,13 +14,28 @@ import (
 	"retwis/internal/web/view"
 )
 
-// resultsOnPage is how many posts a page of results has.
-const resultsOnPage = 20
+const (
+	// resultsOnPage is how many posts a page of results has.
+	resultsOnPage = 20
+	// peopleAmongAll and tagsAmongAll are how many people and tags are above the posts of a search
+	// for all.
+	peopleAmongAll = 3
+	tagsAmongAll   = 3
+)
 
-// searchPage is GET /search?q=…&in=posts|people|tags.
+// searchPage is GET /search?q=…&in=all|posts|people|tags. The fields of the options become
+// operators of the query.
 func (h *handlers) searchPage(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.Search{Query: query.Get("q"), In: query.Get("in"), MaySave: req.LoggedIn}
+	switch options := searchOptions(query); {
+	case len(options) > 0:
+		page.Query, page.In = withOptions(page.Query, options), view.SearchPosts
+	case page.In == "" && query.Get("before") != "": // the next page of an older link
+		page.In = view.SearchPosts
+	case page.In != view.SearchPosts && page.In != view.SearchPeople && page.In != view.SearchTags:
+		page.In = view.SearchAll
+	}
 	f := req.Frame("Search")
 	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Find: true}
 	if page.Query != "" {
@@ -41,6 +60,32 @@ func (h *handlers) searchPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SearchPage(f, page))
 }
 
+// searchOptions returns the operators that the fields of the options stand for.
+func searchOptions(fields url.Values) (operators []string) {
+	for _, option := range []struct{ field, operator string }{
+		{"from", "from:"}, {"after-day", "after:"}, {"before-day", "before:"},
+	} {
+		if typed := strings.Fields(strings.TrimLeft(strings.TrimSpace(fields.Get(option.field)), "@＠")); len(typed) > 0 {
+			operators = append(operators, option.operator+typed[0])
+		}
+	}
+	if fields.Get("pictures") != "" {
+		operators = append(operators, search.HasPicture)
+	}
+	return operators
+}
+
+// withOptions adds operators to a query, each once.
+func withOptions(query string, operators []string) string {
+	words := strings.Fields(query)
+	for _, operator := range operators {
+		if !slices.Contains(words, operator) {
+			query = strings.TrimSpace(query + " " + operator)
+		}
+	}
+	return query
+}
+
 func (h *handlers) search(req *request.Request, v *social.Viewer, page *view.Search) error {
 	q, err := search.Parse(page.Query)
 	if err != nil {
@@ -49,14 +94,69 @@ func (h *handlers) search(req *request.Request, v *social.Viewer, page *view.Sea
 	switch page.In {
 	case view.SearchPeople:
 		page.Notes = q.NotesOnOperators()
-		return h.searchPeople(req, v, page)
+		page.People.People, _, err = h.foundPeople(req, v, page.Query, search.MaxPeople)
+		return err
 	case view.SearchTags:
 		page.Notes = q.NotesOnOperators()
 		page.Tags, err = h.app.Search.Tags(req.Ctx, page.Query)
 		return err
 	}
-	page.In, page.Notes = view.SearchPosts, q.Notes()
-	return h.searchPosts(req, v, q, page)
+	page.Notes = q.Notes()
+	if page.In == view.SearchAll {
+		return h.searchAll(req, v, q, page)
+	}
+	if err := h.searchPosts(req, v, q, page); err != nil || !page.Posts.Posts.IsEmpty() || page.Posts.Later {
+		return err
+	}
+	_, n, err := h.peopleNamed(req, v, page.Query, 0)
+	if n > 0 {
+		page.Posts.Step, page.Posts.To = view.PeopleMatch(n), page.Path(view.SearchPeople)
+	}
+	return err
+}
+
+// searchAll searches for posts, people and tags at once: it takes as long as the slowest of them.
+func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Query, page *view.Search) error {
+	var n int
+	err := atOnce(
+		func() error { return h.searchPosts(req, v, q, page) },
+		func() (err error) {
+			page.People.People, n, err = h.peopleNamed(req, v, page.Query, peopleAmongAll)
+			return err
+		},
+		func() (err error) {
+			if _, tags := search.Names(page.Query); tags != "" {
+				page.Tags, err = h.app.Search.Tags(req.Ctx, tags)
+				page.Tags = page.Tags[:min(len(page.Tags), tagsAmongAll)]
+			}
+			return err
+		},
+	)
+	page.MorePeople = n > len(page.People.People)
+	switch {
+	case n > 0:
+		page.Posts.Empty += " " + view.PeopleMatch(n)
+	case len(page.Tags) == 0:
+		page.Posts.Empty = page.NothingFor("posts, people or tags")
+	}
+	return err
+}
+
+// atOnce calls functions at the same time, so that they share round trips, and returns the first
+// error in their order.
+func atOnce(all ...func() error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, do := range all {
+		wg.Go(func() { errs[i] = do() })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search.Query, page *view.Search) error {
@@ -69,7 +169,7 @@ func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search
 		return err
 	}
 	path := page.Path(view.SearchPosts)
-	page.Posts = view.Feed{Path: path, Later: before != 0, Empty: "No post matches."}
+	page.Posts = view.Feed{Path: path, Later: before != 0, Empty: page.NothingFor("posts")}
 	if list.Next != 0 {
 		page.Posts.More = view.OlderPage(path, list.Next)
 	}
@@ -78,11 +178,25 @@ func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search
 	return err
 }
 
-func (h *handlers) searchPeople(req *request.Request, v *social.Viewer, page *view.Search) error {
-	users, err := h.app.Search.People(req.Ctx, v, page.Query)
-	if err != nil {
-		return err
+// peopleNamed returns the first people that a search for posts may be about, and how many it finds.
+func (h *handlers) peopleNamed(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
+	names, _ := search.Names(query)
+	if names == "" {
+		return nil, 0, nil
 	}
-	page.People.People, err = h.withButtons(req, v, users)
-	return err
+	people, n, err := h.foundPeople(req, v, names, shown)
+	if errors.As(err, new(*social.InvalidError)) { // it makes sense as one for posts
+		err = nil
+	}
+	return people, n, err
+}
+
+// foundPeople returns the first people that a search finds, with buttons, and how many it finds.
+func (h *handlers) foundPeople(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
+	users, err := h.app.Search.People(req.Ctx, v, query)
+	if err != nil || shown == 0 {
+		return nil, len(users), err
+	}
+	people, err := h.withButtons(req, v, users[:min(len(users), shown)])
+	return people, len(users), err
 }

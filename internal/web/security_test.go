@@ -170,7 +170,7 @@ func TestTwoSteps(t *testing.T) {
 	here := s.signedUp("ada")
 	here.send("/settings/security/app", "current", "wrong horse").want(422, "not your password")
 	here.send("/settings/security/app", "current", password).want(303, "/settings/security/app")
-	page := here.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Turn two-step login on")
+	page := here.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Set up two-step log-in")
 	key := shownKey.FindStringSubmatch(page.body)[1]
 	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code is not right", `class="qr"`)
 	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(200, "not shown again").body, -1)
@@ -207,7 +207,7 @@ func TestTwoSteps(t *testing.T) {
 	here.send("/settings/security/codes", "current", password).want(200, "New recovery codes").wantNot(codes[2][1])
 	here.send("/settings/security/off", "current", "wrong horse").want(422, "not your password")
 	here.send("/settings/security/off", "current", password).want(303, "?off")
-	here.get("/settings/security?off").want(200, "Two-step login is off", "Set it up")
+	here.get("/settings/security?off").want(200, "Two-step log-in is off", "Turn on")
 	s.visitor().send("/login", "username", "ada", "password", password).want(303, "/home")
 
 	log := s.log.String()
@@ -247,7 +247,7 @@ func TestResetLink(t *testing.T) {
 	v.send(path, "password", next, "password2", next).want(404, "This link doesn", "log in with it", `href="/login"`)
 	v.send("/login", "username", "ada", "password", next).want(303, "/home")
 	v.get("/login?next=%2Fhome").want(303)
-	s.visitor().get("/login").want(200, "Forgotten your password?", "moderator")
+	s.visitor().get("/login").want(200, "Forgot your password?", "moderator")
 	if log := s.log.String(); !strings.Contains(log, `msg="password reset"`) || strings.Contains(log, token) {
 		t.Errorf("log: %s", log)
 	}

@@ -16,11 +16,11 @@ var notices = map[string]string{
 	view.SecurityPath + "?password":  "Your password is changed. All other devices are logged out.",
 	view.SecurityPath + "?ended":     "That device is logged out.",
 	view.SecurityPath + "?others":    "All other devices are logged out.",
-	view.SecurityPath + "?on":        "Two-step login is on. If you haven't seen your recovery codes, make new ones here.",
-	view.SecurityPath + "?off":       "Two-step login is off.",
+	view.SecurityPath + "?on":        "Two-step log-in is on. If you haven't seen your recovery codes, make new ones here.",
+	view.SecurityPath + "?off":       "Two-step log-in is off.",
 	view.SecurityPath + "?passkey":   "Your passkey is added. You can log in with it.",
 	view.SecurityPath + "?nopasskey": "That passkey is removed.",
-	view.EmailPath + "?sent":         "We have sent a mail with a link. Your address counts once you have opened it.",
+	view.EmailPath + "?sent":         "We sent you an email with a link. Open it to confirm your address.",
 	view.EmailPath + "?removed":      "Your address is removed.",
 	view.EmailPath + "?saved":        "Your settings are saved.",
 }
@@ -30,7 +30,10 @@ const saved = "saved"
 
 func isSaved(req *request.Request) bool { return req.R.URL.Query().Has(saved) }
 
-func toSettings(req *request.Request) error { return req.Redirect("/settings/profile") }
+// settingsPage is GET /settings: the list of the settings.
+func settingsPage(req *request.Request) error {
+	return req.Render(http.StatusOK, view.SettingsPage(req.Frame("Settings")))
+}
 
 func (h *handlers) profileSettings(req *request.Request) error {
 	profile, err := h.app.Profiles.Get(req.Ctx, req.User.ID)
@@ -110,4 +113,15 @@ func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 		}
 		return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame("Settings"), page, list.empty))
 	}
+}
+
+// appearance shows how pages look in the browser of the request.
+func (h *handlers) appearance(req *request.Request) error {
+	return req.Render(http.StatusOK, view.AppearancePage(req.Frame("Appearance")))
+}
+
+func (h *handlers) changeAppearance(req *request.Request) error {
+	req.KeepLook(view.NewLook(req.R.PostFormValue))
+	req.Tell("saved", "")
+	return req.Redirect("/settings/appearance")
 }

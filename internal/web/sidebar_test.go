@@ -52,9 +52,9 @@ func TestSidebar(t *testing.T) {
 	}
 	v.get("/explore/people").want(200).sidebar().want(200, "Trends").wantNot("Who to follow")
 	v.get("/search?q=post").want(200).sidebar().want(200, "Who to follow", "Trends").wantNot(`id="find"`)
-	v.get("/explore").want(200).sidebar().want(200, "Who to follow").wantNot("Trends")
+	v.get("/explore").want(200).sidebar().want(200, `id="find"`).wantNot("Trends", "Who to follow")
 	for _, path := range []string{"/settings/profile", "/settings/security", "/u/one/report", "/u/one/lists"} {
-		v.get(path).want(200, `class="in"`).wantNot("<aside", `id="find"`)
+		v.get(path).want(200).wantNot("<aside", `id="find"`)
 	}
 	v.get("/nothing").want(404).wantNot("<aside")
 	s.visitor().get("/timeline").want(200).sidebar().want(200, "Who to follow", `name="back" value="/timeline"`, `href="/tag/redis"`).wantNot(`id="find"`)

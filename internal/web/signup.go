@@ -3,10 +3,12 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/auth"
+	"retwis/internal/social/email"
 	"retwis/internal/social/limits"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
@@ -29,11 +31,18 @@ func (h *handlers) showSignUp(req *request.Request, status int, form view.Accoun
 }
 
 func (h *handlers) signUp(req *request.Request) error {
-	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason")}
+	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason"), Email: strings.TrimSpace(req.R.PostFormValue("email"))}
 	password := req.R.PostFormValue("password")
-	if password != req.R.PostFormValue("password2") {
+	// Browsers with scripts show the password that is typed, and ask for it once.
+	if again := req.R.PostForm["password2"]; len(again) > 0 && password != again[0] {
 		form.Field, form.Problem = "password2", "The passwords don't match."
 		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
+	}
+	if form.Email != "" && h.app.Email.IsOn() {
+		if err := email.Check(form.Email); err != nil {
+			form.Field, form.Problem = "email", "Use an address such as name@example.com."
+			return h.showSignUp(req, http.StatusUnprocessableEntity, form)
+		}
 	}
 	if err := req.Allow(limits.SignUp); err != nil {
 		limit, ok := req.RetryAfter(err)
@@ -77,10 +86,42 @@ func (h *handlers) signUp(req *request.Request) error {
 		}
 		req.LogSecurity(event, session.User)
 		req.StartSession(session)
+		h.keepAddress(req, session.User, password, form.Email)
 		return req.Changed("/home")
 	}
 	giveBack()
 	return h.showSignUp(req, http.StatusUnprocessableEntity, form)
+}
+
+// keepAddress gives a new account the address that came with the form. The account stands without
+// it, too.
+func (h *handlers) keepAddress(req *request.Request, user social.User, password, address string) {
+	if address == "" || !h.app.Email.IsOn() {
+		return
+	}
+	if err := h.app.Email.Set(req.Ctx, user, password, address); err != nil {
+		req.Log().Warn("the address of a new account is not kept", "error", err)
+		req.Tell("noaddress", "")
+		return
+	}
+	req.Tell("address", "")
+}
+
+// checkName says what is wrong with a name for a new account: empty for nothing.
+func (h *handlers) checkName(req *request.Request) error {
+	name := social.TypedName(req.R.URL.Query().Get("q"))
+	answer := struct {
+		Problem string `json:"problem"`
+	}{}
+	var invalid *social.InvalidError
+	if err := social.CheckName(name); errors.As(err, &invalid) {
+		answer.Problem = invalid.Reason
+	} else if _, err := h.app.Users.UserByName(req.Ctx, name); err == nil {
+		answer.Problem = "That username is taken."
+	} else if !errors.Is(err, social.ErrNotFound) {
+		return err
+	}
+	return request.SendJSON(req, answer)
 }
 
 // newAccount is the event of a sign-up in the security log.
@@ -129,15 +170,11 @@ func (h *handlers) invited(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	latest, err := h.latestPosts(req, landingPosts)
+	page, err := h.frontPage(req, form)
 	if err != nil {
 		return err
 	}
-	_, picture, err := h.siteAccount(req)
-	if err != nil {
-		return err
-	}
-	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, picture, form, latest))
+	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, page))
 }
 
 // inviterOf returns who has created an invitation, as far as strangers see them.

@@ -37,7 +37,7 @@ func TestNewcomer(t *testing.T) {
 		}
 	}
 	v := s.signedUp("newcomer")
-	home := v.get("/home").want(200, "Follow three people to begin", `href="/explore/people"`, "Write your first post", `name="back" value="/home"`,
+	home := v.get("/home").want(200, "Follow three people to begin", `href="/explore/people"`, "Add a picture and a name", `name="back" value="/home"`,
 		`action="/tag/redis/follow"`, `action="/tag/go/follow"`).wantNot("No posts yet", "Who to follow")
 	people := home.toFollow()
 	if len(people) != 5 || slices.Contains(people, "silent") || slices.ContainsFunc(people, func(name string) bool { return !strings.Contains(home.body, "written by "+name) }) {
@@ -48,7 +48,7 @@ func TestNewcomer(t *testing.T) {
 	for i, name := range people {
 		v.send("/u/"+name+"/follow", "back", "/home").want(303, "/home")
 		home = v.get("/home").want(200, "written by "+name)
-		next := []string{"Follow two more people", "Follow one more person", "Who to follow"}[min(i, 2)]
+		next := []string{`data-follows>1</span>`, `data-follows>2</span>`, "Who to follow"}[min(i, 2)]
 		home.want(200, next)
 		if more, want := home.toFollow(), min(8-i-1, []int{5, 5, 3}[min(i, 2)]); len(more) != want {
 			t.Errorf("suggested after %d follows: %v, want %d", i+1, more, want)
@@ -72,15 +72,17 @@ func TestNewcomerWithManyPosts(t *testing.T) {
 	}
 	v := s.signedUp("newcomer")
 	v.send("/u/author0/follow", "back", "/home").want(303, "/home")
-	home := v.get("/home").want(200, "Follow two more people", "Older posts")
+	home := v.get("/home").want(200, `data-follows>1</span>`, "Older posts")
 	if steps, posts := strings.Index(home.body, "first-steps"), strings.Index(home.body, `class="post"`); steps > posts {
 		t.Error("suggestions are below the posts")
 	}
 	v.send("/post", "status", "my first post").want(303)
-	home = v.get("/home").want(200, "Follow two more people", "my first post")
+	home = v.get("/home").want(200, `data-follows>1</span>`, "my first post")
 	if steps, post := strings.Index(home.body, "first-steps"), strings.Index(home.body, `class="post"`); steps < post {
 		t.Error("the post that was just written is below suggestions")
 	}
+	v.send("/home/steps").want(303, "/home")
+	v.get("/home").want(200, "my first post").wantNot("first-steps")
 }
 
 // People can be followed and dismissed where they are suggested, and the page says why they

@@ -9,9 +9,14 @@ import (
 	"retwis/internal/web/view"
 )
 
+// decidedTags are what the page of tags says, by what its address says.
+var decidedTags = map[string]string{
+	"block": "Tag blocked in trends.", "pin": "Tag pinned in trends.", "end": "The tag is neither blocked nor pinned any more.",
+}
+
 // tagRules lists the tags that are blocked or pinned.
 func (h *handlers) tagRules(req *request.Request) error {
-	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.R.URL.Query().Has("done")})
+	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: decidedTags[req.R.URL.RawQuery]})
 }
 
 func (h *handlers) showTagRules(req *request.Request, status int, page view.TagRules) (err error) {
@@ -25,13 +30,14 @@ func (h *handlers) showTagRules(req *request.Request, status int, page view.TagR
 func (h *handlers) decideTag(req *request.Request) error {
 	page := view.TagRules{Tag: req.R.PostFormValue("tag"), Note: req.R.PostFormValue("note")}
 	err := error(social.Invalid("action", "Choose what to do with the tag."))
-	if state, ok := view.ParseTagAction(req.R.PostFormValue("action")); ok {
+	action := req.R.PostFormValue("action")
+	if state, ok := view.ParseTagAction(action); ok {
 		_, err = h.app.TrendRules.Set(req.Ctx, req.User.Actor(), page.Tag, state, page.Note)
 	}
 	if errors.Is(err, social.ErrNotFound) {
 		err = social.Invalid("tag", "This isn't a tag. A tag is a word with at least one letter.")
 	}
-	return req.Submitted(err, "/moderation/tags?done", func(_, problem string) error {
+	return req.Submitted(err, "/moderation/tags?"+action, func(_, problem string) error {
 		page.Problem = problem
 		return h.showTagRules(req, http.StatusUnprocessableEntity, page)
 	})

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"retwis/internal/social"
@@ -14,26 +15,68 @@ import (
 // landingPosts is how many posts the front page shows, and that of an invitation.
 const landingPosts = 3
 
+// landingFaces is how many members the front page shows.
+const landingFaces = 10
+
 // landing introduces the site to visitors who are not logged in.
 func (h *handlers) landing(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	posts, err := h.latestPosts(req, landingPosts)
-	if err != nil {
-		return err
-	}
 	mode, err := h.app.SignUps.SignUpMode(req.Ctx)
 	if err != nil {
 		return err
 	}
-	_, picture, err := h.siteAccount(req)
+	page, err := h.frontPage(req, view.AccountForm{Mode: mode})
 	if err != nil {
 		return err
 	}
 	f := req.Frame("")
-	f.Head = view.SiteCard(req.PublicURL(), f.Site, picture).Head()
-	return req.Render(http.StatusOK, view.LandingPage(f, picture, view.AccountForm{Mode: mode}, posts))
+	f.Head = view.SiteCard(req.PublicURL(), f.Site, page.Picture).Head()
+	return req.Render(http.StatusOK, view.LandingPage(f, page))
+}
+
+// frontPage is what a visitor sees of the site before all else.
+func (h *handlers) frontPage(req *request.Request, join view.AccountForm) (page view.Landing, err error) {
+	page.Join, page.Rules = join, req.Info.Rules()
+	if page.By, page.Picture, err = h.siteAccount(req); err != nil {
+		return page, err
+	}
+	v, err := req.Viewer()
+	if err != nil {
+		return page, err
+	}
+	if page.Liked, err = h.likedPosts(req, v, landingPosts); err != nil {
+		return page, err
+	}
+	if page.Liked.IsEmpty() {
+		if page.Latest, err = h.latestPosts(req, landingPosts); err != nil {
+			return page, err
+		}
+	}
+	if page.Picture == "" {
+		if page.Faces, err = h.app.Users.LatestUsers(req.Ctx, v, landingFaces); err != nil {
+			return page, err
+		}
+	}
+	page.People, page.Posts, err = h.app.Totals(req.Ctx)
+	return page, err
+}
+
+// likedPosts returns the posts that people like now and have liked this week; none where there are fewer.
+func (h *handlers) likedPosts(req *request.Request, v *social.Viewer, n int) (view.Posts, error) {
+	top, err := h.app.Trends.Top(req.Ctx, v)
+	if err != nil {
+		return view.Posts{}, err
+	}
+	var items []timeline.Item
+	for _, post := range top.Posts {
+		items = append(items, post.Item)
+	}
+	if items = append(items, top.Liked...); len(items) < n {
+		return view.Posts{}, nil
+	}
+	return h.shownPosts(req, v, items[:n])
 }
 
 // homePosts is how many posts a page of a home timeline or a profile has.
@@ -58,8 +101,8 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 	if err != nil {
 		return err
 	}
-	posts, err := h.shownPosts(req, v, page.Items)
-	if err != nil {
+	posts := view.NewPosts(v, page.Items).Together()
+	if err := h.nameParents(req, posts); err != nil {
 		return err
 	}
 	home := view.Home{Form: form, Posts: view.Feed{
@@ -67,7 +110,7 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/explore/people",
 	}}
-	if isNew := time.Since(req.User.Joined) < newFor; before == 0 && (page.Next == 0 || isNew) && !v.FollowsMore && len(v.Following) < fewFollows {
+	if isNew := time.Since(req.User.Joined) < newFor; before == 0 && (page.Next == 0 || isNew) && !v.FollowsMore && len(v.Following) < view.EnoughFollows && !hidesSteps(req) {
 		if home.First, err = h.firstSteps(req, v); err != nil {
 			return err
 		}
@@ -83,23 +126,36 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 
 const (
 	// homePeople and homeTags are how many people and tags a home page suggests that has few
-	// posts, and fewFollows below how many follows it does.
+	// posts.
 	homePeople = 5
 	homeTags   = 6
-	fewFollows = 3
 	// newFor is how long a home page with many posts suggests people, too: the first person
 	// that a newcomer follows may have written them all.
 	newFor = 30 * 24 * time.Hour
 )
 
+// stepsCookie says that somebody has seen enough of the first steps.
+const stepsCookie = "steps"
+
+func hidesSteps(req *request.Request) bool {
+	_, err := req.R.Cookie(stepsCookie)
+	return err == nil
+}
+
+// hideSteps shows the first steps no more in this browser.
+func (h *handlers) hideSteps(req *request.Request) error {
+	req.SetCookie(stepsCookie, "no", int(newFor/time.Second))
+	return req.Redirect("/home")
+}
+
 // firstSteps returns what to do for a viewer who follows hardly anybody; nil for others, and
 // where there is nobody to follow.
 func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
 	counts, err := h.app.Follows.CountsFor(req.Ctx, v, req.User.ID)
-	if err != nil || counts.Following >= fewFollows {
+	if err != nil || counts.Following >= view.EnoughFollows {
 		return nil, err
 	}
-	first := &view.FirstSteps{Follows: counts.Following, Posts: counts.Posts}
+	first := &view.FirstSteps{Follows: counts.Following, NoFace: req.User.Avatar == "" && req.User.DisplayName == ""}
 	if first.People, err = h.suggestedPeople(req, v, homePeople); err != nil || len(first.People) == 0 {
 		return nil, err
 	}
@@ -156,7 +212,8 @@ func (h *handlers) createPost(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return request.Published(req, "/home", post.ID)
+	req.Tell("posted", strconv.FormatInt(post.ID, 10))
+	return req.Changed(req.Back("/home"), post.ID)
 }
 
 // timelinePosts is how many posts a page of the public timeline has.
@@ -262,7 +319,7 @@ func (h *handlers) bookmarks(req *request.Request) error {
 	list := view.Feed{
 		Path: "/bookmarks", Later: cursor != "", More: view.NextPage("/bookmarks", page.Next),
 		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
-		Step:  "See what people write", To: "/timeline",
+		Step:  "Look around", To: "/explore",
 	}
 	if list.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err

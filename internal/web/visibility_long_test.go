@@ -79,8 +79,8 @@ type network struct {
 // Random people act on two processes, one of which is slow to reach the database, or cannot.
 // No page has what its reader must not see for more than a second, and in the end all pages
 // are as the model says and a check finds nothing. Posts have pictures with texts, and are read in
-// lists, feeds and searches too; people are looked for by their names. For what the trends page is
-// to leave out, see package search.
+// lists, feeds and searches too; people are looked for by their names. What is liked this week is merged
+// all the time; for which trends are left out, see package search.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
 	const actions, reading = 5_000, 6
@@ -386,13 +386,18 @@ func (n *network) gone(who int, p *known, list bool) (since time.Time) {
 
 // everywhereListed are the pages that have posts of everybody who is not muted. A search marks what
 // it has found, so that of a tag leaves the rest of a text as it is.
-var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/explore"}
+var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/search?q=%23tag&in=posts", "/explore"}
 
 // withPeople are the pages with people that nobody has asked for by name. The sitemap is what strangers
 // may see, for every reader.
-var withPeople = []string{"/search?in=people&q=person", "/suggest?q=%40person", "/explore/people", "/sitemap/1.xml"}
+var withPeople = []string{"/search?in=people&q=person", "/search?q=person", "/suggest?q=%40person", "/explore/people", "/explore", "/sitemap/1.xml"}
 
-var personName = regexp.MustCompile(`person(\d)`)
+// personName matches a person on such a page, and toFollow one that a page suggests beside posts, which
+// mention others.
+var (
+	personName = regexp.MustCompile(`person(\d)`)
+	toFollow   = regexp.MustCompile(`/u/person(\d)/(?:un)?follow"`)
+)
 
 // readOne reads a random page and looks for what must not be there.
 func (n *network) readOne(rng *rand.Rand) {
@@ -441,7 +446,11 @@ func (n *network) readOne(rng *rand.Rand) {
 		if strings.HasPrefix(page, "/sitemap/") {
 			reader = crowd - 1
 		}
-		for _, name := range personName.FindAllStringSubmatch(a.body, -1) {
+		names := personName
+		if page == "/explore" {
+			names = toFollow
+		}
+		for _, name := range names.FindAllStringSubmatch(a.body, -1) {
 			other, _ := strconv.Atoi(name[1])
 			if other >= crowd-1 || other == who {
 				continue

@@ -181,6 +181,7 @@ type report struct {
 	By   string    `json:"by"`
 	Time site.Time `json:"time"`
 	Kind string    `json:"kind"`
+	Rule string    `json:"rule,omitempty"` // that it breaks, with its number
 	Text string    `json:"text"`
 }
 
@@ -194,7 +195,7 @@ type keptText struct {
 func printCase(c *shell.Command, found moderation.ReportCase) error {
 	var reports []report
 	for _, r := range found.Reports {
-		reports = append(reports, report{r.By.Name, site.Time{Time: r.Time}, r.Kind, r.Text})
+		reports = append(reports, report{r.By.Name, site.Time{Time: r.Time}, r.Kind, r.Rule.String(), r.Text})
 	}
 	object := shell.Object{{Name: "target", Value: found.Target}, {Name: "person", Value: found.Person.Name}}
 	text, deleted := textOf(found.Subject, found.Texts)
@@ -216,7 +217,7 @@ func printCase(c *shell.Command, found moderation.ReportCase) error {
 	p := c.NewPrinter()
 	err := p.Print(object, found.Target, found.Person.Name, standing, deletedText(text, deleted))
 	for _, r := range reports {
-		err = errors.Join(err, p.Row("  "+r.Kind, r.By, r.Time.String(), r.Text))
+		err = errors.Join(err, p.Row("  "+r.Kind, r.By, r.Time.String(), strings.TrimSpace(r.Rule+" "+r.Text)))
 	}
 	return errors.Join(err, p.End())
 }

@@ -26,7 +26,7 @@ func TestModeration(t *testing.T) {
 	ada, carl, eve := b.NewUser("ada"), b.NewUser("carl"), b.NewUser("eve")
 	must(b.Moderation.SetRole(b.Ctx, social.Operator, ada.ID, social.Moderator, ""))
 	must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), carl.ID, moderation.StandingChange{Standing: social.Suspended, Until: time.Now().Add(time.Hour)}))
-	must(b.Reports.ReportUser(b.Ctx, ada, eve.ID, "spam", ""))
+	must(b.Reports.ReportUser(b.Ctx, ada, eve.ID, moderation.Reason{Kind: "spam"}))
 	must(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
 	_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "later", Password: socialtest.Password, Reason: "lakes"})
 	if !errors.Is(err, social.ErrPending) {

@@ -62,7 +62,7 @@ func TestDigest(t *testing.T) {
 	}
 	m := b.quiet(2)[1]
 	stop := m.Link("/unsubscribe/")
-	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || !strings.Contains(m.Text, "- A moderator has hidden your post. Be kind.\n") || strings.Contains(m.Text, "eve") ||
+	if m.To != adaAt || !strings.Contains(m.Text, "- ben liked your post: a post of ada\n") || !strings.Contains(m.Text, "- A moderator hid your post: Be kind.\n") || strings.Contains(m.Text, "eve") ||
 		m.Header.Get("List-Unsubscribe") != "<"+base+stop+">" || m.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
 		t.Errorf("%+v", m)
 	}

@@ -366,7 +366,7 @@ func TestWarnings(t *testing.T) {
 	b.quiet(sent)
 	b.Redis("HSET", storage.UserKey(ada.ID), "totp", "KEY")
 	b.do(b.Auth.TurnOffSecondFactor(b.Ctx, ada, "another password"))
-	want("Two-step login was turned off", adaAt)
+	want("Two-step log-in was turned off", adaAt)
 	end, err := b.warner().Begin(b.Ctx, ada.ID, "passkeys")
 	b.do(err)
 	b.Redis("HSET", storage.UserKey(ada.ID), "passkeys", "[]")
@@ -377,9 +377,9 @@ func TestWarnings(t *testing.T) {
 	sent++
 	_, err = b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(sent)[sent-1].Link("/confirm/"), "/confirm/"))
 	b.do(err)
-	want("Your e-mail address was changed", adaAt)
+	want("Your email address was changed", adaAt)
 	b.do(b.Email.Remove(b.Ctx, ada, "another password"))
-	want("Your e-mail address was removed", "new@example.net")
+	want("Your email address was removed", "new@example.net")
 	if exists := b.Redis("EXISTS", storage.EmailKey(ada.ID)); exists != "0" {
 		t.Errorf("the record is left: %s", exists)
 	}

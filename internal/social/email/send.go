@@ -133,9 +133,9 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 		if rec.Confirmed() == n.To {
 			return m, errNobody
 		}
-		what := "Your e-mail address was changed"
+		what := "Your email address was changed"
 		if rec.Address == nil {
-			what = "Your e-mail address was removed"
+			what = "Your email address was removed"
 		}
 		m.Subject = what
 		m.Text = s.warning(ctx, warned{what, name, at, false})

@@ -70,14 +70,22 @@ func (s *Service) IsOn() bool { return s.Server != nil }
 // Get returns the address of a user. One round trip.
 func (s *Service) Get(ctx context.Context, uid int64) (Record, error) { return s.Store.Get(ctx, uid) }
 
+// Check returns *InvalidError for what is no address.
+func Check(typed string) error {
+	if _, ok := mail.Address(typed); !ok {
+		return social.Invalid("address", "Use an address such as name@example.com.")
+	}
+	return nil
+}
+
 // Set gives a user an address, which counts once it is confirmed by the link of a mail. It returns
 // ErrBadLogin for a wrong password, and *InvalidError for what is no address. That the address
 // belongs to another account is only said to the address.
 func (s *Service) Set(ctx context.Context, user social.User, password, typed string) error {
-	address, ok := mail.Address(typed)
-	if !ok {
-		return social.Invalid("address", "Use an address such as name@example.com.")
+	if err := Check(typed); err != nil {
+		return err
 	}
+	address, _ := mail.Address(typed)
 	if err := s.Auth.ConfirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ const confirmText = `The account %s on %s wants to use this address. To confirm 
 
 %s
 
-If that is not your account, do nothing: nobody gets to use your address.
+If that is not your account, do nothing: your address won't be used.
 `
 
-const ownedText = `Somebody wants to use this address for an account on %s. It belongs to the account %s there
+const ownedText = `Someone wants to use this address for an account on %s. It belongs to the account %s there
 already, so nothing has changed.
 
 If that is you, and you have forgotten your password, set a new one here:
@@ -30,13 +30,13 @@ const resetText = `You can set a new password for the account %s on %s, within a
 
 %s
 
-If you have not asked for it, do nothing: your password stays as it is.
+If you didn't ask for it, do nothing: your password stays as it is.
 `
 
 // changes are the subjects of warnings, by the field of the user that has changed.
 var changes = map[string]string{
 	auth.PasswordField: "Your password was changed",
-	auth.FactorField:   "Two-step login was turned off",
+	auth.FactorField:   "Two-step log-in was turned off",
 	auth.PasskeysField: "A passkey was added",
 }
 
@@ -68,7 +68,7 @@ var phrases = map[notify.Kind]string{
 // digestLine is a group of notifications in one line.
 func digestLine(g notify.Group) string {
 	if g.Kind == notify.Decided {
-		return "- " + strings.Join(strings.Fields(g.DecisionText()+" "+g.Reason), " ")
+		return "- " + strings.Join(strings.Fields(g.DecisionText()+" "+g.Reason+inBrackets(g.DecisionAbout())), " ")
 	}
 	text := "- " + shownName(g.Actors[0])
 	switch others := g.Count - 1; {
@@ -86,6 +86,14 @@ func digestLine(g notify.Group) string {
 		body = append(body[:maxExcerpt-1], '…')
 	}
 	return text + ": " + string(body)
+}
+
+// inBrackets puts a text in brackets; nothing for an empty one.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 func shownName(u social.User) string {

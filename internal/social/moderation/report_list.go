@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/collection"
+	"retwis/internal/redis/reply"
 	"retwis/internal/redis/script"
 	"retwis/internal/social/storage"
 )
@@ -20,6 +23,52 @@ func (s *reportStore) Count(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("report: %w", err)
 	}
 	return n, nil
+}
+
+// Oldest returns when the first of the open cases was reported; the zero time for none.
+func (s *reportStore) Oldest(ctx context.Context) (time.Time, error) {
+	first, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("0").Withscores().Build()).AsZScores()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("report: %w", err)
+	}
+	if len(first) == 0 {
+		return time.Time{}, nil
+	}
+	return time.UnixMilli(int64(first[0].Score)).UTC(), nil
+}
+
+// maxAboutScan bounds how many open cases Others looks at, the earliest first.
+const maxAboutScan = 500
+
+// Others returns the open cases about a person or their posts, but for one. Of more than
+// maxAboutScan open cases it misses the latest. Two round trips.
+func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]openCase, error) {
+	b := s.client.B()
+	open, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min("0").Max(strconv.Itoa(maxAboutScan-1)).Withscores().Build()).AsZScores()
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	cmds := make(rueidis.Commands, len(open))
+	for i, one := range open {
+		cmds[i] = b.Hget().Key(storage.ReportKey(one.Member)).Field("about").Build()
+	}
+	var others []openCase
+	for i, res := range s.client.DoMulti(ctx, cmds...) {
+		of, err := reply.TextOrEmpty(res)
+		if err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		if of == storage.Itoa(about) && open[i].Member != but {
+			others = append(others, openCase{open[i].Member, time.UnixMilli(int64(open[i].Score)).UTC()})
+		}
+	}
+	return others, nil
+}
+
+// openCase is a target with an open case, and since when.
+type openCase struct {
+	Target string
+	Since  time.Time
 }
 
 // List returns open cases, the earliest first, and whether there are more. Three round

@@ -60,8 +60,30 @@ var (
 type storedReport struct {
 	By   int64
 	Time time.Time
-	Kind string
-	Text string
+	Reason
+}
+
+// pack is a report as it is stored: the time, the kind and the text, with a space between two. The
+// text of one about a rule begins with a line: the number of the rule, a space, and the rule.
+func (r storedReport) pack() string {
+	text := r.Text
+	if r.Kind == RuleKind {
+		text = strconv.Itoa(r.Rule.Number) + " " + r.Rule.Text + "\n" + text
+	}
+	return storage.Seconds(r.Time) + " " + r.Kind + " " + text
+}
+
+// unpackReport reads what pack has written; of what is damaged, what can be read.
+func unpackReport(by int64, value string) storedReport {
+	parts := append(strings.SplitN(value, " ", 3), "", "")
+	r := storedReport{By: by, Time: storage.ParseTime(parts[0]), Reason: Reason{Kind: parts[1], Text: parts[2]}}
+	if r.Kind == RuleKind {
+		line, text, _ := strings.Cut(r.Text, "\n")
+		number, rule, _ := strings.Cut(line, " ")
+		r.Text, r.Rule.Text = text, rule
+		r.Rule.Number, _ = strconv.Atoi(number)
+	}
+	return r
 }
 
 // storedCase is a target with its reports, the earliest first.
@@ -138,9 +160,8 @@ func (s *reportStore) Add(ctx context.Context, n newReport) (added bool, err err
 	if n.text.Text != "" {
 		text = storage.Seconds(n.text.Time) + " " + n.text.Text
 	}
-	value := storage.Seconds(r.Time) + " " + r.Kind + " " + r.Text
 	got, err := reportAddScript.Run(ctx, s.client, []string{storage.ReportKey(n.target), storage.OpenReports}, []string{
-		n.target, storage.Itoa(r.By), value, strconv.FormatInt(r.Time.UnixMilli(), 10), flag(n.staff), strconv.Itoa(MaxReporters),
+		n.target, storage.Itoa(r.By), r.pack(), strconv.FormatInt(r.Time.UnixMilli(), 10), flag(n.staff), strconv.Itoa(MaxReporters),
 		storage.Itoa(n.about), text, strconv.Itoa(maxReportedTexts),
 	}).AsIntSlice()
 	if err != nil {
@@ -174,8 +195,7 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 		if !ok {
 			continue
 		}
-		parts := append(strings.SplitN(value, " ", 3), "", "")
-		c.Reports = append(c.Reports, storedReport{By: by, Time: storage.ParseTime(parts[0]), Kind: parts[1], Text: parts[2]})
+		c.Reports = append(c.Reports, unpackReport(by, value))
 	}
 	slices.SortFunc(c.Reports, func(a, b storedReport) int {
 		if d := a.Time.Compare(b.Time); d != 0 {

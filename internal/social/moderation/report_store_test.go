@@ -38,7 +38,7 @@ func everything(string) (bool, error) { return true, nil }
 
 func add(t testing.TB, s *reportStore, target string, by int64) {
 	t.Helper()
-	if _, err := s.Add(t.Context(), newReport{target: target, about: 7, report: storedReport{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}}); err != nil {
+	if _, err := s.Add(t.Context(), newReport{target: target, about: 7, report: storedReport{By: by, Time: time.Now(), Reason: Reason{Kind: "spam", Text: "look  here"}}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestRoleChanges(t *testing.T) {
 		client := redistest.DB(t).Client(t)
 		s, ctx := store(t, client), t.Context()
 		for i, now := range []bool{staff, !staff} {
-			if _, err := s.Add(ctx, newReport{target: "user:7", about: 7, staff: now, report: storedReport{By: int64(3 + i), Time: time.Now(), Kind: "spam"}}); err != nil {
+			if _, err := s.Add(ctx, newReport{target: "user:7", about: 7, staff: now, report: storedReport{By: int64(3 + i), Time: time.Now(), Reason: Reason{Kind: "spam"}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -293,5 +293,52 @@ func take(url, holder string) {
 			return
 		}
 		fmt.Println(c.Target)
+	}
+}
+
+// A report is read as it was written, also one of a rule with a text of several lines. What is damaged
+// is no rule.
+func TestStoredReport(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_700_000_000, 0).UTC()
+	for _, why := range []Reason{
+		{Kind: "spam"},
+		{Kind: "spam", Text: "two  words\nand a line"},
+		{Kind: RuleKind, Rule: Rule{3, "Be kind, to  everyone."}},
+		{Kind: RuleKind, Rule: Rule{12, "No advertising"}, Text: "every day\n\nthe same"},
+	} {
+		r := storedReport{By: 7, Time: at, Reason: why}
+		if got := unpackReport(7, r.pack()); got != r {
+			t.Errorf("%q is read as %+v", r.pack(), got)
+		}
+	}
+	for _, damaged := range []string{"", "1", "1 rule", "1 rule x", "1 rule x y\nz"} {
+		if got := unpackReport(7, damaged); got.Rule.String() != "" {
+			t.Errorf("%q is rule %v", damaged, got.Rule)
+		}
+	}
+}
+
+// The oldest case is the one that was reported first. The other cases about a person are those that
+// are about them or their posts.
+func TestOtherCases(t *testing.T) {
+	t.Parallel()
+	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
+	if at, err := s.Oldest(ctx); err != nil || !at.IsZero() {
+		t.Errorf("the oldest of none: %v, %v", at, err)
+	}
+	first := time.Now().Add(-time.Hour).Truncate(time.Millisecond).UTC()
+	for i, n := range []newReport{{target: "post:1", about: 7}, {target: "user:8", about: 8}, {target: "user:7", about: 7}, {target: "post:2", about: 7}} {
+		n.report = storedReport{By: 3, Time: first.Add(time.Duration(i) * time.Minute), Reason: Reason{Kind: "spam"}}
+		if _, err := s.Add(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at, err := s.Oldest(ctx); err != nil || !at.Equal(first) {
+		t.Errorf("the oldest: %v, %v, want %v", at, err, first)
+	}
+	others, err := s.Others(ctx, 7, "user:7")
+	if err != nil || len(others) != 2 || others[0].Target != "post:1" || others[1].Target != "post:2" || !others[0].Since.Equal(first) {
+		t.Errorf("the others: %+v, %v", others, err)
 	}
 }

@@ -32,8 +32,40 @@ var ReportKinds = [...]ReportKind{
 	{"other", "Something else"},
 }
 
+// RuleKind is the kind of a report that something breaks a rule of the site. It is a reason to choose
+// where the site has rules.
+const RuleKind = "rule"
+
+// Reason is why somebody reports a post or a person.
+type Reason struct {
+	Kind string // one of ReportKinds, or RuleKind
+	Rule Rule   // of RuleKind
+	Text string // what the reporter adds, at most MaxReportText characters
+}
+
+// Rule is a rule of the site as it was when somebody reported that it is broken. The operators can
+// change it meanwhile.
+type Rule struct {
+	Number int // from 1 on
+	Text   string
+}
+
+// maxRuleBytes bounds the text of a rule.
+const maxRuleBytes = 4000
+
+// String returns a rule with its number; empty for the zero value.
+func (r Rule) String() string {
+	if r.Number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Rule %d: %s", r.Number, r.Text)
+}
+
 // KindLabel returns the text of a kind of report.
 func KindLabel(name string) string {
+	if name == RuleKind {
+		return "Breaks a rule"
+	}
 	for _, kind := range ReportKinds {
 		if kind.Name == name {
 			return kind.Label
@@ -92,8 +124,7 @@ type ReportedText struct {
 type UserReport struct {
 	By   social.User // without a name where the account is deleted
 	Time time.Time
-	Kind string
-	Text string
+	Reason
 }
 
 // WaitingReport is an open case in a list.
@@ -109,12 +140,12 @@ type WaitingReport struct {
 
 // ReportPost reports a post to the moderators. A reporter has one open report about a
 // target: another one changes nothing. It returns *InvalidError for a kind that does not
-// exist, a text that is too long, and one's own posts, and ErrNotFound for a post that the
+// exist, a rule without a text, a text that is too long, and one's own posts, and ErrNotFound for a post that the
 // reporter does not see, unless it is a block that hides it: one who insults and then
 // blocks can be reported, and so can one who insults and then deletes, for a day. The case has
 // the text until it is decided. About five round trips.
-func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, kind, text string) error {
-	text, err := checkReport(reporter, kind, text)
+func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, why Reason) error {
+	why, err := why.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -141,9 +172,9 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 		return err
 	}
 	if p.RepostOf != 0 {
-		return r.ReportPost(ctx, reporter, p.RepostOf, kind, text)
+		return r.ReportPost(ctx, reporter, p.RepostOf, why)
 	}
-	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, kind, text)
+	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, why)
 }
 
 // reportableFor is for how long a deleted post can be reported: somebody may have had the form open.
@@ -178,8 +209,8 @@ func TextOf(p social.Post) ReportedText {
 }
 
 // ReportUser reports a person; see ReportPost.
-func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, kind, text string) error {
-	text, err := checkReport(reporter, kind, text)
+func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, why Reason) error {
+	why, err := why.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -193,25 +224,32 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if _, err := r.m.Users.Record(ctx, uid); err != nil {
 		return err
 	}
-	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, kind, text)
+	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, why)
 }
 
-// checkReport returns the text of a report as it is kept.
-func checkReport(reporter social.User, kind, text string) (string, error) {
+// checked returns a reason as it is kept.
+func (why Reason) checked(reporter social.User) (Reason, error) {
 	if reporter.ID == 0 {
-		return "", social.ErrNoSession
+		return Reason{}, social.ErrNoSession
 	}
-	if !slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == kind }) {
-		return "", social.Invalid("kind", "Choose a reason.")
+	switch {
+	case why.Kind == RuleKind:
+		if why.Rule.Number < 1 || why.Rule.Text == "" || len(why.Rule.Text) > maxRuleBytes || strings.Contains(why.Rule.Text, "\n") {
+			return Reason{}, social.Invalid("rule", "Choose the rule.")
+		}
+	case slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == why.Kind }):
+		why.Rule = Rule{}
+	default:
+		return Reason{}, social.Invalid("kind", "Choose a reason.")
 	}
-	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	if !utf8.ValidString(text) || len(text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
-		return "", social.Invalid("text", fmt.Sprintf("Use at most %d characters.", MaxReportText))
+	why.Text = strings.TrimSpace(strings.ReplaceAll(why.Text, "\r\n", "\n"))
+	if !utf8.ValidString(why.Text) || len(why.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(why.Text) > MaxReportText {
+		return Reason{}, social.Invalid("text", fmt.Sprintf("Use at most %d characters.", MaxReportText))
 	}
-	return text, nil
+	return why, nil
 }
 
-func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, kind, text string) error {
+func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, why Reason) error {
 	if n.about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
@@ -220,7 +258,7 @@ func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, ki
 		return err
 	}
 	n.staff = roles[0] > social.Member
-	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Kind: kind, Text: text}
+	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Reason: why}
 	_, err = r.store.Add(ctx, n)
 	return err
 }
@@ -382,7 +420,7 @@ func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error
 		if !ok {
 			by = social.User{ID: one.By}
 		}
-		full.Reports = append(full.Reports, UserReport{By: by, Time: one.Time, Kind: one.Kind, Text: one.Text})
+		full.Reports = append(full.Reports, UserReport{By: by, Time: one.Time, Reason: one.Reason})
 	}
 	return full, nil
 }
@@ -508,9 +546,53 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 	return page, more, nil
 }
 
+// OpenReport is an open case about a person, or about a post of theirs.
+type OpenReport struct {
+	Target string
+	Since  time.Time
+	Post   *timeline.View // nil for a person, and for a post that is gone
+}
+
+// OtherReports returns the open cases about the person of a subject and their posts, but for the
+// subject itself, the earliest first. Where more than 500 cases are open, it can miss the latest. Three
+// round trips at most.
+func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, error) {
+	if s.Person.ID == 0 {
+		return nil, nil
+	}
+	open, err := r.store.Others(ctx, s.Person.ID, s.Target)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	others, ids := make([]OpenReport, len(open)), []int64(nil)
+	for i, one := range open {
+		others[i] = OpenReport{Target: one.Target, Since: one.Since}
+		if _, post := audit.ParseTarget(one.Target); post != 0 {
+			ids = append(ids, post)
+		}
+	}
+	posts, err := r.m.Views.Get(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range others {
+		if _, post := audit.ParseTarget(others[i].Target); post != 0 {
+			if posts[0] != nil && !posts[0].Deleted {
+				others[i].Post = posts[0]
+			}
+			posts = posts[1:]
+		}
+	}
+	return others, nil
+}
+
 // OpenReportCount returns how many targets have open reports. No round trip while that
 // does not change.
 func (r *Reports) OpenReportCount(ctx context.Context) (int64, error) { return r.store.Count(ctx) }
+
+// OldestReport returns when the open case that waits longest was reported first; the zero time for
+// none. One round trip.
+func (r *Reports) OldestReport(ctx context.Context) (time.Time, error) { return r.store.Oldest(ctx) }
 
 // RefillReports makes the queue of reports complete, and returns how many were missing
 // there: what a process that died has left out. TakeReport does it too.

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/redis/script"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/removal"
 	"retwis/internal/social/storage"
 	"retwis/internal/social/timeline"
@@ -47,10 +48,10 @@ var standingActions = [...]string{social.Good: "restore", social.Limited: "limit
 // end, they cannot log in, and nobody but moderators sees what they write), or restores
 // them. It returns ErrForbidden for what the actor may not do, *InvalidError for a text
 // that is too long or an end that has passed, and ErrNotFound. Where their standing is
-// that already, nothing is written.
+// that already, nothing is written. The user is notified, with the message.
 //
 // `user:<uid>` decides, written by one script; what follows is a task that another
-// process finishes if this one dies. About seven round trips.
+// process finishes if this one dies. About ten round trips.
 func (m *Service) SetStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) error {
 	_, err := m.changeStanding(ctx, actor, uid, change)
 	return err
@@ -88,7 +89,16 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err != nil {
 		return false, err
 	}
-	return true, m.setStanding(ctx, uid, change.Standing, change.Until, message, "")
+	if err := m.setStanding(ctx, uid, change.Standing, change.Until, message, ""); err != nil {
+		return true, err
+	}
+	// Who is approved has been told nothing before, and needs no notification.
+	if !before.Pending() {
+		m.Notices.NotifyDecision(ctx, notify.Decision{
+			Action: standingActions[change.Standing], Person: uid, Reason: message, Since: m.Now().Add(-time.Minute),
+		}, uid)
+	}
+	return true, nil
 }
 
 // setStanding writes a standing, and what follows from it. Where expected is set, the

@@ -61,32 +61,46 @@ func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64
 	return wanted, nil
 }
 
-// DecisionText says what was decided; empty for a group of another kind.
+// DecisionText says what was decided; the reason follows where there is one. It is empty for a group
+// of another kind.
 func (g Group) DecisionText() string {
 	switch {
 	case g.Kind != Decided:
 		return ""
-	case g.Own && g.Action == "hide":
-		return "A moderator has hidden your post."
-	case g.Own && g.Action == "unhide":
-		return "A moderator has shown your post again."
-	case g.Own && g.Action == "delete":
-		return "A moderator has deleted your post."
-	case g.Own:
-		return "A moderator has made a decision about your account."
+	case !g.Own:
+		return cmp.Or(outcomes[g.Action], "Thank you: we took action on what you reported.")
+	case g.Reason != "":
+		return cmp.Or(deeds[g.Action], "A moderator made a decision about your account") + ":"
 	}
-	about := "@" + g.Actors[0].Name
-	if g.IsPost {
-		about = "a post by " + about
+	return cmp.Or(deeds[g.Action], "A moderator made a decision about your account") + "."
+}
+
+// DecisionAbout says what a reporter has reported; empty for who is told of a decision about
+// themselves.
+func (g Group) DecisionAbout() string {
+	switch {
+	case g.Kind != Decided || g.Own:
+		return ""
+	case g.IsPost:
+		return "Post by @" + g.Actors[0].Name
 	}
-	return "Your report about " + about + " was decided: " + cmp.Or(outcomes[g.Action], "action was taken.")
+	return "@" + g.Actors[0].Name
+}
+
+// deeds say what was decided, to the person that it is about.
+var deeds = map[string]string{
+	"hide":    "A moderator hid your post",
+	"unhide":  "A moderator made your post visible again",
+	"delete":  "A moderator deleted your post",
+	"limit":   "A moderator limited your account",
+	"suspend": "A moderator suspended your account",
+	"restore": "A moderator restored your account",
 }
 
 // outcomes are what reporters are told. That somebody is limited is nobody else's business.
 var outcomes = map[string]string{
-	"dismiss": "no action was taken.",
-	"hide":    "the post was hidden.",
-	"delete":  "the post was deleted.",
-	"limit":   "action was taken.",
-	"suspend": "the account was suspended.",
+	"dismiss": "We looked at what you reported and took no action.",
+	"hide":    "Thank you: what you reported was hidden.",
+	"delete":  "Thank you: what you reported was deleted.",
+	"suspend": "Thank you: the account you reported was suspended.",
 }

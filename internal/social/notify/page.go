@@ -45,8 +45,8 @@ const maxNotificationLooks = 5
 //
 // A page groups what it shows: likes of a post that go on for longer than a page are
 // a group on each. It can have fewer groups than asked for although another page
-// follows. Three round trips where the posts are in memory.
-func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, limit int) (Page, error) {
+// follows. Where kinds are given, it has only these. Three round trips where the posts are in memory.
+func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, limit int, kinds ...Kind) (Page, error) {
 	var from ID
 	if before != "" {
 		var ok bool
@@ -58,7 +58,7 @@ func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, lim
 	if err != nil {
 		return Page{}, err
 	}
-	g := grouping{viewer: v, limit: social.PageSize(limit), seen: set.Seen, places: map[groupKey]int{}}
+	g := grouping{viewer: v, kinds: kinds, limit: social.PageSize(limit), seen: set.Seen, places: map[groupKey]int{}}
 	for range maxNotificationLooks {
 		entries, next, err := n.store.Page(ctx, v.User.ID, from, notificationBatch)
 		if err != nil {
@@ -86,6 +86,7 @@ func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, lim
 // grouping makes groups of entries.
 type grouping struct {
 	viewer *social.Viewer
+	kinds  []Kind // none for all
 	limit  int
 	seen   ID
 	newest ID // the first entry
@@ -106,7 +107,7 @@ func (g *grouping) add(entries []Entry) (full bool) {
 		if g.newest == (ID{}) {
 			g.newest = e.ID
 		}
-		if !isSeen(g.viewer, e) {
+		if !isSeen(g.viewer, e) || len(g.kinds) > 0 && !slices.Contains(g.kinds, e.Kind) {
 			g.last = e.ID
 			continue
 		}

@@ -129,7 +129,7 @@ func cleanContact(typed string) (string, error) {
 	if err != nil || contact == "" {
 		return "", err
 	}
-	invalid := social.Invalid(string(Contact), "Use an e-mail address, or a web address such as https://example.com.")
+	invalid := social.Invalid(string(Contact), "Use an email address, or a web address such as https://example.com.")
 	if strings.Contains(contact, "://") {
 		u, err := url.Parse(contact)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Contains(contact, " ") {

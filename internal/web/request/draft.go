@@ -26,7 +26,7 @@ func (req *Request) LoginFirst() error {
 // to publish. There is no redirect, because the text would have to be stored
 // meanwhile.
 func (req *Request) ResumeText(user social.User, action string) error {
-	req.setCookie(freshCookie, formatFresh(nil), freshFor)
+	req.SetCookie(freshCookie, formatFresh(nil), freshFor)
 	req.User, req.LoggedIn, req.identified = user, true, true
 	form := view.StatusForm{
 		Action: view.TextAction(action), Status: req.Draft, Kept: KeptFields(req),

@@ -1,7 +1,6 @@
 package request
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,24 +9,8 @@ import (
 // Changed redirects after a change; the next pages show it, whichever process serves them.
 // ids are the posts that were changed: 0 stands for none.
 func (req *Request) Changed(to string, ids ...int64) error {
-	req.setCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
+	req.SetCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
 	return req.Redirect(to)
-}
-
-// publishedCookie says that a text was published to the script of the next page, which removes the
-// draft of the text: internal/web/static/composer.js.
-const (
-	publishedCookie = "published"
-	publishedFor    = 60 // seconds; a slow connection takes some of them for the page
-)
-
-// Published is Changed for a text that was published.
-func Published(req *Request, to string, ids ...int64) error {
-	http.SetCookie(req.W, &http.Cookie{
-		Name: publishedCookie, Value: "yes", Path: "/", MaxAge: publishedFor,
-		SameSite: http.SameSiteLaxMode, Secure: req.site.OverTLS(req.R),
-	})
-	return req.Changed(to, ids...)
 }
 
 // maxFresh is how many posts the cookie names: those that were changed last.

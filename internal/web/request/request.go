@@ -45,6 +45,8 @@ type Request struct {
 	formRead   bool               // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer     // of User; see Viewer
 	fresh      []int64            // the posts that the user has just changed
+	told       view.Told          // what has just happened
+	look       view.Look          // of pages in this browser
 	outdated   *atomic.Bool       // whether the page has something that others may have changed; nil for no
 	waited     time.Duration      // for files to arrive or to be sent
 }
@@ -101,10 +103,21 @@ func (req *Request) ForgetUser() {
 // Log is the log of the site, for lines about the request.
 func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("request", req.id) }
 
+// VisitorFrame is the Frame of a page that is the same for everyone.
+func (req *Request) VisitorFrame(title string) view.Frame {
+	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, Unsure: true, Here: req.R.URL.Path}
+	f.Site.Mail = req.site.mail
+	return f
+}
+
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
 	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
-	f.Site.Mail = req.site.mail
+	f.Site.Mail, f.Look = req.site.mail, req.look
+	if req.told.Kind != "" {
+		f.Told = req.told
+		req.SetCookie(toldCookie, "", clearAtNow)
+	}
 	if !req.LoggedIn && !req.columns {
 		return f
 	}

@@ -9,6 +9,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
+	"retwis/internal/web/view"
 )
 
 const (
@@ -38,6 +39,10 @@ func (s *Site) identify(req *Request) error {
 		case freshCookie:
 			req.fresh, req.IsFresh = parseFresh(value), true
 			req.Ctx = social.WithFresh(req.Ctx, req.fresh...)
+		case toldCookie:
+			req.told = parseTold(value)
+		case lookCookie:
+			req.look = view.ParseLook(value)
 		}
 	}
 	if secret == "" {
@@ -83,11 +88,11 @@ func sessionCookie(req *Request) string {
 
 // KeepSession gives the browser the secret of a session, in place of the one it has.
 func (req *Request) KeepSession(secret string) {
-	req.setCookie(sessionCookie(req), secret, int(req.site.app.Sessions.MaxAge()/time.Second))
+	req.SetCookie(sessionCookie(req), secret, int(req.site.app.Sessions.MaxAge()/time.Second))
 }
 
 // DropSession removes the secret of a session from the browser.
-func (req *Request) DropSession() { req.setCookie(sessionCookie(req), "", clearAtNow) }
+func (req *Request) DropSession() { req.SetCookie(sessionCookie(req), "", clearAtNow) }
 
 // StartSession gives the browser a new session. It ends the one that the browser had: no
 // cookie leads to that any more. One that cannot be ended expires.
@@ -127,10 +132,11 @@ func (req *Request) SetPendingLogin(secret string) {
 	if secret == "" {
 		maxAge = clearAtNow
 	}
-	req.setCookie(pendingCookie(req), secret, maxAge)
+	req.SetCookie(pendingCookie(req), secret, maxAge)
 }
 
-func (req *Request) setCookie(name, value string, maxAge int) {
+// SetCookie gives the browser a cookie, for a number of seconds.
+func (req *Request) SetCookie(name, value string, maxAge int) {
 	http.SetCookie(req.W, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: req.site.OverTLS(req.R),

@@ -1,26 +1,6 @@
 // Everything works without scripts; they only make a few things nicer.
 
-// One polite live region says what has changed, whichever script changed it.
-const region = document.getElementById("live-region");
-document.addEventListener("announce", (event) => {
-  if (!region) return;
-  // The same text twice is a change too.
-  region.textContent = region.textContent === event.detail ? `${event.detail}\u00a0` : event.detail;
-});
-function announce(text) {
-  document.dispatchEvent(new CustomEvent("announce", { detail: text }));
-}
-// What did not work is shown as well: nothing else on the page has changed.
-let shown = 0;
-document.addEventListener("problem", (event) => {
-  announce(event.detail);
-  region?.classList.replace("unseen", "toast");
-  clearTimeout(shown);
-  shown = setTimeout(() => region?.classList.replace("toast", "unseen"), 8000);
-});
-function problem(text) {
-  document.dispatchEvent(new CustomEvent("problem", { detail: text }));
-}
+import { announce, element, enhance, isLoggedIn, isPlain, load, noConnection, problem, refusal, setCount } from "./page.js";
 
 // Times in the reader's own zone, recent ones as what has passed since. The site is in
 // English, and writes dates as the server does.
@@ -29,30 +9,31 @@ const day = (time) => `${time.getDate()} ${time.toLocaleString("en-US", { month:
 const absolute = (time) => `${day(time)}, ${time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}`;
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
 
-function showTimes(root) {
-  for (const time of root.querySelectorAll("time[datetime]")) {
-    const then = new Date(time.dateTime);
-    const ago = (Date.now() - then) / 1000;
-    const exact = time.dataset.exact !== undefined;
-    time.title = exact ? "" : absolute(then);
-    let text = exact ? absolute(then) : day(then);
-    if (exact) {
-      // as it is
-    } else if (ago < 45) {
-      text = "just now";
-    } else if (ago < 7 * 86400) {
-      const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
-      text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
-    }
-    if (time.textContent !== text) time.textContent = text;
+function showTime(time) {
+  const then = new Date(time.dateTime);
+  const ago = (Date.now() - then) / 1000;
+  const exact = time.dataset.exact !== undefined;
+  time.title = exact ? "" : absolute(then);
+  let text = exact ? absolute(then) : day(then);
+  if (exact) {
+    // as it is
+  } else if (ago < 45) {
+    text = "just now";
+  } else if (ago < 7 * 86400) {
+    const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
+    text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
   }
+  if (time.textContent !== text) time.textContent = text;
 }
-showTimes(document);
+enhance("time[datetime]", showTime);
 // A page can stay open for hours.
-const showNow = () => document.hidden || showTimes(document);
+const showNow = () => document.hidden || document.querySelectorAll("time[datetime]").forEach(showTime);
 setInterval(showNow, 60000);
 document.addEventListener("visibilitychange", showNow);
-document.addEventListener("inserted", (event) => showTimes(event.detail));
+
+// What has just happened is read out, too.
+const told = document.querySelector(".toast.told > span");
+if (told) setTimeout(() => announce(told.textContent.trim()), 100);
 
 // A form is sent once, however often its button is pressed; after a while again,
 // for a user who does not wait any longer.
@@ -67,14 +48,14 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = sent;
   setTimeout(() => delete form.dataset.sent, 5000);
   if (form.matches(".post-actions")) react(event);
-  if (followed(form) && !form.closest(".profile, .title-row, .first-steps")) {
+  if (followed(form) && !form.closest(".profile")) {
     event.preventDefault();
     follow(form);
   }
 });
 addEventListener("pageshow", (event) => {
   for (const form of document.forms) delete form.dataset.sent;
-  if (event.persisted && document.body.classList.contains("in")) renew();
+  if (event.persisted && isLoggedIn) renew();
 });
 
 // renew loads a page again that the back button brings back whole: it may be of a session that has
@@ -98,40 +79,62 @@ async function renew() {
   location.reload();
 }
 
-// What the buttons below a post have done.
-const done = {
-  like: "Liked", unlike: "Like removed", repost: "Reposted", unrepost: "Repost removed",
-  bookmark: "Bookmarked", unbookmark: "Bookmark removed",
+// The buttons below a post: what they do, what they have done, and their other name.
+const actions = {
+  like: ["unlike", "Liked", "Undo like"],
+  unlike: ["like", "Like removed", "Like"],
+  repost: ["unrepost", "Reposted", "Undo repost"],
+  unrepost: ["repost", "Repost removed", "Repost"],
+  bookmark: ["unbookmark", "Bookmarked", "Remove bookmark"],
+  unbookmark: ["bookmark", "Bookmark removed", "Bookmark"],
 };
+const nameOf = (address) => new URL(address).pathname.split("/").pop();
 
-// react likes, reposts or bookmarks in place: it takes the post from the page that
-// answers. Requests for one post follow each other, so that the last answer is the newest.
-const last = new WeakMap();
+// react likes, reposts or bookmarks in place: at once, and as the page says that answers.
+// Requests for one post follow each other, so that the last answer is the newest.
+const last = new Map();
 function react(event) {
   const button = event.submitter;
-  const form = event.target;
-  const post = form.closest(".post");
-  const name = button && new URL(button.formAction).pathname.split("/").pop();
-  if (!post || !done[name]) return; // the browser sends it
+  const post = event.target.closest(".post");
+  const address = button?.formAction;
+  if (!post || !address || !actions[nameOf(address)]) return; // the browser sends it
   event.preventDefault();
-  const body = new URLSearchParams(new FormData(form, button));
-  last.set(post, (last.get(post) ?? Promise.resolve()).then(() => press(post, form, button, body)));
+  const id = post.dataset.id;
+  const body = new URLSearchParams(new FormData(event.target, button));
+  const copies = [...document.querySelectorAll(`.post[data-id="${CSS.escape(id)}"]`)];
+  for (const copy of copies) toggle(copy, address);
+  delete event.target.dataset.sent; // the button is another one now
+  last.set(id, (last.get(id) ?? Promise.resolve()).then(() => press(id, address, body)));
 }
 
-async function press(post, form, button, body) {
-  const name = new URL(button.formAction).pathname.split("/").pop();
-  const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
+// toggle turns the button with an address into the one that undoes it.
+function toggle(post, address) {
+  const name = nameOf(address);
+  const button = [...post.querySelectorAll("button.post-action")].find((one) => one.formAction === address);
+  if (!button) return;
+  const [undo, , label] = actions[name];
+  const on = button.classList.toggle("on");
+  button.setAttribute("formaction", button.getAttribute("formaction").replace(/\w+$/, undo));
+  button.setAttribute("aria-label", button.getAttribute("aria-label").replace(/^[^,]+/, label));
+  const count = button.matches(".like") ? "like" : button.matches(".repost") ? "repost" : "";
+  if (count) setCount(post, count, `${count}s`, Math.max(0, Number(post.dataset[`${count}s`]) + (on ? 1 : -1)));
+}
+
+async function press(id, address, body) {
+  const name = nameOf(address);
+  const same = `.post[data-id="${CSS.escape(id)}"]`;
+  const undo = address.replace(/\w+$/, actions[name][0]);
+  const back = (text) => {
+    for (const post of document.querySelectorAll(same)) toggle(post, undo);
+    problem(text);
+  };
   try {
-    let [response, page] = await load(button.formAction, { method: "POST", body });
+    let [response, page] = await load(address, { method: "POST", body, keepalive: true }); // also when the page is left
     const limited = response.status === 429;
-    if (limited && !response.redirected) {
-      problem([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
-      delete form.dataset.sent;
-      return;
-    }
+    if (limited && !response.redirected) return back(refusal(page));
     // A page that newer posts have filled meanwhile lacks it, or is limited itself; its own has it.
     if ((response.ok || limited) && !page.querySelector(same) && page.body.classList.contains("in")) {
-      [response, page] = await load(button.formAction.replace(/\/\w+$/, ""));
+      [response, page] = await load(address.replace(/\/\w+$/, ""));
     }
     const now = page.querySelector(same);
     if (!response.ok || !now) {
@@ -139,89 +142,156 @@ async function press(post, form, button, body) {
       return;
     }
     for (const old of document.querySelectorAll(same)) replacePost(old, now);
-    announce(done[name]);
+    announce(actions[name][1]);
   } catch {
-    problem("That didn't work. Check your connection and try again.");
-    delete form.dataset.sent;
+    back(noConnection);
   }
 }
 
-// followed is the path of the person that a form follows or unfollows.
-const followed = (form) => form.matches(".follow") && new URL(form.action).pathname.match(/^(\/u\/[^/]+)\/(un)?follow$/)?.[1];
+// replacePost takes the buttons and numbers of a newer copy of a post. The focus stays, which
+// may be elsewhere by now. An open menu stays, too.
+function replacePost(old, now) {
+  const of = (post) => [...post.querySelectorAll(":scope > div > .post-actions > .post-action:not(.more-link)")];
+  const buttons = of(now);
+  for (const name of ["replies", "reposts", "likes"]) old.dataset[name] = now.dataset[name] ?? "0";
+  for (const [i, had] of of(old).entries()) {
+    const focused = had === document.activeElement;
+    if (!buttons[i] || had.outerHTML === buttons[i].outerHTML) continue;
+    const copy = document.importNode(buttons[i], true);
+    had.replaceWith(copy);
+    if (focused) copy.focus({ preventScroll: true });
+  }
+}
+
+// followed is the path of the person or tag that a form follows or unfollows.
+const followed = (form) => form.matches(".follow") && new URL(form.action).pathname.match(/^(\/(?:u|tag)\/[^/]+)\/(?:un)?follow$/)?.[1];
 
 // follow follows a person in a list, or unfollows, in place: it takes the button from the person's page.
 async function follow(form) {
   const path = followed(form);
+  const button = form.querySelector("button");
+  button.setAttribute("aria-busy", "true");
   try {
     const [response, page] = await load(form.action, { method: "POST", body: new URLSearchParams({ back: path }) });
     const now = [...page.querySelectorAll("form.follow")].find((other) => followed(other) === path);
     if (response.status === 429) {
-      problem([...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.");
+      problem(refusal(page));
     } else if (!response.ok || !now) {
       location.href = response.url; // the log-in, or what went wrong
     } else {
       for (const old of document.querySelectorAll("form.follow")) {
         if (followed(old) === path) replaceFollow(old, now);
       }
-      announce(now.action.endsWith("/unfollow") ? "Following" : "Unfollowed");
+      const follows = now.action.endsWith("/unfollow");
+      announce(follows ? "Following" : "Unfollowed");
+      document.dispatchEvent(new CustomEvent("followed", { detail: follows ? 1 : -1 }));
     }
   } catch {
-    problem("That didn't work. Check your connection and try again.");
+    problem(noConnection);
   }
+  button.removeAttribute("aria-busy");
   delete form.dataset.sent;
 }
+
+// The first steps count along.
+document.addEventListener("followed", (event) => {
+  const bar = document.querySelector(".first-steps progress");
+  if (!bar) return;
+  bar.value += event.detail;
+  document.querySelector("[data-follows]").textContent = bar.value;
+});
 
 // replaceFollow gives a form the button of a newer one, in its own size.
 function replaceFollow(old, now) {
   const had = old.querySelector("button");
   const button = document.importNode(now.querySelector("button"), true);
   old.action = now.getAttribute("action");
+  const follows = old.action.endsWith("/unfollow");
   if (had.matches(".round")) {
-    const follows = old.action.endsWith("/unfollow");
     const icon = had.querySelector("svg").cloneNode(true);
     icon.querySelector("use").setAttribute("href", follows ? "#i-check" : "#i-plus");
     button.className = follows ? "soft round" : "round";
     button.title = follows ? "Unfollow" : "Follow";
     button.replaceChildren(icon);
+  } else if (had.matches(".small-button")) {
+    button.classList.add("small-button");
   }
   const focused = had === document.activeElement;
   had.replaceWith(button);
   if (focused) button.focus({ preventScroll: true });
 }
 
-async function load(address, request) {
-  const response = await fetch(address, request);
-  return [response, new DOMParser().parseFromString(await response.text(), "text/html")];
-}
-
-// replacePost takes the buttons and numbers of a newer copy of a post. The focus stays, which
-// may be elsewhere by now.
-function replacePost(old, now) {
-  const actions = old.querySelector(".post-actions");
-  const newer = now.querySelector(".post-actions");
-  if (!actions || !newer) return;
-  for (const name of ["replies", "reposts", "likes"]) old.dataset[name] = now.dataset[name] ?? "0";
-  const copy = document.importNode(newer, true);
-  const focused = [...actions.querySelectorAll(".post-action")].indexOf(document.activeElement);
-  actions.replaceWith(copy);
-  copy.querySelectorAll(".post-action")[focused]?.focus({ preventScroll: true });
-}
-
-// The link of a post is copied, where the browser lets scripts do that.
-document.addEventListener("click", async (event) => {
-  const link = event.target.closest(".post-action.link");
-  if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+// The menu of a post is filled in when it is first opened.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".more-link");
+  const menus = document.getElementById("post-menus");
+  if (!link || !menus || !isPlain(event)) return;
   event.preventDefault();
+  openMenu(link, menus.content);
+});
+
+function openMenu(link, menus) {
+  const path = link.pathname.replace(/\/more$/, "");
+  const [, person, id] = path.match(/^(.*)\/(\d+)$/);
+  const name = decodeURIComponent(person.split("/").pop());
+  const own = menus.children[1] && name === document.body.dataset.viewer;
+  const items = document.importNode(menus.children[own ? 1 : 0], true);
+  const fill = (text) => text.replace("/u/-/0", path).replace("/u/-", person).replace(/\b(post%3A)0$/, `$1${id}`);
+  for (const attribute of ["href", "formaction"]) {
+    for (const one of items.querySelectorAll(`[${attribute}]:not(use)`)) one.setAttribute(attribute, fill(one.getAttribute(attribute)));
+  }
+  for (const one of items.querySelectorAll("a")) one.lastChild.data = one.lastChild.data.replace("@-", `@${name}`);
+  const summary = element("summary", { className: link.className });
+  summary.setAttribute("aria-label", link.getAttribute("aria-label"));
+  summary.append(...link.childNodes);
+  const menu = element("details", { className: "menu", open: true }, summary, items);
+  link.replaceWith(menu);
+  summary.focus({ preventScroll: true });
+  menu.addEventListener("toggle", () => menu.open && keepInView(items));
+}
+
+// keepInView opens a menu upwards where there is no room below.
+function keepInView(items) {
+  items.classList.remove("up");
+  items.classList.toggle("up", items.getBoundingClientRect().bottom > innerHeight);
+}
+
+// Addresses are copied, where the browser lets scripts do that.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-copy]");
+  if (!link || !navigator.clipboard || !isPlain(event)) return;
+  event.preventDefault();
+  const address = link.href ?? link.dataset.copy;
   try {
-    await navigator.clipboard.writeText(link.href);
+    await navigator.clipboard.writeText(address);
   } catch {
-    location.href = link.href;
+    if (link.href) location.href = link.href;
     return;
   }
-  announce("Link copied");
-  link.classList.add("copied");
-  setTimeout(() => link.classList.remove("copied"), 2000);
+  link.closest("details.menu")?.removeAttribute("open");
+  problem("Copied");
 });
+
+// The whole of a post opens its page, but for what does something else.
+document.documentElement.classList.add("opens");
+document.addEventListener("click", (event) => {
+  const post = event.target.closest?.(".post");
+  if (!post || event.defaultPrevented || event.target.closest("a, button, summary, details, label, input, textarea, video, form")) return;
+  if (post.closest(".still, .main") || String(getSelection())) return;
+  const link = post.querySelector(".by .when");
+  if (!link) return;
+  if (isPlain(event)) link.click();
+  else if (event.ctrlKey || event.metaKey) open(link.href);
+});
+document.addEventListener("auxclick", (event) => {
+  const link = event.button === 1 && !event.target.closest("a, button, summary") && event.target.closest(".opens .post")?.querySelector(".by .when");
+  if (link) open(link.href);
+});
+
+// The post of a page is in view, not what it replies to.
+if (!location.hash && document.querySelector(".above") && performance.getEntriesByType("navigation")[0]?.type === "navigate") {
+  document.querySelector(".main .post")?.scrollIntoView({ block: "start", behavior: "instant" });
+}
 
 // A row of tabs that is wider than its screen begins at the current one.
 document.querySelector('.tabs [aria-current]:not([aria-current="false"])')?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -239,3 +309,5 @@ document.addEventListener("keydown", (event) => {
   menu.open = false;
   menu.querySelector("summary").focus();
 });
+
+if (isLoggedIn) navigator.serviceWorker?.register("/sw.js").catch(() => {});

@@ -1,15 +1,16 @@
 // The box to write in: it grows, counts, keeps what was typed, is sent by
 // Ctrl+Enter, and completes names and tags.
+import { completion } from "./completion.js";
+import { announce, enhance, problem, stored } from "./page.js";
 
 const isEdit = (form) => /edit$/.test(form.action);
 
-// The draft that was sent last is kept until the server has published it, which a cookie reports: a
-// link or a reload can come before the answer. Back from a page without an answer, it is shown again.
+// The draft that was sent last is kept until a page says that it was published: a link or a reload
+// can come before the answer. Back from a page without an answer, it is shown again.
 const unanswered = stored((s) => {
   const name = s.getItem("sent");
   s.removeItem("sent");
-  if (name && /(^|; )published=/.test(document.cookie)) {
-    document.cookie = "published=; path=/; max-age=0";
+  if (name && document.querySelector("[data-published]")) {
     s.removeItem(name);
     return null;
   }
@@ -19,11 +20,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) stored((s) => s.removeItem("sent"));
 });
 
-for (const form of document.querySelectorAll("form[data-composer]")) compose(form);
-
-function announce(text) {
-  document.dispatchEvent(new CustomEvent("announce", { detail: text }));
-}
+enhance("form[data-composer]", compose);
 
 function compose(form) {
   const box = form.querySelector("textarea");
@@ -46,15 +43,15 @@ function keepDraft(form, box) {
   box.addEventListener("input", () => {
     stored((s) => (box.value.trim() === "" ? s.removeItem(name) : s.setItem(name, box.value)));
   });
-  form.addEventListener("submit", () => stored((s) => s.setItem("sent", name)));
-}
-
-function stored(work) {
-  try {
-    return work(sessionStorage);
-  } catch {
-    return null; // the browser stores nothing for this site
-  }
+  form.addEventListener("submit", (event) => {
+    if (navigator.onLine) {
+      stored((s) => s.setItem("sent", name));
+      return;
+    }
+    event.preventDefault();
+    delete form.dataset.sent;
+    problem("You're offline. Your draft is kept.");
+  });
 }
 
 function grow(box) {
@@ -111,132 +108,23 @@ function newRing() {
   return ring;
 }
 
-// complete offers names after "@" and tags after "#" while one is typed: a list box
-// that the arrow keys, Enter, Tab and Escape, a pointer and a finger can use.
+// complete offers names after "@" and tags after "#" while one is typed.
 function complete(box) {
   const token = /(?:^|[^\p{L}\p{N}_@#&/])([@#][\p{L}\p{N}_]{1,50})$/u;
-  const known = new Map();
-  let list = null;
-  let offered = ""; // what the list is for
-  let chosen = 0;
-  let timer = 0;
-  let request = null;
-
-  box.setAttribute("aria-autocomplete", "list");
-  box.setAttribute("aria-haspopup", "listbox");
-
   const typed = () => {
     if (box.selectionStart !== box.selectionEnd) return "";
     return box.value.slice(0, box.selectionStart).match(token)?.[1] ?? "";
   };
-
-  const close = () => {
-    clearTimeout(timer);
-    request?.abort();
-    list?.remove();
-    list = null;
-    box.removeAttribute("aria-controls");
-    box.removeAttribute("aria-activedescendant");
-  };
-
-  const select = (n) => {
-    const options = list.children;
-    chosen = (n + options.length) % options.length;
-    for (const [i, option] of [...options].entries()) option.setAttribute("aria-selected", String(i === chosen));
-    box.setAttribute("aria-activedescendant", options[chosen].id);
-    options[chosen].scrollIntoView({ block: "nearest" });
-  };
-
-  const take = (text) => {
-    const end = box.selectionStart;
-    const begin = end - typed().length;
-    const space = /^\s/.test(box.value.slice(end)) ? "" : " ";
-    box.setRangeText(text + space, begin, end, "end");
-    close();
-    box.dispatchEvent(new Event("input", { bubbles: true }));
-    close();
-    box.focus();
-  };
-
-  const open = (query, found) => {
-    close();
-    if (found.length === 0) return;
-    offered = query;
-    list = document.createElement("div");
-    list.className = "completion";
-    list.id = `${box.id}-completion`;
-    list.setAttribute("role", "listbox");
-    list.setAttribute("aria-label", "Suggestions");
-    for (const [i, item] of found.entries()) {
-      const option = document.createElement("div");
-      option.id = `${list.id}-${i}`;
-      option.setAttribute("role", "option");
-      const name = document.createElement("span");
-      name.className = "name";
-      name.textContent = item.label || item.text;
-      option.append(name);
-      if (item.label && item.label !== item.text) {
-        const handle = document.createElement("span");
-        handle.className = "handle";
-        handle.textContent = item.text;
-        option.append(handle);
-      }
-      option.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps the focus
-      option.addEventListener("click", () => take(item.text));
-      list.append(option);
-    }
-    box.parentElement.append(list);
-    box.setAttribute("aria-controls", list.id);
-    select(0);
-    announce(found.length === 1 ? "1 suggestion" : `${found.length} suggestions`);
-  };
-
-  const look = async (query) => {
-    request?.abort();
-    request = new AbortController();
-    try {
-      let found = known.get(query);
-      if (!found) {
-        const response = await fetch(`/suggest?q=${encodeURIComponent(query)}`, { signal: request.signal });
-        if (!response.ok) return;
-        found = await response.json();
-        known.set(query, found);
-      }
-      if (typed() === query && document.activeElement === box) open(query, found);
-    } catch {
-      // typed on, or there is no connection: nothing is offered
-    }
-  };
-
-  box.addEventListener("input", () => {
-    const query = typed();
-    clearTimeout(timer);
-    if (query === "") {
-      close();
-      return;
-    }
-    timer = setTimeout(() => look(query), 150);
-  });
-  box.addEventListener("keydown", (event) => {
-    if (!list || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    const keys = {
-      ArrowDown: () => select(chosen + 1),
-      ArrowUp: () => select(chosen - 1),
-      Enter: () => list.children[chosen].click(),
-      Tab: () => list.children[chosen].click(),
-      Escape: close,
-    };
-    if (!keys[event.key] || (event.shiftKey && event.key !== "Escape")) return;
-    if (typed() !== offered) {
-      close(); // the list is for what was typed before, or elsewhere: the key does what it does without
-      return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
-  });
-  box.addEventListener("blur", close);
-  box.addEventListener("click", () => {
-    if (typed() === "") close();
+  completion(box, {
+    typed,
+    address: (query) => `/suggest?q=${encodeURIComponent(query)}`,
+    take: ({ text }) => {
+      const end = box.selectionStart;
+      const begin = end - typed().length;
+      const space = /^\s/.test(box.value.slice(end)) ? "" : " ";
+      box.setRangeText(text + space, begin, end, "end");
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+      box.focus();
+    },
   });
 }

@@ -1,37 +1,18 @@
-// The box of a search offers names and tags while one types.
+// The box of a search offers people and tags while one types: their pages, and last the search for
+// posts.
+import { completion } from "./completion.js";
+import { enhance, isLoggedIn } from "./page.js";
 
-for (const box of document.querySelectorAll("input[data-find]")) {
-  const list = document.createElement("datalist");
-  list.id = `${box.id}-list`;
-  box.after(list);
-  box.setAttribute("list", list.id);
-  let timer = 0;
-  let request = null;
-  box.addEventListener("input", () => {
-    clearTimeout(timer);
-    request?.abort();
-    timer = setTimeout(() => offer(box.value.trim()), 150);
+enhance("input[data-find]", (box) => {
+  if (!isLoggedIn) return; // visitors are offered none
+  completion(box, {
+    isSearch: true,
+    typed: () => box.value.trim(),
+    address: (typed) => `/suggest?in=search&q=${encodeURIComponent(typed)}`,
+    more: (typed, found) => [
+      ...found,
+      { text: `Search posts for “${typed}”`, to: `/search?${new URLSearchParams({ q: typed, in: "posts" })}` },
+    ],
+    take: ({ to }) => location.assign(to),
   });
-  const offer = async (typed) => {
-    if (typed === "" || document.body.dataset.viewer === undefined) {
-      list.replaceChildren();
-      return;
-    }
-    request = new AbortController();
-    try {
-      const response = await fetch(`/suggest?in=search&q=${encodeURIComponent(typed)}`, { signal: request.signal });
-      if (!response.ok) return;
-      const found = await response.json();
-      list.replaceChildren(
-        ...found.map(({ text, label }) => {
-          const option = document.createElement("option");
-          option.value = text;
-          if (label) option.label = `${label} ${text}`;
-          return option;
-        }),
-      );
-    } catch {
-      // without a list
-    }
-  };
-}
+});

@@ -1,11 +1,17 @@
 // Keys for those who read with the keyboard. They can be turned off in the list of
 // keys.
 
+import { element, isLoggedIn } from "./page.js";
+
 const keys = [
   ["j", "Next post", () => step(1)],
   ["k", "Previous post", () => step(-1)],
+  ["o", "Open the post", () => press(".by .when")],
   ["l", "Like the post", () => press("button.post-action.like")],
+  ["t", "Repost the post", () => press("button.post-action.repost")],
+  ["b", "Bookmark the post", () => press("button.post-action.save")],
   ["r", "Reply to the post", () => press("a.post-action.reply")],
+  ["h", "Go home", () => (location.href = isLoggedIn ? "/home" : "/")],
   ["n", "Write a post", write],
   ["/", "Search", find],
   ["?", "Show this list", showKeys],
@@ -49,12 +55,15 @@ function find() {
 
 function write() {
   const box = document.getElementById("status");
-  if (!box) {
-    location.href = document.body.dataset.viewer === undefined ? "/login" : "/home#status";
-    return;
+  const link = document.querySelector(".side a.new");
+  if (box) {
+    box.focus();
+    box.scrollIntoView({ block: "center" });
+  } else if (link) {
+    link.click();
+  } else {
+    location.href = "/login";
   }
-  box.focus();
-  box.scrollIntoView({ block: "center" });
 }
 
 const off = {
@@ -79,39 +88,16 @@ let dialog = null;
 
 function showKeys() {
   if (!dialog) {
-    dialog = document.createElement("dialog");
-    dialog.id = "keys";
-    dialog.setAttribute("aria-labelledby", "keys-title");
-    const title = document.createElement("h2");
-    title.id = "keys-title";
-    title.textContent = "Keyboard shortcuts";
-    const rows = document.createElement("dl");
+    const rows = element("dl");
     for (const [key, what] of [...keys, ["Ctrl Enter", "Publish what you write"]]) {
-      const dt = document.createElement("dt");
-      const dd = document.createElement("dd");
-      for (const part of key.split(" ")) {
-        const kbd = document.createElement("kbd");
-        kbd.textContent = part;
-        dt.append(kbd, " ");
-      }
-      dd.textContent = what;
-      rows.append(dt, dd);
+      rows.append(element("dt", {}, ...key.split(" ").flatMap((part) => [element("kbd", { textContent: part }), " "])), element("dd", { textContent: what }));
     }
-    const check = document.createElement("label");
-    check.className = "check";
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.checked = !off.on;
+    const box = element("input", { type: "checkbox", checked: !off.on });
     box.addEventListener("change", () => (off.on = !box.checked));
-    check.append(box, "Use single keys");
-    const form = document.createElement("form");
-    form.method = "dialog";
-    const button = document.createElement("button");
-    button.className = "soft";
-    button.textContent = "Close";
-    button.autofocus = true;
-    form.append(button);
-    dialog.append(title, rows, check, form);
+    const form = element("form", { method: "dialog" }, element("button", { className: "soft", textContent: "Close", autofocus: true }));
+    dialog = element("dialog", { id: "keys" }, element("h2", { id: "keys-title", textContent: "Keyboard shortcuts" }), rows,
+      element("label", { className: "check" }, box, "Use single keys"), form);
+    dialog.setAttribute("aria-labelledby", "keys-title");
     dialog.addEventListener("close", () => delete form.dataset.sent);
     document.body.append(dialog);
   }
@@ -122,10 +108,20 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat && event.key !== "j" && event.key !== "k") return;
   if (event.target.closest("input, textarea, select, [contenteditable], dialog[open]")) return;
   if (off.on && event.key !== "?") return;
-  const row = keys.find(([key]) => key === event.key);
+  // Enter opens the post that has the focus itself.
+  const row = keys.find(([key]) => key === event.key || (event.key === "Enter" && event.target === current && key === "o"));
   if (!row) return;
   event.preventDefault();
   row[2]();
 });
 
 if (location.hash === "#status") write();
+
+const entry = document.querySelector("[data-keys]");
+if (entry) {
+  entry.hidden = false;
+  entry.addEventListener("click", () => {
+    entry.closest("details").open = false;
+    showKeys();
+  });
+}

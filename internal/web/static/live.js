@@ -1,5 +1,8 @@
 // Shows what happens while a page is open: new posts, counts, notifications. The page
 // is complete without.
+
+import { announce, inserted, noConnection, problem, setCount } from "./page.js";
+
 const main = document.getElementById("main");
 const badge = document.querySelector("[data-unread]");
 const title = Number(badge?.dataset.unread) ? document.title.replace(/^\S+ /, "") : document.title;
@@ -84,11 +87,11 @@ async function load(event) {
     response = await fetch(location.pathname, { cache: "no-store" });
     text = await response.text();
   } catch {
-    document.dispatchEvent(new CustomEvent("problem", { detail: "That didn't work. Check your connection and try again." }));
+    problem(noConnection);
     return;
   }
   if (response.status >= 500) { // this page may have pictures that are not sent
-    document.dispatchEvent(new CustomEvent("problem", { detail: "That didn't work. Please try again in a moment." }));
+    problem("That didn't work. Please try again in a moment.");
     return;
   }
   try {
@@ -103,8 +106,8 @@ async function load(event) {
     further(main)?.remove();
     if (next) now.after(document.importNode(next, true));
     since = page.getElementById("main").dataset.since ?? since;
-    document.dispatchEvent(new CustomEvent("inserted", { detail: now }));
-    document.dispatchEvent(new CustomEvent("announce", { detail: "New posts loaded" }));
+    inserted(now);
+    announce("New posts loaded");
     news.clear();
     document.getElementById("new-posts")?.remove();
     now.tabIndex = -1;
@@ -124,20 +127,9 @@ function count([id, ...numbers]) {
       remove(post);
       continue;
     }
-    const names = [["replies", "reply"], ["reposts", "repost"], ["likes", "like"]];
-    names.forEach(([plural, single], i) => {
-      const number = Number(numbers[i]);
-      if (post.dataset[plural] === String(number)) return;
-      post.dataset[plural] = number;
-      const action = post.querySelector(`.post-action.${single}`);
-      if (!action) return;
-      const text = number.toLocaleString("en-US");
-      const last = action.lastChild;
-      if (last?.nodeType === Node.TEXT_NODE) last.remove();
-      if (number > 0) action.append(text);
-      const label = action.getAttribute("aria-label");
-      if (label) action.setAttribute("aria-label", label.replace(/, [^,]* \w+$|, [\d,]+ \w+$/, `, ${text} ${number === 1 ? single : plural}`));
-    });
+    for (const [i, [all, one]] of [["replies", "reply"], ["reposts", "repost"], ["likes", "like"]].entries()) {
+      if (post.dataset[all] !== numbers[i]) setCount(post, one, all, Number(numbers[i]));
+    }
   }
 }
 

@@ -35,7 +35,7 @@ async function use(button) {
     form.setAttribute("action", action);
     for (const input of hidden) input.remove();
   } catch (error) {
-    const text = error instanceof DOMException ? "Your browser has used no passkey." : "That didn't work. Check your connection and try again.";
+    const text = error instanceof DOMException ? "The passkey wasn't used: the request was cancelled or timed out." : "That didn't work. Check your connection and try again.";
     const line = form.querySelector(".problem.of-passkey") ?? document.createElement("p");
     line.className = "problem of-passkey";
     line.setAttribute("role", "alert");

@@ -74,3 +74,30 @@ function strength(typed, name) {
   if (worth < 10) return "Fair. One more word makes it strong.";
   return "Strong.";
 }
+
+// A new name is looked up while it is typed.
+for (const input of document.querySelectorAll("[data-new-name]")) {
+  const line = document.getElementById(`${input.id}-note`);
+  if (!line) continue;
+  const hint = line.textContent;
+  line.setAttribute("role", "status");
+  let timer;
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const name = input.value.trim();
+      try {
+        const response = name && (await fetch(`/register/name?q=${encodeURIComponent(name)}`));
+        if (name && !response.ok) return;
+        const problem = name && (await response.json()).problem;
+        if (input.value.trim() !== name) return;
+        line.className = problem ? "problem" : "hint";
+        line.textContent = problem || (name ? `${name} is free.` : hint);
+        if (problem) input.setAttribute("aria-invalid", "true");
+        else input.removeAttribute("aria-invalid");
+      } catch {
+        // the form says it
+      }
+    }, 300);
+  });
+}

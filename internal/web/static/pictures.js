@@ -1,11 +1,10 @@
-// The pictures of a post: chosen together, dropped or pasted, each is uploaded at once and shown
-// with a field for its description. Without this script the form sends the files themselves.
+// The pictures of a post: chosen together, dropped or pasted, each is shown at once, made smaller
+// and uploaded, with a field for its description. Without this script the form sends the files
+// themselves.
 
-for (const fields of document.querySelectorAll("[data-pictures]")) pictures(fields);
+import { announce, element, enhance } from "./page.js";
 
-function announce(text) {
-  document.dispatchEvent(new CustomEvent("announce", { detail: text }));
-}
+enhance("[data-pictures]", pictures);
 
 function pictures(fields) {
   const form = fields.closest("form");
@@ -13,12 +12,9 @@ function pictures(fields) {
   const most = Number(fields.dataset.pictures);
   const accepted = "image/jpeg,image/png,image/gif,image/webp";
 
-  const choose = document.createElement("input");
-  Object.assign(choose, { type: "file", multiple: true, accept: accepted, hidden: true });
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "soft", textContent: "Add pictures" });
-  const note = document.createElement("p");
-  Object.assign(note, { className: "problem", hidden: true });
+  const choose = element("input", { type: "file", multiple: true, accept: accepted, hidden: true });
+  const button = element("button", { type: "button", className: "soft", textContent: "Add pictures" });
+  const note = element("p", { className: "problem", hidden: true });
   fields.querySelector(".add-pictures")?.remove();
   form.querySelector(".status-foot").prepend(button, choose);
   list.after(note);
@@ -40,7 +36,8 @@ function pictures(fields) {
     event.preventDefault();
     add(event.dataTransfer.files);
   });
-  for (const item of list.children) enhance(item);
+  form.addEventListener("submit", askForDescriptions, true);
+  for (const item of list.children) enhanceItem(item);
 
   let running = 0;
   let uploads; // cancels those that are running
@@ -61,15 +58,17 @@ function pictures(fields) {
     if (running === 0) uploads = new AbortController();
     const { signal } = uploads;
     for (const file of [...files]) { // the browser empties the list before all are sent
-      if (list.children.length + running >= most) {
+      if (list.children.length >= most) {
         problem(`A post can have ${most} pictures.`);
         break;
       }
       running++;
+      const item = newItem(file);
       show();
       try {
-        await upload(file, signal);
+        await upload(file, item, signal);
       } catch (error) {
+        item.remove();
         problem(error.message);
       }
       running--;
@@ -78,41 +77,104 @@ function pictures(fields) {
     }
   }
 
-  async function upload(file, signal) {
-    const body = new FormData();
-    body.append("file", file);
-    let answer, stored;
-    try {
-      answer = await fetch("/media", { method: "POST", body, signal });
-      stored = await answer.json();
-    } catch {
-      if (signal.aborted) throw new Error("The upload was cancelled.");
-      throw new Error("The picture couldn't be sent. Please try again.");
-    }
-    if (!answer.ok) throw new Error(stored.error);
+  // newItem shows a file before it is sent.
+  function newItem(file) {
     const item = fields.querySelector("template").content.firstElementChild.cloneNode(true);
+    const image = item.querySelector("img");
+    image.src = URL.createObjectURL(file);
+    image.addEventListener("load", () => URL.revokeObjectURL(image.src), { once: true });
+    const bar = element("progress", { max: 1, value: 0 });
+    bar.setAttribute("aria-label", "Upload");
+    item.append(bar);
+    item.querySelector(".about-picture").hidden = true;
+    list.append(item);
+    return item;
+  }
+
+  async function upload(file, item, signal) {
+    const body = new FormData();
+    body.append("file", await smaller(file));
+    const bar = item.querySelector("progress");
+    const { ok, stored } = await send(body, signal, (part) => (bar.value = part));
+    if (!ok) throw new Error(stored.error);
     const [id, text, part] = item.querySelectorAll("input[name=media], textarea, select");
     id.value = stored.id;
     text.name += stored.id;
     part.name += stored.id;
     item.querySelector("img").src = stored.url;
-    list.append(item);
-    enhance(item);
+    bar.remove();
+    item.querySelector(".about-picture").hidden = false;
+    enhanceItem(item);
     announce("Picture added. Describe it for people who can't see it.");
     // Somebody who is writing meanwhile goes on.
     if ([document.body, button].includes(document.activeElement)) text.focus();
   }
 
-  // enhance gives a picture a button in the place of its box, and shows how it is cropped.
-  function enhance(item) {
+  // enhanceItem gives a picture a button in the place of its box, and shows how it is cropped.
+  function enhanceItem(item) {
     const part = item.querySelector("select");
     part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
-    const remove = Object.assign(document.createElement("button"), { type: "button", className: "soft", textContent: "Remove" });
+    const remove = element("button", { type: "button", className: "soft small-button", textContent: "Remove" });
     item.querySelector(".check").replaceWith(remove);
     remove.addEventListener("click", () => {
       item.remove();
       show();
       button.focus();
     });
+  }
+
+  // askForDescriptions asks once where a picture has none.
+  function askForDescriptions(event) {
+    const empty = [...list.querySelectorAll("textarea")].filter((text) => text.value.trim() === "");
+    if (empty.length === 0 || form.dataset.asked) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    form.dataset.asked = "yes";
+    const describe = element("button", { type: "button", className: "soft small-button", textContent: empty.length === 1 ? "Describe it" : "Describe them" });
+    const anyway = element("button", { className: "soft small-button", textContent: "Post anyway" });
+    const line = element("p", { className: "hint undescribed" },
+      `${empty.length === 1 ? "1 picture has" : `${empty.length} pictures have`} no description. `, describe, " ", anyway);
+    line.setAttribute("role", "alert");
+    describe.addEventListener("click", () => {
+      line.remove();
+      empty[0].focus();
+    });
+    form.querySelector(".status-foot").before(line);
+    describe.focus();
+  }
+}
+
+// send uploads a file and reports how much of it has arrived.
+function send(body, signal, progress) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const fail = () => reject(new Error(signal.aborted ? "The upload was cancelled." : "The picture couldn't be sent. Please try again."));
+    request.open("POST", "/media");
+    request.responseType = "json";
+    request.upload.addEventListener("progress", (event) => event.lengthComputable && progress(event.loaded / event.total));
+    request.addEventListener("load", () => (request.response ? resolve({ ok: request.status < 400, stored: request.response }) : fail()));
+    request.addEventListener("error", fail);
+    request.addEventListener("abort", fail);
+    signal.addEventListener("abort", () => request.abort());
+    if (signal.aborted) fail();
+    else request.send(body);
+  });
+}
+
+const large = 1 << 20; // bytes
+const widest = 2048; // pixels
+
+// smaller makes a large picture one that is as large as it is shown. A GIF may be animated.
+async function smaller(file) {
+  if (file.size <= large || file.type === "image/gif" || !globalThis.OffscreenCanvas) return file;
+  try {
+    const whole = await createImageBitmap(file);
+    const scale = Math.min(1, widest / Math.max(whole.width, whole.height));
+    const canvas = new OffscreenCanvas(Math.round(whole.width * scale), Math.round(whole.height * scale));
+    canvas.getContext("2d").drawImage(whole, 0, 0, canvas.width, canvas.height);
+    const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.82 });
+    return blob.type === "image/webp" && blob.size < file.size ? blob : file;
+  } catch {
+    return file; // the server says what is wrong with it
   }
 }

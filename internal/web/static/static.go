@@ -32,20 +32,34 @@ var byName, byAddress = load()
 
 func load() (byName, byAddress map[string]file) {
 	byName, byAddress = map[string]file{}, map[string]file{}
-	entries, _ := files.ReadDir(".")
-	for _, entry := range entries {
-		body, _ := files.ReadFile(entry.Name())
+	var add func(name string) (address string)
+	add = func(name string) string {
+		if f, ok := byName[name]; ok {
+			return f.address
+		}
+		body, _ := files.ReadFile(name)
+		// A script imports others by their addresses.
+		body = imported.ReplaceAllFunc(body, func(match []byte) []byte {
+			return []byte(`from "` + add(string(imported.FindSubmatch(match)[1])) + `"`)
+		})
 		sum := sha256.Sum256(body)
-		ext := path.Ext(entry.Name())
-		address := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		ext := path.Ext(name)
 		f := file{
-			address: "/static/" + address, kind: kinds[ext], body: body,
+			address: "/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext, kind: kinds[ext], body: body,
 			small: sync.OnceValue(func() []byte { return httpserver.Compressed(body) }),
 		}
-		byName[entry.Name()], byAddress[address] = f, f
+		byName[name], byAddress[path.Base(f.address)] = f, f
+		return f.address
+	}
+	entries, _ := files.ReadDir(".")
+	for _, entry := range entries {
+		add(entry.Name())
 	}
 	return byName, byAddress
 }
+
+// imported matches where a script imports another one.
+var imported = regexp.MustCompile(`from "\./([a-z]+\.js)"`)
 
 // checksum matches the one in an address.
 var checksum = regexp.MustCompile(`\.[0-9a-f]{12}\.[a-z0-9]+$`)

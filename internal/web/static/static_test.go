@@ -3,6 +3,7 @@ package static
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,21 @@ func TestOtherVersion(t *testing.T) {
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, address, nil))
 		if got := w.Header().Get("Cache-Control"); w.Code != want.status || got != want.cache {
 			t.Errorf("%s: %d, %q; want %d, %q", address, w.Code, got, want.status, want.cache)
+		}
+	}
+}
+
+// A script is imported by its address with the checksum, which is part of what imports it.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"composer.js", "find.js"} {
+		if !strings.Contains(string(byName[name].body), `from "`+Address("completion.js")+`"`) {
+			t.Errorf("%s does not import %s", name, Address("completion.js"))
+		}
+	}
+	for name, file := range byName {
+		if imported.Match(file.body) || strings.Contains(string(file.body), `from ""`) {
+			t.Errorf("%s imports a script without a checksum", name)
 		}
 	}
 }

@@ -525,13 +525,13 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = siteField(form, site.Contact, input{
-				label: "Contact", hint: "An e-mail address, or the address of a web page. Everybody can read it.", literal: true,
+				label: "Contact", hint: "An email address, or the address of a web page. Everyone can read it.", literal: true,
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = siteField(form, site.Account, input{
-				label: "Account", literal: true,
+				label: "Official account", literal: true,
 				hint: "The name of the account that speaks for the site. The picture above its profile is that of the site, on the front page and on About.",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -620,7 +620,7 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = check("checkbox", "noindex", "on", "Ask search engines to leave out the whole site", form.Texts[site.NoIndex] == "1", nil).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = check("checkbox", "noindex", "on", "Ask search engines not to index this site", form.Texts[site.NoIndex] == "1", nil).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -15,6 +15,7 @@ type AccountForm struct {
 	Notice   string // what has just succeeded
 	Invite   string // the token of an invitation
 	Reason   string // why the person wants to join
+	Email    string // of a new account
 	Mode     accounts.SignUpMode
 	Field    string
 	Problem  string
@@ -33,10 +34,10 @@ func (f AccountForm) mayJoin() bool {
 
 // signUpModes are who can sign up, as the form offers them.
 var signUpModes = []option{
-	{string(accounts.SignUpOpen), "Everybody"},
-	{string(accounts.SignUpApproval), "Everybody, once a moderator has approved it"},
+	{string(accounts.SignUpOpen), "Everyone"},
+	{string(accounts.SignUpApproval), "Anyone, after approval"},
 	{string(accounts.SignUpInvite), "People with an invitation"},
-	{string(accounts.SignUpClosed), "Nobody"},
+	{string(accounts.SignUpClosed), "No one"},
 }
 
 // LeaveForm is the form that deletes an account, with what was wrong.

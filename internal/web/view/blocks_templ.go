@@ -17,12 +17,12 @@ type Blocks struct {
 	Days        string
 	Field       string
 	Problem     string
-	Done        bool
+	Done        string // what has just happened
 }
 
 // blockKinds are what the page calls the kinds.
 var blockKinds = map[blocklist.Kind]string{
-	blocklist.Word: "Word", blocklist.Domain: "Domain of a link", blocklist.Address: "Address or network",
+	blocklist.Word: "Word", blocklist.Domain: "Domain of a link", blocklist.Address: "IP address or range",
 }
 
 func blockKindOptions() (all []option) {
@@ -65,7 +65,7 @@ func BlocksPage(f Frame, view Blocks) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = notice(when(view.Done, "Done.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = notice(view.Done).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -73,18 +73,18 @@ func BlocksPage(f Frame, view Blocks) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(input{id: "kind", label: "What must not sign up or post", value: view.Kind, options: blockKindOptions()}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(input{id: "kind", label: "What to block", value: view.Kind, options: blockKindOptions()}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = field(input{
-				id: "value", label: "Value", value: view.Value, required: true, literal: true, problem: view.Problem,
+				id: "value", label: "Word, domain or IP range", value: view.Value, required: true, literal: true, problem: view.Problem,
 				hint: "One word or a few in a row, a domain such as example.com, or an address such as 192.0.2.0/24",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(input{id: "days", label: "For how long", value: view.Days, options: lengths}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(input{id: "days", label: "Duration", value: view.Days, options: lengths}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

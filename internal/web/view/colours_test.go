@@ -25,11 +25,13 @@ func TestContrast(t *testing.T) {
 				{"accent", "card"},
 				{"accent", "soft"},
 				{"accent-text", "accent"},
-				{"wrong", "card"},
+				{"accent-text", "accent-strong"},
+				{"danger", "card"},
+				{"danger", "page"},
 				{"like", "card"},
-				{"like", "soft"},
 				{"text", "soft"},
-				{"wrong", "soft"},
+				{"warn", "warn-soft"},
+				{"text", "marked"},
 			} {
 				if got := contrast(hexColour(t, vars[pair[0]]), hexColour(t, vars[pair[1]])); got < 4.5 {
 					t.Errorf("--%s on --%s: %.2f to 1", pair[0], pair[1], got)
@@ -38,8 +40,6 @@ func TestContrast(t *testing.T) {
 		})
 	}
 }
-
-var property = regexp.MustCompile(`--([a-z-]+): ([^;]+);`)
 
 func sheet(t *testing.T) string {
 	t.Helper()
@@ -50,22 +50,53 @@ func sheet(t *testing.T) string {
 	return string(css)
 }
 
-// schemes are the custom properties of both colour schemes.
+var colourToken = regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
+
+// schemes are the colours of both colour schemes.
 func schemes(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
-	blocks := strings.SplitN(sheet(t), ":root {", 3)
-	if len(blocks) != 3 {
-		t.Fatal("the stylesheet has not two blocks of colours")
+	light, dark = map[string]string{}, map[string]string{}
+	for _, found := range colourToken.FindAllStringSubmatch(sheet(t), -1) {
+		light[found[1]], dark[found[1]] = found[2], found[3]
 	}
-	read := func(block string) map[string]string {
-		vars := map[string]string{}
-		block, _, _ = strings.Cut(block, "}")
-		for _, found := range property.FindAllStringSubmatch(block, -1) {
-			vars[found[1]] = found[2]
+	return light, dark
+}
+
+// Colours, sizes of text, distances and radii are those of the tokens, and nothing else.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	css := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(sheet(t), "")
+	_, css, _ = strings.Cut(css, "\n}\n") // the tokens themselves
+	declaration := regexp.MustCompile(`([a-z-]+):\s*([^;{}]+);`)
+	token := regexp.MustCompile(`var\(--[a-z0-9-]+\)|calc\([^;]*\)|max\([^;]*\)|min\([^;]*\)|env\([^)]*\)`)
+	literal := regexp.MustCompile(`[0-9.]+(px|rem|em)\b`)
+	colour := regexp.MustCompile(`#[0-9a-f]{3,8}\b|\b(rgb|hsl)a?\(`)
+	n := 0
+	for _, found := range declaration.FindAllStringSubmatch(css, -1) {
+		name, value := found[1], found[2]
+		n++
+		if colour.MatchString(value) && !strings.HasPrefix(name, "--") && name != "page" && name != "quiet" {
+			t.Errorf("%s: %s: a colour that is no token", name, value)
 		}
-		return vars
+		rest := token.ReplaceAllString(value, "")
+		switch {
+		case name == "font-size" && literal.MatchString(rest):
+			t.Errorf("%s: %s: a size that is no token", name, value)
+		case strings.HasSuffix(name, "radius") && literal.MatchString(rest):
+			t.Errorf("%s: %s: a radius that is no token", name, value)
+		case name == "gap", strings.HasPrefix(name, "padding"), strings.HasPrefix(name, "margin"):
+			for _, one := range literal.FindAllString(rest, -1) {
+				if !strings.HasSuffix(one, "em") || strings.HasSuffix(one, "rem") {
+					if one != "2px" && one != "5rem" && one != "5.5rem" {
+						t.Errorf("%s: %s: the distance %s is no token", name, value, one)
+					}
+				}
+			}
+		}
 	}
-	return read(blocks[1]), read(blocks[2])
+	if n < 300 {
+		t.Fatalf("only %d declarations were read", n)
+	}
 }
 
 // colour is red, green and blue, from 0 to 1.

@@ -19,6 +19,7 @@ type StatusForm struct {
 	Problem string // why it was rejected
 	Hint    string // what to know before it is sent
 	Cancel  string // the page to which a link leads back; empty for none
+	Back    string // the page that follows; empty for that of the form
 
 	Pictures  bool         // the form takes pictures
 	Stored    social.Media // those that it has already

@@ -8,7 +8,7 @@ package view
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// DataPage lets people take their data with them, or delete it.
+// DataPage lets people take their data with them.
 func DataPage(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -42,7 +42,7 @@ func DataPage(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, lists, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section><section class=\"card settings\" aria-labelledby=\"import\"><h2 id=\"import\">Bring your lists along</h2><p>The people you follow, mute or block elsewhere, and your bookmarks, from the files of Mastodon or of another Retwis.</p><p><a class=\"button soft\" href=\"/settings/import\">Import lists…</a></p></section><section class=\"card settings\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>Your profile and everything that you have written and done is deleted for good.</p><p><a class=\"button soft danger\" href=\"/settings/delete\">Delete your account…</a></p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card settings\" aria-labelledby=\"export\"><h2 id=\"export\">Download your data</h2><p>An archive with your profile, posts, replies, reposts, likes, bookmarks, follows, lists, mutes and blocks, as JSON and as CSV.</p><form method=\"post\" action=\"/settings/export\"><button>Download</button></form></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -89,14 +89,14 @@ func LeavePage(f Frame, form LeaveForm) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<form class=\"card settings\" method=\"post\" action=\"/settings/delete\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>This happens at once, and you can't undo it:</p><ul class=\"points\"><li>Nobody sees your profile and your posts any more, and you are logged out everywhere.</li><li>Your posts, replies, reposts, likes, bookmarks and follows are deleted. Replies of others to your posts stay.</li><li>What moderators decided about you or your posts, and why, stays in their log, under the number of your account.</li><li>Your username, ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<form class=\"card settings\" method=\"post\" action=\"/settings/delete\" aria-labelledby=\"leave\"><h2 id=\"leave\">Delete your account</h2><p>This happens at once and can't be undone:</p><ul class=\"points\"><li>No one sees your profile and your posts any more, and you are logged out everywhere.</li><li>Your posts, replies, reposts, likes, bookmarks and follows are deleted. Other people's replies to your posts stay.</li><li>What moderators decided about you or your posts, and why, stays in their log, under the number of your account.</li><li>Your username, ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(f.User.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 35, Col: 36}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 25, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -122,7 +122,7 @@ func LeavePage(f Frame, form LeaveForm) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<button class=\"danger\">Delete my account</button> <a class=\"button soft\" href=\"/settings/data\">Keep it</a></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<button class=\"danger\">Delete my account</button> <a class=\"button soft\" href=\"/settings\">Cancel</a></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -169,14 +169,14 @@ func LeftPage(f Frame, name string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p>Nobody sees the profile and the posts of ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p>No one sees the profile and the posts of ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 56, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/data.templ`, Line: 46, Col: 52}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {

@@ -11,13 +11,13 @@ import templruntime "github.com/a-h/templ/runtime"
 import "retwis/internal/social/email"
 
 const (
-	// EmailPath is the page of the settings for the e-mail address.
+	// EmailPath is the page of the settings for the email address.
 	EmailPath = "/settings/email"
 	// ForgotPath is the page for a forgotten password.
 	ForgotPath = "/forgot"
 )
 
-// EmailSettings is the page of an e-mail address. Form is one that was rejected; its Action says
+// EmailSettings is the page of an email address. Form is one that was rejected; its Action says
 // which, and its Username is what was typed as an address.
 type EmailSettings struct {
 	email.Record
@@ -33,7 +33,7 @@ func (v EmailSettings) in(action string) AccountForm {
 	return AccountForm{}
 }
 
-// EmailPage has the e-mail address of the account, and the forms that change it.
+// EmailPage has the email address of the account, and the forms that change it.
 func EmailPage(f Frame, v EmailSettings) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -76,12 +76,12 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Refused != 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"notice\" role=\"alert\">The last mail to you was refused by its server. Check your address.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"notice\" role=\"alert\">The last email to you was rejected by its server. Check your address.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"card stack\" aria-labelledby=\"address-title\"><h2 id=\"address-title\">Your e-mail address</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"card stack\" aria-labelledby=\"address-title\"><h2 id=\"address-title\">Your email address</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -104,7 +104,7 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if v.Pending == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p>If you forget your password, your address gets a link to set a new one. It is also warned when your password changes. Nobody else sees it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p>If you forget your password, your address gets a link to set a new one. It is also warned when your password changes. No one else sees it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -123,7 +123,7 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</strong> is not confirmed yet: open the link in the mail that we have sent there, within a day. If there is none, look among the spam, or set the address again.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</strong> is not confirmed yet: open the link in the email that we sent there, within a day. If there is none, look in your spam folder, or set the address again.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -150,12 +150,12 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Confirmed() == "" {
-				templ_7745c5c3_Err = accountField("", "address", "E-mail address", "email", "email", "", v.in("set")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = accountField("", "address", "Email address", "email", "email", "", v.in("set")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = accountField("", "address", "New e-mail address", "email", "email", "The one you have counts until the new one is confirmed.", v.in("set")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = accountField("", "address", "New email address", "email", "email", "The one you have counts until the new one is confirmed.", v.in("set")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -164,7 +164,7 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<button>Send a link to confirm it</button></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<button>Send confirmation link</button></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -191,7 +191,7 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<button class=\"soft danger\">Remove it</button></form></details>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<button class=\"soft danger\">Remove</button></form></details>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -201,15 +201,15 @@ func EmailPage(f Frame, v EmailSettings) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Confirmed() != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<form class=\"card settings\" method=\"post\" action=\"/settings/email/digest\" aria-labelledby=\"digest-title\"><h2 id=\"digest-title\">Daily mail</h2><div class=\"field\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<form class=\"card settings\" method=\"post\" action=\"/settings/email/digest\" aria-labelledby=\"digest-title\"><h2 id=\"digest-title\">Daily email</h2><div class=\"field\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = check("checkbox", "digest", "yes", "Send me a mail about what I have missed", v.Due != nil, templ.Attributes{"aria-describedby": "digest-note"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = check("checkbox", "digest", "yes", "Email me about what I missed", v.Due != nil, templ.Attributes{"aria-describedby": "digest-note"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<p class=\"hint\" id=\"digest-note\">Once a day, if there are notifications that you have not seen. A link in it ends them.</p></div><button>Save</button></form>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<p class=\"hint\" id=\"digest-note\">Once a day, if there are notifications you haven't seen. Each has a link to unsubscribe.</p></div><button>Save</button></form>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -264,14 +264,14 @@ func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if sent {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<h1>Look at your mail</h1><p role=\"status\">If there is an account of this name or address, and it has a confirmed address, a link to set a new password is on its way there. It works for an hour.</p><p class=\"aside\">Nothing has come? Look among the spam. <a href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<h1>Check your email</h1><p role=\"status\">If we have a confirmed address for that account, we've sent it a link. It works for one hour.</p><p class=\"aside\">Didn't get it? Look in your spam folder. <a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var8 templ.SafeURL
 				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(ForgotPath)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/email.templ`, Line: 87, Col: 80}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/email.templ`, Line: 87, Col: 82}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 				if templ_7745c5c3_Err != nil {
@@ -282,7 +282,7 @@ func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<h1>Forgotten your password?</h1><p>We send a link to set a new one to the e-mail address of the account.</p><form method=\"post\" action=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<h1>Forgot your password?</h1><p>We send a link to set a new one to the email address of the account.</p><form method=\"post\" action=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -299,7 +299,7 @@ func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = accountField("", "account", "Username or e-mail address", "text", "username", "", form).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = accountField("", "account", "Username or email address", "text", "username", "", form).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -395,7 +395,7 @@ func ConfirmPage(f Frame, name, address, path string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "\"><button class=\"wide\">Confirm</button></form><p class=\"aside\">If that is not your account, close this page: nobody gets to use your address.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "\"><button class=\"wide\">Confirm</button></form><p class=\"aside\">If that is not your account, close this page: your address won't be used.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -443,7 +443,7 @@ func StopDigestPage(f Frame, path string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>You will get no more mails about what you have missed. Warnings about your account still come.</p><form method=\"post\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>You'll get no more emails about what you missed. Warnings about your account still come.</p><form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -462,7 +462,7 @@ func StopDigestPage(f Frame, path string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = door(f, "Stop the daily mails?").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = door(f, "Stop the daily emails?").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

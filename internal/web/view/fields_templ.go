@@ -778,6 +778,6 @@ func door(f Frame, title string) templ.Component {
 }
 
 // lengths are how long a block, a limit or a suspension lasts, in days.
-var lengths = []option{{"", "without end"}, {"1", "1 day"}, {"7", "7 days"}, {"30", "30 days"}, {"365", "1 year"}}
+var lengths = []option{{"", "Permanent"}, {"1", "1 day"}, {"7", "7 days"}, {"30", "30 days"}, {"365", "1 year"}}
 
 var _ = templruntime.GeneratedTemplate

@@ -13,7 +13,7 @@ import (
 )
 
 // PageColor is the color behind pages, for browsers that install the site; see app.css.
-const PageColor = "#faf9f7"
+const PageColor = "#f4f3ef"
 
 // Site is what every page says about the site.
 type Site struct {
@@ -35,7 +35,7 @@ func SiteOf(info site.Info, version string) Site {
 
 // sentence says what the site is.
 func (s Site) sentence() string {
-	return cmp.Or(s.Description, "Write short posts, follow people, and read their posts, newest first.")
+	return cmp.Or(s.Description, "Short posts from people you choose, newest first. No ads.")
 }
 
 // Frame is the data of the layout of every page.
@@ -46,6 +46,8 @@ type Frame struct {
 	User     social.User // the session user, if LoggedIn
 	Unsure   bool        // whether there is a session is not known
 	Here     string      // the path, to mark the current entry of the menu
+	Look     Look
+	Told     Told // what has just happened
 
 	Unread      int             // notifications that the viewer has not seen
 	OpenReports int64           // for moderators

@@ -35,13 +35,26 @@ func (f ImportForm) isChosen(kind takeout.Kind) bool {
 	return kind == f.Kind || f.Kind == "" && kind == takeout.Follows
 }
 
-// importText says how far an import is.
-func importText(p takeout.Progress) string {
-	text := importKinds[p.Kind] + ": " + strconv.Itoa(p.Done) + " of " + strconv.Itoa(p.Total) + " done"
-	if p.Failed > 0 {
-		text += ", " + strconv.Itoa(p.Failed) + " of them not found, not understood or not possible"
+// imported are what an import has done, for one and for several.
+var imported = map[takeout.Kind][2]string{
+	takeout.Follows: {"person followed", "people followed"}, takeout.Mutes: {"person muted", "people muted"},
+	takeout.Blocks: {"person blocked", "people blocked"}, takeout.Bookmarks: {"post bookmarked", "posts bookmarked"},
+}
+
+// importText says how far an import is, or what it has done.
+func importText(p takeout.Progress, left []takeout.Entry) string {
+	if p.State == takeout.Running {
+		return importKinds[p.Kind] + ": " + strconv.Itoa(p.Done) + " of " + strconv.Itoa(p.Total) + " done."
 	}
-	return text + "."
+	words := imported[p.Kind]
+	text := counted(int64(p.Done-p.Failed), words[0], words[1]) + "."
+	if p.Failed == 0 {
+		return text
+	}
+	if _, missing := entriesWith(left, takeout.NotFound); missing == p.Failed {
+		return text + " " + counted(int64(missing), "wasn't found here.", "weren't found here.")
+	}
+	return text + " " + counted(int64(p.Failed), "couldn't be imported.", "couldn't be imported.")
 }
 
 // entriesWith returns the entries with a mark, one a line, and their number.
@@ -102,7 +115,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 					var templ_7745c5c3_Var3 string
 					templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(form.Problem)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 57, Col: 51}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 70, Col: 51}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 					if templ_7745c5c3_Err != nil {
@@ -118,9 +131,9 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
-				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(importText(form.Progress))
+				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(importText(form.Progress, form.Left))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 59, Col: 48}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 72, Col: 59}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -133,7 +146,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(form.Progress.Total))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 60, Col: 76}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 73, Col: 76}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
@@ -146,7 +159,7 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(form.Progress.Done))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 60, Col: 119}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 73, Col: 119}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -178,9 +191,9 @@ func ImportPage(f Frame, form ImportForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var7 string
-					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(importText(form.Progress))
+					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(importText(form.Progress, form.Left))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 75, Col: 49}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 88, Col: 60}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 					if templ_7745c5c3_Err != nil {
@@ -286,7 +299,7 @@ func importForm(form ImportForm) templ.Component {
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<form class=\"card settings\" method=\"post\" action=\"/settings/import\" enctype=\"multipart/form-data\" aria-labelledby=\"import\"><h2 id=\"import\">Import a list</h2><p>Take a CSV file that Mastodon or another Retwis has exported. People are found by their names on this site, also where the file has an address elsewhere.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<form class=\"card settings\" method=\"post\" action=\"/settings/import\" enctype=\"multipart/form-data\" aria-labelledby=\"import\"><h2 id=\"import\">Import from another site</h2><p>Take a CSV file that Mastodon or another Retwis has exported. We match usernames and ignore the server part of addresses.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -298,7 +311,7 @@ func importForm(form ImportForm) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(form.Problem)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 102, Col: 69}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/imports.templ`, Line: 115, Col: 69}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {

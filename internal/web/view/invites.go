@@ -33,11 +33,11 @@ type Invite struct {
 func (v Invites) modeNote() string {
 	switch v.Mode {
 	case accounts.SignUpApproval:
-		return "Who signs up waits for the approval of a moderator, but not with an invitation."
+		return "Sign-ups wait for approval by a moderator, except with an invitation."
 	case "invite":
-		return "People can sign up with an invitation only."
+		return "People need an invitation to sign up."
 	case "closed":
-		return "Nobody can sign up at the moment, not even with an invitation."
+		return "Sign-ups are closed, even with an invitation."
 	}
-	return "Everybody can sign up, with or without an invitation."
+	return "Anyone can sign up, with or without an invitation."
 }

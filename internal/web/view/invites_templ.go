@@ -95,7 +95,7 @@ func InvitesPage(f Frame, view Invites) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = field(input{
-				id: "hours", label: "For how long", value: strconv.Itoa(view.Hours), options: inviteTimes, stay: true,
+				id: "hours", label: "Valid for", value: strconv.Itoa(view.Hours), options: inviteTimes, stay: true,
 				problem: when(view.Field == "expires", view.Problem),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

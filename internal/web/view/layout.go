@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -71,7 +72,7 @@ var (
 func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	r := cacheIn(ctx)
 	f.columns = f.Sidebar != nil
-	f.Head, f.Live, f.Since, f.Outdated, f.Sidebar = nil, "", "", nil, nil
+	f.Head, f.Live, f.Since, f.Outdated, f.Sidebar, f.Told = nil, "", "", nil, nil, Told{}
 	if r != nil {
 		if s, ok := r.shells.GetIfPresent(f); ok {
 			return s, nil
@@ -97,12 +98,27 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 
 // links are the links to static files in the head of every page. A browser that shows a page while
 // it reads it waits for the main part, as what is above it moves while the rest of that is read.
-var links = templ.Raw(`<link rel="expect" href="#main" blocking="render"/>` +
+var commonLinks = `<link rel="expect" href="#main" blocking="render"/>` +
 	`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
 	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +
 	`<link rel="stylesheet" href="` + static.Address("app.css") + `"/>` +
-	script("app.js") + script("composer.js") + script("find.js") + script("keys.js") + script("live.js") +
-	script("passkeys.js") + script("password.js") + script("pictures.js"))
+	`<link rel="modulepreload" href="` + static.Address("page.js") + `"/>` +
+	`<link rel="modulepreload" href="` + static.Address("completion.js") + `"/>` +
+	script("app.js") + script("composer.js") + script("dialog.js") + script("find.js") + script("keys.js") + script("lightbox.js") +
+	script("live.js") + script("pictures.js")
+
+// links are those of a page. The scripts for passwords are left out where it asks for none.
+func links(f Frame) templ.Component {
+	if f.LoggedIn && !strings.HasPrefix(f.Here, "/settings") && !strings.HasPrefix(f.Here, "/reset/") {
+		return memberLinks
+	}
+	return allLinks
+}
+
+var (
+	memberLinks = templ.Raw(commonLinks)
+	allLinks    = templ.Raw(commonLinks + script("passkeys.js") + script("password.js"))
+)
 
 func script(name string) string {
 	return `<script type="module" src="` + static.Address(name) + `"></script>`

@@ -69,7 +69,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"notice\">Only you see your lists, and nobody is told that you have added them.</p><section class=\"trends\" aria-labelledby=\"people-lists\"><h2 id=\"people-lists\">Lists of people</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"notice\">Lists are private. People aren't told when you add them.</p><section class=\"trends\" aria-labelledby=\"people-lists\"><h2 id=\"people-lists\">Lists of people</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -123,7 +123,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					if one.LeftOut {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<span class=\"mark\">Not at home</span> ")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<span class=\"mark\">Hidden from Home</span> ")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -180,7 +180,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(view.Tags) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<p class=\"empty\">You follow no tag. A tag's page has a button for that.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<p class=\"empty\">You don't follow any tags yet. Open a tag and press Follow.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -265,7 +265,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(view.Searches) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<p class=\"empty\">You have saved no search. <a href=\"/search\">Search</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<p class=\"empty\">No saved searches. <a href=\"/search\">Search</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -280,9 +280,9 @@ func ListsPage(f Frame, view Library) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var12 templ.SafeURL
-					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(Search{Query: one.Query}.Path(SearchPosts)))
+					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(Search{Query: one.Query}.Path(SearchAll)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/library.templ`, Line: 88, Col: 74}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/library.templ`, Line: 88, Col: 72}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 					if templ_7745c5c3_Err != nil {
@@ -295,7 +295,7 @@ func ListsPage(f Frame, view Library) templ.Component {
 					var templ_7745c5c3_Var13 string
 					templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(one.Query)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/library.templ`, Line: 88, Col: 118}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/library.templ`, Line: 88, Col: 116}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 					if templ_7745c5c3_Err != nil {
@@ -506,11 +506,11 @@ func ListEditPage(f Frame, form ListForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = check("checkbox", "left_out", "yes", "Leave these people out of my home timeline", form.List.LeftOut, templ.Attributes{"aria-describedby": "left_out-note"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = check("checkbox", "left_out", "yes", "Hide these people's posts from Home", form.List.LeftOut, templ.Attributes{"aria-describedby": "left_out-note"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<p class=\"hint\" id=\"left_out-note\">You read what they post here only.</p></div><button>Save</button></form><section class=\"trends\" aria-labelledby=\"members\"><h2 id=\"members\">People</h2><form class=\"card settings\" method=\"post\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<p class=\"hint\" id=\"left_out-note\">You'll see their posts only in this list.</p></div><button>Save</button></form><section class=\"trends\" aria-labelledby=\"members\"><h2 id=\"members\">People</h2><form class=\"card settings\" method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -528,8 +528,8 @@ func ListEditPage(f Frame, form ListForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = field(input{
-				id: "member", label: "Add somebody", value: form.Typed, complete: "off", required: true, alert: true,
-				hint: "A username, such as @ada. You need not follow them", problem: when(form.Field == "member", form.Problem),
+				id: "member", label: "Add someone", value: form.Typed, complete: "off", required: true, alert: true,
+				hint: "A username, such as @ada. You don't have to follow them", problem: when(form.Field == "member", form.Problem),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -614,7 +614,7 @@ func ListEditPage(f Frame, form ListForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "\"><p class=\"hint\">You can't undo this. Nobody is unfollowed.</p><button class=\"danger\">Delete the list</button></form></details></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "\"><p class=\"hint\">This can't be undone. You'll still follow the people on it.</p><button class=\"danger\">Delete the list</button></form></details></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -685,7 +685,7 @@ func ChooseListsPage(f Frame, user social.User, all []people.List, problem strin
 				return templ_7745c5c3_Err
 			}
 			if len(all) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<p class=\"empty\">You have no list yet. <a href=\"/lists\">Create one</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<p class=\"empty\">No lists yet. <a href=\"/lists\">Create one</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -87,10 +87,19 @@ func FuzzMarkup(f *testing.F) {
 			ProfileSettingsPage(Frame{User: user, LoggedIn: true}, ProfileForm{
 				Profile: accounts.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
 			}),
-			NotificationsPage(Frame{User: user, LoggedIn: true}, notify.Page{Groups: []notify.Group{{
-				Kind: notify.Reply, Actors: []social.User{user}, Count: 1,
-				Post: &timeline.Item{Post: &timeline.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
-			}}}, "", false),
+			NotificationsPage(Frame{User: user, LoggedIn: true}, alertTabs[0], []Alert{{
+				Group: notify.Group{
+					Kind: notify.Reply, Actors: []social.User{user, user}, Count: 2,
+					Post: &timeline.Item{Post: &timeline.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
+				},
+				Post: onePost(social.Post{ID: 1, Author: user, Body: text}).(Posts),
+			}, {
+				Group:    notify.Group{Kind: notify.Follow, Actors: []social.User{user}, Count: 1},
+				Follower: Person{User: user, Back: text},
+			}}, "", false),
+			PostMenuPage(Frame{Title: text}, PostMenu{Path: PathOf(text, 1), Name: text, LoggedIn: true}),
+			RelationPage(Frame{Title: text}, "mute", text, text),
+			toast(Told{"muted", text}, text),
 			TagPage(Frame{Title: text}, text, true, Feed{Path: TagPath(text)}),
 		}
 	}

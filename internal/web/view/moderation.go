@@ -2,6 +2,7 @@ package view
 
 import (
 	"strings"
+	"time"
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
@@ -20,47 +21,48 @@ type ReportForm struct {
 	Text    string
 	Problem string
 	Sent    bool
+
+	Rules        []string // of the site, to choose from
+	RulesVersion string
+	Rule         int // the number of the one that was chosen, 0 for none
+
+	MayMute, MayBlock bool // once it is sent: the viewer has not done so
 }
 
-// moderationTabs are the pages for moderators.
-var moderationTabs = []struct {
-	path, label string
-	least       social.Role // who sees it
-}{
-	{"/moderation", "Reports", social.Moderator},
-	{"/moderation/signups", "Sign-ups", social.Moderator},
-	{"/moderation/people", "People", social.Moderator},
-	{"/moderation/tags", "Tags", social.Moderator},
-	{"/moderation/blocks", "Blocks", social.Moderator},
-	{"/moderation/audit", "Decisions", social.Moderator},
-	{"/moderation/overview", "Overview", social.Admin},
-	{"/moderation/site", "Site", social.Admin},
-}
+// The pages of moderation that others lead to.
+const (
+	ModerationPath = "/moderation"
+	ReportsPath    = "/moderation/reports"
+)
 
-// toDecide is how much waits on a page for moderators.
-func (f Frame) toDecide(path string) int64 {
-	switch path {
-	case "/moderation":
-		return f.OpenReports
-	case "/moderation/signups":
-		return f.SignUps
-	}
-	return 0
-}
+// moderationSection has the pages for moderators. The page of one case belongs to the reports.
+var moderationSection = section{title: "Moderation", path: ModerationPath, groups: []sectionGroup{
+	{"To decide", []sectionEntry{
+		{path: ModerationPath, label: "Overview", icon: "overview"},
+		{
+			path: ReportsPath, label: "Reports", icon: "flag", waiting: func(f Frame) int64 { return f.OpenReports },
+			more: []string{"/moderation/case", "/moderation/decide"},
+		},
+		{path: "/moderation/signups", label: "Sign-ups", icon: "invite", waiting: func(f Frame) int64 { return f.SignUps }},
+	}},
+	{"People and words", []sectionEntry{
+		{path: "/moderation/people", label: "People", icon: "user"},
+		{path: "/moderation/blocks", label: "Blocks", icon: "block"},
+		{path: "/moderation/tags", label: "Tags", icon: "tag"},
+		{path: "/moderation/audit", label: "Log", icon: "log"},
+	}},
+	{"Site", []sectionEntry{
+		{path: "/moderation/site", label: "Site and texts", icon: "settings", shown: isAdmin},
+	}},
+}}
 
-// moderationTab is the aria-current attribute of a tab. The page of one case belongs to
-// the reports, that of one text to the site.
-func moderationTab(f Frame, path string) string {
-	if f.Here == "/moderation/case" && path == "/moderation" || path == "/moderation/site" && strings.HasPrefix(f.Here, path+"/") {
-		return "true"
-	}
-	return f.current(path)
-}
+func isAdmin(f Frame) bool { return f.User.Role >= social.Admin }
 
 // Queue is the queue of reports.
 type Queue struct {
 	Taken   string // the target of the report that the viewer has, empty for none
 	Empty   bool   // nothing waits that the viewer may decide
+	Done    string // what has just been decided
 	Reports []QueuedReport
 	Next    string
 }
@@ -142,7 +144,7 @@ type Decision struct {
 
 // deeds are what the pages call the actions of the audit log.
 var deeds = map[string]string{
-	"dismiss": "dismissed a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
+	"dismiss": "took no action on a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
 	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
 	"block-word": "blocked the word", "block-domain": "blocked the domain", "block-address": "blocked the address",
 	"unblock-word": "no longer blocks the word", "unblock-domain": "no longer blocks the domain", "unblock-address": "no longer blocks the address",
@@ -150,7 +152,7 @@ var deeds = map[string]string{
 	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
 	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account", "delete-account": "deleted the account",
 	"reset-password": "made a link for a new password", "remove-second-factor": "turned off the second factor",
-	"end-sessions": "ended the sessions", "remove-email": "removed the e-mail address", "import-archive": "imported an archive into the account",
+	"end-sessions": "ended the sessions", "remove-email": "removed the email address", "import-archive": "imported an archive into the account",
 	"invite": "made an invitation", "revoke-invitation": "revoked the invitation",
 	"site": "changed a setting of the site:", "sign-up-mode": "changed who can sign up",
 }
@@ -182,8 +184,18 @@ func PersonName(uid int64, names map[int64]social.User) string {
 	return "a deleted account"
 }
 
-// Overview is the state of the site, as lines of text.
-type Overview struct{ Site, Work, Load []OverviewLine }
+// Overview is what needs attention, and for admins the state of the site, as lines of text.
+type Overview struct {
+	Attention        []Attention
+	Site, Work, Load []OverviewLine
+}
+
+// Attention is something that somebody should look at: how much waits, since when, and where.
+type Attention struct {
+	Text  string
+	Since time.Time // zero where that says nothing
+	Path  string    // empty for nowhere
+}
 
 // OverviewLine is a value with its name. Bad marks one that an operator should look at.
 type OverviewLine struct {

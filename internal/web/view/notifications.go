@@ -1,6 +1,8 @@
 package view
 
 import (
+	"net/url"
+
 	"retwis/internal/social/notify"
 )
 
@@ -30,6 +32,55 @@ func notificationText(g notify.Group) string {
 	}[g.Kind]
 }
 
+// Alert is a notification with what can be done about it.
+type Alert struct {
+	notify.Group
+	Follower Person // of a follow: the latest
+	Post     Posts  // of a reply or a mention
+}
+
+// IsAnswered reports whether a notification shows a post that one may answer.
+func IsAnswered(g notify.Group) bool {
+	return g.Post != nil && (g.Kind == notify.Mention || g.Kind == notify.Reply)
+}
+
+// AlertTab is a tab of the notifications: all, or some kinds.
+type AlertTab struct {
+	name, label string
+	Kinds       []notify.Kind // nil for all
+}
+
+var alertTabs = []AlertTab{
+	{"", "All", nil},
+	{"mentions", "Mentions", []notify.Kind{notify.Mention, notify.Reply}},
+	{"follows", "Follows", []notify.Kind{notify.Follow}},
+}
+
+// AlertTabOf returns the tab with a name; the first for an unknown one.
+func AlertTabOf(name string) AlertTab {
+	for _, tab := range alertTabs {
+		if tab.name == name {
+			return tab
+		}
+	}
+	return alertTabs[0]
+}
+
+func (t AlertTab) path() string {
+	if t.name == "" {
+		return "/notifications"
+	}
+	return "/notifications?only=" + t.name
+}
+
+// Next is the address of the page from a cursor on, empty at the end.
+func (t AlertTab) Next(cursor string) string {
+	if cursor == "" || t.name == "" {
+		return NextPage(t.path(), cursor)
+	}
+	return t.path() + "&before=" + url.QueryEscape(cursor)
+}
+
 // NotificationKind is a kind of notification in the settings.
 type NotificationKind struct {
 	Name, Label string
@@ -40,10 +91,10 @@ type NotificationKind struct {
 var kindLabels = map[notify.Kind]string{
 	notify.Mention: "mentions me",
 	notify.Reply:   "replies to me",
-	notify.Like:    "likes a post of mine",
-	notify.Repost:  "reposts a post of mine",
+	notify.Like:    "likes my posts",
+	notify.Repost:  "reposts my posts",
 	notify.Follow:  "follows me",
-	notify.Decided: "decides, as a moderator, about a post or a report of mine",
+	notify.Decided: "decides, as a moderator, about my posts or reports",
 }
 
 // NewNotificationKind returns a kind with its label.

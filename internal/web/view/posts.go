@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ type fragment struct {
 
 	repost, like, save [2][]byte // without and with the viewer's mark
 	signedOut          []byte    // what has the place of the buttons for visitors
-	rest, restOwn      []byte    // what follows the buttons, to the end; the author's has a menu
+	rest               []byte    // what follows the buttons, to the end
 
 	repostLine []byte                     // of a repost, which has nothing else
 	parent     atomic.Pointer[parentLine] // of a reply; nil until it is first shown
@@ -73,11 +72,9 @@ func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
 		f.save[i] = bytesOf(actionButton(saveAction, path, done, 0))
 		size += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
 	}
-	link := bytesOf(postLink(path))
-	f.rest = append(bytes.Clone(link), end...)
-	f.restOwn = append(append(link, bytesOf(ownMenu(path))...), end...)
+	f.rest = append(bytesOf(moreLink(path)), end...)
 	f.signedOut = bytesOf(signedOutActions(path, p.Counts))
-	return f, size + len(f.article) + len(f.rest) + len(f.restOwn) + len(f.signedOut)
+	return f, size + len(f.article) + len(f.rest) + len(f.signedOut)
 }
 
 // sameText returns the fragment of an earlier version of a post that differs in the
@@ -124,6 +121,7 @@ type Posts struct {
 	viewer *social.Viewer
 	items  []timeline.Item
 	find   func(text string) [][2]int // what to mark in their texts; nil for nothing
+	around map[int64]around           // by the entry; see Together
 }
 
 // Marked returns the posts with marks in their texts, where find finds something.
@@ -143,6 +141,12 @@ func (p Posts) IsEmpty() bool { return len(p.items) == 0 }
 // Without returns the posts but for one, and what reposts it.
 func (p Posts) Without(id int64) Posts {
 	p.items = slices.DeleteFunc(slices.Clone(p.items), func(item timeline.Item) bool { return item.Entry.ID == id })
+	return p
+}
+
+// Only returns one of the posts.
+func (p Posts) Only(id int64) Posts {
+	p.items = slices.DeleteFunc(slices.Clone(p.items), func(item timeline.Item) bool { return item.Entry.ID != id })
 	return p
 }
 
@@ -203,7 +207,10 @@ func (p Posts) Render(_ context.Context, w io.Writer) error {
 		}
 	}
 	for i := range p.items {
+		at := p.around[p.items[i].Entry.ID]
+		write(at.before)
 		p.one(&p.items[i], write)
+		write(at.after)
 	}
 	return err
 }
@@ -234,11 +241,7 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 	write(f.repost[bit(item.Marks, social.MarkReposted)])
 	write(f.like[bit(item.Marks, social.MarkLiked)])
 	write(f.save[bit(item.Marks, social.MarkSaved)])
-	if item.Post.Author.ID == p.viewer.User.ID {
-		write(f.restOwn)
-	} else {
-		write(f.rest)
-	}
+	write(f.rest)
 }
 
 // marked writes a post up to the buttons that differ by viewer, with marks in its text.
@@ -256,8 +259,8 @@ func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
 
 // hiddenLines are the lines above a hidden post, for moderators and for its author.
 var hiddenLines = [2][]byte{
-	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Its author and moderators see it.</span></p>`),
-	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>A moderator has hidden this post. Only you see it.</span></p>`),
+	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Only its author and moderators see it.</span></p>`),
+	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Only you see it.</span></p>`),
 }
 
 // above writes the lines above a post.

@@ -6,15 +6,31 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// settingsTabs are the pages of the settings.
-var settingsTabs = []struct{ path, label string }{
-	{"/settings/profile", "Profile"},
-	{SecurityPath, "Security"},
-	{"/settings/notifications", "Notifications"},
-	{"/settings/muted", "Muted"},
-	{"/settings/blocked", "Blocked"},
-	{"/settings/data", "Your data"},
-}
+// SettingsPath is the list of the settings.
+const SettingsPath = "/settings"
+
+// settingsSection has the pages of the settings; a page that is added here is in the list everywhere.
+var settingsSection = section{title: "Settings", path: SettingsPath, groups: []sectionGroup{
+	{"Account", []sectionEntry{
+		{path: "/settings/profile", label: "Profile", icon: "user"},
+		{path: EmailPath, label: "Email", icon: "mail", shown: func(f Frame) bool { return f.Site.Mail }},
+		{path: SecurityPath, label: "Security", icon: "lock"},
+	}},
+	{"Reading", []sectionEntry{
+		{path: "/settings/notifications", label: "Notifications", icon: "bell"},
+		{path: "/settings/muted", label: "Muted", icon: "mute"},
+		{path: "/settings/blocked", label: "Blocked", icon: "block"},
+		{path: "/settings/appearance", label: "Appearance", icon: "look"},
+	}},
+	{"Data", []sectionEntry{
+		{path: "/settings/import", label: "Import", icon: "import"},
+		{path: "/settings/data", label: "Export", icon: "export"},
+		{path: "/settings/delete", label: "Delete account", icon: "delete"},
+	}},
+	{"People", []sectionEntry{
+		{path: "/settings/invites", label: "Invites", icon: "invite", shown: Frame.MayInvite},
+	}},
+}}
 
 // ProfileForm is the form for a profile, filled in with rejected input.
 type ProfileForm struct {

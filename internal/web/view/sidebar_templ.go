@@ -29,6 +29,8 @@ type Sidebar struct {
 	People []Person // to follow
 	Tags   []search.TrendingTag
 	Back   string // the page that the buttons lead back to
+
+	Nav templ.Component // in place of all that: the pages of a section; nil for none
 }
 
 // Sidebar implements SidebarSource.
@@ -70,6 +72,9 @@ const backMark = "\x00"
 
 // sidebar is rendered once for all pages on which it shows the same.
 func sidebar(s Sidebar) templ.Component {
+	if s.Nav != nil {
+		return s.Nav
+	}
 	if !s.Find && len(s.People)+len(s.Tags) == 0 {
 		return templ.NopComponent
 	}
@@ -156,7 +161,7 @@ func sidebarElement(s Sidebar) templ.Component {
 				var templ_7745c5c3_Var2 templ.SafeURL
 				templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(TagPath(tag.Name)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 114, Col: 49}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 119, Col: 49}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 				if templ_7745c5c3_Err != nil {
@@ -169,7 +174,7 @@ func sidebarElement(s Sidebar) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("#" + tag.Name)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 115, Col: 54}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 120, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -188,7 +193,7 @@ func sidebarElement(s Sidebar) templ.Component {
 					var templ_7745c5c3_Var4 string
 					templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(trendPeople(tag.Trend))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 120, Col: 34}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/sidebar.templ`, Line: 125, Col: 34}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 					if templ_7745c5c3_Err != nil {

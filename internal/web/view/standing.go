@@ -17,9 +17,9 @@ func limitText(info social.StandingInfo) string {
 // hiddenText is what the author of a hidden post, and moderators, read above it.
 func hiddenText(p social.Post, own bool) string {
 	if !own {
-		return "This post is hidden from everybody but its author and moderators."
+		return "This post is hidden. Only its author and moderators see it."
 	}
-	return withMessage("A moderator has hidden this post. Only you see it.", p.HiddenMessage)
+	return withMessage("Hidden by a moderator. Only you see it.", p.HiddenMessage)
 }
 
 // standingMark names the standing of a user beside the name; empty for a good one.
@@ -38,7 +38,7 @@ func standingText(info social.StandingInfo) string {
 	if info.Pending() {
 		return "waiting for an approval since " + HumanTime(info.Since)
 	}
-	text := info.Standing.String() + " standing"
+	text := "no restrictions"
 	if info.Standing != social.Good {
 		text = info.Standing.String() + " since " + HumanTime(info.Since)
 	}

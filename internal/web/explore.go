@@ -1,0 +1,61 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"retwis/internal/social/search"
+	"retwis/internal/social/timeline"
+	"retwis/internal/web/request"
+	"retwis/internal/web/view"
+)
+
+const (
+	// explorePeople is how many people the page of Explore suggests, and exploreLatest how many of the
+	// latest posts it has.
+	explorePeople = 6
+	exploreLatest = 10
+)
+
+// explore shows what people write about and like, and people to follow. What is not in memory is read
+// at once.
+func (h *handlers) explore(req *request.Request) error {
+	v, err := req.Viewer()
+	if err != nil {
+		return err
+	}
+	var page view.Explore
+	var top search.Top
+	var latest timeline.Listing
+	err = atOnce(
+		func() (err error) { top, err = h.app.Trends.Top(req.Ctx, v); return err },
+		func() (err error) { page.People, err = h.suggestedPeople(req, v, explorePeople); return err },
+		// Some of them can be among the others.
+		func() (err error) { latest, err = h.app.Lists.PublicPosts(req.Ctx, v, 0, 3*exploreLatest); return err },
+	)
+	if err != nil {
+		return err
+	}
+	page.Tags, page.Links = top.Tags, top.Links
+	popular := make([]timeline.Item, len(top.Posts))
+	for i, post := range top.Posts {
+		popular[i] = post.Item
+	}
+	above := slices.Concat(popular, top.Liked)
+	var newest []timeline.Item
+	for _, item := range latest.Items {
+		same := func(other timeline.Item) bool { return other.Post.ID == item.Post.ID }
+		if len(newest) < exploreLatest && !slices.ContainsFunc(above, same) && !slices.ContainsFunc(newest, same) {
+			newest = append(newest, item)
+		}
+	}
+	page.Popular, page.Liked, page.Latest = view.NewPosts(v, popular), view.NewPosts(v, top.Liked), view.NewPosts(v, newest)
+	// The name of a parent is kept with the post, whatever list it is on.
+	if err := h.nameParents(req, view.NewPosts(v, append(above, newest...))); err != nil {
+		return err
+	}
+	f := req.Frame("Explore")
+	f.Description = "What people on " + f.Site.Name + " write about and like, and who they are."
+	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Tags: true, People: true}
+	return req.Render(http.StatusOK, view.ExplorePage(f, page))
+}

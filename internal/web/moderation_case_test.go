@@ -1,0 +1,125 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/audit"
+)
+
+// A case has what is known about the person: the profile, the numbers, what was decided before, the
+// latest posts and the other open reports about them.
+func TestCaseOfPerson(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, other, mona := s.signedUp("author"), s.signedUp("reader"), s.signedUp("other"), s.signedUpAs("mona", social.Moderator)
+	author.send("/settings/profile", "bio", "sells <b>everything</b>").want(303)
+	reader.send("/u/author/follow").want(303)
+	paths, ids := make([]string, 6), make([]string, 6)
+	for i := range paths {
+		paths[i], ids[i] = author.published("author", "post <i>"+string(rune('a'+i)))
+	}
+	reported, _ := reader.published("reader", "of somebody else")
+	other.send(reported+"/report", "kind", "spam").want(200)
+	reader.send(paths[0]+"/report", "kind", "spam").want(200)
+	reader.send(paths[1]+"/report", "kind", "spam").want(200)
+	reader.send("/u/author/report", "kind", "abuse").want(200)
+	person := audit.UserTarget(s.user("author").ID)
+	page := mona.get("/moderation/case?of="+person).want(200, "Joined", "6 posts", "1 follower<", "3 open reports", "0 decisions in 30 days", "never limited",
+		"sells &lt;b&gt;everything", "Other open reports about author", "/moderation/case?of=post%3A"+ids[0]+`"`, "post &lt;i&gt;a</a>",
+		"Latest posts", "post &lt;i&gt;f", "no restrictions").
+		wantNot("of somebody else", "post &lt;i&gt;z")
+	if strings.Contains(page.body, "/moderation/case?of=user") && strings.Contains(page.body, ">The account<") {
+		t.Error("a case is among the others about the person")
+	}
+	if n := strings.Count(page.body, `<article`); n != 5 {
+		t.Errorf("%d posts of the person, want 5", n)
+	}
+	page = mona.get("/moderation/case?of=post:"+ids[5]).want(200, "3 open reports", ">The account</a>", "post &lt;i&gt;b</a>")
+	if n := strings.Count(page.body, `id="p`+ids[5]+`"`); n != 1 {
+		t.Errorf("the post of a case is %d times on its page", n)
+	}
+	mona.send("/moderation/decide", "of", person, "action", "limit").want(303)
+	mona.send("/moderation/decide", "of", person, "action", "restore").want(303)
+	mona.get("/moderation/case?of="+person).want(200, "1 decision in 30 days", "limited or suspended 1 time<").wantNot("never limited")
+	// A case says nothing about who has reported to its author, who is no moderator.
+	author.get("/moderation/case?of=post:" + ids[0]).want(404)
+}
+
+// A decision says what it has done, and leads to the next report, or to the queue.
+func TestDecideAndNext(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, mona := s.signedUp("author"), s.signedUp("reader"), s.signedUpAs("mona", social.Moderator)
+	var ids []string
+	for _, text := range []string{"first", "second", "third"} {
+		path, id := author.published("author", text)
+		reader.send(path+"/report", "kind", "spam").want(200)
+		ids = append(ids, id)
+	}
+	at := func(n int) string { return "/moderation/case?of=post%3A" + ids[n] }
+	mona.send("/moderation/take").want(303, at(0))
+	mona.get(at(0)).want(200, "Decide and next", "No action", "Hide post", `<option value="" selected>Permanent`, "Release")
+	mona.send("/moderation/decide", "of", "post:"+ids[0], "report", "1", "action", "hide", "message", "Be kind.", "next", "1").want(303, at(1)+"&decided=hide")
+	mona.get(at(1)+"&decided=hide").want(200, "Post hidden. Report closed. This is the next report.", "second")
+	mona.send("/moderation/decide", "of", "post:"+ids[1], "report", "1", "action", "dismiss").want(303, "/moderation/reports?decided=dismiss")
+	mona.get("/moderation/reports?decided=dismiss").want(200, "No action taken. Report closed.", "Review next")
+	mona.send("/moderation/take").want(303, at(2))
+	mona.get("/moderation/reports").want(200, "You are reviewing a report.", "Continue")
+	mona.send("/moderation/decide", "of", "post:"+ids[2], "report", "1", "action", "delete", "next", "1").want(303, "/moderation/reports?empty&decided=delete")
+	mona.get("/moderation/reports?empty&decided=delete").want(200, "Post deleted. Report closed. No report waits for you.", "No open reports.")
+	mona.send("/moderation/decide", "of", "post:"+ids[0], "action", "unhide").want(303, at(0)+"&done=unhide")
+	mona.get(at(0)+"&done=unhide").want(200, "The post is shown again.").wantNot("Report closed")
+	mona.get(at(0)+"&done=%3Cb%3E").want(200).wantNot("<b>", "&lt;b&gt;")
+
+	// What was typed is there again after a mistake.
+	mona.send("/moderation/decide", "of", "post:"+ids[0], "action", "fly", "message", "typed <b>", "note", "noted").want(422, "typed &lt;b&gt;</textarea>", "noted</textarea>")
+
+	// The author and the reporter are told; the author does not learn who reported.
+	author.get("/notifications").want(200, "A moderator hid your post:", "Be kind.", "A moderator deleted your post.", "A moderator made your post visible again.").wantNot("@reader", "@mona", "/u/reader", "/u/mona")
+	reader.get("/notifications").want(200, "Thank you: what you reported was hidden.", "We looked at what you reported and took no action.",
+		"Thank you: what you reported was deleted.", "Post by @author").wantNot("/u/mona", "Be kind.")
+	author.get("/u/author").want(200)
+	mona.send("/moderation/decide", "of", audit.UserTarget(s.user("author").ID), "action", "limit", "message", "Too <b>much.").want(303)
+	author.get("/notifications").want(200, "A moderator limited your account:", "Too &lt;b&gt;much.")
+}
+
+// The rules of the site are reasons of a report. A moderator sees the rule as it was, and can tell it to
+// the person.
+func TestReportOfRule(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, mona, adam := s.signedUp("author"), s.signedUp("reader"), s.signedUpAs("mona", social.Moderator), s.signedUpAs("adam", social.Admin)
+	path, id := author.published("author", "the text")
+	reader.get(path+"/report").want(200).wantNot(`value="rule"`, "Which rule?")
+	reader.send(path+"/report", "kind", "rule", "rule", "1").want(422)
+	adam.send("/moderation/site", "rules", "Be <kind>.\nNo advertising", "signup", "open").want(303)
+	form := reader.get(path+"/report").want(200, "Breaks a rule", "1. Be &lt;kind&gt;.", "2. No advertising")
+	version := between(form.body, `name="rules" value="`, `"`)
+	for _, number := range []string{"", "0", "3", "x", "-1"} {
+		reader.send(path+"/report", "kind", "rule", "rules", version, "rule", number).want(422, "Choose the rule.")
+	}
+	adam.send("/moderation/site", "rules", "No advertising\nBe <kind>.", "signup", "open", "rules_was", version).want(303)
+	reader.send(path+"/report", "kind", "rule", "rules", version, "rule", "1", "text", "typed").want(422, "The rules have changed.", "typed")
+	version = between(reader.get(path+"/report").body, `name="rules" value="`, `"`)
+	reader.send(path+"/report", "kind", "rule", "rules", version, "rule", "2", "text", "look\nhere").
+		want(200, "Thanks. A moderator will look at it.", `action="/u/author/mute"`, "Mute @author", `action="/u/author/block"`, "Block @author")
+	reader.send("/u/author/mute").want(303)
+	reader.send("/u/author/report", "kind", "spam", "rule", "1").want(200).wantNot(`action="/u/author/mute"`)
+	adam.send("/moderation/site", "rules", "", "signup", "open", "rules_was", version).want(303)
+	mona.get("/moderation/reports").want(200, "1 report: Breaks a rule")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Rule 2: Be &lt;kind&gt;.", "look\nhere")
+	mona.send("/moderation/take", "of", "post:"+id).want(303)
+	mona.get("/moderation/case?of=post:"+id).want(200, "This breaks rule 2: Be &lt;kind&gt;.</textarea>").wantNot("Fill in a rule")
+	adam.send("/moderation/site", "rules", "Another one", "signup", "open").want(303)
+	mona.get("/moderation/case?of=post:"+id+"&rule=1").want(200, "Fill in a rule", "This breaks rule 1: Another one.</textarea>")
+	mona.get("/moderation/case?of=post:"+id+"&rule=9").want(200, "This breaks rule 2:")
+}
+
+// between returns the first text between two others; empty for none.
+func between(text, from, to string) string {
+	_, rest, _ := strings.Cut(text, from)
+	found, _, _ := strings.Cut(rest, to)
+	return found
+}

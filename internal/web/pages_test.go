@@ -1,0 +1,85 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"retwis/internal/app"
+)
+
+// How pages look is chosen for one browser. What is not known counts as not chosen.
+func TestAppearance(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.get("/settings/appearance").want(200, `name="theme" value="dark"`).wantNot("data-theme")
+	ada.send("/settings/appearance", "theme", "dark", "size", "large", "motion", `"><script>`, "descriptions", "below").want(303, "/settings/appearance")
+	page := ada.get("/settings/appearance").want(200, "Your settings are saved.", `name="theme" value="dark" checked`).wantNot("<script>")
+	for _, want := range []string{`data-theme="dark"`, `data-size="large"`, `data-descriptions="below"`, `name="color-scheme" content="dark"`} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("%s is not on the page", want)
+		}
+	}
+	if strings.Contains(page.body, "data-motion") {
+		t.Error("a value that is not known is on the page")
+	}
+	if s.visitor().get("/timeline").want(200); strings.Contains(s.visitor().get("/").body, "data-theme") {
+		t.Error("another browser has the same look")
+	}
+	ada.send("/settings/appearance").want(303)
+	if strings.Contains(ada.get("/home").body, "data-theme") {
+		t.Error("the look of the system cannot be chosen again")
+	}
+}
+
+// The next page says once what has happened; a cookie that somebody has made up says nothing.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	s.signedUp("ben")
+	ada.send("/post", "status", "hello", "back", "/u/ben").want(303, "/u/ben")
+	ada.get("/u/ben").want(200, "Post published.", `href="/post/1"`)
+	ada.get("/u/ben").want(200).wantNot("Post published.")
+	ada.send("/u/ben/block").want(303)
+	ada.get("/home").want(200, "You blocked <bdi>@ben</bdi>.", `action="/u/ben/unblock"`, `name="back" value="/home"`)
+	ada.send("/u/ben/unblock", "back", "/home").want(303, "/home")
+	ada.get("/home").want(200, "You unblocked <bdi>@ben</bdi>.")
+	for _, made := range []string{"posted.<b>", "unknown.1", "muted.a b", "posted.-1"} {
+		ada.cookie("told", made)
+		ada.get("/home").want(200).wantNot("toast told")
+	}
+}
+
+// A name is looked up before the form is sent, and the address for a forgotten password comes with it.
+func TestSignUpForm(t *testing.T) {
+	t.Parallel()
+	s, server := mailing(t, app.Options{})
+	s.signedUp("ada")
+	v := s.visitor()
+	for typed, want := range map[string]string{"Ada": "taken", "%40ada": "taken", "a+b": "letters", "ben": `"problem":""`} {
+		if got := v.get("/register/name?q=" + typed).want(200).body; !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %s", typed, got, want)
+		}
+	}
+	v.get("/register").want(200, `name="email"`, `<noscript>`)
+	v.send("/register", "username", "ben", "password", password, "email", "no address").want(422, "Use an address such as", `value="no address"`)
+	v.send("/register", "username", "ben", "password", password, "email", " ben@example.net ").want(303, "/home")
+	v.get("/home").want(200, "sent a link to confirm your email")
+	if link := server.Wait(t, 1).Link("/confirm/"); link == "" {
+		t.Error("the mail has no link")
+	}
+}
+
+// A browser can keep the page for when it has no connection: it is the same for everyone.
+func TestOfflinePage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	if of, plain := ada.get("/offline").want(200, "offline"), s.visitor().get("/offline").want(200); of.body != plain.body {
+		t.Error("the page differs between people")
+	}
+	if kind := s.visitor().get("/sw.js").want(200).header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") {
+		t.Errorf("the script is %q", kind)
+	}
+}

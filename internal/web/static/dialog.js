@@ -1,0 +1,51 @@
+// Forms that a link leads to open in a dialog on the page: a post, a reply, a question.
+
+import { element, inserted, isLoggedIn, isPlain, load } from "./page.js";
+
+document.addEventListener("click", (event) => {
+  const link = isLoggedIn && isPlain(event) && event.target.closest("a[data-dialog], a.post-action.reply, .side a.new");
+  if (!link || link.closest("dialog")) return;
+  const box = document.getElementById("reply");
+  if (link.matches(".reply") && link.closest(".main") && box) return; // it is on this page
+  event.preventDefault();
+  show(link.matches(".reply") ? link.href.replace(/#reply$/, "/reply") : link.href, link);
+});
+
+export async function show(address, link) {
+  link?.closest("details.menu")?.removeAttribute("open");
+  const title = element("h2", { textContent: link?.textContent.trim().replace(/…$/, "").replace(/^\d+$/, "") || "Reply" });
+  const close = element("button", { type: "button", className: "soft", textContent: "Cancel" });
+  const body = element("div", { className: "body-of-page" });
+  const dialog = element("dialog", {}, element("div", { className: "dialog-bar" }, title, close), body);
+  dialog.setAttribute("aria-label", title.textContent);
+  body.setAttribute("aria-busy", "true");
+  close.addEventListener("click", () => dialog.close());
+  // A click beside it closes it, unless something is written there.
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog && !dialog.querySelector("textarea")?.value) dialog.close();
+  });
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    link?.focus({ preventScroll: true });
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  try {
+    const [response, page] = await load(address);
+    const content = page.querySelector("main .single");
+    if (!response.ok || response.redirected || !content) throw new Error(response.statusText);
+    const heading = content.querySelector("h1");
+    title.textContent = heading?.textContent ?? title.textContent;
+    dialog.setAttribute("aria-label", title.textContent);
+    heading?.remove();
+    // Its way back is this page.
+    for (const back of content.querySelectorAll('input[name="back"]')) back.value = location.pathname + location.search;
+    for (const cancel of content.querySelectorAll("a.button.soft")) if (cancel.textContent.trim() === "Cancel") cancel.remove();
+    body.replaceChildren(...[...content.childNodes].map((node) => document.importNode(node, true)));
+    body.removeAttribute("aria-busy");
+    inserted(body);
+    body.querySelector("textarea, input:not([type=hidden]), button:not(.post-action)")?.focus();
+  } catch {
+    location.href = address;
+  }
+}

@@ -1,0 +1,78 @@
+// What the scripts share.
+
+export const isLoggedIn = document.body.dataset.viewer !== undefined;
+export const noConnection = "That didn't work. Check your connection and try again.";
+
+// enhance calls work with each element of the page that matches, and of what is inserted later.
+export function enhance(selector, work) {
+  for (const one of document.querySelectorAll(selector)) work(one);
+  document.addEventListener("inserted", (event) => {
+    for (const one of event.detail.querySelectorAll(selector)) work(one);
+  });
+}
+
+// inserted is called with what a script has put into the page.
+export function inserted(root) {
+  document.dispatchEvent(new CustomEvent("inserted", { detail: root }));
+}
+
+// element makes an element with properties and children.
+export function element(name, properties, ...children) {
+  const { dataset, ...others } = properties ?? {};
+  const made = Object.assign(document.createElement(name), others);
+  Object.assign(made.dataset, dataset);
+  made.append(...children);
+  return made;
+}
+
+// One polite live region says what has changed, whichever script changed it.
+const region = document.getElementById("live-region");
+export function announce(text) {
+  if (!region) return;
+  // The same text twice is a change too.
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text;
+}
+
+// What did not work is shown as well: nothing else on the page has changed.
+let shown = 0;
+export function problem(text) {
+  announce(text);
+  region?.classList.replace("unseen", "toast");
+  clearTimeout(shown);
+  shown = setTimeout(() => region?.classList.replace("toast", "unseen"), 8000);
+}
+
+// refusal is what an error page says.
+export function refusal(page) {
+  return [...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.";
+}
+
+// load gets a page of the site.
+export async function load(address, request) {
+  const response = await fetch(address, request);
+  return [response, new DOMParser().parseFromString(await response.text(), "text/html")];
+}
+
+// stored works with what the tab keeps; null where the browser stores nothing for this site.
+export function stored(work) {
+  try {
+    return work(sessionStorage);
+  } catch {
+    return null;
+  }
+}
+
+// isPlain reports whether a click is for this page: others open a tab or a window.
+export const isPlain = (event) => event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+
+// setCount shows a number on the button of a post, and in its name.
+export function setCount(post, one, all, number) {
+  post.dataset[all] = number;
+  const action = post.querySelector(`.post-action.${one}`);
+  if (!action) return;
+  const text = number.toLocaleString("en-US");
+  if (action.lastChild?.nodeType === Node.TEXT_NODE) action.lastChild.remove();
+  if (number > 0) action.append(text);
+  const label = action.getAttribute("aria-label");
+  if (label) action.setAttribute("aria-label", label.replace(/, [\d,]+ \w+$/, `, ${text} ${number === 1 ? one : all}`));
+}
