@@ -94,6 +94,9 @@ func (c conversation) react(t *testing.T) {
 		})
 	}
 	c.ada.wantPath("/timeline")
+	if c.scripts {
+		c.ada.until("the server has answered", func() bool { return slices.Contains(c.ada.texts("#live-region"), "Bookmarked") })
+	}
 	c.ada.open("/bookmarks")
 	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens")
 	c.ada.open("/u/ada/likes")
@@ -129,7 +132,7 @@ func (c conversation) reply(t *testing.T) {
 	c.ada.submit("form.status", "status", "Well said, @ben")
 	c.ada.until("the reply is shown", func() bool { return slices.Contains(c.ada.texts(".post .body"), "Well said, @ben") })
 	c.ben.open("/notifications")
-	c.ben.click(".alert.unread .quote")
+	c.ben.click(".alert.unread .post a.when")
 	c.ben.submit("form.status", "status", "Thank you")
 	c.ada.open("/u/ben/1")
 	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens", "Well said, @ben", "Thank you")
@@ -154,9 +157,9 @@ func (c conversation) tags(t *testing.T) {
 	c.ada.open("/u/ben/1")
 	c.ada.click(`.post .body a[href="/tag/gardens"]`)
 	c.ada.wantTexts("h1", "#gardens")
-	c.ada.submit("main form.follow")
+	c.press(c.ada, "main form.follow button")
+	c.ada.until("the tag is followed", func() bool { return c.ada.has(`main form.follow[action$="/unfollow"]`) })
 	c.ada.wantPath("/tag/gardens")
-	c.ada.wantTexts("main form.follow button", "Following")
 	c.ben.say("More about #Gardens")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "More about #Gardens") {
@@ -248,10 +251,19 @@ func (c conversation) keys(t *testing.T) {
 	b.until("Escape closes the list of keys", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("j"))
 	b.run(chromedp.KeyEvent("r"))
-	b.until("r leads to the reply box", func() bool { return strings.HasPrefix(b.path(), "/u/ben/") && b.has("#reply") })
-	b.open("/u/ben")
+	b.until("r leads to the reply box", func() bool { return b.has("dialog[open]") && focus() == "reply" })
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until("Escape closes it", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("n"))
-	b.until("n leads to the box for a post", func() bool { return b.path() == "/home" && focus() == "status" })
+	b.until("n leads to the box for a post", func() bool { return b.has("dialog[open]") && focus() == "new" })
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until("Escape closes it", func() bool { return !b.has("dialog[open]") })
+	b.run(chromedp.KeyEvent("o"))
+	b.until("o opens the post", func() bool { return strings.HasPrefix(b.path(), "/u/ben/") })
+	b.open("/home")
+	b.run(chromedp.KeyEvent("n"))
+	b.until("n leads to the box of the page", func() bool { return focus() == "status" })
+	b.fill("#status", "") // the character of the key is an event by itself here
 	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "jkl?"))
 	if got := b.value("#status"); got != "jkl?" {
 		t.Errorf("the box shows %q", got)
@@ -301,8 +313,8 @@ func (c conversation) live(t *testing.T) {
 func (c conversation) edit(t *testing.T) {
 	b := c.ben
 	b.open("/u/ben/1")
-	b.press(".post .menu summary")
-	b.click(`.post .menu a[href="/u/ben/1/edit"]`)
+	c.press(b, ".post .more-link")
+	b.click(`.menu-items a[href="/u/ben/1/edit"]`)
 	b.submit(`form[action="/u/ben/1/edit"]`, "status", "First post, now better")
 	b.open("/u/ben/1")
 	if got := b.texts(".post .body"); len(got) == 0 || got[0] != "First post, now better" {
@@ -346,19 +358,25 @@ func (c conversation) profile(t *testing.T) {
 }
 
 func (c conversation) muteAndBlock(t *testing.T) {
-	menu := func(b *browser, button string) {
+	ask := func(b *browser, what, how string) {
 		b.open("/u/ben")
 		b.run(chromedp.Click(chromedp.CSS(".profile .menu summary")))
-		b.click(button)
+		c.press(b, `.menu-items a[href="/u/ben/`+what+`"]`)
+		form := `form[action="/u/ben/` + what + `"]`
+		b.until("it asks for how long", func() bool { return b.has(form) })
+		b.run(chromedp.Click(chromedp.CSS(form + ` input[value="` + how + `"]`)))
+		b.submit(form)
+		b.wantPath("/u/ben")
 	}
-	menu(c.ada, `form[action="/u/ben/mute"] button[value="week"]`)
+	ask(c.ada, "mute", "week")
+	c.ada.wantTexts(".toast.told > span", "You muted @ben.")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .by .name"); slices.Contains(got, "Ben Holm") || slices.Contains(got, "ben") {
 		t.Errorf("ada muted ben and sees posts by %q", got)
 	}
 	c.ada.open("/settings/muted")
 	c.ada.submit(`form[action="/u/ben/unmute"]`)
-	menu(c.ada, `form[action="/u/ben/block"] button[value=""]`)
+	ask(c.ada, "block", "")
 	c.ben.open("/u/ada")
 	c.ben.wantTexts("h1", "This account doesn't exist")
 	c.ada.open("/timeline")
@@ -374,8 +392,9 @@ func (c conversation) muteAndBlock(t *testing.T) {
 // remove deletes a post: it is gone from all pages, and the replies to it stay.
 func (c conversation) remove(t *testing.T) {
 	c.ben.open("/u/ben/1")
-	c.ben.press(".post .menu summary")
-	c.ben.click(`.post .menu a[href="/u/ben/1/delete"]`)
+	c.press(c.ben, ".post .more-link")
+	c.press(c.ben, `.menu-items a[href="/u/ben/1/delete"]`)
+	c.ben.until("it asks whether to delete the post", func() bool { return c.ben.has("form.confirm") })
 	c.ben.submit(`form.confirm`)
 	c.ada.open("/u/ben/1")
 	if !c.ada.has(".error") {

@@ -44,7 +44,7 @@ func TestInvitationToDeletion(t *testing.T) {
 				t.Fatalf("the link of the invitation is %q (%v)", link, err)
 			}
 			ada.open(invited.Path)
-			ada.submit("main form", "username", "ada", "password", password, "password2", password)
+			ada.join("main form", "ada")
 			ada.wantPath("/home")
 			late := newBrowser(t, site, actions...)
 			late.open(invited.Path)

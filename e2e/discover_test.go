@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // People search, with scripts and without: from the menu, in tabs, page by page, and with a query
@@ -110,5 +111,52 @@ func TestPeopleToFollow(t *testing.T) {
 	b.open("/u/newcomer/following")
 	if got := b.texts("main .people li"); len(got) != 1 {
 		t.Errorf("followed: %q", got)
+	}
+}
+
+// The box of a search offers people, tags and the search for posts, to the keyboard too.
+func TestSearchBox(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("adam")
+	b.say("about #adapters")
+	const box = ".find-large input"
+	offer := func() []string {
+		b.open("/search")
+		b.fill(box, "ada")
+		var found []string
+		b.until("the tag is offered", func() bool {
+			found = b.texts(`[role="option"] .name`)
+			if len(found) > 0 && len(found) < 3 { // the index is a moment behind
+				b.open("/search")
+				b.fill(box, "ada")
+			}
+			return len(found) == 3
+		})
+		return found
+	}
+	if got, want := offer(), []string{"@adam", "#adapters", "Search posts for “ada”"}; !slices.Equal(got, want) {
+		t.Errorf("offered: %q, want %q", got, want)
+	}
+	if b.attribute(box, "role") != "combobox" || b.attribute(box, "aria-expanded") != "true" || b.attribute(box, "aria-activedescendant") != "none" {
+		t.Error("the box does not say that it has a list, or which row is chosen")
+	}
+	b.run(chromedp.SendKeys(chromedp.CSS(box), kb.ArrowDown))
+	if got := b.attribute(box, "aria-activedescendant"); got != "q-completion-0" {
+		t.Errorf("an arrow key chooses %q", got)
+	}
+	for keys, want := range map[string]string{
+		"": "/search", kb.ArrowDown: "/u/adam", kb.ArrowDown + kb.ArrowDown: "/tag/adapters",
+		kb.ArrowUp: "/search", kb.ArrowDown + kb.Escape: "/search",
+	} {
+		offer()
+		b.run(chromedp.SendKeys(chromedp.CSS(box), keys))
+		if _, err := chromedp.RunResponse(b.ctx, enter()); err != nil {
+			t.Fatal(err)
+		}
+		b.wantPath(want)
+		if isPosts := b.has(`.tabs a[href*="in=posts"][aria-current="page"]`); isPosts != (keys == kb.ArrowUp) {
+			t.Errorf("%q: the search is for posts only: %v", keys, isPosts)
+		}
 	}
 }

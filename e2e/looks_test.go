@@ -118,14 +118,23 @@ func (b *browser) findings(selector string, coloursOnly bool) []string {
 		}
 		return JSON.stringify(all);
 
-		// contrast computes it again where a row of tabs is cut off, with the tab in sight.
+		// contrast computes it again without what is below a menu or a dialog; where a row of tabs is cut
+		// off, with the tab in sight; and for other texts without blanks that hang out of their lines.
 		async function contrast(node) {
-			const tab = document.querySelector(node.target[0]), row = tab.closest(".tabs");
-			if (row === null) return [node];
-			const before = row.scrollLeft;
-			tab.scrollIntoView({inline: "center", block: "nearest", behavior: "instant"});
-			const again = await axe.run(tab, {runOnly: ["color-contrast"], preload: false});
-			row.scrollLeft = before;
+			const text = document.querySelector(node.target[0]), row = text.closest(".tabs"), over = text.closest(".menu-items, dialog");
+			const scrolled = row?.scrollLeft;
+			if (over !== null) {
+				document.body.style.visibility = "hidden";
+				over.style.visibility = "visible";
+			} else if (row !== null) {
+				text.scrollIntoView({inline: "center", block: "nearest", behavior: "instant"});
+			} else {
+				text.style.whiteSpace = "normal";
+			}
+			const again = await axe.run(text, {runOnly: ["color-contrast"], preload: false});
+			document.body.style.visibility = text.style.whiteSpace = "";
+			if (over !== null) over.style.visibility = "";
+			if (row !== null) row.scrollLeft = scrolled;
 			return [...again.violations, ...again.incomplete].flatMap(rule => rule.nodes);
 		}
 	})()`, selector, options)

@@ -28,20 +28,19 @@ func TestModeration(t *testing.T) {
 			}
 			retwisRuns(t, "user", "role", "moira", "moderator", "--redis", dir)
 			ben.say("Buy my things")
-			ada.open("/u/ben/1")
-			ada.click(`a[href="/u/ben/1/report"]`)
+			ada.open("/u/ben/1/report") // the menu of the post leads there
 			ada.choose("kind", "spam")
 			ada.submit("form.report", "text", "He writes this every day")
-			ada.wantTexts(".notice", "Thank you. A moderator will look at it.")
+			ada.wantTexts(".notice", "Thanks. A moderator will look at it.")
 
-			mod.openUntil("/moderation", "a moderator sees the report", func() bool {
+			mod.openUntil("/moderation/reports", "a moderator sees the report", func() bool {
 				return mod.has(`form[action="/moderation/take"]`)
 			})
 			mod.click(`form[action="/moderation/take"] button`)
 			mod.wantPath("/moderation/case")
 			mod.choose("action", "suspend")
 			mod.submit(`form[action="/moderation/decide"]`, "message", "No advertising.", "note", "seen often")
-			mod.wantPath("/moderation")
+			mod.wantPath("/moderation/reports")
 
 			ben.open("/home")
 			ben.wantPath("/login")
@@ -62,7 +61,7 @@ func TestModeration(t *testing.T) {
 			mod.click("main .people li a")
 			mod.choose("action", "restore")
 			mod.submit(`form[action="/moderation/decide"]`, "note", "he has apologized")
-			mod.wantTexts(".notice", "Done.")
+			mod.wantTexts(".notice", "Account restored.")
 			ben.open("/login")
 			ben.submit("main form", "username", "ben", "password", password)
 			ben.wantPath("/home")

@@ -153,7 +153,7 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	b.open("/register")
-	b.submit("main form", "username", "not a name", "password", password, "password2", password)
+	b.submit("main form", "username", "not a name", "password", password)
 	name := b.value(`[name="username"]`)
 	typed := b.value(`[name="password"]`)
 	focus := get[string](b, `document.activeElement.name`)
@@ -256,14 +256,42 @@ func TestPhone(t *testing.T) {
 			t.Errorf("%s has the round button: %v, want %v", path, got, want)
 		}
 	}
-	for _, path := range []string{"/settings/profile", "/settings/data", "/u/ada/following"} {
+	for _, path := range []string{"/notifications", "/explore/people", "/u/ada/following"} {
 		b.open(path)
 		if text := get[string](b, `(() => {
 			const nav = document.querySelector(".tabs"), tab = nav.querySelector('[aria-current="page"]').getBoundingClientRect();
 			const rows = new Set([...nav.children].map(a => a.offsetTop)).size;
-			return rows === 1 && tab.left >= 0 && tab.right <= innerWidth ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
+			return rows === 1 && tab.left >= 0 && tab.right < innerWidth + 1 ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
 		})()`); text != "" {
 			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
+// On a phone the settings are a list, to which its pages lead back. On a wide screen the list is beside
+// them, and marks the one that is shown.
+func TestSettingsList(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("ada")
+	visible := func(selector string) bool {
+		return get[bool](b, `document.querySelector("`+selector+`")?.checkVisibility() ?? false`)
+	}
+	for _, l := range []look{looks[0], looks[3]} {
+		b.open("/settings")
+		b.use(l)
+		b.click(`main .section-nav a[href="/settings/import"]`)
+		b.wantPath("/settings/import")
+		wide := l.screen == "desktop"
+		if got := visible(`.sidebar .section-nav a[href='/settings/import'][aria-current=page]`); got != wide {
+			t.Errorf("%s: the list is beside the page: %v", l.screen, got)
+		}
+		if got := visible(".section-up a"); got == wide {
+			t.Errorf("%s: the page leads back to the list: %v", l.screen, got)
+		}
+		if !wide {
+			b.click(".section-up a")
+			b.wantPath("/settings")
 		}
 	}
 }
@@ -277,13 +305,15 @@ func TestCopyLink(t *testing.T) {
 	b.say("to be linked")
 	b.open("/u/ada")
 	b.do(`navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }`)
-	marked := b.watch(".post-action.link.copied")
-	b.press(".post-action.link")
+	b.press(".post .more-link")
+	b.press(".post .menu [data-copy]")
 	b.until("the link is copied", func() bool { return get[string](b, `window.copied ?? ""`) == site+"/u/ada/1" })
-	b.until("the link is marked", marked)
+	b.until("it says so", func() bool { return slices.Contains(b.texts(".toast"), "Copied") })
 	b.wantPath("/u/ada")
 	plain := newBrowser(t, site, withoutScripts())
 	plain.open("/timeline")
-	plain.click(".post-action.link")
+	plain.click(".post .more-link")
+	plain.wantPath("/u/ada/1/more")
+	plain.click("main [data-copy]")
 	plain.wantPath("/u/ada/1")
 }

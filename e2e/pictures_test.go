@@ -42,6 +42,9 @@ func TestPictures(t *testing.T) {
 		if got := get[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
 			t.Errorf("the thumbnail shows the part %q", got)
 		}
+		b.fill("form.status [name=status]", "From up here")
+		b.run(chromedp.Click(chromedp.CSS("form.status .status-foot button:not([type])")))
+		b.until("a picture without a description is asked about", func() bool { return b.has(".undescribed") })
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
 		b.submit("form.status", "status", "From up here")
 		b.wantPicture("Hills at noon", "focus-left-top")
@@ -51,7 +54,7 @@ func TestPictures(t *testing.T) {
 		b := newBrowser(t, site)
 		b.signUp("cleo")
 		b.open("/home")
-		const hang = `window.fetch = (address, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));`
+		const hang = `XMLHttpRequest.prototype.send = () => {}; XMLHttpRequest.prototype.abort = function () { this.dispatchEvent(new Event("abort")); };`
 		b.do(hang)
 		const button = `.status-foot button[type="button"]`
 		b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
@@ -126,7 +129,7 @@ func (b *browser) addPictures(files ...string) {
 	b.t.Helper()
 	b.open("/home")
 	b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
-	b.until("the pictures are uploaded", func() bool { return len(b.texts(".thumbs li")) == len(files) })
+	b.until("the pictures are uploaded", func() bool { return len(b.texts(".thumbs li:not(:has(progress))")) == len(files) })
 }
 
 // choosePart chooses the part of a picture that stays in view.

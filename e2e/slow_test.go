@@ -159,8 +159,9 @@ func TestSlowUpload(t *testing.T) {
 	}
 	release()
 	b.until("the pictures are uploaded", func() bool {
-		return len(b.texts(".thumbs li")) == 2 && b.has(".status-foot button:not([type]):enabled")
+		return len(b.texts(".thumbs li:not(:has(progress))")) == 2 && b.has(".status-foot button:not([type]):enabled")
 	})
+	b.do(`document.querySelectorAll(".thumbs textarea").forEach(t => t.value = "A hill")`)
 	if got := b.focused(); got != "status" {
 		t.Errorf("the focus has moved to %q while somebody was writing", got)
 	}
