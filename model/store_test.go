@@ -78,7 +78,8 @@ func pagesOf[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) 
 // checkVerify fails if records and indexes disagree.
 func checkVerify(t testing.TB, s interface {
 	Verify(ctx context.Context, opt maintain.Options) (model.Report, error)
-}) {
+},
+) {
 	t.Helper()
 	if r, err := s.Verify(t.Context(), maintain.Options{Examples: 5}); err != nil || r.Problems() != 0 {
 		t.Errorf("%+v, %v", r, err)
