@@ -37,7 +37,7 @@ func (a answer) signedOut() bool {
 
 var (
 	articleTag = regexp.MustCompile(`^ data-id="(\d+)" data-replies="\d+" data-reposts="\d+" data-likes="(\d+)"`)
-	whenLink   = regexp.MustCompile(`class="when" href="/u/([^/"]+)/\d+"`)
+	whenLink   = regexp.MustCompile(`class="when" href="/u/([^/"]+)/\d+(?:#p\d+)?"`)
 	bodyText   = regexp.MustCompile(`<p class="body" dir="auto">([^<]*)</p>`)
 	nextLink   = regexp.MustCompile(`rel="next" href="([^"]+)"`)
 )
@@ -46,7 +46,7 @@ var (
 func (a answer) posts() []history.Seen {
 	var found []history.Seen
 	parts := strings.Split(a.Body, `<article class="post"`)
-	for _, part := range parts[1:] {
+	for i, part := range parts[1:] {
 		part, _, _ = strings.Cut(part, "</article>")
 		head, when, text := articleTag.FindStringSubmatch(part), whenLink.FindStringSubmatch(part), bodyText.FindStringSubmatch(part)
 		if head == nil || when == nil || text == nil {
@@ -57,6 +57,7 @@ func (a answer) posts() []history.Seen {
 		seen.Likes, _ = strconv.Atoi(head[2])
 		seen.Liked = strings.Contains(part, `/unlike"`)
 		seen.Reply = strings.Contains(part, `class="context"`)
+		seen.Moved = strings.HasSuffix(parts[i], `<div class="conversation">`)
 		found = append(found, seen)
 	}
 	return found

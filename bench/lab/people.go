@@ -160,7 +160,7 @@ func (p *person) read(ctx context.Context, op history.Op, path string) (history.
 	if op.Outcome == history.OK && a.Status != http.StatusOK {
 		op.Outcome, op.Detail = history.Refused, strconv.Itoa(a.Status)+" "+a.Location
 	}
-	op.Seen, op.Complete = a.posts(), a.next() == ""
+	op.Seen, op.Complete, op.Folded = a.posts(), a.next() == "", strings.Contains(a.Body, `class="folded"`)
 	op.Signed = strings.Contains(a.Body, `data-viewer="`+p.name+`"`)
 	op.Following = strings.Contains(a.Body, `action="/u/`+op.Other+`/unfollow"`)
 	return op, a

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -64,10 +65,16 @@ func (c *checker) replies(parent string) []*post {
 	return found
 }
 
+// placed returns what is in its place on the page, without what stands above a reply to it.
+func (r *reader) placed() []history.Seen {
+	return slices.DeleteFunc(slices.Clone(r.op.Seen), func(s history.Seen) bool { return s.Moved })
+}
+
 // order checks that ids descend.
 func (r *reader) order() {
-	for i := 1; i < len(r.op.Seen); i++ {
-		a, b := r.op.Seen[i-1], r.op.Seen[i]
+	placed := r.placed()
+	for i := 1; i < len(placed); i++ {
+		a, b := placed[i-1], placed[i]
 		switch {
 		case a.ID == b.ID:
 			r.violate(r.op, Twice, "post %d is on the page twice", a.ID)
@@ -115,10 +122,11 @@ func (r *reader) hidden(other string, see view) states {
 func (r *reader) list(candidates []*post) {
 	lowest := int64(0)
 	if !r.op.Complete {
-		if len(r.op.Seen) == 0 {
+		placed := r.placed()
+		if len(placed) == 0 {
 			return
 		}
-		lowest = r.op.Seen[len(r.op.Seen)-1].ID
+		lowest = placed[len(placed)-1].ID
 		if r.op.Kind == history.Thread {
 			lowest = 0
 		}
@@ -143,6 +151,9 @@ func (r *reader) judge(p *post) {
 	}
 	if (p.parent != "") != (r.op.Kind == history.Thread || r.op.Kind == history.Replies) {
 		return // replies have lists of their own
+	}
+	if p.parent != "" && r.op.Folded {
+		return // it may be among the replies that the page counts only
 	}
 	if r.must(p) && !r.mayHaveLeft(p) {
 		r.verdict.Judged++

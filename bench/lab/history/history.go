@@ -55,6 +55,7 @@ type Seen struct {
 	Liked  bool   `json:"liked,omitempty"` // by the person who looks
 	Likes  int    `json:"likes,omitempty"`
 	Reply  bool   `json:"reply,omitempty"`
+	Moved  bool   `json:"moved,omitempty"` // above a reply to it, which has this place on the page
 }
 
 // Op is one operation of one person. A person does one after the other. Times count from
@@ -76,6 +77,7 @@ type Op struct {
 
 	Seen      []Seen `json:"seen,omitempty"`
 	Complete  bool   `json:"complete,omitempty"`  // the list has no further page
+	Folded    bool   `json:"folded,omitempty"`    // the list leaves out replies of a conversation that it shows
 	Signed    bool   `json:"signed,omitempty"`    // the page was for a session
 	Following bool   `json:"following,omitempty"` // of Profile: it has a button to unfollow
 	Final     bool   `json:"final,omitempty"`     // read in the end, when the site had long been quiet
