@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"retwis/internal/social"
 	"retwis/internal/social/search"
+	"retwis/internal/social/storage"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -142,21 +142,9 @@ func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Q
 	return err
 }
 
-// atOnce calls functions at the same time, so that they share round trips, and returns the first
-// error in their order.
+// atOnce calls functions at the same time, so that they share round trips, and returns an error of one.
 func atOnce(all ...func() error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, do := range all {
-		wg.Go(func() { errs[i] = do() })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return storage.AtOnce(len(all), func(i int) error { return all[i]() })
 }
 
 func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search.Query, page *view.Search) error {

@@ -112,8 +112,8 @@ func (req *Request) VisitorFrame(title string) view.Frame {
 
 // Frame returns what a page has around it.
 func (req *Request) Frame(title string) view.Frame {
-	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, LoggedIn: req.LoggedIn, User: req.User, Unsure: !req.identified, Here: req.R.URL.Path, Outdated: req.outdated}
-	f.Site.Mail, f.Look = req.site.mail, req.look
+	f := req.VisitorFrame(title)
+	f.LoggedIn, f.User, f.Unsure, f.Outdated, f.Look = req.LoggedIn, req.User, !req.identified, req.outdated, req.look
 	if req.told.Kind != "" {
 		f.Told = req.told
 		req.SetCookie(toldCookie, "", clearAtNow)
