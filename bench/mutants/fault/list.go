@@ -198,9 +198,9 @@ var All = []Fault{
 		Document: "retwis.md", Promise: "of two concurrent registrations exactly one gets it",
 		File: "internal/social/storage/directory.go", Anchor: "\tb, key := d.client.B(), d.key(name)\n",
 		With: "\tb, key := d.client.B(), d.key(name)\n\tif plant.On(\"nametwice\") {\n" +
-			"\t\td.client.Do(ctx, b.Set().Key(layout.LayoutVersion).Value(d.version()).Nx().Build())\n" +
+			"\t\td.client.Do(ctx, b.Set().Key(LayoutVersion).Value(d.version()).Nx().Build())\n" +
 			"\t\tif owner, err := d.client.Do(ctx, b.Hget().Key(key).Field(spelled).Build()).AsInt64(); err == nil {\n\t\t\treturn owner, nil\n\t\t}\n" +
-			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(spelled, layout.Itoa(uid)).Build()).Error()\n\t}\n",
+			"\t\treturn uid, d.client.Do(ctx, b.Hset().Key(key).FieldValue().FieldValue(spelled, Itoa(uid)).Build()).Error()\n\t}\n",
 		Likely: []string{"internal/social/storage", "internal/app"},
 	},
 	{
@@ -285,7 +285,7 @@ var All = []Fault{
 		Name: "dismissedstays", What: "others keep a deleted account in what they are not interested in",
 		Document: "retwis.md", Promise: "one scan of all keys finds them for all accounts that wait for it",
 		File: "internal/social/removal/sweep.go", Anchor: "\t\t\t\tlists = append(lists, key)\n",
-		With:   "\t\t\t\tif prefix == layout.MutedPrefix || !plant.On(\"dismissedstays\") {\n\t\t\t\t\tlists = append(lists, key)\n\t\t\t\t}\n",
+		With:   "\t\t\t\tif prefix == storage.MutedPrefix || !plant.On(\"dismissedstays\") {\n\t\t\t\t\tlists = append(lists, key)\n\t\t\t\t}\n",
 		Likely: []string{"internal/social/removal"},
 	},
 	{
