@@ -71,7 +71,7 @@ func TestSeed(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	a := answer{Answer: measure.Answer{Status: 200, Body: `<article class="post" data-id="7" data-replies="0" data-reposts="0" data-likes="3" id="p7"><p class="by"><a class="name" href="/u/ada" dir="auto">ada</a> <a class="when" href="/u/ada/7"></a></p><p class="body" dir="auto">it&#39;s</p><button class="post-action like" formaction="/u/ada/7/unlike"></button></article><a class="button soft" rel="next" href="/home?before=7">`}}
+	a := answer{Answer: measure.Answer{Status: 200, Body: `<article class="post" data-id="7" data-replies="0" data-reposts="0" data-likes="3" id="p7"><p class="by"><a class="name" href="/u/ada" dir="auto">ada</a> <a class="when" href="/u/ada/7"></a></p><p class="body" dir="auto" lang="">it&#39;s</p><button class="post-action like" formaction="/u/ada/7/unlike"></button></article><a class="button soft" rel="next" href="/home?before=7">`}}
 	got := a.posts()
 	if len(got) != 1 || got[0].ID != 7 || got[0].Author != "ada" || got[0].Text != "it's" || !got[0].Liked || got[0].Likes != 3 {
 		t.Errorf("the page shows %+v", got)

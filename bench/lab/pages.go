@@ -38,7 +38,7 @@ func (a answer) signedOut() bool {
 var (
 	articleTag = regexp.MustCompile(`^ data-id="(\d+)" data-replies="\d+" data-reposts="\d+" data-likes="(\d+)"`)
 	whenLink   = regexp.MustCompile(`class="when" href="/u/([^/"]+)/\d+(?:#p\d+)?"`)
-	bodyText   = regexp.MustCompile(`<p class="body" dir="auto">([^<]*)</p>`)
+	bodyText   = regexp.MustCompile(`<p class="body"[^>]*>([^<]*)</p>`)
 	nextLink   = regexp.MustCompile(`rel="next" href="([^"]+)"`)
 )
 

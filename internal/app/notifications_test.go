@@ -463,7 +463,7 @@ func TestNotifiedOfDecisions(t *testing.T) {
 			b.do(err)
 			for _, g := range page.Groups {
 				if g.Kind == notify.Decided {
-					line := strings.TrimSpace(g.DecisionText() + " " + g.Reason)
+					line := strings.TrimSpace(g.DecisionText().String() + " " + g.Reason)
 					if g.Post != nil {
 						line += " > " + g.Post.Post.Body
 					}

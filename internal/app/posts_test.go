@@ -96,7 +96,7 @@ func TestPostBodies(t *testing.T) {
 	} {
 		_, err := b.Posts.Post(b.Ctx, author, c.typed)
 		var invalid *social.InvalidError
-		if !errors.As(err, &invalid) || invalid.Field != "status" || !strings.Contains(invalid.Reason, c.reason) {
+		if !errors.As(err, &invalid) || invalid.Field != "status" || !strings.Contains(invalid.Reason.String(), c.reason) {
 			t.Errorf("posted %.30q: %v, want an InvalidError of status with %q", c.typed, err, c.reason)
 		}
 	}

@@ -147,7 +147,11 @@ func TestNotesOnOperators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(q.Notes(), "\n"); got != want {
+		var notes []string
+		for _, note := range q.Notes() {
+			notes = append(notes, note.String())
+		}
+		if got := strings.Join(notes, "\n"); got != want {
 			t.Errorf("%q: %s; want %s", typed, got, want)
 		}
 	}

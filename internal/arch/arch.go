@@ -134,6 +134,7 @@ var levels = map[string]int{
 	"internal/picture":           0,
 	"internal/sleep":             0,
 	"internal/elapsed":           0,
+	"internal/i18n":              0,
 	"internal/turns":             0,
 	"internal/redis/redisserver": 0,
 	"internal/redis/redisurl":    0,

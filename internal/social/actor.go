@@ -1,6 +1,10 @@
 package social
 
-import "strconv"
+import (
+	"strconv"
+
+	"retwis/internal/i18n"
+)
 
 // Actor is who decides about other people: the id of a user, or one of the constants
 // below. The zero value is nobody, who may do nothing.
@@ -41,12 +45,14 @@ func ParseActor(text string) Actor {
 
 // ForbiddenError is an action that the actor has no right to. errors.Is reports it as
 // ErrForbidden.
-type ForbiddenError struct{ Reason string } // a sentence for the actor
+type ForbiddenError struct{ Reason i18n.Message } // a sentence for the actor
 
 // Forbidden returns a ForbiddenError.
-func Forbidden(reason string) *ForbiddenError { return &ForbiddenError{Reason: reason} }
+func Forbidden(reason string, args ...any) *ForbiddenError {
+	return &ForbiddenError{Reason: i18n.T(reason, args...)}
+}
 
-func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Reason }
+func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Reason.String() }
 
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
@@ -59,7 +65,7 @@ func MayModerate(actor, uid int64, has, other Role) error {
 	case actor == uid:
 		return Forbidden("You can't decide about yourself.")
 	case other >= has:
-		return Forbidden("You can't decide about a person whose role is " + other.String() + ".")
+		return Forbidden("You can't decide about a person whose role is {role}.", other.Label())
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,9 +37,9 @@ func CleanBody(typed string) (string, error) {
 	case uniseg.GraphemeClusterCount(body) > MaxBody:
 		return "", tooLong()
 	case len(body) > MaxBodyBytes:
-		return "", Invalid("status", fmt.Sprintf("Your post takes up too much space. Use at most %d bytes: fewer emoji and accents.", MaxBodyBytes))
+		return "", Invalid("status", "Your post takes up too much space. Use at most {n} bytes: fewer emoji and accents.", MaxBodyBytes)
 	case lines > MaxBodyLines:
-		return "", Invalid("status", fmt.Sprintf("Your post has too many lines. Use at most %d.", MaxBodyLines))
+		return "", Invalid("status", "Your post has too many lines. Use at most {n}.", MaxBodyLines)
 	}
 	return body, nil
 }
@@ -83,7 +82,7 @@ func CleanLines(body string) (string, int) {
 }
 
 func tooLong() error {
-	return Invalid("status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody))
+	return Invalid("status", "Your post is too long. Use at most {n} characters.", MaxBody)
 }
 
 // CleanLine returns a typed text as it is stored: one line, without control characters
@@ -106,14 +105,14 @@ func BoundText(text, field string, most int) (string, error) {
 	case uniseg.GraphemeClusterCount(text) > most:
 		return "", TooLong(field, most)
 	case len(text) > most*BytesPerCharacter:
-		return "", Invalid(field, fmt.Sprintf("This takes up too much space. Use at most %d bytes: fewer emoji and accents.", most*BytesPerCharacter))
+		return "", Invalid(field, "This takes up too much space. Use at most {n} bytes: fewer emoji and accents.", most*BytesPerCharacter)
 	}
 	return text, nil
 }
 
 // TooLong is the error of a text of more characters than most.
 func TooLong(field string, most int) error {
-	return Invalid(field, fmt.Sprintf("This is too long. Use at most %d characters.", most))
+	return Invalid(field, "This is too long. Use at most {n} characters.", most)
 }
 
 // IsDirectionOverride reports the characters that can make a text display as a

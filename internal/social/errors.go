@@ -1,6 +1,10 @@
 package social
 
-import "errors"
+import (
+	"errors"
+
+	"retwis/internal/i18n"
+)
 
 // Errors that a caller can act on. Every other error is a failure of the
 // database.
@@ -35,11 +39,13 @@ var (
 
 // InvalidError is input that was rejected.
 type InvalidError struct {
-	Field  string // "username", "password", "status" or "before"
-	Reason string // a sentence for the user, such as "Use 1 to 20 letters, digits or underscores."
+	Field  string       // "username", "password", "status" or "before"
+	Reason i18n.Message // a sentence for the user, such as "Use 1 to 20 letters, digits or underscores."
 }
 
-func (e *InvalidError) Error() string { return "social: " + e.Field + ": " + e.Reason }
+func (e *InvalidError) Error() string { return "social: " + e.Field + ": " + e.Reason.String() }
 
-// Invalid returns an InvalidError.
-func Invalid(field, reason string) *InvalidError { return &InvalidError{Field: field, Reason: reason} }
+// Invalid returns an InvalidError with a text of package i18n and its values.
+func Invalid(field, reason string, args ...any) *InvalidError {
+	return &InvalidError{Field: field, Reason: i18n.T(reason, args...)}
+}

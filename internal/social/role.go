@@ -1,6 +1,10 @@
 package social
 
-import "slices"
+import (
+	"slices"
+
+	"retwis/internal/i18n"
+)
 
 // Role is what a user may do beyond their own account. A greater role may do all that
 // a lesser one may.
@@ -21,6 +25,19 @@ func (r Role) String() string {
 		return roleNames[r]
 	}
 	return roleNames[Member]
+}
+
+// Label is the name of the role on pages.
+func (r Role) Label() i18n.Message {
+	switch r {
+	case Moderator:
+		return i18n.T("moderator")
+	case Admin:
+		return i18n.T("admin")
+	case Owner:
+		return i18n.T("owner")
+	}
+	return i18n.T("member")
 }
 
 // RoleNames returns the names of all roles, the least first.
@@ -54,6 +71,19 @@ func (s Standing) String() string {
 		return standingNames[s]
 	}
 	return standingNames[Good]
+}
+
+// Label is the name of the standing on pages.
+func (s Standing) Label() i18n.Message {
+	switch s {
+	case Limited:
+		return i18n.T("limited")
+	case Suspended:
+		return i18n.T("suspended")
+	case Closed:
+		return i18n.T("closed")
+	}
+	return i18n.T("good")
 }
 
 // Hidden reports whether nobody sees a user of this standing, nor what they have

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -34,7 +33,7 @@ func CheckName(name string) error {
 		ok = c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
 	if !ok {
-		return Invalid("username", fmt.Sprintf("Use 1 to %d letters, digits or underscores.", MaxName))
+		return Invalid("username", "Use 1 to {n} letters, digits or underscores.", MaxName)
 	}
 	return nil
 }

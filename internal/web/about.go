@@ -30,7 +30,7 @@ func (h *handlers) about(req *request.Request) error {
 			page.Staff = append(page.Staff, user)
 		}
 	}
-	return req.Render(http.StatusOK, view.AboutPage(req.Frame("About"), page))
+	return req.Render(http.StatusOK, view.AboutPage(req.Frame(req.T("About")), page))
 }
 
 // rules is GET /rules.
@@ -39,16 +39,18 @@ func (h *handlers) rules(req *request.Request) error {
 	if len(rules) == 0 {
 		return request.ErrNotFound
 	}
-	return req.Render(http.StatusOK, view.RulesPage(req.Frame("Rules"), rules))
+	return req.Render(http.StatusOK, view.RulesPage(req.Frame(req.T("Rules")), rules))
 }
 
 // privacy is GET /privacy.
 func (h *handlers) privacy(req *request.Request) error {
-	return showSiteText(req, "Privacy", site.Privacy)
+	return showSiteText(req, req.T("Privacy"), site.Privacy)
 }
 
 // terms is GET /terms.
-func (h *handlers) terms(req *request.Request) error { return showSiteText(req, "Terms", site.Terms) }
+func (h *handlers) terms(req *request.Request) error {
+	return showSiteText(req, req.T("Terms"), site.Terms)
+}
 
 func showSiteText(req *request.Request, title string, field site.Field) error {
 	text := req.Info.Of(field)

@@ -50,7 +50,7 @@ func TestSitePages(t *testing.T) {
 		200, "<title>About · Light &amp; House</title>", "For keepers.", "<h2>Who</h2>", "<em>are</em>", `href="https://example.com/contact"`,
 		`<a href="https://example.com" rel="nofollow">here</a>`, `href="/rules"`, `href="/privacy"`, `href="/terms"`,
 	).wantNot("onerror", "javascript:", "src=x", `src="x"`)
-	v.get("/rules").want(200, `<li id="rule-1" dir="auto">Be kind.</li><li id="rule-2" dir="auto">No &lt;spam&gt;.</li>`)
+	v.get("/rules").want(200, `<li id="rule-1" dir="auto" lang="">Be kind.</li><li id="rule-2" dir="auto" lang="">No &lt;spam&gt;.</li>`)
 	v.get("/privacy").want(200, "<p>Nothing.</p>")
 	v.get("/terms").want(200, "<p>None.</p>")
 	s.signedUp("ben").get("/u/ada/report").want(200, `href="/rules"`)
@@ -127,7 +127,7 @@ func TestSiteSettings(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("щ", siteinfo.MaxText)
-	admin.send("/moderation/site/privacy", "text", long+"щ").want(422, "Use at most 20000 characters.")
+	admin.send("/moderation/site/privacy", "text", long+"щ").want(422, "Use at most 20,000 characters.")
 	admin.send("/moderation/site/privacy", "text", long).want(303)
 	admin.get("/moderation/site/privacy").want(200, long)
 	admin.get("/moderation/site/name").want(404)

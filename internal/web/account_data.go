@@ -14,7 +14,7 @@ import (
 )
 
 func (h *handlers) dataSettings(req *request.Request) error {
-	return req.Render(http.StatusOK, view.DataPage(req.Frame("Settings")))
+	return req.Render(http.StatusOK, view.DataPage(req.Frame(req.T("Settings"))))
 }
 
 // exportData sends the archive of the viewer's data while it is read from the database.
@@ -61,7 +61,7 @@ func (h *handlers) showDeleteAccount(req *request.Request, status int, form view
 		return err
 	}
 	form.SecondFactor = state.On
-	return req.Render(status, view.LeavePage(req.Frame("Delete your account"), form))
+	return req.Render(status, view.LeavePage(req.Frame(req.T("Delete your account")), form))
 }
 
 // deleteAccount deletes the account of the viewer, who proves with the password, and a code where
@@ -70,7 +70,7 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
 	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: "You are the only owner of this site. Make someone else an owner first."})
+		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: req.T("You are the only owner of this site. Make someone else an owner first.")})
 	case err != nil:
 		return err
 	}
@@ -86,13 +86,13 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
 		req.LogSecurity("password not confirmed", user)
-		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: "That password is wrong."})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: req.T("That password is wrong.")})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
 		req.LogSecurity("code failed", user)
-		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: req.T("That code is wrong, or was used before.")})
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", user)
-		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
+		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: req.T("Too many codes were wrong. Use a recovery code, or try again later.")})
 	case err != nil:
 		return err
 	}
@@ -103,5 +103,5 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	req.DropSession()
 	req.ForgetUser()
 	req.W.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
-	return req.Render(http.StatusOK, view.LeftPage(req.Frame("Your account is deleted"), user.Name))
+	return req.Render(http.StatusOK, view.LeftPage(req.Frame(req.T("Your account is deleted")), user.Name))
 }

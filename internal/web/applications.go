@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/moderation"
 	"retwis/internal/web/request"
@@ -11,8 +12,9 @@ import (
 )
 
 // approvals are what the page of sign-ups says, by what its address says.
-var approvals = map[string]string{
-	"approve": "Sign-up approved.", "approve-all": "Sign-ups approved.", "refuse": "Sign-up rejected.", "refuse-all": "Sign-ups rejected.",
+var approvals = map[string]i18n.Message{
+	"approve": i18n.T("Sign-up approved."), "approve-all": i18n.T("Sign-ups approved."),
+	"refuse": i18n.T("Sign-up rejected."), "refuse-all": i18n.T("Sign-ups rejected."),
 }
 
 // when returns a text where something is the case, else none.
@@ -28,19 +30,19 @@ const signUpsOnPage = 100
 
 // applicationsPage is GET /moderation/signups.
 func (h *handlers) applicationsPage(req *request.Request) error {
-	page := view.SignUps{Done: approvals[req.R.URL.RawQuery]}
+	page := view.SignUps{Done: req.Language.Say(approvals[req.R.URL.RawQuery])}
 	var err error
 	if page.Waiting, page.More, err = h.app.Applications.Waiting(req.Ctx, signUpsOnPage); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.SignUpsPage(req.Frame("Moderation"), page))
+	return req.Render(http.StatusOK, view.SignUpsPage(req.Frame(req.T("Moderation")), page))
 }
 
 // decideApplication is POST /moderation/signups: about one person, or about all of an address.
 func (h *handlers) decideApplication(req *request.Request) error {
 	decision, ok := moderation.ParseApproval(req.R.PostFormValue("action"))
 	if !ok {
-		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose whether to approve or to reject."}
+		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.T("Choose whether to approve or to reject.")}
 	}
 	var err error
 	if place := req.R.PostFormValue("place"); place != "" {

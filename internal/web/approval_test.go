@@ -27,7 +27,7 @@ func TestApproval(t *testing.T) {
 		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will review your sign-up")
 	}
 	v.get("/home").want(303, "/login")
-	v.send("/login", "username", "ben", "password", password).want(403, "Thank you, ben", "you can't log in")
+	v.send("/login", "username", "ben", "password", password).want(403, "Thank you, ben", "you can&#39;t log in")
 	v.send("/login", "username", "ben", "password", "wrong password").want(422, "Wrong username or password.")
 	for _, who := range []*visitor{v, ada} {
 		who.get("/u/ben").want(404, "This account doesn&#39;t exist").wantNot("suspended")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/blocklist"
 	"retwis/internal/web/request"
@@ -13,18 +14,18 @@ import (
 )
 
 // changedBlocks are what the page of blocks says, by what its address says.
-var changedBlocks = map[string]string{"blocked": "Blocked.", "unblocked": "Unblocked."}
+var changedBlocks = map[string]i18n.Message{"blocked": i18n.T("Blocked."), "unblocked": i18n.T("Unblocked.")}
 
 // blocks is GET /moderation/blocks.
 func (h *handlers) blocks(req *request.Request) error {
-	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: changedBlocks[req.R.URL.RawQuery]})
+	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: req.Language.Say(changedBlocks[req.R.URL.RawQuery])})
 }
 
 func (h *handlers) showBlocks(req *request.Request, status int, page view.Blocks) (err error) {
 	if page.Blocks, err = h.app.Blocklist.All(req.Ctx); err != nil {
 		return err
 	}
-	return req.Render(status, view.BlocksPage(req.Frame("Moderation"), page))
+	return req.Render(status, view.BlocksPage(req.Frame(req.T("Moderation")), page))
 }
 
 // addBlock is POST /moderation/blocks.

@@ -61,7 +61,13 @@ func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityP
 // offline is the page that browsers keep for when they have no connection.
 func offline(req *request.Request) error {
 	req.NoIndex()
-	return req.Render(http.StatusOK, view.OfflinePage(req.VisitorFrame("You're offline")))
+	return req.Render(http.StatusOK, view.OfflinePage(req.VisitorFrame(req.T("You're offline"))))
+}
+
+// changeLanguage makes pages speak another language in the browser of the request.
+func changeLanguage(req *request.Request) error {
+	req.KeepLanguage(req.R.PostFormValue("language"))
+	return req.Redirect(req.ReturnTo("/"))
 }
 
 // serviceWorker is the script that shows it: at the root, as it is for all pages.

@@ -29,7 +29,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 	err = request.Files(req, func(field string, file []byte) error {
 		number, isFile := strings.CutPrefix(field, fileField)
 		if n++; !isFile || n > social.MaxPictures || stored[number] != "" {
-			return social.Invalid("media", "A post can have "+strconv.Itoa(social.MaxPictures)+" pictures.")
+			return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
 		}
 		r, err := h.storePicture(req, file, media.Post)
 		if err == nil {
@@ -54,7 +54,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 		}
 	}
 	if author := form.Get("author"); err == nil && author != "" && author != req.User.Name {
-		err = social.Invalid("author", "This page was opened with another account. You are logged in as @"+req.User.Name+" now: send it again to post with that account.")
+		err = social.Invalid("author", "This page was opened with another account. You are logged in as @{name} now: send it again to post with that account.", req.User.Name)
 	}
 	return draft, h.draftForm(req, draft), err
 }

@@ -13,14 +13,14 @@ import (
 
 // emailSettings shows the address of the session user, and the forms that change it.
 func (h *handlers) emailSettings(req *request.Request) error {
-	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: notices[req.R.URL.RequestURI()]})
+	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: req.Language.Say(notices[req.R.URL.RequestURI()])})
 }
 
 func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSettings) (err error) {
 	if page.Record, err = h.app.Email.Get(req.Ctx, req.User.ID); err != nil {
 		return err
 	}
-	return req.Render(status, view.EmailPage(req.Frame("Settings"), page))
+	return req.Render(status, view.EmailPage(req.Frame(req.T("Settings")), page))
 }
 
 // setEmail sets the address of the session user. A try of the password is not given back, as each sends
@@ -63,16 +63,16 @@ func (h *handlers) emailChanged(req *request.Request, form view.AccountForm, err
 
 // forgotForm asks whose password is forgotten.
 func (h *handlers) forgotForm(req *request.Request) error {
-	return req.Render(http.StatusOK, view.ForgotPage(req.Frame("Forgot your password?"), req.R.URL.Query().Has("sent"), view.AccountForm{}))
+	return req.Render(http.StatusOK, view.ForgotPage(req.Frame(req.T("Forgot your password?")), req.R.URL.Query().Has("sent"), view.AccountForm{}))
 }
 
 // forgot notes that a password is forgotten. It answers alike whether the account exists or not.
 func (h *handlers) forgot(req *request.Request) error {
 	err := h.app.Email.RequestReset(req.Ctx, req.R.PostFormValue("account"))
 	if err != nil {
-		return request.Retry(err, func(field, problem string) error {
+		return req.Retry(err, func(field, problem string) error {
 			form := view.AccountForm{Field: field, Problem: problem}
-			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame("Forgot your password?"), false, form))
+			return req.Render(http.StatusUnprocessableEntity, view.ForgotPage(req.Frame(req.T("Forgot your password?")), false, form))
 		})
 	}
 	return req.Redirect(view.ForgotPath + "?sent")
@@ -88,7 +88,7 @@ func (h *handlers) confirmEmailForm(req *request.Request) error {
 	if rec.Pending == "" {
 		return addressConfirmed(req)
 	}
-	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame("Confirm your address"), user.Name, rec.Pending, req.R.URL.EscapedPath()))
+	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame(req.T("Confirm your address")), user.Name, rec.Pending, req.R.URL.EscapedPath()))
 }
 
 // confirmEmail confirms an address.
@@ -102,7 +102,7 @@ func (h *handlers) confirmEmail(req *request.Request) error {
 }
 
 func addressConfirmed(req *request.Request) error {
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("Your address is confirmed"), "It gets a link if you forget your password, and warnings about your account."))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("It gets a link if you forget your password, and warnings about your account.")))
 }
 
 // stopDigestForm is where the link of a digest leads. Programs that look at mails open links, so the
@@ -111,7 +111,7 @@ func (h *handlers) stopDigestForm(req *request.Request) error {
 	if err := h.app.Email.CheckStop(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
 	}
-	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame("Stop the daily emails?"), req.R.URL.EscapedPath()))
+	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame(req.T("Stop the daily emails?")), req.R.URL.EscapedPath()))
 }
 
 // stopDigest ends the digests of a user: for the button of stopDigestForm, and that of mail programs (RFC
@@ -120,7 +120,7 @@ func (h *handlers) stopDigest(req *request.Request) error {
 	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
 	}
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame("You get no more daily emails"), "You can turn them on again in the settings."))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("You get no more daily emails")), req.T("You can turn them on again in the settings.")))
 }
 
 func noLink(req *request.Request, err error) error {
@@ -128,5 +128,5 @@ func noLink(req *request.Request, err error) error {
 		return err
 	}
 	req.LogSecurity("link of a mail refused", social.User{})
-	return req.Render(http.StatusNotFound, view.NoLinkPage(req.Frame("This link doesn't work")))
+	return req.Render(http.StatusNotFound, view.NoLinkPage(req.Frame(req.T("This link doesn't work"))))
 }

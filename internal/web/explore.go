@@ -54,8 +54,8 @@ func (h *handlers) explore(req *request.Request) error {
 	if err := h.nameParents(req, view.NewPosts(v, append(above, newest...))); err != nil {
 		return err
 	}
-	f := req.Frame("Explore")
-	f.Description = "What people on " + f.Site.Name + " write about and like, and who they are."
+	f := req.Frame(req.T("Explore"))
+	f.Description = req.T("What people on {site} write about and like, and who they are.", f.Site.Name)
 	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Tags: true, People: true}
 	return req.Render(http.StatusOK, view.ExplorePage(f, page))
 }

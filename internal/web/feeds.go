@@ -93,7 +93,7 @@ func (h *handlers) sendFeed(req *request.Request, suffix string, feed view.WebFe
 	if err != nil {
 		return err
 	}
-	feed.Site, feed.ID, feed.Origin = req.Info.Name(), id, req.PublicURL()
+	feed.Site, feed.ID, feed.Origin, feed.Language = req.Info.Name(), id, req.PublicURL(), req.Language
 	write, mediaType := feed.XML, view.AtomType+"; charset=utf-8"
 	if suffix == view.JSONSuffix {
 		write, mediaType = feed.JSON, view.JSONType

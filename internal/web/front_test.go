@@ -21,8 +21,8 @@ func TestEmptyPages(t *testing.T) {
 	ada.get("/home").want(200, "No posts yet.", `<a href="/explore/people">find people to follow</a>`)
 	ada.get("/u/ada").want(200, "You haven&#39;t posted yet.", `<a href="/home#status">Write your first post</a>`)
 	ben.get("/u/ada").want(200, "ada hasn&#39;t posted yet.").wantNot("Write your first post")
-	ada.get("/u/ada/following").want(200, "You aren't following anyone yet.", `<a href="/explore/people">Find people to follow</a>`)
-	ben.get("/u/ada/following").want(200, "ada isn't following anyone yet.")
+	ada.get("/u/ada/following").want(200, "You aren&#39;t following anyone yet.", `<a href="/explore/people">Find people to follow</a>`)
+	ben.get("/u/ada/following").want(200, "ada isn&#39;t following anyone yet.")
 }
 
 // Nothing leads to a sign-up that is not possible. One that is says to what a person agrees.
@@ -34,7 +34,7 @@ func TestDoors(t *testing.T) {
 	if _, err := s.social.Site.Set(t.Context(), social.Operator, map[siteinfo.Field]string{siteinfo.Rules: "Be kind."}, nil); err != nil {
 		t.Fatal(err)
 	}
-	const agree = `By signing up you agree to the <a href="/rules" target="_blank">rules</a> of this site.`
+	const agree = `By signing up you agree to the <a target="_blank" href="/rules">rules</a> of this site.`
 	until(t, "the rules to be known", func() bool { return strings.Contains(v.get("/register").body, agree) })
 	v.get("/").want(200, agree, `href="/register"`)
 	v.get("/login").want(200, `href="/register"`)

@@ -35,7 +35,7 @@ func newHandlers(app *app.App, hub *live.Hub, m *metrics.Metrics, version string
 	}
 	return &handlers{
 		app: app, live: hub, metrics: m, version: version,
-		visitors:  request.PageCache{Path: "/timeline", Route: m.Route("GET /timeline")},
+		visitors:  request.NewPageCache("/timeline", m.Route("GET /timeline")),
 		eventTime: 5 * time.Second,
 		sitemaps:  sitemaps, sitemapBusy: make(chan struct{}, 1),
 	}, nil

@@ -17,7 +17,7 @@ func (h *handlers) showImport(req *request.Request, status int, form view.Import
 	if form.Progress, form.Left, err = h.app.Imports.Get(req.Ctx, req.User); err != nil {
 		return err
 	}
-	return req.Render(status, view.ImportPage(req.Frame("Import"), form))
+	return req.Render(status, view.ImportPage(req.Frame(req.T("Import")), form))
 }
 
 // beginImport begins an import of a file, or of the lines of a text.

@@ -42,18 +42,18 @@ func (h *handlers) showInvites(req *request.Request, status int, page view.Invit
 		v := view.Invite{Invite: i}
 		switch {
 		case !now.Before(i.Expires):
-			v.State = "expired on " + i.Expires.Format("2 January 2006")
+			v.State = req.T("{left} of {uses} left, expired on {date}", i.Left, i.Uses, req.Language.Date(i.Expires))
 		case i.Left == 0:
-			v.State = "used up"
+			v.State = req.T("{left} of {uses} left, used up", i.Left, i.Uses)
 		case i.Paused:
-			v.State = "paused while its creator may not invite people"
+			v.State = req.T("{left} of {uses} left, paused while its creator may not invite people", i.Left, i.Uses)
 		default:
-			v.State = "until " + i.Expires.Format("2 January 2006, 15:04 UTC")
+			v.State = req.T("{left} of {uses} left, until {time}", i.Left, i.Uses, i.Expires)
 		}
 		page.Invites = append(page.Invites, v)
 	}
 	req.W.Header()["Cache-Control"] = []string{"no-store"}
-	return req.Render(status, view.InvitesPage(req.Frame("Settings"), page))
+	return req.Render(status, view.InvitesPage(req.Frame(req.T("Settings")), page))
 }
 
 func (h *handlers) createInvite(req *request.Request) error {
@@ -67,7 +67,7 @@ func (h *handlers) createInvite(req *request.Request) error {
 		By: req.User.ID, Uses: uses, For: time.Duration(page.Hours) * time.Hour, Note: page.Note,
 	})
 	if err != nil {
-		return request.Retry(err, func(field, problem string) error {
+		return req.Retry(err, func(field, problem string) error {
 			page.Field, page.Problem = field, problem
 			return h.showInvites(req, http.StatusUnprocessableEntity, page)
 		})

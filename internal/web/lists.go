@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/people"
 	"retwis/internal/web/request"
@@ -11,7 +12,7 @@ import (
 )
 
 // errNoList is also what others get: a list is private.
-var errNoList = &request.Error{Status: http.StatusNotFound, Detail: "This list doesn't exist."}
+var errNoList = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This list doesn't exist.")}
 
 // noList describes an error about a list.
 func noList(err error) error {
@@ -28,7 +29,7 @@ func listChanged(req *request.Request, to string, err error) error {
 
 // unprocessable is the error page for a form that nothing leads back to.
 func unprocessable(_, problem string) error {
-	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: problem}
+	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.Verbatim(problem)}
 }
 
 // listsPage lists all that the session user has.
@@ -45,7 +46,7 @@ func (h *handlers) showLists(req *request.Request, status int, name, problem str
 	if err != nil {
 		return err
 	}
-	return req.Render(status, view.ListsPage(req.Frame("Lists"), view.Library{Library: all, Tags: tags, Name: name, Problem: problem}))
+	return req.Render(status, view.ListsPage(req.Frame(req.T("Lists")), view.Library{Library: all, Tags: tags, Name: name, Problem: problem}))
 }
 
 // createList makes a list, and leads to the page on which people are added.
@@ -86,7 +87,7 @@ func (h *handlers) listPage(req *request.Request) error {
 	}
 	feed := view.Feed{
 		Path: view.ListPath(one.ID), Later: before != 0, Next: page.Next,
-		Empty: "No posts yet.", Step: "Add people to this list", To: view.ListPath(one.ID) + "/edit",
+		Empty: req.T("No posts yet."), Step: req.T("Add people to this list"), To: view.ListPath(one.ID) + "/edit",
 	}
 	if feed.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (h *handlers) showListEdit(req *request.Request, status int, form view.List
 			form.People = append(form.People, user)
 		}
 	}
-	return req.Render(status, view.ListEditPage(req.Frame("Edit list"), form))
+	return req.Render(status, view.ListEditPage(req.Frame(req.T("Edit list")), form))
 }
 
 // editList renames a list, and says whether its members are left out of the home timeline.
@@ -183,7 +184,7 @@ func (h *handlers) showListChoice(req *request.Request, status int, user social.
 	if err != nil {
 		return err
 	}
-	return req.Render(status, view.ChooseListsPage(req.Frame("Lists"), user, all.Lists, problem))
+	return req.Render(status, view.ChooseListsPage(req.Frame(req.T("Lists")), user, all.Lists, problem))
 }
 
 // chooseLists puts a user on the chosen lists of the viewer.

@@ -15,7 +15,7 @@ func TestLists(t *testing.T) {
 	ben.send("/post", "status", "written by ben").want(303)
 	cem.send("/post", "status", "written by cem").want(303)
 	ada.send("/u/ben/follow").want(303)
-	ada.get("/lists").want(200, "You don't follow any tags yet.", "No saved searches.")
+	ada.get("/lists").want(200, "You don&#39;t follow any tags yet.", "No saved searches.")
 	ada.get("/u/ben/lists").want(200, "No lists yet.")
 	ada.send("/lists", "name", " ").want(422, "Give the list a name.")
 	ada.send("/lists", "name", "Close <friends>").want(303)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/live"
 	"retwis/internal/social/text"
 	"retwis/internal/web/httpserver"
@@ -36,7 +37,7 @@ func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame 
 	return f
 }
 
-var errLive = &request.Error{Status: http.StatusBadRequest, Detail: "This address is not valid."}
+var errLive = &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("This address is not valid.")}
 
 // subscription reads the address of events: on, what the page shows (home, timeline,
 // tag:NAME, thread:ID, profile:ID, or nothing), ids, the posts whose counts it shows,
@@ -125,9 +126,9 @@ func (h *handlers) events(req *request.Request) error {
 	case errors.Is(err, errTaken):
 		return nil
 	case errors.Is(err, live.ErrTooMany):
-		return &request.Error{Status: http.StatusTooManyRequests, Detail: "You have too many pages of this site open. Close some of them."}
+		return &request.Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You have too many pages of this site open. Close some of them.")}
 	case errors.Is(err, live.ErrFull), errors.Is(err, live.ErrClosed):
-		return &request.Error{Status: http.StatusServiceUnavailable, Detail: "Too many pages are open. Please try again in a moment.", Cause: err}
+		return &request.Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Too many pages are open. Please try again in a moment."), Cause: err}
 	}
 	return err
 }

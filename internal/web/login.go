@@ -21,9 +21,9 @@ func (h *handlers) loginForm(req *request.Request) error {
 	form := view.AccountForm{Next: next}
 	if query := req.R.URL.Query(); query.Has("reset") {
 		form.Username = social.TypedName(query.Get("reset"))
-		form.Notice = "Your new password is set. Log in with it."
+		form.Notice = req.T("Your new password is set. Log in with it.")
 	}
-	return req.Render(http.StatusOK, view.LoginPage(req.Frame("Log in"), form))
+	return req.Render(http.StatusOK, view.LoginPage(req.Frame(req.T("Log in")), form))
 }
 
 func (h *handlers) login(req *request.Request) error {
@@ -34,21 +34,21 @@ func (h *handlers) login(req *request.Request) error {
 		if !ok {
 			return err
 		}
-		form.Field, form.Problem = "password", request.TooOften(limit)
-		return req.Render(http.StatusTooManyRequests, view.LoginPage(req.Frame("Log in"), form))
+		form.Field, form.Problem = "password", req.Language.Say(request.TooOften(limit))
+		return req.Render(http.StatusTooManyRequests, view.LoginPage(req.Frame(req.T("Log in")), form))
 	}
 	session, err := h.app.Auth.Login(req.Ctx, form.Username, req.R.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.LogSecurity("login failed", social.User{}, h.triedName(req, form.Username)...)
-		form.Field, form.Problem = "password", "Wrong username or password."
-		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
+		form.Field, form.Problem = "password", req.T("Wrong username or password.")
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame(req.T("Log in")), form))
 	}
 	suspended := (*social.SuspendedError)(nil)
 	if errors.As(err, &suspended) || errors.Is(err, auth.ErrBusy) {
 		giveBack()
 	}
 	if suspended != nil && suspended.Pending() {
-		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame("Log in"), form.Username))
+		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame(req.T("Log in")), form.Username))
 	}
 	var waits *auth.SecondFactorError
 	if errors.As(err, &waits) {
@@ -91,7 +91,7 @@ func (h *handlers) askForCode(req *request.Request, secret string, form view.Acc
 	if form.Draft == "" {
 		return req.Redirect("/login/code?next=" + url.QueryEscape(form.Next))
 	}
-	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), form))
+	return req.Render(http.StatusOK, view.CodePage(req.Frame(req.T("Log in")), form))
 }
 
 func (h *handlers) loginCodeForm(req *request.Request) error {
@@ -102,7 +102,7 @@ func (h *handlers) loginCodeForm(req *request.Request) error {
 	case req.PendingLogin() == "":
 		return req.Redirect(view.LoginPath(next))
 	}
-	return req.Render(http.StatusOK, view.CodePage(req.Frame("Log in"), view.AccountForm{Next: next}))
+	return req.Render(http.StatusOK, view.CodePage(req.Frame(req.T("Log in")), view.AccountForm{Next: next}))
 }
 
 // loginCode is the second step of a log-in.
@@ -116,8 +116,8 @@ func (h *handlers) loginCode(req *request.Request) error {
 		if !ok {
 			return err
 		}
-		form.Problem = request.TooOften(limit)
-		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
+		form.Problem = req.Language.Say(request.TooOften(limit))
+		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame(req.T("Log in")), form))
 	}
 	done, err := h.app.Auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
 	if !errors.Is(err, auth.ErrBadCode) { // only wrong codes count: with other errors none was compared, or the right one
@@ -126,17 +126,17 @@ func (h *handlers) loginCode(req *request.Request) error {
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
 		req.LogSecurity("code failed", who)
-		form.Problem = "That code is not right, or was used before."
-		return req.Render(http.StatusUnprocessableEntity, view.CodePage(req.Frame("Log in"), form))
+		form.Problem = req.T("That code is not right, or was used before.")
+		return req.Render(http.StatusUnprocessableEntity, view.CodePage(req.Frame(req.T("Log in")), form))
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", who)
 		req.W.Header().Set("Retry-After", "3600")
-		form.Problem = "Too many wrong codes. Use a recovery code, or try again in an hour."
-		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame("Log in"), form))
+		form.Problem = req.T("Too many wrong codes. Use a recovery code, or try again in an hour.")
+		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame(req.T("Log in")), form))
 	case errors.Is(err, auth.ErrNoLogin):
 		req.SetPendingLogin("")
-		form.Field, form.Problem = "username", "That took too long, or too many codes were wrong. Log in again."
-		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
+		form.Field, form.Problem = "username", req.T("That took too long, or too many codes were wrong. Log in again.")
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame(req.T("Log in")), form))
 	case err != nil:
 		return err
 	}
@@ -165,7 +165,7 @@ func (h *handlers) resetPasswordForm(req *request.Request) error {
 	if err != nil {
 		return h.noReset(req, err)
 	}
-	return req.Render(http.StatusOK, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
+	return req.Render(http.StatusOK, view.ResetPage(req.Frame(req.T("Set a new password")), user.Name, req.R.URL.EscapedPath(), view.AccountForm{}))
 }
 
 func (h *handlers) resetPassword(req *request.Request) error {
@@ -180,9 +180,9 @@ func (h *handlers) resetPassword(req *request.Request) error {
 		err = social.Invalid("password2", "The passwords don't match.")
 	}
 	if err != nil {
-		return h.noReset(req, request.Retry(err, func(field, problem string) error {
+		return h.noReset(req, req.Retry(err, func(field, problem string) error {
 			form := view.AccountForm{Field: field, Problem: problem}
-			return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame("Set a new password"), user.Name, req.R.URL.EscapedPath(), form))
+			return req.Render(http.StatusUnprocessableEntity, view.ResetPage(req.Frame(req.T("Set a new password")), user.Name, req.R.URL.EscapedPath(), form))
 		}))
 	}
 	req.LogSecurity("password reset", user)
@@ -207,5 +207,5 @@ func (h *handlers) noReset(req *request.Request, err error) error {
 		return err
 	}
 	req.LogSecurity("reset link refused", social.User{})
-	return req.Render(http.StatusNotFound, view.NoResetPage(req.Frame("This link doesn't work")))
+	return req.Render(http.StatusNotFound, view.NoResetPage(req.Frame(req.T("This link doesn't work"))))
 }

@@ -62,7 +62,7 @@ func (h *handlers) reportQueue(req *request.Request) error {
 		}
 		queue.Reports = append(queue.Reports, w)
 	}
-	return req.Render(http.StatusOK, view.QueuePage(req.Frame("Moderation"), queue))
+	return req.Render(http.StatusOK, view.QueuePage(req.Frame(req.T("Moderation")), queue))
 }
 
 // positive returns the ids of users among those of actors.
@@ -139,14 +139,14 @@ func (h *handlers) standingPeople(req *request.Request) error {
 				page.People = append(page.People, other)
 			}
 		}
-		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
+		return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame(req.T("Moderation")), page))
 	}
 	people, err := h.app.Moderation.StandingPeople(req.Ctx, query.Get("before"), queuePage)
 	if err != nil {
 		return err
 	}
 	page.People, page.Next = people.Users, view.NextPage("/moderation/people", people.Next)
-	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame("Moderation"), page))
+	return req.Render(http.StatusOK, view.StandingPeoplePage(req.Frame(req.T("Moderation")), page))
 }
 
 func (h *handlers) auditLog(req *request.Request) error {
@@ -171,7 +171,7 @@ func (h *handlers) auditLog(req *request.Request) error {
 		user, err := h.app.Users.UserByName(req.Ctx, social.TypedName(one.name))
 		if errors.Is(err, social.ErrNotFound) {
 			log.Unknown = one.name
-			return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))
+			return req.Render(http.StatusOK, view.AuditPage(req.Frame(req.T("Moderation")), log))
 		}
 		if err != nil {
 			return err
@@ -194,5 +194,5 @@ func (h *handlers) auditLog(req *request.Request) error {
 	if log.Entries, err = h.decisions(req, page.Entries); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.AuditPage(req.Frame("Moderation"), log))
+	return req.Render(http.StatusOK, view.AuditPage(req.Frame(req.T("Moderation")), log))
 }

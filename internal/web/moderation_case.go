@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
@@ -26,7 +27,7 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	case query.Has("done"):
 		c.Done = view.Decided(query.Get("done"), false)
 	case query.Has("decided"):
-		c.Done = view.Decided(query.Get("decided"), true) + " This is the next report."
+		c.Done = i18n.Sentences(view.Decided(query.Get("decided"), true), i18n.T("This is the next report."))
 	}
 	held, err := h.app.Reports.HeldReport(req.Ctx, actor)
 	c.Taken = err == nil && held.Target == c.Target
@@ -53,7 +54,7 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 		return err
 	}
 	c.Message, c.Note = caseMessage(req, c), req.R.PostFormValue("note")
-	return req.Render(status, view.CasePage(req.Frame(view.CaseTitle(c.Subject)), c))
+	return req.Render(status, view.CasePage(req.Frame(req.Language.Say(view.CaseTitle(c.Subject))), c))
 }
 
 // caseMessage is what the field for the message to the person is filled in with: what was typed, the
@@ -63,11 +64,11 @@ func caseMessage(req *request.Request, c view.Case) string {
 		return req.R.PostFormValue("message")
 	}
 	if n, err := strconv.Atoi(req.R.URL.Query().Get("rule")); err == nil && n >= 1 && n <= len(c.Rules) {
-		return view.RuleMessage(moderation.Rule{Number: n, Text: c.Rules[n-1]})
+		return req.Language.Say(view.RuleMessage(moderation.Rule{Number: n, Text: c.Rules[n-1]}))
 	}
 	for _, report := range c.Reports {
 		if report.Rule.Number != 0 {
-			return view.RuleMessage(report.Rule)
+			return req.Language.Say(view.RuleMessage(report.Rule))
 		}
 	}
 	return ""
@@ -161,7 +162,7 @@ func (h *handlers) decideReport(req *request.Request) error {
 		err = h.app.Reports.Decide(req.Ctx, actor, target, d)
 	}
 	if err != nil {
-		return request.Retry(err, func(_, problem string) error {
+		return req.Retry(err, func(_, problem string) error {
 			return h.showCase(req, http.StatusUnprocessableEntity, problem)
 		})
 	}
@@ -201,7 +202,7 @@ func untilIn(days string, now time.Time) (time.Time, error) {
 	}
 	n, err := strconv.Atoi(days)
 	if err != nil || n < 1 || n > 3650 {
-		return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
+		return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again.")}
 	}
 	return now.AddDate(0, 0, n), nil
 }

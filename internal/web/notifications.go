@@ -25,7 +25,7 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	f := req.Frame("Notifications")
+	f := req.Frame(req.T("Notifications"))
 	// A browser that loads a page before anybody asks for it has shown nothing, and a page of some
 	// kinds has not shown the others.
 	if before == "" && tab.Kinds == nil && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
@@ -67,7 +67,7 @@ func (h *handlers) alerts(req *request.Request, v *social.Viewer, groups []notif
 	for i, g := range groups {
 		if g.Kind == notify.Follow {
 			alerts[i].Follower, people = people[0], people[1:]
-			alerts[i].Follower.Back = req.R.URL.RequestURI()
+			alerts[i].Follower.Back, alerts[i].Follower.FollowedBy = req.R.URL.RequestURI(), true
 		} else if view.IsAnswered(g) {
 			alerts[i].Post = shown.Only(g.Post.Entry.ID)
 		}
@@ -82,9 +82,9 @@ func (h *handlers) notificationSettings(req *request.Request) error {
 	}
 	var kinds []view.NotificationKind
 	for _, kind := range notify.Kinds() {
-		kinds = append(kinds, view.NewNotificationKind(kind, !slices.Contains(off, kind)))
+		kinds = append(kinds, view.NewNotificationKind(req.Language, kind, !slices.Contains(off, kind)))
 	}
-	return req.Render(http.StatusOK, view.NotificationSettingsPage(req.Frame("Settings"), kinds, isSaved(req)))
+	return req.Render(http.StatusOK, view.NotificationSettingsPage(req.Frame(req.T("Settings")), kinds, isSaved(req)))
 }
 
 func (h *handlers) changeNotificationSettings(req *request.Request) error {

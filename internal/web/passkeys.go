@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/web/request"
@@ -24,7 +25,7 @@ type asked struct {
 func place(req *request.Request) (auth.Place, error) {
 	origin, err := url.Parse(req.Origin())
 	if err != nil || origin.Hostname() == "" {
-		return auth.Place{}, &request.Error{Status: http.StatusBadRequest, Detail: "The address of this request is not valid.", Cause: err}
+		return auth.Place{}, &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The address of this request is not valid."), Cause: err}
 	}
 	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(origin.Hostname()), Origin: req.Origin()}, nil
 }
@@ -105,8 +106,8 @@ func (h *handlers) passkeyLogin(req *request.Request) error {
 	session, err := h.app.Passkeys.Login(req.Ctx, at, req.R.PostFormValue("secret"), req.R.PostFormValue("response"))
 	if errors.Is(err, auth.ErrPasskey) {
 		req.LogSecurity("login failed", social.User{}, slog.Bool("passkey", true), slog.String("error", err.Error()))
-		form.Field, form.Problem = "passkey", "This passkey doesn't work here, or it took too long. Try again, or use your password."
-		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame("Log in"), form))
+		form.Field, form.Problem = "passkey", req.T("This passkey doesn't work here, or it took too long. Try again, or use your password.")
+		return req.Render(http.StatusUnprocessableEntity, view.LoginPage(req.Frame(req.T("Log in")), form))
 	}
 	if err != nil {
 		return err

@@ -34,8 +34,8 @@ func (h *handlers) peopleToFollow(req *request.Request) error {
 	newest = slices.DeleteFunc(newest, func(one view.Person) bool {
 		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == one.User.ID })
 	})
-	f := req.Frame("People to follow")
-	f.Description = "People who post on " + f.Site.Name + "."
+	f := req.Frame(req.T("People to follow"))
+	f.Description = req.T("People who post on {site}.", f.Site.Name)
 	f.Sidebar = view.Without{SidebarSource: f.Sidebar, People: true}
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/picture"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
@@ -31,7 +32,7 @@ func (h *handlers) uploadPicture(req *request.Request) error {
 	var stored []media.Record
 	err := request.Files(req, func(_ string, file []byte) error {
 		if len(stored) > 0 {
-			return &request.Error{Status: http.StatusBadRequest, Detail: "Send one picture at a time."}
+			return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Send one picture at a time.")}
 		}
 		one, err := h.storePicture(req, file, media.Post)
 		stored = append(stored, one)
@@ -41,7 +42,7 @@ func (h *handlers) uploadPicture(req *request.Request) error {
 		return err
 	}
 	if len(stored) == 0 {
-		return &request.Error{Status: http.StatusBadRequest, Detail: "Choose a picture first."}
+		return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Choose a picture first.")}
 	}
 	p := stored[0].Picture
 	small := p.Small()
@@ -86,7 +87,7 @@ func (h *handlers) pictureFile(req *request.Request) error {
 func (h *handlers) setPortrait(req *request.Request) error {
 	kind := media.Kind(req.R.PostFormValue("kind"))
 	if kind != media.Avatar && kind != media.Header {
-		return &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
+		return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again.")}
 	}
 	id := ""
 	err := request.Files(req, func(_ string, file []byte) error {
@@ -98,7 +99,7 @@ func (h *handlers) setPortrait(req *request.Request) error {
 		return err
 	}
 	if id == "" && req.R.PostFormValue("remove") == "" {
-		return &request.Error{Status: http.StatusBadRequest, Detail: "Choose a picture first."}
+		return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Choose a picture first.")}
 	}
 	if err := h.app.Media.SetPortrait(req.Ctx, req.User, kind, id); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (h *handlers) setPortrait(req *request.Request) error {
 func pictureProblem(req *request.Request, err error) (status int, text string) {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return http.StatusUnprocessableEntity, invalid.Reason
+		return http.StatusUnprocessableEntity, req.Language.Say(invalid.Reason)
 	}
 	page := request.PictureProblem(err)
 	if page == nil {
@@ -120,5 +121,5 @@ func pictureProblem(req *request.Request, err error) (status int, text string) {
 	if page.Status >= http.StatusInternalServerError {
 		req.Log().Warn("upload failed", "error", err)
 	}
-	return page.Status, page.Detail
+	return page.Status, req.Language.Say(page.Detail)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
 	"retwis/internal/web/request"
@@ -108,14 +109,14 @@ func (h *handlers) postHistory(req *request.Request) error {
 		return err
 	}
 	req.NoIndex() // what was replaced is not to be found by its words
-	return req.Render(http.StatusOK, view.HistoryPage(req.Frame("Earlier versions"), view.PostPath(item.Post.Post), post, edits))
+	return req.Render(http.StatusOK, view.HistoryPage(req.Frame(req.T("Earlier versions")), view.PostPath(item.Post.Post), post, edits))
 }
 
 // listPeople reads a page of the people who have to do with a post or a user.
 type listPeople = func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error)
 
 // peopleOfPost makes the page of those who have done something with a post.
-func (h *handlers) peopleOfPost(what, title string, list listPeople) request.Page {
+func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()
 		if err != nil {
@@ -141,6 +142,6 @@ func (h *handlers) peopleOfPost(what, title string, list listPeople) request.Pag
 		if err != nil {
 			return err
 		}
-		return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(title), view.PostPath(item.Post.Post), page))
+		return req.Render(http.StatusOK, view.PeopleOfPostPage(req.Frame(req.Language.Say(title)), view.PostPath(item.Post.Post), page))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/media"
 	"retwis/internal/social/posts"
@@ -85,8 +86,8 @@ func (h *handlers) editPostForm(req *request.Request) error {
 func (h *handlers) showPostEdit(req *request.Request, status int, post social.Post, form view.StatusForm) error {
 	form.Cancel = view.PostPath(post)
 	form.Action = form.Cancel + "/edit"
-	form.Hint = "People can see earlier versions. To remove the text for good,"
-	return req.Render(status, view.DraftPage(req.Frame("Edit your post"), form))
+	form.Earlier = true
+	return req.Render(status, view.DraftPage(req.Frame(req.T("Edit your post")), form))
 }
 
 func (h *handlers) editPost(req *request.Request) error {
@@ -113,7 +114,7 @@ func (h *handlers) editPost(req *request.Request) error {
 		err = h.app.Posts.Edit(req.Ctx, req.User, post.ID, typed)
 	}
 	if err != nil {
-		return request.Retry(err, func(_, problem string) error {
+		return req.Retry(err, func(_, problem string) error {
 			form := view.StatusForm{Status: typed, Problem: problem, Stored: social.FormatMedia(pictures), Sensitive: described.Sensitive}
 			return h.showPostEdit(req, http.StatusUnprocessableEntity, post, form)
 		})
@@ -136,7 +137,7 @@ func (h *handlers) deletePostForm(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.DeletePage(req.Frame("Delete this post?"), path, req.ReturnTo(view.ProfilePath(req.User.Name)), shown))
+	return req.Render(http.StatusOK, view.DeletePage(req.Frame(req.T("Delete this post?")), path, req.ReturnTo(view.ProfilePath(req.User.Name)), shown))
 }
 
 func (h *handlers) deletePost(req *request.Request) error {
@@ -176,7 +177,7 @@ func (h *handlers) changePin(req *request.Request, what string, change func(ctx 
 	}
 	err = change(req.Ctx, req.User, id)
 	if errors.Is(err, social.ErrNotAuthor) {
-		return &request.Error{Status: http.StatusForbidden, Detail: "You can pin your own posts only.", Cause: err}
+		return &request.Error{Status: http.StatusForbidden, Detail: i18n.T("You can pin your own posts only."), Cause: err}
 	}
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (h *handlers) postMenu(req *request.Request) error {
 	}
 	p := item.Post.Post
 	req.NoIndex()
-	return req.Render(http.StatusOK, view.PostMenuPage(req.Frame("Post by "+p.Author.Name), view.PostMenu{
+	return req.Render(http.StatusOK, view.PostMenuPage(req.Frame(req.T("Post by {name}", p.Author.Name)), view.PostMenu{
 		Path: view.PostPath(p), Name: p.Author.Name, ID: p.ID, LoggedIn: req.LoggedIn,
 		Own: req.LoggedIn && p.Author.ID == req.User.ID, Decides: req.User.MayModerate(p.Author),
 	}))
@@ -225,11 +226,11 @@ func (h *handlers) replyForm(req *request.Request) error {
 		return err
 	}
 	form := view.StatusForm{Action: path, ID: "reply", Back: req.ReturnTo(view.PostPath(item.Post.Post)), Pictures: h.app.Media.IsOn()}
-	return req.Render(http.StatusOK, view.ComposePage(req.Frame("Reply to @"+item.Post.Author.Name), shown, form))
+	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("Reply to @{name}", item.Post.Author.Name)), shown, form))
 }
 
 // compose is the form for a post on a page where nothing else is.
 func (h *handlers) compose(req *request.Request) error {
 	form := view.StatusForm{ID: "new", Back: req.ReturnTo("/home"), Pictures: h.app.Media.IsOn()}
-	return req.Render(http.StatusOK, view.ComposePage(req.Frame("New post"), view.Posts{}, form))
+	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("New post")), view.Posts{}, form))
 }

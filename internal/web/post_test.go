@@ -132,7 +132,7 @@ func TestReposts(t *testing.T) {
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
 	path, id := ada.published("ada", "hello")
 	ben.send(path + "/repost").want(303)
-	page := ben.get("/u/ben").want(200, ">ben</a><span>reposted</span>", "hello")
+	page := ben.get("/u/ben").want(200, ">ben</a> reposted</span>", "hello")
 	if ids := page.posts(); len(ids) != 1 || ids[0] != id {
 		t.Fatalf("posts %v, want the original %s", ids, id)
 	}
@@ -169,7 +169,7 @@ func TestDeepReplies(t *testing.T) {
 		}
 	}
 	_, rest, _ := strings.Cut(body, `class="at beside`)
-	if want := `<span>Replying to</span><a href="` + paths[indented] + `">@ada</a>`; !strings.Contains(rest[:min(len(rest), 1000)], want) {
+	if want := `<span>Replying to <a href="` + paths[indented] + `">@ada</a>`; !strings.Contains(rest[:min(len(rest), 1000)], want) {
 		t.Errorf("the first reply that is not indented does not name the author that it answers: %.1000s", rest)
 	}
 }

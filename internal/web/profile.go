@@ -41,7 +41,7 @@ func (h *handlers) profileTab(tab string) request.Page {
 		}
 		f := req.Frame(view.ShownName(user))
 		f.Here = view.ProfilePath(user.Name)
-		card := view.ProfileCard(req.PublicURL(), f.Site, user, header.Profile.Bio)
+		card := view.ProfileCard(req.Language, req.PublicURL(), f.Site, user, header.Profile.Bio)
 		f.Description = card.Description
 		if user.Unsearchable {
 			req.NoIndex()
@@ -107,19 +107,22 @@ func (h *handlers) tabPosts(req *request.Request, v *social.Viewer, header view.
 		}
 		items, list.Later, list.Next = page.Items, before != 0, page.Next
 	}
-	list.Empty = map[string]string{
-		"posts":   user.Name + " hasn't posted yet.",
-		"replies": user.Name + " hasn't replied to anyone yet.",
-		"likes":   user.Name + " hasn't liked anything yet.",
-	}[header.Tab]
+	switch header.Tab {
+	case "posts":
+		list.Empty = req.T("{name} hasn't posted yet.", user.Name)
+	case "replies":
+		list.Empty = req.T("{name} hasn't replied to anyone yet.", user.Name)
+	case "likes":
+		list.Empty = req.T("{name} hasn't liked anything yet.", user.Name)
+	}
 	if header.Own {
 		switch header.Tab {
 		case "posts":
-			list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home#status"
+			list.Empty, list.Step, list.To = req.T("You haven't posted yet."), req.T("Write your first post"), "/home#status"
 		case "replies":
-			list.Empty, list.Step, list.To = "You haven't replied to anyone yet.", "Look around", "/explore"
+			list.Empty, list.Step, list.To = req.T("You haven't replied to anyone yet."), req.T("Look around"), "/explore"
 		case "likes":
-			list.Empty, list.Step, list.To = "You haven't liked anything yet.", "Look around", "/explore"
+			list.Empty, list.Step, list.To = req.T("You haven't liked anything yet."), req.T("Look around"), "/explore"
 		}
 	}
 	if list.Posts = view.NewPosts(v, items); header.Tab == "replies" {
@@ -169,9 +172,9 @@ func (h *handlers) profilePeople(what string, list listPeople) request.Page {
 		if user.Unsearchable {
 			req.NoIndex()
 		}
-		title := "Followers of " + user.Name
+		title := req.T("Followers of {name}", user.Name)
 		if what == "following" {
-			title = "Followed by " + user.Name
+			title = req.T("Followed by {name}", user.Name)
 		}
 		f := req.Frame(title)
 		f.Here = view.ProfilePath(user.Name)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/site"
@@ -14,8 +15,8 @@ import (
 )
 
 var (
-	errNoUser = &request.Error{Status: http.StatusNotFound, Detail: "This account doesn't exist."}
-	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: "This post doesn't exist."}
+	errNoUser = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This account doesn't exist.")}
+	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This post doesn't exist.")}
 )
 
 // namedUser returns the user named in the address, in any case.
@@ -43,7 +44,7 @@ func (h *handlers) visibleUser(req *request.Request) (social.User, *social.Viewe
 		return user, v, errNoUser
 	}
 	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
-		return user, v, &request.Error{Status: http.StatusNotFound, Detail: "This account is suspended."}
+		return user, v, &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This account is suspended.")}
 	}
 	if v.Sees(user.ID) == social.Hidden && v.WithoutOwnBlocks().Sees(user.ID) == social.Hidden {
 		return user, v, errNoUser

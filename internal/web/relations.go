@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/people"
 	"retwis/internal/web/request"
@@ -22,7 +23,10 @@ func (h *handlers) relationForm(action string) request.Page {
 		if user.ID == req.User.ID {
 			return request.ErrNotFound
 		}
-		title := map[string]string{"mute": "Mute @", "block": "Block @"}[action] + user.Name
+		title := req.T("Mute @{name}", user.Name)
+		if action == "block" {
+			title = req.T("Block @{name}", user.Name)
+		}
 		return req.Render(http.StatusOK, view.RelationPage(req.Frame(title), action, user.Name, req.ReturnTo(view.ProfilePath(user.Name))))
 	}
 }
@@ -48,7 +52,7 @@ func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 	case "week":
 		return now.AddDate(0, 0, 7), nil
 	}
-	return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again."}
+	return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again.")}
 }
 
 // relate makes a handler of what changes how the session user and another one stand to each other.
@@ -64,9 +68,9 @@ func (h *handlers) relate(told string, change func(ctx context.Context, from, to
 		case errors.Is(err, social.ErrNotFound):
 			return errNoUser
 		case errors.Is(err, social.ErrSelfFollow):
-			return &request.Error{Status: http.StatusBadRequest, Detail: "You can't follow yourself."}
+			return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("You can't follow yourself.")}
 		case errors.Is(err, people.ErrBlocked):
-			return &request.Error{Status: http.StatusForbidden, Detail: "You can't follow this account.", Cause: err}
+			return &request.Error{Status: http.StatusForbidden, Detail: i18n.T("You can't follow this account."), Cause: err}
 		case err != nil:
 			return err
 		}

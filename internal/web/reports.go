@@ -116,7 +116,7 @@ func reportReason(req *request.Request, form *view.ReportForm) (moderation.Reaso
 func (h *handlers) finishReport(req *request.Request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
-		form.Problem = invalid.Reason
+		form.Problem = req.Language.Say(invalid.Reason)
 		return renderReport(req, http.StatusUnprocessableEntity, form)
 	}
 	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the response does not reveal
@@ -142,9 +142,9 @@ func (h *handlers) finishReport(req *request.Request, form view.ReportForm, abou
 }
 
 func renderReport(req *request.Request, status int, form view.ReportForm) error {
-	what := "Report " + form.Name
+	what := req.T("Report {name}", form.Name)
 	if !form.Person {
-		what = "Report a post by " + form.Name
+		what = req.T("Report a post by {name}", form.Name)
 	}
 	form.Rules, form.RulesVersion = req.Info.Rules(), req.Info.Version(site.Rules)
 	return req.Render(status, view.ReportPage(req.Frame(what), form))

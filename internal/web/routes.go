@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/limits"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/request"
@@ -77,6 +78,7 @@ func (s *Server) routes() []route {
 	t.add("POST /reset/{token}", h.resetPassword)
 	t.add("GET /invite/{token}", h.invited)
 	t.add("POST /logout", h.logout, "/")
+	t.add("POST /language", changeLanguage, "/")
 
 	// The site, and what browsers and search engines ask every site for.
 	t.add("GET /robots.txt", h.robots)
@@ -113,8 +115,8 @@ func (s *Server) routes() []route {
 	t.add("GET /compose", login(h.compose))
 	t.add("GET /u/{name}/{id}/more", h.postMenu)
 	t.add("GET /u/{name}/{id}/reply", login(h.replyForm))
-	t.add("GET /u/{name}/{id}/likes", h.peopleOfPost("likes", "Liked by", app.Reactions.Likers))
-	t.add("GET /u/{name}/{id}/reposts", h.peopleOfPost("reposts", "Reposted by", app.Reactions.Reposters))
+	t.add("GET /u/{name}/{id}/likes", h.peopleOfPost("likes", i18n.T("Liked by"), app.Reactions.Likers))
+	t.add("GET /u/{name}/{id}/reposts", h.peopleOfPost("reposts", i18n.T("Reposted by"), app.Reactions.Reposters))
 	t.add("GET /u/{name}/{id}/history", h.postHistory)
 	t.add("POST /u/{name}/{id}/reply", limited(limits.Reply, h.reply), "/u/{name}/{id}")
 	t.add("GET /u/{name}/{id}/edit", login(h.editPostForm))
@@ -180,8 +182,8 @@ func (s *Server) routes() []route {
 	t.add("POST /settings/notifications", login(limited(limits.Profile, h.changeNotificationSettings)))
 	t.add("GET /settings/appearance", login(h.appearance))
 	t.add("POST /settings/appearance", login(h.changeAppearance))
-	t.add("GET /settings/muted", login(h.hiddenPeople(hiddenList{"/settings/muted", "unmute", "You haven't muted anyone.", app.Relations.MutedPeople})))
-	t.add("GET /settings/blocked", login(h.hiddenPeople(hiddenList{"/settings/blocked", "unblock", "You haven't blocked anyone.", app.Relations.BlockedPeople})))
+	t.add("GET /settings/muted", login(h.hiddenPeople(hiddenList{"/settings/muted", "unmute", i18n.T("You haven't muted anyone."), app.Relations.MutedPeople})))
+	t.add("GET /settings/blocked", login(h.hiddenPeople(hiddenList{"/settings/blocked", "unblock", i18n.T("You haven't blocked anyone."), app.Relations.BlockedPeople})))
 	t.add("GET /settings/data", login(h.dataSettings))
 	t.add("POST /settings/export", login(limited(limits.Export, h.exportData)), "/settings/data")
 	t.add("GET /settings/delete", login(h.deleteAccountForm))
@@ -291,7 +293,7 @@ func (s *Server) notFound(req *request.Request) error {
 	}
 	if len(allowed) > 0 {
 		req.W.Header().Set("Allow", strings.Join(allowed, ", "))
-		return &request.Error{Status: http.StatusMethodNotAllowed, Detail: "This page doesn't support that request."}
+		return &request.Error{Status: http.StatusMethodNotAllowed, Detail: i18n.T("This page doesn't support that request.")}
 	}
 	return request.ErrNotFound
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/search"
 	"retwis/internal/social/storage"
@@ -36,10 +37,10 @@ func (h *handlers) searchPage(req *request.Request) error {
 	case page.In != view.SearchPosts && page.In != view.SearchPeople && page.In != view.SearchTags:
 		page.In = view.SearchAll
 	}
-	f := req.Frame("Search")
+	f := req.Frame(req.T("Search"))
 	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Find: true}
 	if page.Query != "" {
-		f.Title = view.Opening(page.Query, 50) + " · Search"
+		f.Title = req.T("{query} · Search", view.Opening(page.Query, 50))
 	}
 	req.NoIndex()
 	v, err := req.Viewer()
@@ -50,10 +51,10 @@ func (h *handlers) searchPage(req *request.Request) error {
 	var nobody *search.NoUserError
 	switch {
 	case errors.As(err, &invalid):
-		page.Problem = invalid.Reason
+		page.Problem = req.Language.Say(invalid.Reason)
 		return req.Render(http.StatusUnprocessableEntity, view.SearchPage(f, page))
 	case errors.As(err, &nobody):
-		page.Problem = nobody.Error()
+		page.Problem = req.T("There is no user @{name}.", nobody.Name)
 	case err != nil:
 		return err
 	}
@@ -110,7 +111,7 @@ func (h *handlers) search(req *request.Request, v *social.Viewer, page *view.Sea
 	}
 	_, n, err := h.peopleNamed(req, v, page.Query, 0)
 	if n > 0 {
-		page.Posts.Step, page.Posts.To = view.PeopleMatch(n), page.Path(view.SearchPeople)
+		page.Posts.Step, page.Posts.To = req.Language.Say(view.PeopleMatch(n)), page.Path(view.SearchPeople)
 	}
 	return err
 }
@@ -135,9 +136,9 @@ func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Q
 	page.MorePeople = n > len(page.People.People)
 	switch {
 	case n > 0:
-		page.Posts.Empty += " " + view.PeopleMatch(n)
+		page.Posts.Empty = req.Language.Say(i18n.Sentences(page.NothingFor(view.SearchPosts), view.PeopleMatch(n)))
 	case len(page.Tags) == 0:
-		page.Posts.Empty = page.NothingFor("posts, people or tags")
+		page.Posts.Empty = req.Language.Say(page.NothingFor(view.SearchAll))
 	}
 	return err
 }
@@ -157,7 +158,7 @@ func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search
 		return err
 	}
 	path := page.Path(view.SearchPosts)
-	page.Posts = view.Feed{Path: path, Later: before != 0, Empty: page.NothingFor("posts")}
+	page.Posts = view.Feed{Path: path, Later: before != 0, Empty: req.Language.Say(page.NothingFor(view.SearchPosts))}
 	if list.Next != 0 {
 		page.Posts.More = view.OlderPage(path, list.Next)
 	}

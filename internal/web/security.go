@@ -11,7 +11,7 @@ import (
 )
 
 func (h *handlers) securitySettings(req *request.Request) error {
-	return h.showSecurity(req, http.StatusOK, view.Security{Done: notices[req.R.URL.RequestURI()]})
+	return h.showSecurity(req, http.StatusOK, view.Security{Done: req.Language.Say(notices[req.R.URL.RequestURI()])})
 }
 
 // showSecurity shows the page, with what is known of the account.
@@ -35,7 +35,7 @@ func (h *handlers) showSecurity(req *request.Request, status int, page view.Secu
 	for _, one := range open {
 		page.Sessions = append(page.Sessions, view.Session{OpenSession: one})
 	}
-	return req.Render(status, view.SecurityPage(req.Frame("Settings"), page))
+	return req.Render(status, view.SecurityPage(req.Frame(req.T("Settings")), page))
 }
 
 // securityChanged leads back to the page, which says what is done, or shows it again with what is wrong with
@@ -108,13 +108,13 @@ func (h *handlers) showAuthenticator(req *request.Request, status int, form view
 	if err != nil {
 		return err
 	}
-	return req.Render(status, view.AppPage(req.Frame("Settings"), picture, view.InGroups(key), form))
+	return req.Render(status, view.AppPage(req.Frame(req.T("Settings")), picture, view.InGroups(key), form))
 }
 
 func (h *handlers) confirmAuthenticator(req *request.Request) error {
 	codes, err := h.app.Auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
-		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
+		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: req.T("That code is not right. Check that the clock of your phone is.")})
 	}
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		// Sent twice: the page with the codes, the answer to the first one, is not seen.
@@ -126,7 +126,7 @@ func (h *handlers) confirmAuthenticator(req *request.Request) error {
 		return h.securityChanged(req, "app", err, "")
 	}
 	req.LogSecurity("second factor on", req.User)
-	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "Two-step log-in is on", codes))
+	return req.Render(http.StatusOK, view.CodesPage(req.Frame(req.T("Settings")), req.T("Two-step log-in is on"), codes))
 }
 
 func (h *handlers) renewCodes(req *request.Request) error {
@@ -138,7 +138,7 @@ func (h *handlers) renewCodes(req *request.Request) error {
 	if err != nil {
 		return h.securityChanged(req, "codes", err, "")
 	}
-	return req.Render(http.StatusOK, view.CodesPage(req.Frame("Settings"), "New recovery codes", codes))
+	return req.Render(http.StatusOK, view.CodesPage(req.Frame(req.T("Settings")), req.T("New recovery codes"), codes))
 }
 
 func (h *handlers) turnOffAuthenticator(req *request.Request) error {

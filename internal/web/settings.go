@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/web/request"
@@ -12,17 +13,17 @@ import (
 )
 
 // notices are the sentences for what the address of a page says.
-var notices = map[string]string{
-	view.SecurityPath + "?password":  "Your password is changed. All other devices are logged out.",
-	view.SecurityPath + "?ended":     "That device is logged out.",
-	view.SecurityPath + "?others":    "All other devices are logged out.",
-	view.SecurityPath + "?on":        "Two-step log-in is on. If you haven't seen your recovery codes, make new ones here.",
-	view.SecurityPath + "?off":       "Two-step log-in is off.",
-	view.SecurityPath + "?passkey":   "Your passkey is added. You can log in with it.",
-	view.SecurityPath + "?nopasskey": "That passkey is removed.",
-	view.EmailPath + "?sent":         "We sent you an email with a link. Open it to confirm your address.",
-	view.EmailPath + "?removed":      "Your address is removed.",
-	view.EmailPath + "?saved":        "Your settings are saved.",
+var notices = map[string]i18n.Message{
+	view.SecurityPath + "?password":  i18n.T("Your password is changed. All other devices are logged out."),
+	view.SecurityPath + "?ended":     i18n.T("That device is logged out."),
+	view.SecurityPath + "?others":    i18n.T("All other devices are logged out."),
+	view.SecurityPath + "?on":        i18n.T("Two-step log-in is on. If you haven't seen your recovery codes, make new ones here."),
+	view.SecurityPath + "?off":       i18n.T("Two-step log-in is off."),
+	view.SecurityPath + "?passkey":   i18n.T("Your passkey is added. You can log in with it."),
+	view.SecurityPath + "?nopasskey": i18n.T("That passkey is removed."),
+	view.EmailPath + "?sent":         i18n.T("We sent you an email with a link. Open it to confirm your address."),
+	view.EmailPath + "?removed":      i18n.T("Your address is removed."),
+	view.EmailPath + "?saved":        i18n.T("Your settings are saved."),
 }
 
 // saved is what the address says after a form was saved.
@@ -32,7 +33,7 @@ func isSaved(req *request.Request) bool { return req.R.URL.Query().Has(saved) }
 
 // settingsPage is GET /settings: the list of the settings.
 func settingsPage(req *request.Request) error {
-	return req.Render(http.StatusOK, view.SettingsPage(req.Frame("Settings")))
+	return req.Render(http.StatusOK, view.SettingsPage(req.Frame(req.T("Settings"))))
 }
 
 func (h *handlers) profileSettings(req *request.Request) error {
@@ -40,7 +41,7 @@ func (h *handlers) profileSettings(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame("Settings"), view.ProfileForm{Profile: profile, Saved: isSaved(req), Pictures: h.app.Media.IsOn()}))
+	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame(req.T("Settings")), view.ProfileForm{Profile: profile, Saved: isSaved(req), Pictures: h.app.Media.IsOn()}))
 }
 
 func (h *handlers) editProfile(req *request.Request) error {
@@ -61,15 +62,15 @@ func (h *handlers) editProfile(req *request.Request) error {
 	err := h.app.Profiles.Edit(req.Ctx, req.User, form.Profile)
 	return req.Submitted(err, "/settings/profile?"+saved, func(field, problem string) error {
 		form.Field, form.Problem = field, problem
-		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettingsPage(req.Frame("Settings"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettingsPage(req.Frame(req.T("Settings")), form))
 	})
 }
 
 // hiddenList is a list of people that the session user has hidden.
 type hiddenList struct {
 	path  string
-	undo  string // see view.Person
-	empty string // the text of an empty list
+	undo  string       // see view.Person
+	empty i18n.Message // the text of an empty list
 	read  func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
 }
 
@@ -111,13 +112,13 @@ func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 		for i := range page.People {
 			page.People[i].Undo = list.undo
 		}
-		return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame("Settings"), page, list.empty))
+		return req.Render(http.StatusOK, view.HiddenPeoplePage(req.Frame(req.T("Settings")), page, req.Language.Say(list.empty)))
 	}
 }
 
 // appearance shows how pages look in the browser of the request.
 func (h *handlers) appearance(req *request.Request) error {
-	return req.Render(http.StatusOK, view.AppearancePage(req.Frame("Appearance")))
+	return req.Render(http.StatusOK, view.AppearancePage(req.Frame(req.T("Appearance"))))
 }
 
 func (h *handlers) changeAppearance(req *request.Request) error {

@@ -27,7 +27,7 @@ func (h *handlers) showSignUp(req *request.Request, status int, form view.Accoun
 	if form.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
 		return err
 	}
-	return req.Render(status, view.RegisterPage(req.Frame("Sign up"), form))
+	return req.Render(status, view.RegisterPage(req.Frame(req.T("Sign up")), form))
 }
 
 func (h *handlers) signUp(req *request.Request) error {
@@ -35,12 +35,12 @@ func (h *handlers) signUp(req *request.Request) error {
 	password := req.R.PostFormValue("password")
 	// Browsers with scripts show the password that is typed, and ask for it once.
 	if again := req.R.PostForm["password2"]; len(again) > 0 && password != again[0] {
-		form.Field, form.Problem = "password2", "The passwords don't match."
+		form.Field, form.Problem = "password2", req.T("The passwords don't match.")
 		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 	}
 	if form.Email != "" && h.app.Email.IsOn() {
 		if err := email.Check(form.Email); err != nil {
-			form.Field, form.Problem = "email", "Use an address such as name@example.com."
+			form.Field, form.Problem = "email", req.T("Use an address such as name@example.com.")
 			return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 		}
 	}
@@ -49,7 +49,7 @@ func (h *handlers) signUp(req *request.Request) error {
 		if !ok {
 			return err
 		}
-		form.Field, form.Problem = "username", request.TooOften(limit)
+		form.Field, form.Problem = "username", req.Language.Say(request.TooOften(limit))
 		return h.showSignUp(req, http.StatusTooManyRequests, form)
 	}
 	isListed := req.Allow(limits.Newcomer) == nil
@@ -65,16 +65,16 @@ func (h *handlers) signUp(req *request.Request) error {
 	switch {
 	case errors.Is(err, social.ErrPending):
 		req.LogSecurity("sign-up waits for an approval", social.User{Name: form.Username})
-		return req.Render(http.StatusOK, view.PendingPage(req.Frame("Sign up"), form.Username))
+		return req.Render(http.StatusOK, view.PendingPage(req.Frame(req.T("Sign up")), form.Username))
 	case errors.Is(err, social.ErrTaken):
-		form.Field, form.Problem = "username", "That username is taken."
+		form.Field, form.Problem = "username", req.T("That username is taken.")
 	case isNotInvited(err):
 		if form.Invite == "" {
 			return h.showSignUp(req, http.StatusForbidden, form)
 		}
 		return h.signUpRefused(req, err)
 	case errors.As(err, &invalid):
-		form.Field, form.Problem = invalid.Field, invalid.Reason
+		form.Field, form.Problem = invalid.Field, req.Language.Say(invalid.Reason)
 	case errors.Is(err, auth.ErrBusy):
 		giveBack()
 		return err
@@ -115,9 +115,9 @@ func (h *handlers) checkName(req *request.Request) error {
 	}{}
 	var invalid *social.InvalidError
 	if err := social.CheckName(name); errors.As(err, &invalid) {
-		answer.Problem = invalid.Reason
+		answer.Problem = req.Language.Say(invalid.Reason)
 	} else if _, err := h.app.Users.UserByName(req.Ctx, name); err == nil {
-		answer.Problem = "That username is taken."
+		answer.Problem = req.T("That username is taken.")
 	} else if !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
@@ -174,7 +174,7 @@ func (h *handlers) invited(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.InvitedPage(req.Frame("Sign up"), inviter, page))
+	return req.Render(http.StatusOK, view.InvitedPage(req.Frame(req.T("Sign up")), inviter, page))
 }
 
 // inviterOf returns who has created an invitation, as far as strangers see them.
@@ -194,14 +194,14 @@ func isNotInvited(err error) bool {
 
 // signUpRefused is the page for somebody who cannot sign up.
 func (h *handlers) signUpRefused(req *request.Request, err error) error {
-	why := "This invitation doesn't exist, or was revoked. Ask for a new one."
+	why := req.T("This invitation doesn't exist, or was revoked. Ask for a new one.")
 	switch {
 	case errors.Is(err, social.ErrSignUpClosed):
-		why = "Nobody can sign up at the moment."
+		why = req.T("Nobody can sign up at the moment.")
 	case errors.Is(err, accounts.ErrInviteUsedUp):
-		why = "This invitation has been used up. Ask for a new one."
+		why = req.T("This invitation has been used up. Ask for a new one.")
 	case errors.Is(err, accounts.ErrInviteExpired):
-		why = "This invitation has expired. Ask for a new one."
+		why = req.T("This invitation has expired. Ask for a new one.")
 	}
-	return req.Render(http.StatusForbidden, view.RefusedPage(req.Frame("Sign up"), why))
+	return req.Render(http.StatusForbidden, view.RefusedPage(req.Frame(req.T("Sign up")), why))
 }

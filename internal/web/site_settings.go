@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/site"
@@ -32,7 +33,7 @@ func (h *handlers) siteSettings(req *request.Request) error {
 	}
 	form := siteForm(req, site.Fields...)
 	form.Mode, form.ModeWas, form.Saved = string(mode), string(mode), req.R.URL.Query().Has("saved")
-	return req.Render(http.StatusOK, view.SiteSettingsPage(req.Frame("Moderation"), form))
+	return req.Render(http.StatusOK, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 }
 
 // saveSiteSettings is POST /moderation/site.
@@ -46,7 +47,7 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 	}
 	mode, ok := accounts.ParseSignUpMode(form.Mode)
 	if !ok {
-		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: "Choose who can sign up."}
+		return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.T("Choose who can sign up.")}
 	}
 	if done, err := h.setSite(req, &form); !done || err != nil {
 		if err != nil {
@@ -55,7 +56,7 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 		for _, one := range []site.Field{site.About, site.Privacy, site.Terms} {
 			form.Texts[one] = req.Info.Of(one)
 		}
-		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame("Moderation"), form))
+		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 	}
 	if form.Mode != form.ModeWas { // else it may have changed since, as where many have signed up
 		if err := h.app.SignUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
@@ -71,7 +72,7 @@ func (h *handlers) siteText(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame("Moderation"), siteForm(req, field), field))
+	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame(req.T("Moderation")), siteForm(req, field), field))
 }
 
 // saveSiteText is POST /moderation/site/{page}.
@@ -85,7 +86,7 @@ func (h *handlers) saveSiteText(req *request.Request) error {
 	case err != nil:
 		return err
 	case !done:
-		return req.Render(http.StatusUnprocessableEntity, view.SiteTextPage(req.Frame("Moderation"), form, field))
+		return req.Render(http.StatusUnprocessableEntity, view.SiteTextPage(req.Frame(req.T("Moderation")), form, field))
 	}
 	return req.Changed("/moderation/site?saved")
 }
@@ -105,7 +106,7 @@ func (h *handlers) setSite(req *request.Request, form *view.SiteForm) (done bool
 	changed, err := h.app.Site.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		form.Field, form.Problem = site.Field(invalid.Field), invalid.Reason
+		form.Field, form.Problem = site.Field(invalid.Field), req.Language.Say(invalid.Reason)
 		if errors.Is(err, site.ErrChanged) {
 			form.Shown[form.Field] = req.Info.Version(form.Field)
 		}

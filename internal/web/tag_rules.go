@@ -4,26 +4,27 @@ import (
 	"errors"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
 
 // decidedTags are what the page of tags says, by what its address says.
-var decidedTags = map[string]string{
-	"block": "Tag blocked in trends.", "pin": "Tag pinned in trends.", "end": "The tag is neither blocked nor pinned any more.",
+var decidedTags = map[string]i18n.Message{
+	"block": i18n.T("Tag blocked in trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is neither blocked nor pinned any more."),
 }
 
 // tagRules lists the tags that are blocked or pinned.
 func (h *handlers) tagRules(req *request.Request) error {
-	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: decidedTags[req.R.URL.RawQuery]})
+	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.Language.Say(decidedTags[req.R.URL.RawQuery])})
 }
 
 func (h *handlers) showTagRules(req *request.Request, status int, page view.TagRules) (err error) {
 	if page.Tags, err = h.app.TrendRules.All(req.Ctx); err != nil {
 		return err
 	}
-	return req.Render(status, view.TagRulesPage(req.Frame("Moderation"), page))
+	return req.Render(status, view.TagRulesPage(req.Frame(req.T("Moderation")), page))
 }
 
 // decideTag blocks or pins a tag, or ends that.

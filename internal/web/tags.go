@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/text"
 	"retwis/internal/web/request"
@@ -15,7 +16,7 @@ func tagName(req *request.Request) (tag string, ok bool) {
 	return text.FoldTag(req.R.PathValue("name"))
 }
 
-var errNoTag = &request.Error{Status: http.StatusNotFound, Detail: "This isn't a tag. A tag is a word with at least one letter."}
+var errNoTag = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This isn't a tag. A tag is a word with at least one letter.")}
 
 func (h *handlers) tagPage(req *request.Request) error {
 	tag, ok := tagName(req)
@@ -45,13 +46,13 @@ func (h *handlers) tagPage(req *request.Request) error {
 	}
 	list := view.Feed{
 		Path: view.TagPath(tag), Later: before != 0, Next: page.Next,
-		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
+		Empty: req.T("No posts with this tag yet."), Step: req.T("Write the first one"), To: "/home#status",
 	}
 	if list.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
 	f := liveUpdates(h.live, req.Frame("#"+tag), liveTag(tag), before != 0)
-	card := view.TagCard(req.PublicURL(), f.Site, tag)
+	card := view.TagCard(req.Language, req.PublicURL(), f.Site, tag)
 	f.Feed, f.Description = view.TagPath(tag), card.Description
 	if !list.Later {
 		f.Head = card.Head()

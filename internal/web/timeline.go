@@ -32,7 +32,7 @@ func (h *handlers) landing(req *request.Request) error {
 		return err
 	}
 	f := req.Frame("")
-	f.Head = view.SiteCard(req.PublicURL(), f.Site, page.Picture).Head()
+	f.Head = view.SiteCard(req.Language, req.PublicURL(), f.Site, page.Picture).Head()
 	return req.Render(http.StatusOK, view.LandingPage(f, page))
 }
 
@@ -92,7 +92,7 @@ func (h *handlers) home(req *request.Request) error {
 
 func (h *handlers) showHome(req *request.Request, status int, before int64, form view.StatusForm) error {
 	form.Pictures = h.app.Media.IsOn()
-	f := liveUpdates(h.live, req.Frame("Home"), liveHome, before != 0) // before the posts are read
+	f := liveUpdates(h.live, req.Frame(req.T("Home")), liveHome, before != 0) // before the posts are read
 	v, err := req.Viewer()
 	if err != nil {
 		return err
@@ -107,8 +107,6 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 	}
 	home := view.Home{Form: form, Posts: view.Feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
-		Empty: "No posts yet. Write your first post, or",
-		Step:  "find people to follow", To: "/explore/people",
 	}}
 	if isNew := time.Since(req.User.Joined) < newFor; before == 0 && (page.Next == 0 || isNew) && !v.FollowsMore && len(v.Following) < view.EnoughFollows && !hidesSteps(req) {
 		if home.First, err = h.firstSteps(req, v); err != nil {
@@ -230,7 +228,7 @@ func (h *handlers) publicTimeline(req *request.Request) error {
 		return err
 	}
 	// Before the posts are read, so that no event is missed in between.
-	f := liveUpdates(h.live, req.Frame("Latest posts"), liveTimeline, before != 0)
+	f := liveUpdates(h.live, req.Frame(req.T("Latest posts")), liveTimeline, before != 0)
 	page, since, err := h.publicPosts(req, v, before, f.Since)
 	if err != nil {
 		return err
@@ -243,11 +241,11 @@ func (h *handlers) publicTimeline(req *request.Request) error {
 	}
 	list := view.Feed{
 		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
-		Empty: "No posts yet.", Step: "Sign up to write the first one", To: "/register",
+		Empty: req.T("No posts yet."), Step: req.T("Sign up to write the first one"), To: "/register",
 	}
 	switch {
 	case req.LoggedIn:
-		list.Step, list.To = "Write the first one", "/home"
+		list.Step, list.To = req.T("Write the first one"), "/home"
 	case f.Site.NoSignUp:
 		list.Step = ""
 	}
@@ -318,11 +316,11 @@ func (h *handlers) bookmarks(req *request.Request) error {
 	}
 	list := view.Feed{
 		Path: "/bookmarks", Later: cursor != "", More: view.NextPage("/bookmarks", page.Next),
-		Empty: "No bookmarks yet. Save a post with its bookmark button to find it here again.",
-		Step:  "Look around", To: "/explore",
+		Empty: req.T("No bookmarks yet. Save a post with its bookmark button to find it here again."),
+		Step:  req.T("Look around"), To: "/explore",
 	}
 	if list.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.BookmarksPage(req.Frame("Bookmarks"), list))
+	return req.Render(http.StatusOK, view.BookmarksPage(req.Frame(req.T("Bookmarks")), list))
 }

@@ -44,6 +44,8 @@ var walks = map[string]walk{
 	"POST /login":                      {"/login", "", everybody(422)},
 	"GET /logout":                      {"/logout", "", everybody(303)},
 	"POST /logout":                     {}, // ends the session: see TestAccounts
+	"POST /language":                   {"/language", "language de back /about", everybody(303)},
+	"GET /language":                    {"/language", "", everybody(303)},
 	"GET /home":                        {"/home", "", signedIn(200)},
 	"GET /post":                        {"/post", "", everybody(303)},
 	"POST /post":                       {"/post", "", signedIn(422)},

@@ -28,6 +28,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/app"
+	"retwis/internal/i18n"
 	"retwis/internal/redis/store"
 	"retwis/internal/social/live"
 	"retwis/internal/web/httpserver"
@@ -189,7 +190,7 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(s.site.Handler("cross-origin", "/home", func(*request.Request) error {
-		return &request.Error{Status: http.StatusForbidden, Detail: "This request came from another site. Please open this site and try again."}
+		return &request.Error{Status: http.StatusForbidden, Detail: i18n.T("This request came from another site. Please open this site and try again.")}
 	}))
 	return protection.Handler(next)
 }

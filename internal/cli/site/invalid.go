@@ -18,8 +18,9 @@ func InvalidInput(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	first, size := utf8.DecodeRuneInString(invalid.Reason)
-	reason := string(unicode.ToLower(first)) + strings.TrimSuffix(invalid.Reason[size:], ".")
+	reason := invalid.Reason.String()
+	first, size := utf8.DecodeRuneInString(reason)
+	reason = string(unicode.ToLower(first)) + strings.TrimSuffix(reason[size:], ".")
 	return fmt.Errorf("%s: %s", invalid.Field, reason)
 }
 
@@ -28,7 +29,7 @@ func InvalidInput(err error) error {
 func explain(c *shell.Command, err error) error {
 	var forbidden *social.ForbiddenError
 	if errors.As(err, &forbidden) {
-		return errors.New(forbidden.Reason)
+		return errors.New(forbidden.Reason.String())
 	}
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && c.Flags().Lookup(invalid.Field) != nil {

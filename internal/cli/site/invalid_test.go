@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 )
 
 // A sentence of the site is an error at the command line.
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: "Use more. Or none."})
+	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: i18n.T("Use more. Or none.")})
 	if got := InvalidInput(err).Error(); got != "password: use more. Or none" {
 		t.Errorf("%q", got)
 	}

@@ -212,7 +212,7 @@ func severalLines(typed, field string, most int) (string, error) {
 	}
 	text, lines := social.CleanLines(social.CleanRunes(typed))
 	if lines > maxBioLines {
-		return "", social.Invalid(field, fmt.Sprintf("Use at most %d lines.", maxBioLines))
+		return "", social.Invalid(field, "Use at most {n} lines.", maxBioLines)
 	}
 	return social.BoundText(text, field, most)
 }
@@ -228,7 +228,7 @@ func cleanLinks(typed []string) ([]string, error) {
 			continue
 		}
 		if len(links) == MaxLinks {
-			return nil, social.Invalid("links", fmt.Sprintf("Use at most %d links.", MaxLinks))
+			return nil, social.Invalid("links", "Use at most {n} links.", MaxLinks)
 		}
 		links = append(links, link)
 	}
@@ -244,7 +244,7 @@ func cleanLink(typed string) (string, error) {
 		return "", nil
 	}
 	if len(typed) > MaxLink {
-		return "", social.Invalid("links", fmt.Sprintf("A link can have at most %d characters.", MaxLink))
+		return "", social.Invalid("links", "A link can have at most {n} characters.", MaxLink)
 	}
 	if !strings.Contains(typed, "://") {
 		typed = "https://" + typed

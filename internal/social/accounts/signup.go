@@ -87,7 +87,7 @@ func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 // Three round trips.
 func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
-		return social.Invalid("mode", "Use "+ModeNames+".")
+		return social.Invalid("mode", "Use {modes}.", ModeNames)
 	}
 	if err := s.accounts.Users.Require(ctx, actor, social.Admin); err != nil {
 		return err
@@ -243,14 +243,14 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	note := strings.Join(strings.Fields(social.CleanRunes(n.Note)), " ")
 	switch {
 	case n.Uses < 1 || n.Uses > maxInviteUses:
-		return "", Invite{}, social.Invalid("uses", fmt.Sprintf("Use a number from 1 to %d.", maxInviteUses))
+		return "", Invite{}, social.Invalid("uses", "Use a number from 1 to {n}.", maxInviteUses)
 	case n.For < time.Minute || n.For > maxInviteFor:
 		return "", Invite{}, social.Invalid("expires", "Use a time from a minute to a year.")
 	case len(note) > maxInviteNote:
-		return "", Invite{}, social.Invalid("note", fmt.Sprintf("This is too long. Use at most %d bytes.", maxInviteNote))
+		return "", Invite{}, social.Invalid("note", "This is too long. Use at most {n} bytes.", maxInviteNote)
 	}
 	now := s.accounts.Now()
-	full := social.Invalid("uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", maxInvites))
+	full := social.Invalid("uses", "There are {n} invitations already. Revoke one first.", maxInvites)
 	switch count, err := s.invites.Prune(ctx, now); {
 	case err != nil:
 		return "", Invite{}, err

@@ -178,7 +178,7 @@ func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, pas
 }
 
 func tooManyPasskeys() error {
-	return social.Invalid("name", fmt.Sprintf("You have %d passkeys, the most there can be. Remove one first.", MaxPasskeys))
+	return social.Invalid("name", "You have {n} passkeys, the most there can be. Remove one first.", MaxPasskeys)
 }
 
 // Add adds the passkey that a browser has made. It returns ErrPasskey if it took too long or

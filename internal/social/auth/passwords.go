@@ -48,7 +48,7 @@ func CheckPassword(typed, username string) error {
 func checkLength(typed string) error {
 	n := utf8.RuneCountInString(typed)
 	if !utf8.ValidString(typed) || n < MinPassword || n > MaxPassword {
-		return social.Invalid("password", fmt.Sprintf("Use %d to %d characters.", MinPassword, MaxPassword))
+		return social.Invalid("password", "Use {least} to {most} characters.", MinPassword, MaxPassword)
 	}
 	return nil
 }

@@ -79,13 +79,13 @@ func Parse(field, stored string) (b Block, ok bool) {
 func Clean(kind Kind, typed string) (string, error) {
 	typed = strings.TrimSpace(typed)
 	if len(typed) > maxValue || !utf8.ValidString(typed) {
-		return "", social.Invalid("value", fmt.Sprintf("This is too long. Use at most %d bytes.", maxValue))
+		return "", social.Invalid("value", "This is too long. Use at most {n} bytes.", maxValue)
 	}
 	switch kind {
 	case Word:
 		words := wordsOf(typed)
 		if len(words) == 0 || len(words) > maxWords {
-			return "", social.Invalid("value", fmt.Sprintf("Use 1 to %d words.", maxWords))
+			return "", social.Invalid("value", "Use 1 to {n} words.", maxWords)
 		}
 		return strings.Join(words, " "), nil
 	case Domain:

@@ -133,7 +133,7 @@ func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.
 		}
 	}
 	if others >= MaxOfKind {
-		return Block{}, social.Invalid("value", fmt.Sprintf("There are %d blocks of this kind already. Remove one first.", MaxOfKind))
+		return Block{}, social.Invalid("value", "There are {n} blocks of this kind already. Remove one first.", MaxOfKind)
 	}
 	b.Since, b.Until = now, time.Time{}
 	note := ""

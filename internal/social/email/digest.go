@@ -3,10 +3,10 @@ package email
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
@@ -88,26 +88,26 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	if err != nil {
 		return err
 	}
-	lines, more, err := s.lines(ctx, user, time.Unix(rec.Since, 0))
+	lines, more, err := s.lines(ctx, rec.language(), user, time.Unix(rec.Since, 0))
 	if err != nil || len(lines) == 0 {
 		return err
 	}
 	stop := s.Server.Link("/unsubscribe/" + tokenOf(rec.ID, rec.Stop))
-	all := "See them all:"
+	l, all := rec.language(), i18n.T("See them all:")
 	if more {
-		all = "There is more:"
+		all = i18n.T("There is more:")
 	}
 	m := mail.Message{
-		Subject: "What you have missed on " + s.siteName(ctx), Unsubscribe: stop,
-		Text: fmt.Sprintf("New for %s since the last mail like this:\n\n%s\n\n%s\n%s\n\nTo get no more of these mails:\n%s\n",
-			user.Name, strings.Join(lines, "\n"), all, s.Server.Link("/notifications"), stop),
+		Subject: l.Say(i18n.T("What you have missed on {site}", s.siteName(ctx))), Unsubscribe: stop,
+		Text: paragraphs(l, i18n.T("New for {name} since the last mail like this:", user.Name), strings.Join(lines, "\n"),
+			l.Say(all)+"\n"+s.Server.Link("/notifications"), l.Say(i18n.T("To get no more of these mails:"))+"\n"+stop),
 	}
 	return s.send(ctx, rec, *rec.Address, true, func() (mail.Message, error) { return m, nil })
 }
 
 // lines are what a user has not seen since a time, as the page of notifications shows it, and
 // whether there is more.
-func (s *Service) lines(ctx context.Context, user storage.Record, since time.Time) (lines []string, more bool, err error) {
+func (s *Service) lines(ctx context.Context, l *i18n.Language, user storage.Record, since time.Time) (lines []string, more bool, err error) {
 	ctx = social.WithFresh(ctx)
 	v, err := s.Viewers.Get(ctx, user.User)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Service) lines(ctx context.Context, user storage.Record, since time.Tim
 	}
 	more = len(groups) > maxLines
 	for _, g := range groups[:min(len(groups), maxLines)] {
-		lines = append(lines, digestLine(g))
+		lines = append(lines, digestLine(l, g))
 	}
 	return lines, more, nil
 }

@@ -350,7 +350,7 @@ func TestWarnings(t *testing.T) {
 		t.Helper()
 		sent++
 		m := b.quiet(sent)[sent-1]
-		if m.To != to || m.Header.Get("Subject") != subject || !strings.Contains(m.Text, "the account ada on Retwis, 14 November 2023") {
+		if m.To != to || m.Header.Get("Subject") != subject || !strings.Contains(m.Text, "the account ada on Retwis, 14 Nov 2023") {
 			t.Errorf("%+v, want %q to %s", m, subject, to)
 		}
 	}

@@ -3,9 +3,9 @@ package email
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/limits"
@@ -111,34 +111,35 @@ func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name stri
 
 // write writes a mail to its recipient, or returns errNobody.
 func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
-	at := time.Unix(n.At, 0)
+	at, l := time.Unix(n.At, 0), rec.language()
 	switch n.Kind {
 	case confirmMail:
 		return s.writeConfirm(ctx, n, rec, name)
 	case resetMail:
 		token, err := s.newReset(ctx, rec.ID, n.To)
-		m.Subject = "Set a new password"
-		m.Text = fmt.Sprintf(resetText, name, s.siteName(ctx), s.Server.Link("/reset/"+token))
+		m.Subject = l.Say(i18n.T("Set a new password"))
+		m.Text = paragraphs(l, i18n.T("You can set a new password for the account {name} on {site}, within an hour:", name, s.siteName(ctx)),
+			s.Server.Link("/reset/"+token), i18n.T("If you didn't ask for it, do nothing: your password stays as it is."))
 		return m, err
 	case warningMail:
 		now, err := s.Outbox.digest(ctx, n.User, n.Field)
 		what := changes[n.Field]
-		if err == nil && (now == n.Was || what == "") {
+		if err == nil && (now == n.Was || what.IsZero()) {
 			err = errNobody // it did not change after all
 		}
-		m.Subject = what
-		m.Text = s.warning(ctx, warned{what, name, at, true})
+		m.Subject = l.Say(what)
+		m.Text = s.warning(ctx, l, warned{what, name, at, true})
 		return m, err
 	case movedMail:
 		if rec.Confirmed() == n.To {
 			return m, errNobody
 		}
-		what := "Your email address was changed"
+		what := i18n.T("Your email address was changed")
 		if rec.Address == nil {
-			what = "Your email address was removed"
+			what = i18n.T("Your email address was removed")
 		}
-		m.Subject = what
-		m.Text = s.warning(ctx, warned{what, name, at, false})
+		m.Subject = l.Say(what)
+		m.Text = s.warning(ctx, l, warned{what, name, at, false})
 		return m, nil
 	}
 	return m, errNobody
@@ -192,8 +193,11 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 	owner, err := s.Store.owner(ctx, n.To)
 	if err == nil {
 		of, err := s.Users.Record(ctx, owner.ID)
-		m.Subject = "Your address on " + site
-		m.Text = fmt.Sprintf(ownedText, site, of.Name, s.Server.Link("/forgot"))
+		l := owner.language()
+		m.Subject = l.Say(i18n.T("Your address on {site}", site))
+		m.Text = paragraphs(l,
+			i18n.T("Someone wants to use this address for an account on {site}. It belongs to the account {name} there already, so nothing has changed.", site, of.Name),
+			i18n.T("If that is you, and you have forgotten your password, set a new one here:"), s.Server.Link("/forgot"))
 		return m, err
 	}
 	if !errors.Is(err, social.ErrNotFound) {
@@ -208,8 +212,11 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 		r.Token, r.Ends = confirmation(token, n.Was), ends
 		return nil
 	})
-	m.Subject = "Confirm your address"
-	m.Text = fmt.Sprintf(confirmText, name, site, s.Server.Link("/confirm/"+token))
+	l := rec.language()
+	m.Subject = l.Say(i18n.T("Confirm your address"))
+	m.Text = paragraphs(l,
+		i18n.T("The account {name} on {site} wants to use this address. To confirm that, open this page within a day:", name, site),
+		s.Server.Link("/confirm/"+token), i18n.T("If that is not your account, do nothing: your address won't be used."))
 	return m, err
 }
 

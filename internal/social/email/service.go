@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
@@ -109,7 +110,7 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 		if r.Pending != address { // else a link that it has got stays good until it gets another one
 			r.Pending, r.Token, r.Ends = address, "", 0
 		}
-		r.Refused = 0
+		r.Refused, r.Language = 0, i18n.From(ctx).Tag
 		return nil
 	})
 }
@@ -183,7 +184,7 @@ func (s *Service) SetDigest(ctx context.Context, user social.User, on bool) erro
 			return nil
 		}
 		next := s.Now().Add(digestEvery).Unix()
-		r.Due, r.Since = &next, s.Now().Unix()
+		r.Due, r.Since, r.Language = &next, s.Now().Unix(), i18n.From(ctx).Tag
 		if r.Stop == "" {
 			r.Stop = newSecret()
 		}

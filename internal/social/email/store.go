@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/i18n"
 	"retwis/internal/mail"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
@@ -29,7 +30,16 @@ type Record struct {
 	Due     *int64  `redis:"due,range"`      // when the next digest is due, in unix seconds; nil for no digests
 	Since   int64   `redis:"since"`          // from when on it has what is new
 	Stop    string  `redis:"stop"`           // secret of the link that ends digests, and nothing else
-	Version int64   `redis:",version"`
+	// Language is the tag of that of the pages on which the address was given: see package i18n. Mails are in it.
+	Language string `redis:"language"`
+	Version  int64  `redis:",version"`
+}
+
+func (r Record) language() *i18n.Language {
+	if l := i18n.Find(r.Language); l != nil {
+		return l
+	}
+	return i18n.English
 }
 
 // Confirmed returns the address that is confirmed, empty for none.

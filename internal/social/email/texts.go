@@ -2,90 +2,101 @@ package email
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/social/notify"
 )
 
-const confirmText = `The account %s on %s wants to use this address. To confirm that, open this page within a day:
-
-%s
-
-If that is not your account, do nothing: your address won't be used.
-`
-
-const ownedText = `Someone wants to use this address for an account on %s. It belongs to the account %s there
-already, so nothing has changed.
-
-If that is you, and you have forgotten your password, set a new one here:
-
-%s
-`
-
-const resetText = `You can set a new password for the account %s on %s, within an hour:
-
-%s
-
-If you didn't ask for it, do nothing: your password stays as it is.
-`
+// paragraphs is the text of a mail in a language. A paragraph is an i18n.Message, or a text that has no
+// language, such as a link.
+func paragraphs(l *i18n.Language, all ...any) string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		switch one := one.(type) {
+		case i18n.Message:
+			texts[i] = l.Say(one)
+		case string:
+			texts[i] = one
+		}
+	}
+	return strings.Join(texts, "\n\n") + "\n"
+}
 
 // changes are the subjects of warnings, by the field of the user that has changed.
-var changes = map[string]string{
-	auth.PasswordField: "Your password was changed",
-	auth.FactorField:   "Two-step log-in was turned off",
-	auth.PasskeysField: "A passkey was added",
+var changes = map[string]i18n.Message{
+	auth.PasswordField: i18n.T("Your password was changed"),
+	auth.FactorField:   i18n.T("Two-step log-in was turned off"),
+	auth.PasskeysField: i18n.T("A passkey was added"),
 }
 
 // warned is what somebody is warned of.
 type warned struct {
-	what, name string
-	at         time.Time
-	reset      bool // a link for a forgotten password would still come to the address
+	what  i18n.Message
+	name  string
+	at    time.Time
+	reset bool // a link for a forgotten password would still come to the address
 }
 
 // warning is the text of a warning.
-func (s *Service) warning(ctx context.Context, w warned) string {
-	text := fmt.Sprintf("%s: the account %s on %s, %s.\n\nIf that was you, all is well.\n", w.what, w.name, s.siteName(ctx), w.at.UTC().Format("2 January 2006, 15:04 UTC"))
+func (s *Service) warning(ctx context.Context, l *i18n.Language, w warned) string {
+	what := i18n.T("{change}: the account {name} on {site}, {time}.", w.what, w.name, s.siteName(ctx), w.at)
+	fine := i18n.T("If that was you, all is well.")
 	if w.reset {
-		return text + "If not, set a new password now, which logs out all devices:\n\n" + s.Server.Link("/forgot") + "\n"
+		return paragraphs(l, what, fine, i18n.T("If not, set a new password now, which logs out all devices:"), s.Server.Link("/forgot"))
 	}
-	return text + "If not, log in, change your password and set your address again; if you can't, write to those who run the site:\n\n" + s.Server.Link("/about") + "\n"
+	return paragraphs(l, what, fine,
+		i18n.T("If not, log in, change your password and set your address again; if you can't, write to those who run the site:"), s.Server.Link("/about"))
 }
 
 // maxExcerpt bounds the text of a post in a digest, in characters.
 const maxExcerpt = 100
 
-// phrases are what people have done.
-var phrases = map[notify.Kind]string{
-	notify.Mention: "mentioned you", notify.Reply: "replied to you", notify.Like: "liked your post",
-	notify.Repost: "reposted your post", notify.Follow: "followed you",
+// happened says what people have done, to one person and to several: who, or who first and how
+// many others.
+var happened = map[notify.Kind]struct {
+	one     i18n.Message
+	several func(others int64, who string) i18n.Message
+}{
+	notify.Mention: {i18n.T("{name} mentioned you"), func(n int64, who string) i18n.Message {
+		return i18n.N(n, "{name} and {n} other mentioned you", "{name} and {n} others mentioned you", who)
+	}},
+	notify.Reply: {i18n.T("{name} replied to you"), func(n int64, who string) i18n.Message {
+		return i18n.N(n, "{name} and {n} other replied to you", "{name} and {n} others replied to you", who)
+	}},
+	notify.Like: {i18n.T("{name} liked your post"), func(n int64, who string) i18n.Message {
+		return i18n.N(n, "{name} and {n} other liked your post", "{name} and {n} others liked your post", who)
+	}},
+	notify.Repost: {i18n.T("{name} reposted your post"), func(n int64, who string) i18n.Message {
+		return i18n.N(n, "{name} and {n} other reposted your post", "{name} and {n} others reposted your post", who)
+	}},
+	notify.Follow: {i18n.T("{name} followed you"), func(n int64, who string) i18n.Message {
+		return i18n.N(n, "{name} and {n} other followed you", "{name} and {n} others followed you", who)
+	}},
 }
 
 // digestLine is a group of notifications in one line.
-func digestLine(g notify.Group) string {
+func digestLine(l *i18n.Language, g notify.Group) string {
 	if g.Kind == notify.Decided {
-		return "- " + strings.Join(strings.Fields(g.DecisionText()+" "+g.Reason+inBrackets(g.DecisionAbout())), " ")
+		return "- " + strings.Join(strings.Fields(l.Say(g.DecisionText())+" "+g.Reason+inBrackets(l.Say(g.DecisionAbout()))), " ")
 	}
-	text := "- " + shownName(g.Actors[0])
-	switch others := g.Count - 1; {
-	case others == 1:
-		text += " and 1 other"
-	case others > 1:
-		text += fmt.Sprintf(" and %d others", others)
+	what, who := happened[g.Kind], shownName(g.Actors[0])
+	text := what.one.With(who)
+	if others := g.Count - 1; others > 0 {
+		text = what.several(int64(others), who)
 	}
-	text += " " + phrases[g.Kind]
+	line := "- " + l.Say(text)
 	if g.Post == nil {
-		return text
+		return line
 	}
 	body := []rune(strings.Join(strings.Fields(g.Post.Post.Body), " "))
 	if len(body) > maxExcerpt {
 		body = append(body[:maxExcerpt-1], '…')
 	}
-	return text + ": " + string(body)
+	return line + ": " + string(body)
 }
 
 // inBrackets puts a text in brackets; nothing for an empty one.

@@ -163,7 +163,7 @@ func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (
 // checkChosen refuses what cannot be claimed, before anything is, and cleans the texts.
 func checkChosen(chosen []Chosen) error {
 	if len(chosen) > social.MaxPictures {
-		return social.Invalid("media", fmt.Sprintf("A post can have %d pictures.", social.MaxPictures))
+		return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
 	}
 	for i := range chosen {
 		var err error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"retwis/internal/i18n"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
@@ -20,16 +21,19 @@ import (
 )
 
 // ReportKind is why somebody reports a post or a person.
-type ReportKind struct{ Name, Label string }
+type ReportKind struct {
+	Name  string
+	Label i18n.Message
+}
 
 // ReportKinds are the reasons to choose from.
 var ReportKinds = [...]ReportKind{
-	{"spam", "Spam or advertising"},
-	{"abuse", "Harassment or hate"},
-	{"violence", "Threats or violence"},
-	{"impersonation", "Pretends to be another person"},
-	{"illegal", "Something illegal"},
-	{"other", "Something else"},
+	{"spam", i18n.T("Spam or advertising")},
+	{"abuse", i18n.T("Harassment or hate")},
+	{"violence", i18n.T("Threats or violence")},
+	{"impersonation", i18n.T("Pretends to be another person")},
+	{"illegal", i18n.T("Something illegal")},
+	{"other", i18n.T("Something else")},
 }
 
 // RuleKind is the kind of a report that something breaks a rule of the site. It is a reason to choose
@@ -62,16 +66,16 @@ func (r Rule) String() string {
 }
 
 // KindLabel returns the text of a kind of report.
-func KindLabel(name string) string {
+func KindLabel(name string) i18n.Message {
 	if name == RuleKind {
-		return "Breaks a rule"
+		return i18n.T("Breaks a rule")
 	}
 	for _, kind := range ReportKinds {
 		if kind.Name == name {
 			return kind.Label
 		}
 	}
-	return name
+	return i18n.Verbatim(name)
 }
 
 // MaxReportText bounds what a reporter can add, in characters.
@@ -244,7 +248,7 @@ func (why Reason) checked(reporter social.User) (Reason, error) {
 	}
 	why.Text = strings.TrimSpace(strings.ReplaceAll(why.Text, "\r\n", "\n"))
 	if !utf8.ValidString(why.Text) || len(why.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(why.Text) > MaxReportText {
-		return Reason{}, social.Invalid("text", fmt.Sprintf("Use at most %d characters.", MaxReportText))
+		return Reason{}, social.Invalid("text", "Use at most {n} characters.", MaxReportText)
 	}
 	return why, nil
 }

@@ -37,7 +37,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		return err
 	}
 	if role > social.Member && rec.Standing.Hidden() {
-		return social.Invalid("role", rec.Name+" is suspended.")
+		return social.Invalid("role", "{name} is suspended.", rec.Name)
 	}
 	entry := audit.Entry{Actor: actor, Action: "role", Target: audit.UserTarget(uid), Note: roleNote(role, note)}
 	if _, err := social.CleanNote(entry.Note); err != nil {
@@ -100,9 +100,9 @@ func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
 	case has < social.Admin:
 		return social.Forbidden("Only owners and admins may do that.")
 	case from >= has:
-		return social.Forbidden("You can't take the role of " + from.String() + " from another person.")
+		return social.Forbidden("You can't take the role of {role} from another person.", from.Label())
 	case has == social.Admin && to >= social.Admin:
-		return social.Forbidden("Only an owner gives the role of " + to.String() + ".")
+		return social.Forbidden("Only an owner gives the role of {role}.", to.Label())
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 )
 
@@ -63,44 +63,58 @@ func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64
 
 // DecisionText says what was decided; the reason follows where there is one. It is empty for a group
 // of another kind.
-func (g Group) DecisionText() string {
+func (g Group) DecisionText() i18n.Message {
 	switch {
 	case g.Kind != Decided:
-		return ""
+		return i18n.Message{}
 	case !g.Own:
-		return cmp.Or(outcomes[g.Action], "Thank you: we took action on what you reported.")
-	case g.Reason != "":
-		return cmp.Or(deeds[g.Action], "A moderator made a decision about your account") + ":"
+		if outcome, ok := outcomes[g.Action]; ok {
+			return outcome
+		}
+		return i18n.T("Thank you: we took action on what you reported.")
 	}
-	return cmp.Or(deeds[g.Action], "A moderator made a decision about your account") + "."
+	deed, ok := deeds[g.Action]
+	if !ok {
+		deed = decided{
+			i18n.T("A moderator made a decision about your account."),
+			i18n.T("A moderator made a decision about your account:"),
+		}
+	}
+	if g.Reason != "" {
+		return deed.because
+	}
+	return deed.alone
 }
 
 // DecisionAbout says what a reporter has reported; empty for who is told of a decision about
 // themselves.
-func (g Group) DecisionAbout() string {
+func (g Group) DecisionAbout() i18n.Message {
 	switch {
 	case g.Kind != Decided || g.Own:
-		return ""
+		return i18n.Message{}
 	case g.IsPost:
-		return "Post by @" + g.Actors[0].Name
+		return i18n.T("Post by @{name}", g.Actors[0].Name)
 	}
-	return "@" + g.Actors[0].Name
+	return i18n.Verbatim("@" + g.Actors[0].Name)
 }
 
+// decided says what was decided: alone, and before a reason.
+type decided struct{ alone, because i18n.Message }
+
 // deeds say what was decided, to the person that it is about.
-var deeds = map[string]string{
-	"hide":    "A moderator hid your post",
-	"unhide":  "A moderator made your post visible again",
-	"delete":  "A moderator deleted your post",
-	"limit":   "A moderator limited your account",
-	"suspend": "A moderator suspended your account",
-	"restore": "A moderator restored your account",
+var deeds = map[string]decided{
+	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
+	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
+	"delete":  {i18n.T("A moderator deleted your post."), i18n.T("A moderator deleted your post:")},
+	"limit":   {i18n.T("A moderator limited your account."), i18n.T("A moderator limited your account:")},
+	"suspend": {i18n.T("A moderator suspended your account."), i18n.T("A moderator suspended your account:")},
+	"restore": {i18n.T("A moderator restored your account."), i18n.T("A moderator restored your account:")},
 }
 
 // outcomes are what reporters are told. That somebody is limited is nobody else's business.
-var outcomes = map[string]string{
-	"dismiss": "We looked at what you reported and took no action.",
-	"hide":    "Thank you: what you reported was hidden.",
-	"delete":  "Thank you: what you reported was deleted.",
-	"suspend": "Thank you: the account you reported was suspended.",
+var outcomes = map[string]i18n.Message{
+	"dismiss": i18n.T("We looked at what you reported and took no action."),
+	"hide":    i18n.T("Thank you: what you reported was hidden."),
+	"delete":  i18n.T("Thank you: what you reported was deleted."),
+	"suspend": i18n.T("Thank you: the account you reported was suspended."),
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 	return made, s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		switch {
 		case len(all.Lists) >= MaxLists:
-			return social.Invalid("name", fmt.Sprintf("You have %d lists, the most there can be. Delete one first.", MaxLists))
+			return social.Invalid("name", "You have {n} lists, the most there can be. Delete one first.", MaxLists)
 		case all.named(name, ""):
 			return errNameInUse()
 		}
@@ -137,8 +136,7 @@ func (l *List) add(uid int64) error {
 	case l.Has(uid):
 		return nil
 	case len(l.Members) >= MaxMembers:
-		return social.Invalid("lists", fmt.Sprintf("%s has %d people, the most there can be. Remove somebody first.",
-			strconv.Quote(l.Name), MaxMembers))
+		return social.Invalid("lists", "{name} has {n} people, the most there can be. Remove somebody first.", strconv.Quote(l.Name), MaxMembers)
 	}
 	l.Members = append(l.Members, uid)
 	return nil
@@ -232,7 +230,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 		case slices.ContainsFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query }):
 			return errNothing
 		case len(all.Searches) >= MaxSearches:
-			return social.Invalid("q", fmt.Sprintf("You have saved %d searches, the most there can be. Remove one first.", MaxSearches))
+			return social.Invalid("q", "You have saved {n} searches, the most there can be. Remove one first.", MaxSearches)
 		}
 		all.Searches = append(all.Searches, SavedSearch{Query: query, Created: s.opt.Now().Unix()})
 		return nil

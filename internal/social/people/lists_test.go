@@ -58,7 +58,7 @@ func (b listsBundle) members(user social.User, id string) []int64 {
 func (b listsBundle) wantInvalid(err error, part string) {
 	b.T.Helper()
 	var invalid *social.InvalidError
-	if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason, part) {
+	if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason.String(), part) {
 		b.T.Errorf("got %v, want an error with %q", err, part)
 	}
 }

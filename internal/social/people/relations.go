@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/i18n"
 	"retwis/internal/redis/reply"
 	"retwis/internal/social"
 	"retwis/internal/social/storage"
@@ -30,10 +31,10 @@ func NewRelations(f *Follows) *Relations {
 // returns *InvalidError for oneself, for an end that has passed, and where one has muted
 // 10,000 users already; ErrNotFound where there is no such user. One or two round trips.
 func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.Time) error {
-	if err := r.check(ctx, "mute", from, to, until); err != nil {
+	if err := r.check(ctx, i18n.T("You can't mute yourself."), from, to, until); err != nil {
 		return err
 	}
-	return full("mute", r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
+	return full(mutedList, r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
 }
 
 // Unmute ends a mute. Repeating it changes nothing. One round trip.
@@ -47,12 +48,12 @@ func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
 // refuses follows from then on, then both follows end; another process finishes that
 // if this one dies. About twenty round trips.
 func (r *Relations) Block(ctx context.Context, from, to social.User, until time.Time) error {
-	if err := r.check(ctx, "block", from, to, until); err != nil {
+	if err := r.check(ctx, i18n.T("You can't block yourself."), from, to, until); err != nil {
 		return err
 	}
 	defer r.follows.common.changed(from.ID, to.ID)
 	return r.follows.Homes.Block(ctx, from.ID, to.ID, until, func() error {
-		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.Now()))
+		return full(blockedList, r.store.Block(ctx, from.ID, to.ID, until, r.follows.Now()))
 	})
 }
 
@@ -83,9 +84,9 @@ func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until t
 }
 
 // check returns an error for a mute or a block that is not allowed.
-func (r *Relations) check(ctx context.Context, what string, from, to social.User, until time.Time) error {
+func (r *Relations) check(ctx context.Context, self i18n.Message, from, to social.User, until time.Time) error {
 	if from.ID == to.ID {
-		return social.Invalid("user", fmt.Sprintf("You can't %s yourself.", what))
+		return &social.InvalidError{Field: "user", Reason: self}
 	}
 	if !until.IsZero() && until.Unix() <= r.follows.Now().Unix() {
 		return social.Invalid("until", "Choose an end in the future.")
@@ -95,12 +96,18 @@ func (r *Relations) check(ctx context.Context, what string, from, to social.User
 }
 
 // full describes the error of a list without room.
-func full(what string, err error) error {
+func full(list *social.InvalidError, err error) error {
 	if errors.Is(err, storage.ErrTooManyRelations) {
-		return social.Invalid("user", fmt.Sprintf("You can %s at most 10,000 people. Remove one from your list first.", what))
+		return list
 	}
 	return err
 }
+
+// These are the errors of full.
+var (
+	mutedList   = social.Invalid("user", "You can mute at most 10,000 people. Remove one from your list first.")
+	blockedList = social.Invalid("user", "You can block at most 10,000 people. Remove one from your list first.")
+)
 
 // MutedPeople returns a page of the users that a user has muted, those without an end
 // and with the latest end first; see Followers for the cursor.

@@ -63,7 +63,7 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 			return fmt.Errorf("social: follow a tag: %w", err)
 		}
 		if !ok {
-			return social.Invalid("tag", fmt.Sprintf("You can follow at most %d tags. Unfollow one first.", MaxFollowedTags))
+			return social.Invalid("tag", "You can follow at most {n} tags. Unfollow one first.", MaxFollowedTags)
 		}
 		return nil
 	})

@@ -1,13 +1,13 @@
 package search
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 
 	"retwis/internal/social/text"
@@ -81,7 +81,7 @@ func Parse(typed string) (*Query, error) {
 func cleaned(typed string) (string, error) {
 	typed = strings.TrimSpace(social.CleanRunes(typed))
 	if utf8.RuneCountInString(typed) > MaxQuery {
-		return "", social.Invalid("q", fmt.Sprintf("Your search is too long. Use at most %d characters.", MaxQuery))
+		return "", social.Invalid("q", "Your search is too long. Use at most {n} characters.", MaxQuery)
 	}
 	return typed, nil
 }
@@ -122,7 +122,7 @@ func (q *Query) next(rest string) int {
 	if !understood {
 		q.word(word, minus)
 	}
-	if hint(word) != "" {
+	if _, ok := hintOf(word); ok {
 		q.operators = append(q.operators, typedOperator{rest[:end], understood})
 	}
 	return end
@@ -218,56 +218,74 @@ func (q *Query) day(after bool, value string) bool {
 	return true
 }
 
-// hints say how each operator is written. Some are those of other sites.
-var hints = map[string]string{
-	"from": "write from:ada", "to": "write to:ada", "tag": "write tag:redis",
-	"has": "only has:link and has:picture are known", "is": "only is:reply is known",
-	"before": "write the day as in before:2026-11-01", "after": "write the day as in after:2026-11-01",
-	"since": "write after:2026-11-01", "until": "write before:2026-11-01",
-	"author": "write from:ada", "by": "write from:ada", "mentions": "write @ada", "hashtag": "write tag:redis",
-	"lang": noOperator, "language": noOperator, "filter": noOperator, "in": noOperator, "domain": noOperator,
-	"during": "write after:2026-09-30 before:2026-11-01",
+// hint says how an operator is written: a sentence about what was typed, which takes an example after
+// the word where there is one.
+type hint struct {
+	text    i18n.Message
+	example string
 }
 
-const noOperator = "there is no such operator"
+var (
+	writeSo    = i18n.T("“{word}” is searched for as words: write {example}.")
+	writeDayAs = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
+	noOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
+)
 
-// hint says how the operator is written whose name a word begins with; it is empty for other words.
-func hint(word string) string {
+// hints say how each operator is written. Some are those of other sites.
+var hints = map[string]hint{
+	"from": {writeSo, "from:ada"}, "to": {writeSo, "to:ada"}, "tag": {writeSo, "tag:redis"},
+	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are known."), ""},
+	"is":     {i18n.T("“{word}” is searched for as words: only is:reply is known."), ""},
+	"before": {writeDayAs, "before:2026-11-01"}, "after": {writeDayAs, "after:2026-11-01"},
+	"since": {writeSo, "after:2026-11-01"}, "until": {writeSo, "before:2026-11-01"},
+	"author": {writeSo, "from:ada"}, "by": {writeSo, "from:ada"}, "mentions": {writeSo, "@ada"}, "hashtag": {writeSo, "tag:redis"},
+	"lang": noOperator, "language": noOperator, "filter": noOperator, "in": noOperator, "domain": noOperator,
+	"during": {writeSo, "after:2026-09-30 before:2026-11-01"},
+}
+
+// hintOf says how the operator is written whose name a word begins with; ok is false for other words.
+func hintOf(word string) (h hint, ok bool) {
 	name, value, found := strings.Cut(word, ":")
 	if !found || strings.HasPrefix(value, "/") {
-		return ""
+		return h, false
 	}
-	return hints[strings.ToLower(name)]
+	h, ok = hints[strings.ToLower(name)]
+	return h, ok
 }
 
 // Notes are sentences about the operators that were not understood.
-func (q *Query) Notes() (all []string) {
+func (q *Query) Notes() (all []i18n.Message) {
 	for _, o := range q.operators {
 		word, minus := strings.CutPrefix(o.word, "-")
-		how := hint(word)
 		name, value, _ := strings.Cut(strings.ToLower(word), ":")
+		h, _ := hintOf(word)
+		note := h.text.With(o.word)
+		if h.example != "" {
+			note = h.text.With(o.word, h.example)
+		}
 		switch isDay := name == "before" || name == "after"; {
 		case o.understood:
 			continue
 		case isDay && !minus && value != "":
-			all = append(all, fmt.Sprintf("“%s” isn't a date, so its words are searched for. Write %s:2026-11-01.", o.word, name))
-			continue
+			note = i18n.T("“{word}” isn't a date, so its words are searched for. Write {example}.", o.word, name+":2026-11-01")
 		case minus && name == "after":
-			how = "write before: without the minus"
+			note = i18n.T("“{word}” is searched for as words: write before: without the minus.", o.word)
 		case minus && name == "before":
-			how = "write after: without the minus"
-		case value == "" && how != noOperator:
-			how += ", without a space"
+			note = i18n.T("“{word}” is searched for as words: write after: without the minus.", o.word)
+		case value == "" && isDay:
+			note = i18n.T("“{word}” is searched for as words: write the day as in {example}, without a space.", o.word, h.example)
+		case value == "" && h.example != "":
+			note = i18n.T("“{word}” is searched for as words: write {example}, without a space.", o.word, h.example)
 		}
-		all = append(all, fmt.Sprintf("“%s” is searched for as words: %s.", o.word, how))
+		all = append(all, note)
 	}
 	return all
 }
 
 // NotesOnOperators are sentences about the operators in a search that has none: for people and tags.
-func (q *Query) NotesOnOperators() (all []string) {
+func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	for _, o := range q.operators {
-		all = append(all, fmt.Sprintf("“%s” means nothing here: such words work in a search for posts.", o.word))
+		all = append(all, i18n.T("“{word}” means nothing here: such words work in a search for posts.", o.word))
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/text"
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 
 	"retwis/internal/social/storage"
@@ -40,12 +41,23 @@ func (e *NoUserError) Error() string { return fmt.Sprintf("There is no user @%s.
 func invalid(err error) error {
 	var syntax *text.SyntaxError
 	switch {
-	case errors.As(err, &syntax):
-		return social.Invalid("q", strings.ToUpper(syntax.Text[:1])+syntax.Text[1:]+".")
+	case errors.As(err, &syntax) && !syntaxTexts[syntax.Text].IsZero():
+		return &social.InvalidError{Field: "q", Reason: syntaxTexts[syntax.Text]}
 	case errors.Is(err, index.ErrValue):
 		return social.Invalid("q", "This search has too many parts. Use fewer words, and fewer that end in *.")
 	}
 	return err
+}
+
+// syntaxTexts are the sentences for what package text says about a query.
+var syntaxTexts = map[string]i18n.Message{
+	"the bracket ) has no (":                            i18n.T("The bracket ) has no (."),
+	"the bracket ( is not closed":                       i18n.T("The bracket ( is not closed."),
+	"the query has no words":                            i18n.T("The query has no words."),
+	"the query is not UTF-8":                            i18n.T("The query is not UTF-8."),
+	"OR needs a word on both sides":                     i18n.T("OR needs a word on both sides."),
+	"this only excludes: add a word that must be there": i18n.T("This only excludes: add a word that must be there."),
+	"the phrase has no closing quote":                   i18n.T("The phrase has no closing quote."),
 }
 
 // Posts returns a page of the posts that match a query, the newest first: those that a public

@@ -3,7 +3,6 @@ package site
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/mail"
 	"net/url"
 	"strings"
@@ -165,7 +164,7 @@ func cleanRules(typed string) (string, error) {
 	for line := range strings.SplitSeq(social.CleanRunes(typed), "\n") {
 		rule, err := social.CleanLine(line, string(Rules), MaxRule)
 		if err != nil {
-			return "", social.Invalid(string(Rules), fmt.Sprintf("A rule is too long. Use at most %d characters for each.", MaxRule))
+			return "", social.Invalid(string(Rules), "A rule is too long. Use at most {n} characters for each.", MaxRule)
 		}
 		if rule != "" {
 			rules = append(rules, rule)
@@ -178,7 +177,7 @@ func cleanRules(typed string) (string, error) {
 }
 
 func tooManyRules() error {
-	return social.Invalid(string(Rules), fmt.Sprintf("Use at most %d rules.", MaxRules))
+	return social.Invalid(string(Rules), "Use at most {n} rules.", MaxRules)
 }
 
 // cleanText accepts a page of Markdown, in which spaces and empty lines have a meaning.

@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 		"UTF-16 and tabs": {takeout.Follows, "\xff\xfeA\x00d\x00a\x00\t\x00x\x00\r\x00\n\x00b\x00", "Ada|b"},
 		"nothing":         {takeout.Follows, " \n", "There is nothing"},
 		"another kind":    {"notes", "ada", "Choose what"},
-		"too many":        {takeout.Follows, lines(10_001), "This file has 10001 entries"},
+		"too many":        {takeout.Follows, lines(10_001), "This file has 10,001 entries"},
 		"too large":       {takeout.Follows, strings.Repeat("x", takeout.MaxFile+1), "This file is too large"},
 		"binary":          {takeout.Follows, "PK\x03\x04\x00\x00", "PK"},
 	} {
@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 			got := strings.Join(entries, "|")
 			var invalid *social.InvalidError
 			if errors.As(err, &invalid) {
-				got = invalid.Reason
+				got = invalid.Reason.String()
 			}
 			if !strings.HasPrefix(got, c.want) || err == nil && got != c.want {
 				t.Errorf("%q", got)

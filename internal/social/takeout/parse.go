@@ -2,7 +2,6 @@ package takeout
 
 import (
 	"encoding/csv"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -82,7 +81,7 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	case len(entries) == 0:
 		return nil, social.Invalid("file", "There is nothing to import in this file.")
 	case len(entries) > MaxEntries:
-		return nil, social.Invalid("file", fmt.Sprintf("This file has %d entries. Use at most 10,000 at a time.", len(entries)))
+		return nil, social.Invalid("file", "This file has {n} entries. Use at most 10,000 at a time.", len(entries))
 	}
 	if latestFirst {
 		slices.Reverse(entries)

@@ -17,9 +17,9 @@ func (req *Request) LoginFirst() error {
 	}
 	form := view.AccountForm{Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath())}
 	if req.upload != nil && req.upload.file != nil { // nobody's: it is not stored
-		form.Notice = "Your pictures can't be kept. Please add them again when you're logged in."
+		form.Notice = req.T("Your pictures can't be kept. Please add them again when you're logged in.")
 	}
-	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame("Log in"), form))
+	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame(req.T("Log in")), form))
 }
 
 // ResumeText shows a text that was written before the session ended, for its author
@@ -30,9 +30,9 @@ func (req *Request) ResumeText(user social.User, action string) error {
 	req.User, req.LoggedIn, req.identified = user, true, true
 	form := view.StatusForm{
 		Action: view.TextAction(action), Status: req.Draft, Kept: KeptFields(req),
-		Notice: "You're logged in again. You can publish your post now.",
+		Notice: req.T("You're logged in again. You can publish your post now."),
 	}
-	return req.Render(http.StatusOK, view.DraftPage(req.Frame(view.DraftName(action)), form))
+	return req.Render(http.StatusOK, view.DraftPage(req.Frame(req.Language.Say(view.DraftName(action))), form))
 }
 
 // KeptFields are the fields of the pictures that are stored for a text that was not published, as
@@ -61,9 +61,9 @@ func KeptFields(req *Request) string {
 // draftForm is the form on an error page for the text that came with the request.
 // What replied to a post that is gone can be published as a post.
 func draftForm(req *Request, page *Error, text string) view.StatusForm {
-	form := view.StatusForm{Status: text, Kept: KeptFields(req), Notice: page.draft, Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
+	form := view.StatusForm{Status: text, Kept: KeptFields(req), Notice: req.Language.Say(page.draft), Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
 	if page.Status == http.StatusNotFound {
-		form.Action, form.Notice = "/post", "You can publish what you wrote as a new post."
+		form.Action, form.Notice = "/post", req.T("You can publish what you wrote as a new post.")
 	}
 	return form
 }

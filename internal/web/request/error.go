@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"retwis/internal/i18n"
 	"retwis/internal/redis/rediserr"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
@@ -23,9 +24,9 @@ const statusGone = 499
 // Error is an error with its message for the user and its cause for the log.
 type Error struct {
 	Status int
-	Detail string // a sentence for the user
-	draft  string // a sentence about the unpublished post
-	Cause  error  // for the log
+	Detail i18n.Message // sentences for the user
+	draft  i18n.Message // a sentence about the unpublished post
+	Cause  error        // for the log
 }
 
 // Error returns the status and the message for the user.
@@ -37,7 +38,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Cause }
 
 // ErrNotFound: no page has the address.
-var ErrNotFound = &Error{Status: http.StatusNotFound, Detail: "This page doesn't exist."}
+var ErrNotFound = &Error{Status: http.StatusNotFound, Detail: i18n.T("This page doesn't exist.")}
 
 // ErrNotModerator: somebody else has opened a page for moderators.
 var ErrNotModerator = errors.New("web: not a moderator")
@@ -46,15 +47,15 @@ func formError(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: "The form is too large.", Cause: err}
+		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: i18n.T("The form is too large."), Cause: err}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &Error{Status: http.StatusRequestTimeout, Detail: "The form took too long to arrive. Please try again.", Cause: err}
+		return &Error{Status: http.StatusRequestTimeout, Detail: i18n.T("The form took too long to arrive. Please try again."), Cause: err}
 	}
-	return &Error{Status: http.StatusBadRequest, Detail: "The form couldn't be read. Please try again.", Cause: err}
+	return &Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again."), Cause: err}
 }
 
 // mayBeSaved is the message for a post whose reply from the database was lost.
-const mayBeSaved = "Your post may already have been published. Check your profile before you post it again."
+var mayBeSaved = i18n.T("Your post may already have been published. Check your profile before you post it again.")
 
 // describe returns the page for an error.
 func describe(err error) *Error {
@@ -83,47 +84,47 @@ func describe(err error) *Error {
 	case errors.As(err, &forbidden):
 		return &Error{Status: http.StatusForbidden, Detail: forbidden.Reason}
 	case errors.Is(err, moderation.ErrReportHeld):
-		return &Error{Status: http.StatusConflict, Detail: "Another moderator has this report."}
+		return &Error{Status: http.StatusConflict, Detail: i18n.T("Another moderator has this report.")}
 	case errors.Is(err, moderation.ErrReportNotHeld):
-		return &Error{Status: http.StatusConflict, Detail: "You don't have this report any more. Take it again from the queue."}
+		return &Error{Status: http.StatusConflict, Detail: i18n.T("You don't have this report any more. Take it again from the queue.")}
 	case errors.Is(err, social.ErrNotFound), errors.Is(err, moderation.ErrNoReport):
 		return ErrNotFound
 	case errors.Is(err, people.ErrBlocked):
-		return &Error{Status: http.StatusForbidden, Detail: "You can't follow this person.", Cause: err}
+		return &Error{Status: http.StatusForbidden, Detail: i18n.T("You can't follow this person."), Cause: err}
 	case errors.Is(err, social.ErrNotAuthor):
-		return &Error{Status: http.StatusForbidden, Detail: "You can only edit and delete your own posts."}
+		return &Error{Status: http.StatusForbidden, Detail: i18n.T("You can only edit and delete your own posts.")}
 	case errors.As(err, &invalid):
 		return &Error{Status: http.StatusBadRequest, Detail: invalid.Reason, Cause: err}
 	case errors.Is(err, auth.ErrBusy):
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "This site is busy right now. Please try again in a moment.",
-			draft: "Your post hasn't been published.", Cause: err,
+			Status: http.StatusServiceUnavailable, Detail: i18n.T("This site is busy right now. Please try again in a moment."),
+			draft: i18n.T("Your post hasn't been published."), Cause: err,
 		}
 	case errors.Is(err, social.ErrOverloaded):
 		return &Error{
 			Status: http.StatusServiceUnavailable,
-			Detail: "Very many posts are on their way to followers right now. Please try again in a minute.",
-			draft:  "Your post hasn't been published.", Cause: err,
+			Detail: i18n.T("Very many posts are on their way to followers right now. Please try again in a minute."),
+			draft:  i18n.T("Your post hasn't been published."), Cause: err,
 		}
 	case errors.Is(err, social.ErrUncertain):
 		return &Error{
 			Status: http.StatusServiceUnavailable,
-			Detail: "A server of this site has just been replaced, and we can't be sure that this was saved. Please look, and try again.",
+			Detail: i18n.T("A server of this site has just been replaced, and we can't be sure that this was saved. Please look, and try again."),
 			draft:  mayBeSaved, Cause: err,
 		}
 	case class == rediserr.WritesRefused:
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "This site can't save anything right now. Please try again in a moment.",
-			draft: "Your post hasn't been published.", Cause: err,
+			Status: http.StatusServiceUnavailable, Detail: i18n.T("This site can't save anything right now. Please try again in a moment."),
+			draft: i18n.T("Your post hasn't been published."), Cause: err,
 		}
 	case class == rediserr.Unavailable:
 		return &Error{
-			Status: http.StatusServiceUnavailable, Detail: "This site can't reach its database right now. Please try again in a moment.",
+			Status: http.StatusServiceUnavailable, Detail: i18n.T("This site can't reach its database right now. Please try again in a moment."),
 			draft: mayBeSaved, Cause: err,
 		}
 	}
 	return &Error{
-		Status: http.StatusInternalServerError, Detail: "Something went wrong. Please try again later.",
+		Status: http.StatusInternalServerError, Detail: i18n.T("Something went wrong. Please try again later."),
 		draft: mayBeSaved, Cause: err,
 	}
 }

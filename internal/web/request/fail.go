@@ -44,7 +44,7 @@ func (s *Site) fail(req *Request, err error) {
 		draft = req.Draft
 	}
 	req.columns, req.sidebar = false, nil
-	shown := view.Failure{Status: page.Status, Detail: page.Detail, ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
+	shown := view.Failure{Status: page.Status, Detail: req.Language.Say(page.Detail), ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
 	if err := req.Render(page.Status, view.ErrorPage(req.Frame(shown.Headline()), shown)); err != nil {
 		req.Log().Error("cannot render an error page", "error", err)
 		req.status = http.StatusInternalServerError
@@ -73,7 +73,7 @@ func retryPath(req *Request) string {
 // the request came from a page of the site, a proxy has changed the host.
 func (s *Site) logRefusal(req *Request, page *Error) {
 	attrs := []slog.Attr{
-		slog.String("method", req.R.Method), slog.String("path", s.opt.Access.Path(req.R.URL.Path)), slog.String("reason", page.Detail),
+		slog.String("method", req.R.Method), slog.String("path", s.opt.Access.Path(req.R.URL.Path)), slog.String("reason", page.Detail.String()),
 	}
 	if origin := req.R.Header.Get("Origin"); origin != "" {
 		attrs = append(attrs, slog.String("host", view.Opening(req.R.Host, 100)), slog.String("origin", view.Opening(origin, 100)))

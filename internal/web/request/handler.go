@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/web/httpserver"
@@ -59,7 +60,7 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: most}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: most, Language: language(r)}
 		if s.app.Site != nil {
 			req.Info = s.app.Site.Known() // for the error page of a request that reads nothing
 		}
@@ -118,6 +119,7 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	if err == nil {
 		err = s.identify(req)
 	}
+	req.Ctx = i18n.With(req.Ctx, req.Language)
 	if err == nil {
 		s.readSettings(req)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/app"
+	"retwis/internal/i18n"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 	"retwis/internal/web/view"
@@ -140,7 +141,7 @@ func TestHalfPage(t *testing.T) {
 // later has a way to try again, which leads back to the page.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
-	busy := &Error{Status: http.StatusServiceUnavailable, Detail: "This site is busy right now. Please try again in a moment."}
+	busy := &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("This site is busy right now. Please try again in a moment.")}
 	for name, test := range map[string]struct {
 		method, from string
 		err          *Error
@@ -158,7 +159,7 @@ func TestTryAgain(t *testing.T) {
 			w := httptest.NewRecorder()
 			alone(t, io.Discard).Handler("/u/{name}/{id}", "/home", func(*Request) error { return test.err }).ServeHTTP(w, r)
 			body := w.Body.String()
-			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.Detail}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.Status))
+			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.Detail.String()}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.Status))
 			if headline < 0 || number < headline {
 				t.Errorf("the headline is at %d, the number at %d: %s", headline, number, body)
 			}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/storage"
 )
@@ -16,7 +17,7 @@ const (
 )
 
 // errUploads: somebody has too much on its way.
-var errUploads = &Error{Status: http.StatusTooManyRequests, Detail: "You are uploading too many files at once. Wait until they have arrived, and try again."}
+var errUploads = &Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You are uploading too many files at once. Wait until they have arrived, and try again.")}
 
 // inFlight counts the bytes on their way. The zero value is ready.
 type inFlight struct {

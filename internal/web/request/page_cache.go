@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/web/httpserver"
 	"retwis/internal/web/metrics"
 )
@@ -21,36 +22,44 @@ const (
 	sharedAtMost = 140 * time.Millisecond
 )
 
-// PageCache keeps a page for visitors who are not logged in for SharedFor.
+// PageCache keeps a page for visitors who are not logged in for SharedFor, in each language.
 type PageCache struct {
-	Path  string
-	Route *metrics.Route // which the page counts for
+	path  string
+	route *metrics.Route
+	kept  []keptPage // by language
+}
 
+type keptPage struct {
 	latest atomic.Pointer[cachedPage]
 	busy   atomic.Bool // a request is making the next one
+}
+
+// NewPageCache returns a cache of the page at a path, which counts for a route.
+func NewPageCache(path string, route *metrics.Route) PageCache {
+	return PageCache{path, route, make([]keptPage, i18n.Count())}
 }
 
 // WithFallback sends the page where it is recent enough; else next makes another, with Keep.
 func (p *PageCache) WithFallback(s *Site, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != p.Path || !isShared(r) {
+		if r.URL.Path != p.path || !isShared(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		began := time.Now()
-		if page := p.current(began); page != nil {
+		began, kept := time.Now(), &p.kept[language(r).Index()]
+		if page := kept.current(began); page != nil {
 			s.sendShared(w, r, page)
-			p.Route.Observe(http.StatusOK, time.Since(began))
+			p.route.Observe(http.StatusOK, time.Since(began))
 			return
 		}
-		if p.busy.CompareAndSwap(false, true) {
-			defer p.busy.Store(false)
+		if kept.busy.CompareAndSwap(false, true) {
+			defer kept.busy.Store(false)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (p *PageCache) current(now time.Time) *cachedPage {
+func (p *keptPage) current(now time.Time) *cachedPage {
 	page := p.latest.Load()
 	if page == nil {
 		return nil
@@ -67,7 +76,7 @@ func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
 	if !isShared(req.R) {
 		return
 	}
-	p.latest.Store(&cachedPage{
+	p.kept[req.Language.Index()].latest.Store(&cachedPage{
 		at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))},
 		robots: req.W.Header()[headerRobots],
 	})

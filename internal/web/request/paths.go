@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/web/view"
 )
 
@@ -68,7 +69,7 @@ func ParseCursor(query url.Values, name string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || id < 1 || len(values) > 1 || strconv.FormatInt(id, 10) != values[0] {
-		return 0, &Error{Status: http.StatusBadRequest, Detail: "This page address is not valid."}
+		return 0, &Error{Status: http.StatusBadRequest, Detail: i18n.T("This page address is not valid.")}
 	}
 	return id, nil
 }

@@ -2,12 +2,12 @@ package request
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"syscall"
 
 	"retwis/internal/files"
+	"retwis/internal/i18n"
 	"retwis/internal/picture"
 	"retwis/internal/social/media"
 )
@@ -17,26 +17,26 @@ func PictureProblem(err error) *Error {
 	var quota *media.QuotaError
 	switch {
 	case errors.Is(err, picture.ErrType):
-		return &Error{Status: http.StatusUnsupportedMediaType, Detail: "Pictures can be JPEG, PNG, GIF or WebP files."}
+		return &Error{Status: http.StatusUnsupportedMediaType, Detail: i18n.T("Pictures can be JPEG, PNG, GIF or WebP files.")}
 	case errors.Is(err, picture.ErrTooLarge):
-		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: "A picture can have at most 16 MB and 40 megapixels."}
+		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: i18n.T("A picture can have at most 16 MB and 40 megapixels.")}
 	case errors.Is(err, picture.ErrDamaged):
-		return &Error{Status: http.StatusUnprocessableEntity, Detail: "This picture can't be read. It may be damaged."}
+		return &Error{Status: http.StatusUnprocessableEntity, Detail: i18n.T("This picture can't be read. It may be damaged.")}
 	case errors.Is(err, picture.ErrTime):
-		return &Error{Status: http.StatusUnprocessableEntity, Detail: "This picture takes too long to read. Please save it in another format and try again."}
+		return &Error{Status: http.StatusUnprocessableEntity, Detail: i18n.T("This picture takes too long to read. Please save it in another format and try again.")}
 	case errors.As(err, &quota):
 		return &Error{
 			Status: http.StatusUnprocessableEntity,
-			Detail: fmt.Sprintf("Your pictures take up the space that they may have: %d KB are left. Delete posts with pictures to make room.", quota.Left>>10),
+			Detail: i18n.T("Your pictures take up the space that they may have: {n} KB are left. Delete posts with pictures to make room.", quota.Left>>10),
 		}
 	case errors.Is(err, picture.ErrBusy):
-		return &Error{Status: http.StatusServiceUnavailable, Detail: "Very many pictures are being uploaded right now. Please try again in a moment.", draft: notPublished, Cause: err}
+		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Very many pictures are being uploaded right now. Please try again in a moment."), draft: notPublished, Cause: err}
 	case errors.Is(err, files.ErrFull), errors.Is(err, syscall.ENOSPC) && isFile(err):
-		return &Error{Status: http.StatusInsufficientStorage, Detail: "There's no room for more pictures on this site right now. You can post without one.", draft: notPublished, Cause: err}
+		return &Error{Status: http.StatusInsufficientStorage, Detail: i18n.T("There's no room for more pictures on this site right now. You can post without one."), draft: notPublished, Cause: err}
 	case errors.Is(err, files.ErrUnavailable), isFile(err):
-		return &Error{Status: http.StatusServiceUnavailable, Detail: "Pictures can't be saved or shown right now. Please try again in a moment, or post without one.", draft: notPublished, Cause: err}
+		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Pictures can't be saved or shown right now. Please try again in a moment, or post without one."), draft: notPublished, Cause: err}
 	case errors.Is(err, media.ErrNoPlace):
-		return &Error{Status: http.StatusForbidden, Detail: "This site doesn't take pictures."}
+		return &Error{Status: http.StatusForbidden, Detail: i18n.T("This site doesn't take pictures.")}
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func isFile(err error) bool {
 	return errors.As(err, &path)
 }
 
-const notPublished = "Your post hasn't been published."
+var notPublished = i18n.T("Your post hasn't been published.")
 
 // JSONErrors makes a page one for scripts: an error is {"error": TEXT} with its status.
 func JSONErrors(page Page) Page {
@@ -60,6 +60,6 @@ func JSONErrors(page Page) Page {
 		if shown.Status >= http.StatusInternalServerError {
 			req.Log().Warn("upload failed", "error", err)
 		}
-		return sendJSON(req, shown.Status, map[string]string{"error": shown.Detail})
+		return sendJSON(req, shown.Status, map[string]string{"error": req.Language.Say(shown.Detail)})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/limits"
-	"retwis/internal/web/view"
 )
 
 // RequireLogin makes a page one for session users: it leads others to the log-in, which leads back.
@@ -86,45 +86,43 @@ func (req *Request) RetryAfter(err error) (e *limits.Error, ok bool) {
 
 // tooMany is the page for something that was done too often.
 func tooMany(e *limits.Error) *Error {
-	return &Error{Status: http.StatusTooManyRequests, Detail: TooOften(e), draft: "Your post hasn't been published.", Cause: e}
+	return &Error{Status: http.StatusTooManyRequests, Detail: TooOften(e), draft: i18n.T("Your post hasn't been published."), Cause: e}
 }
 
-var tooOftenTexts = map[limits.Event]string{
-	limits.Login:        "There were too many attempts to log in.",
-	limits.SecondFactor: "There were too many wrong codes.",
-	limits.SignUp:       "Too many accounts were created from your network.",
-	limits.Post:         "You're posting too fast.",
-	limits.Reply:        "You're replying too fast.",
-	limits.Repost:       "You're reposting too fast.",
-	limits.Edit:         "You're editing too fast.",
-	limits.Follow:       "You're following or unfollowing too fast.",
-	limits.Like:         "You're liking or bookmarking too fast.",
-	limits.Report:       "You've sent many reports. Thank you.",
-	limits.Delete:       "You're deleting too fast.",
-	limits.Search:       "You're searching too fast.",
-	limits.Media:        "You're uploading too many pictures.",
-	limits.Export:       "You've exported your data several times.",
+var tooOftenTexts = map[limits.Event]i18n.Message{
+	limits.Login:        i18n.T("There were too many attempts to log in."),
+	limits.SecondFactor: i18n.T("There were too many wrong codes."),
+	limits.SignUp:       i18n.T("Too many accounts were created from your network."),
+	limits.Post:         i18n.T("You're posting too fast."),
+	limits.Reply:        i18n.T("You're replying too fast."),
+	limits.Repost:       i18n.T("You're reposting too fast."),
+	limits.Edit:         i18n.T("You're editing too fast."),
+	limits.Follow:       i18n.T("You're following or unfollowing too fast."),
+	limits.Like:         i18n.T("You're liking or bookmarking too fast."),
+	limits.Report:       i18n.T("You've sent many reports. Thank you."),
+	limits.Delete:       i18n.T("You're deleting too fast."),
+	limits.Search:       i18n.T("You're searching too fast."),
+	limits.Media:        i18n.T("You're uploading too many pictures."),
+	limits.Export:       i18n.T("You've exported your data several times."),
 }
 
 // TooOften says what was done too often, and when it is allowed again.
-func TooOften(e *limits.Error) string {
-	text := tooOftenTexts[e.Event]
-	if text == "" {
-		text = "You're doing this too often."
+func TooOften(e *limits.Error) i18n.Message {
+	text, ok := tooOftenTexts[e.Event]
+	if !ok {
+		text = i18n.T("You're doing this too often.")
 	}
-	return text + " Please try again in " + waitText(e.RetryAfter) + "."
+	return i18n.Sentences(text, tryAgain(e.RetryAfter))
 }
 
-// waitText rounds a wait up.
-func waitText(wait time.Duration) string {
-	for _, unit := range []struct {
-		of          time.Duration
-		upTo        int64
-		one, others string
-	}{{time.Second, 90, "second", "seconds"}, {time.Minute, 90, "minute", "minutes"}, {time.Hour, 1 << 62, "hour", "hours"}} {
-		if n := int64((wait + unit.of - 1) / unit.of); n <= unit.upTo {
-			return strconv.FormatInt(n, 10) + " " + view.Plural(n, unit.one, unit.others)
-		}
+// tryAgain says when something is allowed again, rounded up.
+func tryAgain(wait time.Duration) i18n.Message {
+	in := func(unit time.Duration) int64 { return int64((wait + unit - 1) / unit) }
+	switch {
+	case in(time.Second) <= 90:
+		return i18n.N(in(time.Second), "Please try again in {n} second.", "Please try again in {n} seconds.")
+	case in(time.Minute) <= 90:
+		return i18n.N(in(time.Minute), "Please try again in {n} minute.", "Please try again in {n} minutes.")
 	}
-	return "a while"
+	return i18n.N(in(time.Hour), "Please try again in {n} hour.", "Please try again in {n} hours.")
 }

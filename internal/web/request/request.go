@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/site"
 	"retwis/internal/web/httpserver"
@@ -27,6 +28,7 @@ type Request struct {
 	IsFresh       bool        // the user has just changed something
 	Draft         string      // the text of a post that came with the request
 	Info          site.Info   // what the operators say about the site
+	Language      *i18n.Language
 
 	// Stream sends the rest of the response, for as long as it takes, once the request is
 	// logged; nil for none.
@@ -102,6 +104,14 @@ func (req *Request) ForgetUser() {
 
 // Log is the log of the site, for lines about the request.
 func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("request", req.id) }
+
+// T returns a text in the language of the request.
+func (req *Request) T(id string, args ...any) string { return req.Language.Say(i18n.T(id, args...)) }
+
+// N returns a text that depends on a number.
+func (req *Request) N(n int64, one, other string, args ...any) string {
+	return req.Language.Say(i18n.N(n, one, other, args...))
+}
 
 // VisitorFrame is the Frame of a page that is the same for everyone.
 func (req *Request) VisitorFrame(title string) view.Frame {

@@ -28,7 +28,7 @@ var (
 	headerCache    = []string{"private, no-cache"}
 	headerNoStore  = []string{"no-store"}
 	headerSecret   = []string{"strict-origin"}
-	headerVary     = []string{"Cookie, Accept-Encoding"}
+	headerVary     = []string{"Cookie, Accept-Encoding, Accept-Language"}
 	headerNoIndex  = []string{"noindex"}
 
 	headerFileCSP   = []string{"default-src 'none'; sandbox"}
@@ -88,7 +88,7 @@ func (req *Request) RenderTo(page templ.Component, send func([]byte)) error {
 	buf.Reset()
 	// With the request's own context no page would be rendered after its
 	// deadline, not even the one that reports it.
-	if err := page.Render(req.site.pages.Context(), buf); err != nil {
+	if err := page.Render(req.site.pages.Context(req.Language), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
 	send(buf.Bytes())

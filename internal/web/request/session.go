@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/auth"
 	"retwis/internal/web/view"
@@ -29,6 +30,9 @@ const (
 	clearAtNow = -1
 )
 
+// language is the language that a browser asks for.
+func language(r *http.Request) *i18n.Language { return i18n.Match(r.Header.Get("Accept-Language")) }
+
 // identify reads the session of a request.
 func (s *Site) identify(req *Request) error {
 	name, secret := sessionCookie(req), ""
@@ -43,6 +47,9 @@ func (s *Site) identify(req *Request) error {
 			req.told = parseTold(value)
 		case lookCookie:
 			req.look = view.ParseLook(value)
+			if l := i18n.Find(req.look.Language); l != nil {
+				req.Language = l
+			}
 		}
 	}
 	if secret == "" {

@@ -35,7 +35,7 @@ type Site struct {
 	mail    bool                                                         // it sends mails
 	confirm func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
-	pages       *view.Cache
+	pages       view.Caches
 	sidebars    sidebars
 	database    *httpserver.Breaker
 	failures    httpserver.Samplers // of the log, by status
@@ -46,7 +46,7 @@ type Site struct {
 
 // New returns a site for the requests to an application.
 func New(service *app.App, opt Options) (*Site, error) {
-	pages, err := view.NewCache()
+	pages, err := view.NewCaches()
 	if err != nil {
 		return nil, err
 	}

@@ -12,17 +12,17 @@ import (
 // Changed); otherwise it does what Retry does.
 func (req *Request) Submitted(err error, to string, again func(field, problem string) error) error {
 	if err != nil {
-		return Retry(err, again)
+		return req.Retry(err, again)
 	}
 	return req.Changed(to)
 }
 
 // Retry shows a form again: it calls again with the field and the problem of a social.InvalidError.
 // It returns any other error.
-func Retry(err error, again func(field, problem string) error) error {
+func (req *Request) Retry(err error, again func(field, problem string) error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return again(invalid.Field, invalid.Reason)
+		return again(invalid.Field, req.Language.Say(invalid.Reason))
 	}
 	return err
 }

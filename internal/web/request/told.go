@@ -3,6 +3,7 @@ package request
 import (
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/web/view"
 )
@@ -32,6 +33,15 @@ const (
 	lookCookie = "look"
 	lookFor    = 365 * 24 * 60 * 60 // seconds
 )
+
+// KeepLanguage makes pages speak a language in this browser, that of the browser where there is no such one.
+func (req *Request) KeepLanguage(tag string) {
+	look := req.look
+	if look.Language = ""; i18n.Find(tag) != nil {
+		look.Language = tag
+	}
+	req.KeepLook(look)
+}
 
 // KeepLook makes pages look in this browser as somebody has chosen.
 func (req *Request) KeepLook(look view.Look) { req.SetCookie(lookCookie, look.String(), lookFor) }

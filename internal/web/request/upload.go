@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"retwis/internal/i18n"
 	"retwis/internal/picture"
 	"retwis/internal/social"
 	"retwis/internal/web/httpserver"
@@ -129,7 +130,7 @@ func (u *upload) problem(err error) error {
 }
 
 // ErrLogin: somebody who is not logged in, or not any more, has sent a form with files.
-var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: "Log in to upload a picture."}
+var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: i18n.T("Log in to upload a picture.")}
 
 // Files calls do with each file of the form, and the name of its field. It reads one after
 // another; after an error of do it reads the fields that are left, for the page that shows the

@@ -1,12 +1,12 @@
 // Everything works without scripts; they only make a few things nicer.
 
-import { announce, element, enhance, isLoggedIn, isPlain, load, noConnection, problem, refusal, setCount } from "./page.js";
+import { announce, element, enhance, isLoggedIn, isPlain, lang, load, noConnection, problem, refusal, setCount, t } from "./page.js";
 
-// Times in the reader's own zone, recent ones as what has passed since. The site is in
-// English, and writes dates as the server does.
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const day = (time) => `${time.getDate()} ${time.toLocaleString("en-US", { month: "short" })} ${time.getFullYear()}`;
-const absolute = (time) => `${day(time)}, ${time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}`;
+// Times in the reader's own zone, recent ones as what has passed since.
+const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
+const locale = lang === "en" ? "en-GB" : lang; // which writes dates as the server does
+const day = (time) => time.toLocaleDateString(locale, { day: "numeric", month: "short", year: "numeric" }).replace("Sept", "Sep");
+const absolute = (time) => `${day(time)}, ${time.toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" })}`;
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
 
 function showTime(time) {
@@ -18,7 +18,7 @@ function showTime(time) {
   if (exact) {
     // as it is
   } else if (ago < 45) {
-    text = "just now";
+    text = t("just now");
   } else if (ago < 7 * 86400) {
     const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
     text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
@@ -79,14 +79,14 @@ async function renew() {
   location.reload();
 }
 
-// The buttons below a post: what they do, what they have done, and their other name.
+// The buttons below a post: what undoes them, and what they have done.
 const actions = {
-  like: ["unlike", "Liked", "Undo like"],
-  unlike: ["like", "Like removed", "Like"],
-  repost: ["unrepost", "Reposted", "Undo repost"],
-  unrepost: ["repost", "Repost removed", "Repost"],
-  bookmark: ["unbookmark", "Bookmarked", "Remove bookmark"],
-  unbookmark: ["bookmark", "Bookmark removed", "Bookmark"],
+  like: ["unlike", t("Liked")],
+  unlike: ["like", t("Like removed")],
+  repost: ["unrepost", t("Reposted")],
+  unrepost: ["repost", t("Repost removed")],
+  bookmark: ["unbookmark", t("Bookmarked")],
+  unbookmark: ["bookmark", t("Bookmark removed")],
 };
 const nameOf = (address) => new URL(address).pathname.split("/").pop();
 
@@ -112,12 +112,12 @@ function toggle(post, address) {
   const name = nameOf(address);
   const button = [...post.querySelectorAll("button.post-action")].find((one) => one.formAction === address);
   if (!button) return;
-  const [undo, , label] = actions[name];
+  const [undo] = actions[name];
   const on = button.classList.toggle("on");
   button.setAttribute("formaction", button.getAttribute("formaction").replace(/\w+$/, undo));
-  button.setAttribute("aria-label", button.getAttribute("aria-label").replace(/^[^,]+/, label));
   const count = button.matches(".like") ? "like" : button.matches(".repost") ? "repost" : "";
-  if (count) setCount(post, count, `${count}s`, Math.max(0, Number(post.dataset[`${count}s`]) + (on ? 1 : -1)));
+  if (!count) button.setAttribute("aria-label", on ? t("Remove bookmark") : t("Bookmark"));
+  else setCount(post, count, `${count}s`, Math.max(0, Number(post.dataset[`${count}s`]) + (on ? 1 : -1)));
 }
 
 async function press(id, address, body) {
@@ -183,7 +183,7 @@ async function follow(form) {
         if (followed(old) === path) replaceFollow(old, now);
       }
       const follows = now.action.endsWith("/unfollow");
-      announce(follows ? "Following" : "Unfollowed");
+      announce(follows ? t("Following") : t("Unfollowed"));
       document.dispatchEvent(new CustomEvent("followed", { detail: follows ? 1 : -1 }));
     }
   } catch {
@@ -211,7 +211,7 @@ function replaceFollow(old, now) {
     const icon = had.querySelector("svg").cloneNode(true);
     icon.querySelector("use").setAttribute("href", follows ? "#i-check" : "#i-plus");
     button.className = follows ? "soft round" : "round";
-    button.title = follows ? "Unfollow" : "Follow";
+    button.title = follows ? t("Unfollow") : t("Follow");
     button.replaceChildren(icon);
   } else if (had.matches(".small-button")) {
     button.classList.add("small-button");
@@ -269,7 +269,7 @@ document.addEventListener("click", async (event) => {
     return;
   }
   link.closest("details.menu")?.removeAttribute("open");
-  problem("Copied");
+  problem(t("Copied"));
 });
 
 // The whole of a post opens its page, but for what does something else.

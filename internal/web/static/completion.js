@@ -1,5 +1,5 @@
 // What completes a name or a tag while somebody types.
-import { announce, element } from "./page.js";
+import { announce, element, t, tn } from "./page.js";
 
 // completion puts a list of suggestions below a box in which somebody types: a list box that the arrow keys, Enter,
 // Tab and Escape, a pointer and a finger can use. The focus stays in the box.
@@ -46,7 +46,7 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
     if (found.length === 0) return;
     offered = query;
     chosen = -1;
-    list = element("div", { className: "completion", id: `${box.id}-completion`, role: "listbox", ariaLabel: "Suggestions" });
+    list = element("div", { className: "completion", id: `${box.id}-completion`, role: "listbox", ariaLabel: t("Suggestions") });
     for (const [i, item] of found.entries()) {
       const option = element("div", { id: `${list.id}-${i}`, role: "option", ariaSelected: "false" });
       if (item.face) option.append(element("img", { className: "avatar", src: item.face, alt: "", width: 24, height: 24 }));
@@ -64,8 +64,7 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
     box.setAttribute("aria-controls", list.id);
     if (isSearch) box.setAttribute("aria-expanded", "true");
     else select(0);
-    const n = found.length;
-    announce(n === 1 ? "1 suggestion" : `${n} suggestions`);
+    announce(tn(found.length, "{n} suggestion", "{n} suggestions"));
   };
 
   const look = async (query) => {

@@ -1,7 +1,7 @@
 // The box to write in: it grows, counts, keeps what was typed, is sent by
 // Ctrl+Enter, and completes names and tags.
 import { completion } from "./completion.js";
-import { announce, enhance, problem, stored } from "./page.js";
+import { announce, enhance, problem, stored, t, tn } from "./page.js";
 
 const isEdit = (form) => /edit$/.test(form.action);
 
@@ -50,7 +50,7 @@ function keepDraft(form, box) {
     }
     event.preventDefault();
     delete form.dataset.sent;
-    problem("You're offline. Your draft is kept.");
+    problem(t("You're offline. Your draft is kept."));
   });
 }
 
@@ -81,7 +81,7 @@ function count(form, box) {
   const show = () => {
     const left = limit - length(box.value.trim());
     const few = left <= 40;
-    note.textContent = !few ? plain : left < 0 ? `${-left} too many` : `${left} left`;
+    note.textContent = !few ? plain : left < 0 ? tn(-left, "{n} too many", "{n} too many") : tn(left, "{n} left", "{n} left");
     note.classList.toggle("unseen", !few);
     note.classList.toggle("problem", left < 0);
     ring.toggleAttribute("hidden", !few);

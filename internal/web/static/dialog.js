@@ -1,6 +1,6 @@
 // Forms that a link leads to open in a dialog on the page: a post, a reply, a question.
 
-import { element, inserted, isLoggedIn, isPlain, load } from "./page.js";
+import { element, inserted, isLoggedIn, isPlain, load, t } from "./page.js";
 
 document.addEventListener("click", (event) => {
   const link = isLoggedIn && isPlain(event) && event.target.closest("a[data-dialog], a.post-action.reply, .side a.new");
@@ -13,8 +13,8 @@ document.addEventListener("click", (event) => {
 
 export async function show(address, link) {
   link?.closest("details.menu")?.removeAttribute("open");
-  const title = element("h2", { textContent: link?.textContent.trim().replace(/…$/, "").replace(/^\d+$/, "") || "Reply" });
-  const close = element("button", { type: "button", className: "soft", textContent: "Cancel" });
+  const title = element("h2", { textContent: link?.textContent.trim().replace(/…$/, "").replace(/^[\d.,]+$/, "") || t("Reply") });
+  const close = element("button", { type: "button", className: "soft", textContent: t("Cancel") });
   const body = element("div", { className: "body-of-page" });
   const dialog = element("dialog", {}, element("div", { className: "dialog-bar" }, title, close), body);
   dialog.setAttribute("aria-label", title.textContent);
@@ -40,7 +40,7 @@ export async function show(address, link) {
     heading?.remove();
     // Its way back is this page.
     for (const back of content.querySelectorAll('input[name="back"]')) back.value = location.pathname + location.search;
-    for (const cancel of content.querySelectorAll("a.button.soft")) if (cancel.textContent.trim() === "Cancel") cancel.remove();
+    for (const cancel of content.querySelectorAll("a.button.soft")) if (cancel.textContent.trim() === t("Cancel")) cancel.remove();
     body.replaceChildren(...[...content.childNodes].map((node) => document.importNode(node, true)));
     body.removeAttribute("aria-busy");
     inserted(body);

@@ -1,7 +1,7 @@
 // The box of a search offers people and tags while one types: their pages, and last the search for
 // posts.
 import { completion } from "./completion.js";
-import { enhance, isLoggedIn } from "./page.js";
+import { enhance, isLoggedIn, t } from "./page.js";
 
 enhance("input[data-find]", (box) => {
   if (!isLoggedIn) return; // visitors are offered none
@@ -11,7 +11,7 @@ enhance("input[data-find]", (box) => {
     address: (typed) => `/suggest?in=search&q=${encodeURIComponent(typed)}`,
     more: (typed, found) => [
       ...found,
-      { text: `Search posts for “${typed}”`, to: `/search?${new URLSearchParams({ q: typed, in: "posts" })}` },
+      { text: t("Search posts for “{words}”", { words: typed }), to: `/search?${new URLSearchParams({ q: typed, in: "posts" })}` },
     ],
     take: ({ to }) => location.assign(to),
   });

@@ -1,20 +1,20 @@
 // Keys for those who read with the keyboard. They can be turned off in the list of
 // keys.
 
-import { element, isLoggedIn } from "./page.js";
+import { element, isLoggedIn, t } from "./page.js";
 
 const keys = [
-  ["j", "Next post", () => step(1)],
-  ["k", "Previous post", () => step(-1)],
-  ["o", "Open the post", () => press(".by .when")],
-  ["l", "Like the post", () => press("button.post-action.like")],
-  ["t", "Repost the post", () => press("button.post-action.repost")],
-  ["b", "Bookmark the post", () => press("button.post-action.save")],
-  ["r", "Reply to the post", () => press("a.post-action.reply")],
-  ["h", "Go home", () => (location.href = isLoggedIn ? "/home" : "/")],
-  ["n", "Write a post", write],
-  ["/", "Search", find],
-  ["?", "Show this list", showKeys],
+  ["j", t("Next post"), () => step(1)],
+  ["k", t("Previous post"), () => step(-1)],
+  ["o", t("Open the post"), () => press(".by .when")],
+  ["l", t("Like the post"), () => press("button.post-action.like")],
+  ["t", t("Repost the post"), () => press("button.post-action.repost")],
+  ["b", t("Bookmark the post"), () => press("button.post-action.save")],
+  ["r", t("Reply to the post"), () => press("a.post-action.reply")],
+  ["h", t("Go home"), () => (location.href = isLoggedIn ? "/home" : "/")],
+  ["n", t("Write a post"), write],
+  ["/", t("Search"), find],
+  ["?", t("Show this list"), showKeys],
 ];
 
 let current = null; // the post that the keys are for
@@ -89,14 +89,14 @@ let dialog = null;
 function showKeys() {
   if (!dialog) {
     const rows = element("dl");
-    for (const [key, what] of [...keys, ["Ctrl Enter", "Publish what you write"]]) {
+    for (const [key, what] of [...keys, [t("Ctrl Enter"), t("Publish what you write")]]) {
       rows.append(element("dt", {}, ...key.split(" ").flatMap((part) => [element("kbd", { textContent: part }), " "])), element("dd", { textContent: what }));
     }
     const box = element("input", { type: "checkbox", checked: !off.on });
     box.addEventListener("change", () => (off.on = !box.checked));
-    const form = element("form", { method: "dialog" }, element("button", { className: "soft", textContent: "Close", autofocus: true }));
-    dialog = element("dialog", { id: "keys" }, element("h2", { id: "keys-title", textContent: "Keyboard shortcuts" }), rows,
-      element("label", { className: "check" }, box, "Use single keys"), form);
+    const form = element("form", { method: "dialog" }, element("button", { className: "soft", textContent: t("Close"), autofocus: true }));
+    dialog = element("dialog", { id: "keys" }, element("h2", { id: "keys-title", textContent: t("Keyboard shortcuts") }), rows,
+      element("label", { className: "check" }, box, t("Use single keys")), form);
     dialog.setAttribute("aria-labelledby", "keys-title");
     dialog.addEventListener("close", () => delete form.dataset.sent);
     document.body.append(dialog);

@@ -1,7 +1,7 @@
 // Pictures open on the page, with their descriptions: the arrows, a finger and Escape do what one
 // expects. Without this script a picture is a link to its file.
 
-import { element, isPlain } from "./page.js";
+import { element, isPlain, t } from "./page.js";
 
 const stroke = { back: "M19 12H5.5M11 6l-6 6 6 6", next: "M5 12h13.500M13 6l6 6-6 6", close: "m6.500 6.500 11 11M17.500 6.500l-11 11" };
 
@@ -23,18 +23,18 @@ document.addEventListener("click", (event) => {
 function open(links, first) {
   const count = element("span");
   const text = element("p", { dir: "auto" });
-  const row = element("div", { className: "row", tabIndex: 0, role: "group", ariaLabel: "Pictures" });
+  const row = element("div", { className: "row", tabIndex: 0, role: "group", ariaLabel: t("Pictures") });
   let at = links.indexOf(first);
   const dialog = element("dialog", { className: "lightbox" },
-    element("header", {}, button("Close", "close", () => dialog.close()), count), row, text);
-  dialog.setAttribute("aria-label", "Picture");
+    element("header", {}, button(t("Close"), "close", () => dialog.close()), count), row, text);
+  dialog.setAttribute("aria-label", t("Picture"));
   for (const link of links) {
     const small = link.querySelector("img");
     row.append(element("figure", {}, element("img", { src: small.currentSrc || small.src, alt: small.alt, draggable: false })));
   }
   const show = (n) => {
     at = n;
-    count.textContent = links.length > 1 ? `${at + 1} of ${links.length}` : "";
+    count.textContent = links.length > 1 ? t("{n} of {all}", { n: at + 1, all: links.length }) : "";
     text.textContent = links[at].parentElement.querySelector(".alt p")?.textContent ?? "";
     text.hidden = text.textContent === "";
     for (const near of [at, at + 1, at - 1]) {
@@ -48,7 +48,7 @@ function open(links, first) {
     row.scrollTo({ left: n * row.clientWidth, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
     show(n);
   };
-  const steps = [button("Previous picture", "back", () => go(at - 1)), button("Next picture", "next", () => go(at + 1))];
+  const steps = [button(t("Previous picture"), "back", () => go(at - 1)), button(t("Next picture"), "next", () => go(at + 1))];
   for (const step of steps) step.classList.add("step");
   dialog.append(...steps);
   row.addEventListener("scrollend", () => {

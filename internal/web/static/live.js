@@ -1,7 +1,7 @@
 // Shows what happens while a page is open: new posts, counts, notifications. The page
 // is complete without.
 
-import { announce, inserted, noConnection, problem, setCount } from "./page.js";
+import { announce, inserted, noConnection, problem, setCount, t, tn } from "./page.js";
 
 const main = document.getElementById("main");
 const badge = document.querySelector("[data-unread]");
@@ -74,8 +74,8 @@ function offer() {
     if (place) place.before(line);
     else (main.querySelector(".single") ?? main).append(line);
   }
-  const noun = isThread ? ["new reply", "new replies"] : ["new post", "new posts"];
-  line.firstChild.textContent = news.has("more") ? "Load new posts" : `${news.size} ${noun[news.size === 1 ? 0 : 1]}`;
+  line.firstChild.textContent = news.has("more") ? t("Load new posts")
+    : isThread ? tn(news.size, "{n} new reply", "{n} new replies") : tn(news.size, "{n} new post", "{n} new posts");
 }
 
 // load takes the list from the page as it is now.
@@ -91,7 +91,7 @@ async function load(event) {
     return;
   }
   if (response.status >= 500) { // this page may have pictures that are not sent
-    problem("That didn't work. Please try again in a moment.");
+    problem(t("That didn't work. Please try again in a moment."));
     return;
   }
   try {
@@ -107,7 +107,7 @@ async function load(event) {
     if (next) now.after(document.importNode(next, true));
     since = page.getElementById("main").dataset.since ?? since;
     inserted(now);
-    announce("New posts loaded");
+    announce(t("New posts loaded"));
     news.clear();
     document.getElementById("new-posts")?.remove();
     now.tabIndex = -1;
@@ -138,7 +138,7 @@ function remove(post) {
   if (location.pathname.startsWith("/moderation")) return;
   const stub = document.createElement("p");
   stub.className = "stub";
-  stub.textContent = "This post is unavailable.";
+  stub.textContent = t("This post is unavailable.");
   post.replaceChildren(stub);
   post.classList.add("gone");
 }

@@ -1,7 +1,25 @@
 // What the scripts share.
 
 export const isLoggedIn = document.body.dataset.viewer !== undefined;
-export const noConnection = "That didn't work. Check your connection and try again.";
+
+// The language of the page, and its texts: see package i18n. A script before this one has them, but for
+// those in English.
+export const lang = document.documentElement.lang;
+export const number = (n) => n.toLocaleString(lang === "en" ? "en-US" : lang);
+const texts = globalThis.texts ?? {};
+const plural = new Intl.PluralRules(lang);
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+// t returns a text with its values.
+export const t = (text, values = {}) => fill(texts[text] ?? text, values);
+
+// tn returns a text that depends on a number.
+export function tn(n, one, other) {
+  const forms = texts[other] ?? { one, other };
+  return fill(forms[plural.select(n)] ?? forms.other, { n: number(n) });
+}
+
+export const noConnection = t("That didn't work. Check your connection and try again.");
 
 // enhance calls work with each element of the page that matches, and of what is inserted later.
 export function enhance(selector, work) {
@@ -44,7 +62,7 @@ export function problem(text) {
 
 // refusal is what an error page says.
 export function refusal(page) {
-  return [...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || "Please try again later.";
+  return [...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || t("Please try again later.");
 }
 
 // load gets a page of the site.
@@ -65,14 +83,28 @@ export function stored(work) {
 // isPlain reports whether a click is for this page: others open a tab or a window.
 export const isPlain = (event) => event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
 
+// The names of the buttons of a post with their counts: to do it, to undo it, and to log in for it.
+const names = {
+  reply: [(n) => tn(n, "Reply, {n} reply", "Reply, {n} replies")],
+  repost: [
+    (n) => tn(n, "Repost, {n} repost", "Repost, {n} reposts"),
+    (n) => tn(n, "Undo repost, {n} repost", "Undo repost, {n} reposts"),
+    (n) => tn(n, "Log in to repost, {n} repost", "Log in to repost, {n} reposts"),
+  ],
+  like: [
+    (n) => tn(n, "Like, {n} like", "Like, {n} likes"),
+    (n) => tn(n, "Undo like, {n} like", "Undo like, {n} likes"),
+    (n) => tn(n, "Log in to like, {n} like", "Log in to like, {n} likes"),
+  ],
+};
+
 // setCount shows a number on the button of a post, and in its name.
-export function setCount(post, one, all, number) {
-  post.dataset[all] = number;
+export function setCount(post, one, all, n) {
+  post.dataset[all] = n;
   const action = post.querySelector(`.post-action.${one}`);
   if (!action) return;
-  const text = number.toLocaleString("en-US");
   if (action.lastChild?.nodeType === Node.TEXT_NODE) action.lastChild.remove();
-  if (number > 0) action.append(text);
-  const label = action.getAttribute("aria-label");
-  if (label) action.setAttribute("aria-label", label.replace(/, [\d,]+ \w+$/, `, ${text} ${number === 1 ? one : all}`));
+  if (n > 0) action.append(number(n));
+  const name = names[one][action.matches(".on") ? 1 : action.matches("a") ? 2 : 0] ?? names[one][0];
+  action.setAttribute("aria-label", name(n));
 }

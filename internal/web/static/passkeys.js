@@ -1,6 +1,8 @@
 // Passkeys: the browser makes them and logs in with them. Where it cannot, the buttons for
 // that stay hidden.
 
+import { noConnection, t } from "./page.js";
+
 const supported = isSecureContext && window.PublicKeyCredential?.parseCreationOptionsFromJSON;
 
 for (const button of supported ? document.querySelectorAll("button[data-passkey]") : []) {
@@ -35,7 +37,7 @@ async function use(button) {
     form.setAttribute("action", action);
     for (const input of hidden) input.remove();
   } catch (error) {
-    const text = error instanceof DOMException ? "The passkey wasn't used: the request was cancelled or timed out." : "That didn't work. Check your connection and try again.";
+    const text = error instanceof DOMException ? t("The passkey wasn't used: the request was cancelled or timed out.") : noConnection;
     const line = form.querySelector(".problem.of-passkey") ?? document.createElement("p");
     line.className = "problem of-passkey";
     line.setAttribute("role", "alert");

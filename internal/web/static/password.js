@@ -1,6 +1,8 @@
 // Passwords can be shown while they are typed, and new ones say how hard they are to
 // guess. The server decides; this only saves a try.
 
+import { t, tn } from "./page.js";
+
 for (const input of document.querySelectorAll('input[type="password"]')) {
   const box = document.createElement("div");
   box.className = "reveal";
@@ -9,9 +11,10 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "quiet";
-  button.textContent = "Show";
+  button.textContent = t("Show");
   button.setAttribute("aria-pressed", "false");
-  button.setAttribute("aria-label", `Show ${document.querySelector(`label[for="${CSS.escape(input.id)}"]`)?.textContent.toLowerCase() ?? "password"}`);
+  const label = document.querySelector(`label[for="${CSS.escape(input.id)}"]`)?.textContent.trim() || t("Password");
+  button.setAttribute("aria-label", t("Show: {field}", { field: label }));
   box.append(input, button);
   if (caret) {
     input.focus(); // it is being typed in
@@ -20,7 +23,7 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
   const show = (shown) => {
     input.type = shown ? "text" : "password";
     button.setAttribute("aria-pressed", String(shown));
-    button.textContent = shown ? "Hide" : "Show";
+    button.textContent = shown ? t("Hide") : t("Show");
   };
   button.addEventListener("click", () => show(input.type === "password"));
   // What is sent is a password, for the browser's manager too.
@@ -55,7 +58,7 @@ const words = ["password", "retwis", "letmein", "welcome", "iloveyou", "monkey",
 // words that everybody tries, which count as one each.
 function strength(typed, name) {
   const length = [...typed].length;
-  if (length < 8) return `Too short: ${8 - length} more.`;
+  if (length < 8) return tn(8 - length, "Too short: {n} more.", "Too short: {n} more.");
   let text = typed.toLowerCase();
   for (const word of [name.toLowerCase(), ...words]) {
     if (word.length > 2) text = text.replaceAll(word, "\u0000");
@@ -70,9 +73,9 @@ function strength(typed, name) {
   }
   const kinds = [/[a-z]/, /[A-Z]/, /[0-9]/, /[^a-zA-Z0-9]/].filter((kind) => kind.test(typed)).length;
   worth += kinds - 1;
-  if (worth < 7) return "Weak: easy to guess. Add a word or two.";
-  if (worth < 10) return "Fair. One more word makes it strong.";
-  return "Strong.";
+  if (worth < 7) return t("Weak: easy to guess. Add a word or two.");
+  if (worth < 10) return t("Fair. One more word makes it strong.");
+  return t("Strong.");
 }
 
 // A new name is looked up while it is typed.
@@ -92,7 +95,7 @@ for (const input of document.querySelectorAll("[data-new-name]")) {
         const problem = name && (await response.json()).problem;
         if (input.value.trim() !== name) return;
         line.className = problem ? "problem" : "hint";
-        line.textContent = problem || (name ? `${name} is free.` : hint);
+        line.textContent = problem || (name ? t("{name} is free.", { name }) : hint);
         if (problem) input.setAttribute("aria-invalid", "true");
         else input.removeAttribute("aria-invalid");
       } catch {

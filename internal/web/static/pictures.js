@@ -2,7 +2,7 @@
 // and uploaded, with a field for its description. Without this script the form sends the files
 // themselves.
 
-import { announce, element, enhance } from "./page.js";
+import { announce, element, enhance, t, tn } from "./page.js";
 
 enhance("[data-pictures]", pictures);
 
@@ -13,7 +13,7 @@ function pictures(fields) {
   const accepted = "image/jpeg,image/png,image/gif,image/webp";
 
   const choose = element("input", { type: "file", multiple: true, accept: accepted, hidden: true });
-  const button = element("button", { type: "button", className: "soft", textContent: "Add pictures" });
+  const button = element("button", { type: "button", className: "soft", textContent: t("Add pictures") });
   const note = element("p", { className: "problem", hidden: true });
   fields.querySelector(".add-pictures")?.remove();
   form.querySelector(".status-foot").prepend(button, choose);
@@ -42,7 +42,7 @@ function pictures(fields) {
   let running = 0;
   let uploads; // cancels those that are running
   function show() {
-    button.textContent = running > 0 ? "Cancel upload" : "Add pictures";
+    button.textContent = running > 0 ? t("Cancel upload") : t("Add pictures");
     button.disabled = running === 0 && list.children.length >= most;
     for (const send of form.querySelectorAll("button:not([type])")) send.disabled = running > 0;
   }
@@ -59,7 +59,7 @@ function pictures(fields) {
     const { signal } = uploads;
     for (const file of [...files]) { // the browser empties the list before all are sent
       if (list.children.length >= most) {
-        problem(`A post can have ${most} pictures.`);
+        problem(t("A post can have {n} pictures.", { n: most }));
         break;
       }
       running++;
@@ -84,7 +84,7 @@ function pictures(fields) {
     image.src = URL.createObjectURL(file);
     image.addEventListener("load", () => URL.revokeObjectURL(image.src), { once: true });
     const bar = element("progress", { max: 1, value: 0 });
-    bar.setAttribute("aria-label", "Upload");
+    bar.setAttribute("aria-label", t("Upload"));
     item.append(bar);
     item.querySelector(".about-picture").hidden = true;
     list.append(item);
@@ -105,7 +105,7 @@ function pictures(fields) {
     bar.remove();
     item.querySelector(".about-picture").hidden = false;
     enhanceItem(item);
-    announce("Picture added. Describe it for people who can't see it.");
+    announce(t("Picture added. Describe it for people who can't see it."));
     // Somebody who is writing meanwhile goes on.
     if ([document.body, button].includes(document.activeElement)) text.focus();
   }
@@ -114,7 +114,7 @@ function pictures(fields) {
   function enhanceItem(item) {
     const part = item.querySelector("select");
     part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
-    const remove = element("button", { type: "button", className: "soft small-button", textContent: "Remove" });
+    const remove = element("button", { type: "button", className: "soft small-button", textContent: t("Remove") });
     item.querySelector(".check").replaceWith(remove);
     remove.addEventListener("click", () => {
       item.remove();
@@ -130,10 +130,10 @@ function pictures(fields) {
     event.preventDefault();
     event.stopImmediatePropagation();
     form.dataset.asked = "yes";
-    const describe = element("button", { type: "button", className: "soft small-button", textContent: empty.length === 1 ? "Describe it" : "Describe them" });
-    const anyway = element("button", { className: "soft small-button", textContent: "Post anyway" });
+    const describe = element("button", { type: "button", className: "soft small-button", textContent: tn(empty.length, "Describe it", "Describe them") });
+    const anyway = element("button", { className: "soft small-button", textContent: t("Post anyway") });
     const line = element("p", { className: "hint undescribed" },
-      `${empty.length === 1 ? "1 picture has" : `${empty.length} pictures have`} no description. `, describe, " ", anyway);
+      tn(empty.length, "{n} picture has no description.", "{n} pictures have no description."), " ", describe, " ", anyway);
     line.setAttribute("role", "alert");
     describe.addEventListener("click", () => {
       line.remove();
@@ -148,7 +148,7 @@ function pictures(fields) {
 function send(body, signal, progress) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    const fail = () => reject(new Error(signal.aborted ? "The upload was cancelled." : "The picture couldn't be sent. Please try again."));
+    const fail = () => reject(new Error(signal.aborted ? t("The upload was cancelled.") : t("The picture couldn't be sent. Please try again.")));
     request.open("POST", "/media");
     request.responseType = "json";
     request.upload.addEventListener("progress", (event) => event.lengthComputable && progress(event.loaded / event.total));

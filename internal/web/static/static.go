@@ -6,13 +6,16 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"retwis/internal/i18n"
 	"retwis/internal/web/httpserver"
 )
 
@@ -32,6 +35,16 @@ var byName, byAddress = load()
 
 func load() (byName, byAddress map[string]file) {
 	byName, byAddress = map[string]file{}, map[string]file{}
+	store := func(name string, body []byte) file {
+		sum := sha256.Sum256(body)
+		ext := path.Ext(name)
+		f := file{
+			address: "/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext, kind: kinds[ext], body: body,
+			small: sync.OnceValue(func() []byte { return httpserver.Compressed(body) }),
+		}
+		byName[name], byAddress[path.Base(f.address)] = f, f
+		return f
+	}
 	var add func(name string) (address string)
 	add = func(name string) string {
 		if f, ok := byName[name]; ok {
@@ -42,20 +55,47 @@ func load() (byName, byAddress map[string]file) {
 		body = imported.ReplaceAllFunc(body, func(match []byte) []byte {
 			return []byte(`from "` + add(string(imported.FindSubmatch(match)[1])) + `"`)
 		})
-		sum := sha256.Sum256(body)
-		ext := path.Ext(name)
-		f := file{
-			address: "/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext, kind: kinds[ext], body: body,
-			small: sync.OnceValue(func() []byte { return httpserver.Compressed(body) }),
-		}
-		byName[name], byAddress[path.Base(f.address)] = f, f
-		return f.address
+		return store(name, body).address
 	}
 	entries, _ := files.ReadDir(".")
 	for _, entry := range entries {
 		add(entry.Name())
 	}
+	ids := idsOfScripts(byName)
+	for _, l := range i18n.All() {
+		texts := map[string]any{}
+		for _, id := range ids {
+			if forms := l.Forms(id); forms != nil {
+				texts[id] = forms
+			}
+		}
+		if body, err := json.Marshal(texts); err == nil && len(texts) > 0 {
+			store(TextsName(l), []byte("globalThis.texts="+string(body)+";"))
+		}
+	}
 	return byName, byAddress
+}
+
+// TextsName is the name of the script with the texts of the others in a language; there is none
+// for English.
+func TextsName(l *i18n.Language) string { return "texts-" + l.Tag + ".js" }
+
+// inScript matches a text of a script, or the plural of one: t("…") and tn(n, "…", "…").
+var inScript = regexp.MustCompile(`\bt\(("(?:[^"\\]|\\.)*")|\btn\([^"]*?, "(?:[^"\\]|\\.)*", ("(?:[^"\\]|\\.)*")`)
+
+// idsOfScripts returns the texts of the scripts.
+func idsOfScripts(scripts map[string]file) (ids []string) {
+	for name, f := range scripts {
+		if path.Ext(name) != ".js" {
+			continue
+		}
+		for _, found := range inScript.FindAllSubmatch(f.body, -1) {
+			if id, err := strconv.Unquote(string(slices.Concat(found[1], found[2]))); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // imported matches where a script imports another one.

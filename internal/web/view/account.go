@@ -1,6 +1,7 @@
 package view
 
 import (
+	"retwis/internal/i18n"
 	"retwis/internal/social/accounts"
 )
 
@@ -34,10 +35,10 @@ func (f AccountForm) mayJoin() bool {
 
 // signUpModes are who can sign up, as the form offers them.
 var signUpModes = []option{
-	{string(accounts.SignUpOpen), "Everyone"},
-	{string(accounts.SignUpApproval), "Anyone, after approval"},
-	{string(accounts.SignUpInvite), "People with an invitation"},
-	{string(accounts.SignUpClosed), "No one"},
+	{string(accounts.SignUpOpen), i18n.T("Everyone")},
+	{string(accounts.SignUpApproval), i18n.T("Anyone, after approval")},
+	{string(accounts.SignUpInvite), i18n.T("People with an invitation")},
+	{string(accounts.SignUpClosed), i18n.T("No one")},
 }
 
 // LeaveForm is the form that deletes an account, with what was wrong.

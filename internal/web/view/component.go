@@ -10,16 +10,41 @@ import (
 	"github.com/a-h/templ"
 	templruntime "github.com/a-h/templ/runtime"
 	"github.com/maypok86/otter/v2"
+
+	"retwis/internal/i18n"
 )
 
-// Cache has the components of pages that were rendered lately.
-type Cache struct {
+// cache has the components of pages in a language that were rendered lately.
+type cache struct {
 	components *otter.Cache[any, []byte]   // by what they show
 	shells     *otter.Cache[Frame, *shell] // what differs between the pages of a viewer is not part of them
 }
 
-// NewCache returns a cache of at most about 48 MiB.
-func NewCache() (*Cache, error) {
+// Caches has one for each language, which are filled as they are used.
+type Caches []context.Context
+
+// NewCaches returns caches of at most about 48 MiB for each language that is used.
+func NewCaches() (Caches, error) {
+	var all Caches
+	for _, l := range i18n.All() {
+		kept, err := newCache()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, i18n.With(context.WithValue(context.Background(), cacheKey{}, kept), l))
+	}
+	return all, nil
+}
+
+// Context returns the context in which pages in a language are rendered.
+func (c Caches) Context(l *i18n.Language) context.Context {
+	if c == nil { // a test without a site
+		return i18n.With(context.Background(), l)
+	}
+	return c[l.Index()]
+}
+
+func newCache() (*cache, error) {
 	components, err := otter.New(&otter.Options[any, []byte]{
 		MaximumWeight: 16 << 20,
 		Weigher:       func(_ any, html []byte) uint32 { return uint32(min(2*len(html)+200, math.MaxUint32)) },
@@ -36,19 +61,14 @@ func NewCache() (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
-	return &Cache{components, shells}, nil
+	return &cache{components, shells}, nil
 }
 
 type cacheKey struct{}
 
-// Context returns the context in which pages are rendered that use the cache.
-func (r *Cache) Context() context.Context {
-	return context.WithValue(context.Background(), cacheKey{}, r)
-}
-
 // cacheIn returns the cache of a context; nil for none.
-func cacheIn(ctx context.Context) *Cache {
-	r, _ := ctx.Value(cacheKey{}).(*Cache)
+func cacheIn(ctx context.Context) *cache {
+	r, _ := ctx.Value(cacheKey{}).(*cache)
 	return r
 }
 
@@ -65,11 +85,11 @@ func cachedComponent(key any, c templ.Component) templ.Component {
 func keptBytes(ctx context.Context, key any, c templ.Component) []byte {
 	r := cacheIn(ctx)
 	if r == nil {
-		return bytesOf(c)
+		return bytesOf(ctx, c)
 	}
 	html, ok := r.components.GetIfPresent(key)
 	if !ok {
-		html = bytesOf(c)
+		html = bytesOf(ctx, c)
 		r.components.Set(key, html)
 	}
 	return html
@@ -85,8 +105,9 @@ func direct(w io.Writer) (io.Writer, error) {
 	return b.Underlying, b.Flush()
 }
 
-func bytesOf(c templ.Component) []byte {
+// bytesOf returns a component as HTML, in the language of the context.
+func bytesOf(ctx context.Context, c templ.Component) []byte {
 	var buf bytes.Buffer
-	_ = c.Render(context.Background(), &buf) // a buffer takes everything
+	_ = c.Render(ctx, &buf) // a buffer takes everything
 	return buf.Bytes()
 }

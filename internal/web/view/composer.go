@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 )
 
@@ -17,7 +18,7 @@ type StatusForm struct {
 	Status  string // the text
 	Notice  string // a sentence about it
 	Problem string // why it was rejected
-	Hint    string // what to know before it is sent
+	Earlier bool   // people can see what the text replaces
 	Cancel  string // the page to which a link leads back; empty for none
 	Back    string // the page that follows; empty for that of the form
 
@@ -46,28 +47,28 @@ func (f StatusForm) action() string { return cmp.Or(f.Action, "/post") }
 
 func (f StatusForm) id() string { return cmp.Or(f.ID, "status") }
 
-func (f StatusForm) label() string {
+func (f StatusForm) label() i18n.Message {
 	switch {
 	case f.Label != "":
-		return f.Label
+		return i18n.Verbatim(f.Label)
 	case isReply.MatchString(f.Action):
-		return "Your reply"
+		return i18n.T("Your reply")
 	case isEdit.MatchString(f.Action):
-		return "Edit your post"
+		return i18n.T("Edit your post")
 	}
-	return "What's on your mind?"
+	return i18n.T("What's on your mind?")
 }
 
-func (f StatusForm) button() string {
+func (f StatusForm) button() i18n.Message {
 	switch {
 	case f.Button != "":
-		return f.Button
+		return i18n.Verbatim(f.Button)
 	case isReply.MatchString(f.Action):
-		return "Reply"
+		return i18n.T("Reply")
 	case isEdit.MatchString(f.Action):
-		return "Save"
+		return i18n.T("Save")
 	}
-	return "Post"
+	return i18n.T("Post|verb")
 }
 
 // The paths to which replies and edits are sent.
@@ -86,9 +87,9 @@ func TextAction(path string) string {
 }
 
 // DraftName says what a text is, by the path that it was sent to.
-func DraftName(action string) string {
+func DraftName(action string) i18n.Message {
 	if isReply.MatchString(action) {
-		return "Your reply"
+		return i18n.T("Your reply")
 	}
-	return "Your post"
+	return i18n.T("Your post")
 }

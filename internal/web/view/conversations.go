@@ -3,11 +3,16 @@ package view
 import (
 	"slices"
 
+	"github.com/a-h/templ"
+
 	"retwis/internal/social/timeline"
 )
 
 // around is what is written around a post of a page.
-type around struct{ before, after []byte }
+type around struct {
+	before, after []byte
+	more          templ.Component // first of what is after it; nil for none
+}
 
 // Together returns the posts with those of each conversation in one place, that of the latest: the
 // first post of the conversation where it is on the page, the latest reply, and how many other
@@ -53,7 +58,7 @@ func (p *Posts) addGroup(group []timeline.Item) {
 	p.around[first] = around{before: []byte(`<div class="conversation">`)}
 	end := p.around[last]
 	if more := len(group) - len(shown); more > 0 {
-		end.after = bytesOf(moreReplies(PostPath(thread.Post.Post), int64(more)))
+		end.more = moreReplies(PostPath(thread.Post.Post), int64(more))
 	}
 	end.after = append(end.after, `</div>`...)
 	p.around[last] = end

@@ -3,5 +3,5 @@
 // what a page needs, fills the struct and gets HTML.
 //
 // Each page begins with a [Frame], what it has around it. Posts are rendered once for each of
-// their versions ([RenderPost]), and what many pages have in common is kept in a [Cache].
+// their versions ([RenderPost]), and what many pages have in common is kept in [Caches].
 package view

@@ -1,13 +1,13 @@
 package view
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/a-h/templ"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/site"
 )
@@ -34,8 +34,11 @@ func SiteOf(info site.Info, version string) Site {
 }
 
 // sentence says what the site is.
-func (s Site) sentence() string {
-	return cmp.Or(s.Description, "Short posts from people you choose, newest first. No ads.")
+func (s Site) sentence() i18n.Message {
+	if s.Description != "" {
+		return i18n.Verbatim(s.Description)
+	}
+	return i18n.T("Short posts from people you choose, newest first. No ads.")
 }
 
 // Frame is the data of the layout of every page.
@@ -77,7 +80,12 @@ func limitedCount(n int64) string {
 
 func (f Frame) unread() string { return limitedCount(int64(f.Unread)) }
 
-func (f Frame) description() string { return cmp.Or(f.Description, f.Site.sentence()) }
+func (f Frame) description() i18n.Message {
+	if f.Description != "" {
+		return i18n.Verbatim(f.Description)
+	}
+	return f.Site.sentence()
+}
 
 // documentTitle is the title of the page in a browser.
 func (f Frame) documentTitle() string {

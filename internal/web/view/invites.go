@@ -1,6 +1,7 @@
 package view
 
 import (
+	"retwis/internal/i18n"
 	"retwis/internal/social/accounts"
 )
 
@@ -8,7 +9,7 @@ import (
 const DefaultInviteHours = 7 * 24
 
 // inviteTimes are the times that the form offers, in hours.
-var inviteTimes = []option{{"24", "1 day"}, {"168", "7 days"}, {"720", "30 days"}, {"8760", "1 year"}}
+var inviteTimes = []option{{"24", i18n.T("1 day")}, {"168", i18n.T("7 days")}, {"720", i18n.T("30 days")}, {"8760", i18n.T("1 year")}}
 
 // Invites is the page of invitations.
 type Invites struct {
@@ -26,18 +27,18 @@ type Invites struct {
 // Invite is an invitation in the list.
 type Invite struct {
 	accounts.Invite
-	State string
+	State string // how many uses are left, and for how long
 }
 
 // modeNote says who can sign up.
-func (v Invites) modeNote() string {
+func (v Invites) modeNote() i18n.Message {
 	switch v.Mode {
 	case accounts.SignUpApproval:
-		return "Sign-ups wait for approval by a moderator, except with an invitation."
+		return i18n.T("Sign-ups wait for approval by a moderator, except with an invitation.")
 	case "invite":
-		return "People need an invitation to sign up."
+		return i18n.T("People need an invitation to sign up.")
 	case "closed":
-		return "Sign-ups are closed, even with an invitation."
+		return i18n.T("Sign-ups are closed, even with an invitation.")
 	}
-	return "Anyone can sign up, with or without an invitation."
+	return i18n.T("Anyone can sign up, with or without an invitation.")
 }

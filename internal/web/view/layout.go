@@ -8,6 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"retwis/internal/i18n"
 	"retwis/internal/web/static"
 )
 
@@ -109,16 +110,21 @@ var commonLinks = `<link rel="expect" href="#main" blocking="render"/>` +
 
 // links are those of a page. The scripts for passwords are left out where it asks for none.
 func links(f Frame) templ.Component {
-	if f.LoggedIn && !strings.HasPrefix(f.Here, "/settings") && !strings.HasPrefix(f.Here, "/reset/") {
-		return memberLinks
-	}
-	return allLinks
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		all := ""
+		if texts := static.Address(static.TextsName(i18n.From(ctx))); texts != "" {
+			all = `<script defer src="` + texts + `"></script>` // before those that use them
+		}
+		all += commonLinks
+		if !f.LoggedIn || strings.HasPrefix(f.Here, "/settings") || strings.HasPrefix(f.Here, "/reset/") {
+			all += passwordLinks
+		}
+		_, err := io.WriteString(w, all)
+		return err
+	})
 }
 
-var (
-	memberLinks = templ.Raw(commonLinks)
-	allLinks    = templ.Raw(commonLinks + script("passkeys.js") + script("password.js"))
-)
+var passwordLinks = script("passkeys.js") + script("password.js")
 
 func script(name string) string {
 	return `<script type="module" src="` + static.Address(name) + `"></script>`

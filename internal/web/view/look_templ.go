@@ -8,7 +8,11 @@ package view
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import "strings"
+import (
+	"strings"
+
+	"retwis/internal/i18n"
+)
 
 // Look is how pages look in a browser. The zero value follows the system.
 type Look struct {
@@ -16,18 +20,36 @@ type Look struct {
 	Size         string // "small" or "large"
 	Motion       string // "less"
 	Descriptions string // "below": those of pictures are shown below them
+	Language     string // empty for that of the browser
 }
 
 // looks are the choices: the field, its label, and its values with theirs. The first is empty.
 var looks = []struct {
-	name, label string
-	choices     []option
-	of          func(*Look) *string
+	name    string
+	label   i18n.Message
+	choices []lookChoice
+	of      func(*Look) *string
 }{
-	{"theme", "Theme", []option{{"", "Like the system"}, {"light", "Light"}, {"dark", "Dark"}}, func(l *Look) *string { return &l.Theme }},
-	{"size", "Text size", []option{{"small", "Small"}, {"", "Normal"}, {"large", "Large"}}, func(l *Look) *string { return &l.Size }},
-	{"motion", "Motion", []option{{"", "Like the system"}, {"less", "Less"}}, func(l *Look) *string { return &l.Motion }},
-	{"descriptions", "Descriptions of pictures", []option{{"", "Behind the ALT button"}, {"below", "Below each picture"}}, func(l *Look) *string { return &l.Descriptions }},
+	{"theme", i18n.T("Theme"), []lookChoice{{"", i18n.T("Like the system")}, {"light", i18n.T("Light")}, {"dark", i18n.T("Dark")}}, func(l *Look) *string { return &l.Theme }},
+	{"size", i18n.T("Text size"), []lookChoice{{"small", i18n.T("Small")}, {"", i18n.T("Normal")}, {"large", i18n.T("Large")}}, func(l *Look) *string { return &l.Size }},
+	{"motion", i18n.T("Motion"), []lookChoice{{"", i18n.T("Like the system")}, {"less", i18n.T("Less")}}, func(l *Look) *string { return &l.Motion }},
+	{"descriptions", i18n.T("Descriptions of pictures"), []lookChoice{{"", i18n.T("Behind the ALT button")}, {"below", i18n.T("Below each picture")}}, func(l *Look) *string { return &l.Descriptions }},
+	{"language", i18n.T("Language"), languageChoices(), func(l *Look) *string { return &l.Language }},
+}
+
+// lookChoice is a value that can be chosen, with its label.
+type lookChoice struct {
+	value string
+	label i18n.Message
+}
+
+// languageChoices are the languages, under their own names.
+func languageChoices() []lookChoice {
+	all := []lookChoice{{"", i18n.T("Like the browser")}}
+	for _, l := range i18n.All() {
+		all = append(all, lookChoice{l.Tag, i18n.Verbatim(l.Name)})
+	}
+	return all
 }
 
 // NewLook returns the look with the values of fields. What is not known counts as not chosen.
@@ -67,7 +89,7 @@ func (l Look) String() string {
 func (l Look) attributes() templ.Attributes {
 	all := templ.Attributes{}
 	for _, one := range looks {
-		if value := *one.of(&l); value != "" {
+		if value := *one.of(&l); value != "" && one.name != "language" { // which has its own
 			all["data-"+one.name] = value
 		}
 	}
@@ -118,9 +140,9 @@ func AppearancePage(f Frame) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var3 string
-				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(one.label)
+				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, one.label))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 75, Col: 24}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 97, Col: 38}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -131,7 +153,7 @@ func AppearancePage(f Frame) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				for _, choice := range one.choices {
-					templ_7745c5c3_Err = check("radio", one.name, choice.value, choice.label, *one.of(&f.Look) == choice.value, nil).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = check("radio", one.name, choice.value, message(ctx, choice.label), *one.of(&f.Look) == choice.value, nil).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -141,7 +163,33 @@ func AppearancePage(f Frame) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"hint\">For this browser only.</p><button>Save</button></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"hint\">")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var4 string
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "For this browser only."))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 103, Col: 53}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</p><button>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var5 string
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Save"))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 104, Col: 27}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</button></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -74,7 +74,7 @@ func FuzzMarkup(f *testing.F) {
 			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
 			repostLine(user),
 			sidebar(Sidebar{People: []Person{{User: user, Why: Why{Bio: text}}}, Tags: []search.TrendingTag{{Trend: search.Trend{Name: text}}}, Back: text}),
-			replyLine(social.Post{ID: 1, Author: user}),
+			parentLink(social.Post{ID: 1, Author: user}),
 			signedOutActions(PathOf(text, 1), social.PostCounts{}),
 			statusBox(user, StatusForm{Status: text, Problem: "x" + text}),
 			RegisterPage(Frame{Title: text, Here: text}, AccountForm{Username: text, Field: "username", Problem: "x" + text}),

@@ -1,9 +1,13 @@
 package view
 
 import (
+	"context"
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
@@ -36,23 +40,23 @@ const (
 )
 
 // moderationSection has the pages for moderators. The page of one case belongs to the reports.
-var moderationSection = section{title: "Moderation", path: ModerationPath, groups: []sectionGroup{
-	{"To decide", []sectionEntry{
-		{path: ModerationPath, label: "Overview", icon: "overview"},
+var moderationSection = section{title: i18n.T("Moderation"), path: ModerationPath, groups: []sectionGroup{
+	{i18n.T("To decide"), []sectionEntry{
+		{path: ModerationPath, label: i18n.T("Overview"), icon: "overview"},
 		{
-			path: ReportsPath, label: "Reports", icon: "flag", waiting: func(f Frame) int64 { return f.OpenReports },
+			path: ReportsPath, label: i18n.T("Reports"), icon: "flag", waiting: func(f Frame) int64 { return f.OpenReports },
 			more: []string{"/moderation/case", "/moderation/decide"},
 		},
-		{path: "/moderation/signups", label: "Sign-ups", icon: "invite", waiting: func(f Frame) int64 { return f.SignUps }},
+		{path: "/moderation/signups", label: i18n.T("Sign-ups"), icon: "invite", waiting: func(f Frame) int64 { return f.SignUps }},
 	}},
-	{"People and words", []sectionEntry{
-		{path: "/moderation/people", label: "People", icon: "user"},
-		{path: "/moderation/blocks", label: "Blocks", icon: "block"},
-		{path: "/moderation/tags", label: "Tags", icon: "tag"},
-		{path: "/moderation/audit", label: "Log", icon: "log"},
+	{i18n.T("People and words"), []sectionEntry{
+		{path: "/moderation/people", label: i18n.T("People"), icon: "user"},
+		{path: "/moderation/blocks", label: i18n.T("Blocks"), icon: "block"},
+		{path: "/moderation/tags", label: i18n.T("Tags"), icon: "tag"},
+		{path: "/moderation/audit", label: i18n.T("Log"), icon: "log"},
 	}},
-	{"Site", []sectionEntry{
-		{path: "/moderation/site", label: "Site and texts", icon: "settings", shown: isAdmin},
+	{i18n.T("Site"), []sectionEntry{
+		{path: "/moderation/site", label: i18n.T("Site and texts"), icon: "settings", shown: isAdmin},
 	}},
 }}
 
@@ -60,61 +64,68 @@ func isAdmin(f Frame) bool { return f.User.Role >= social.Admin }
 
 // Queue is the queue of reports.
 type Queue struct {
-	Taken   string // the target of the report that the viewer has, empty for none
-	Empty   bool   // nothing waits that the viewer may decide
-	Done    string // what has just been decided
+	Taken   string       // the target of the report that the viewer has, empty for none
+	Empty   bool         // nothing waits that the viewer may decide
+	Done    i18n.Message // what has just been decided
 	Reports []QueuedReport
 	Next    string
+}
+
+// notice says what has just been decided, and that nothing is left to decide.
+func (q Queue) notice() i18n.Message {
+	if !q.Empty {
+		return q.Done
+	}
+	return i18n.Sentences(q.Done, i18n.T("No report waits for you."))
 }
 
 // QueuedReport is an open report in the queue.
 type QueuedReport struct {
 	moderation.WaitingReport
-	Holder string // empty for nobody
-	Own    bool   // the viewer has it
+	Holder i18n.Message // none for nobody
+	Own    bool         // the viewer has it
 }
 
 // CaseTitle is how the page of a case names it.
-func CaseTitle(s moderation.Subject) string {
+func CaseTitle(s moderation.Subject) i18n.Message {
 	switch _, post := audit.ParseTarget(s.Target); {
 	case s.Person.ID == 0:
-		return "Something that is gone"
+		return i18n.T("Something that is gone")
 	case post == 0:
-		return s.Person.Name
+		return i18n.Verbatim(s.Person.Name)
 	case s.Post != nil:
-		return "Post by " + s.Person.Name
+		return i18n.T("Post by {name}", s.Person.Name)
 	case s.ByAuthor():
-		return "Post by " + s.Person.Name + ", deleted by its author at " + HumanTime(s.Deleted)
+		return i18n.T("Post by {name}, deleted by its author at {time}", s.Person.Name, s.Deleted)
 	default:
-		return "Post by " + s.Person.Name + ", deleted by a moderator at " + HumanTime(s.Deleted)
+		return i18n.T("Post by {name}, deleted by a moderator at {time}", s.Person.Name, s.Deleted)
 	}
 }
 
 // waitingTitle is how the queue names a report.
-func waitingTitle(w moderation.WaitingReport) string {
+func waitingTitle(w moderation.WaitingReport) i18n.Message {
 	switch {
 	case w.Person.ID != 0 && w.Post != nil:
-		return w.Person.Name + ": " + Opening(w.Post.Body, 80)
+		return i18n.T("{name}: {text}", w.Person.Name, Opening(w.Post.Body, 80))
 	case len(w.Texts) > 0:
-		return CaseTitle(w.Subject) + ": " + Opening(w.Texts[len(w.Texts)-1].Text, 80)
+		return i18n.T("{name}: {text}", CaseTitle(w.Subject), Opening(w.Texts[len(w.Texts)-1].Text, 80))
 	}
 	return CaseTitle(w.Subject)
 }
 
 // reasons says how often and why something was reported.
-func reasons(w moderation.WaitingReport) string {
+func reasons(ctx context.Context, w moderation.WaitingReport) string {
 	labels := make([]string, len(w.Kinds))
 	for i, kind := range w.Kinds {
-		labels[i] = moderation.KindLabel(kind.Name)
+		labels[i] = message(ctx, moderation.KindLabel(kind.Name))
 		if len(w.Kinds) > 1 && kind.N > 1 {
-			labels[i] += " (" + Thousands(kind.N) + ")"
+			labels[i] = t(ctx, "{reason} ({number})", labels[i], kind.N)
 		}
 	}
-	text := counted(w.Reporters, "report", "reports")
-	if len(labels) > 0 {
-		text += ": " + strings.Join(labels, ", ")
+	if len(labels) == 0 {
+		return tn(ctx, w.Reporters, "{n} report", "{n} reports")
 	}
-	return text
+	return tn(ctx, w.Reporters, "{n} report: {reasons}", "{n} reports: {reasons}", strings.Join(labels, ", "))
 }
 
 // StandingPeople are people on a page for moderators.
@@ -137,51 +148,81 @@ type AuditLog struct {
 // Decision is an entry of the audit log.
 type Decision struct {
 	audit.Entry
-	By     string
-	About  string // the person; empty for nobody
-	Target string // an address, empty for none
+	By     i18n.Message
+	About  i18n.Message // the person; none for nobody
+	Target string       // an address, empty for none
 }
 
-// deeds are what the pages call the actions of the audit log.
-var deeds = map[string]string{
-	"dismiss": "took no action on a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
-	"block-tag": "blocked in trends", "unblock-tag": "no longer blocks in trends",
-	"block-word": "blocked the word", "block-domain": "blocked the domain", "block-address": "blocked the address",
-	"unblock-word": "no longer blocks the word", "unblock-domain": "no longer blocks the domain", "unblock-address": "no longer blocks the address",
-	"pin-tag": "pinned in trends", "unpin-tag": "no longer pins in trends",
-	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
-	"approve-sign-up": "approved the account", "refuse-sign-up": "refused the account", "delete-account": "deleted the account",
-	"reset-password": "made a link for a new password", "remove-second-factor": "turned off the second factor",
-	"end-sessions": "ended the sessions", "remove-email": "removed the email address", "import-archive": "imported an archive into the account",
-	"invite": "made an invitation", "revoke-invitation": "revoked the invitation",
-	"site": "changed a setting of the site:", "sign-up-mode": "changed who can sign up",
+// deeds are what the pages call the actions of the audit log, with who did it, what it is about, and
+// the person that it is about, if there is one.
+var deeds = map[string]struct{ plain, about i18n.Message }{
+	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report of {name} {target}")},
+	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post of {name} {target}")},
+	"unhide":               {plain: i18n.T("{who} showed a post again {target}"), about: i18n.T("{who} showed a post again of {name} {target}")},
+	"delete":               {plain: i18n.T("{who} deleted a post {target}"), about: i18n.T("{who} deleted a post of {name} {target}")},
+	"block-tag":            {plain: i18n.T("{who} blocked in trends {target}")},
+	"unblock-tag":          {plain: i18n.T("{who} no longer blocks in trends {target}")},
+	"block-word":           {plain: i18n.T("{who} blocked the word {target}")},
+	"block-domain":         {plain: i18n.T("{who} blocked the domain {target}")},
+	"block-address":        {plain: i18n.T("{who} blocked the address {target}")},
+	"unblock-word":         {plain: i18n.T("{who} no longer blocks the word {target}")},
+	"unblock-domain":       {plain: i18n.T("{who} no longer blocks the domain {target}")},
+	"unblock-address":      {plain: i18n.T("{who} no longer blocks the address {target}")},
+	"pin-tag":              {plain: i18n.T("{who} pinned in trends {target}")},
+	"unpin-tag":            {plain: i18n.T("{who} no longer pins in trends {target}")},
+	"limit":                {plain: i18n.T("{who} limited the account {target}"), about: i18n.T("{who} limited the account of {name} {target}")},
+	"suspend":              {plain: i18n.T("{who} suspended the account {target}"), about: i18n.T("{who} suspended the account of {name} {target}")},
+	"restore":              {plain: i18n.T("{who} restored the account {target}"), about: i18n.T("{who} restored the account of {name} {target}")},
+	"role":                 {plain: i18n.T("{who} changed the role {target}"), about: i18n.T("{who} changed the role of {name} {target}")},
+	"approve-sign-up":      {plain: i18n.T("{who} approved the account {target}"), about: i18n.T("{who} approved the account of {name} {target}")},
+	"refuse-sign-up":       {plain: i18n.T("{who} refused the account {target}"), about: i18n.T("{who} refused the account of {name} {target}")},
+	"delete-account":       {plain: i18n.T("{who} deleted the account {target}"), about: i18n.T("{who} deleted the account of {name} {target}")},
+	"reset-password":       {plain: i18n.T("{who} made a link for a new password {target}"), about: i18n.T("{who} made a link for a new password of {name} {target}")},
+	"remove-second-factor": {plain: i18n.T("{who} turned off the second factor {target}"), about: i18n.T("{who} turned off the second factor of {name} {target}")},
+	"end-sessions":         {plain: i18n.T("{who} ended the sessions {target}"), about: i18n.T("{who} ended the sessions of {name} {target}")},
+	"remove-email":         {plain: i18n.T("{who} removed the email address {target}"), about: i18n.T("{who} removed the email address of {name} {target}")},
+	"import-archive":       {plain: i18n.T("{who} imported an archive into the account {target}"), about: i18n.T("{who} imported an archive into the account of {name} {target}")},
+	"invite":               {plain: i18n.T("{who} made an invitation {target}")},
+	"revoke-invitation":    {plain: i18n.T("{who} revoked the invitation {target}")},
+	"site":                 {plain: i18n.T("{who} changed a setting of the site: {target}")},
+	"sign-up-mode":         {plain: i18n.T("{who} changed who can sign up")},
 }
 
-// deed is what the pages call an action.
-func deed(action string) string {
-	if text, ok := deeds[action]; ok {
-		return text
+// text says what was done.
+func (d Decision) text() i18n.Message {
+	target := any(templ.Component(targetLink(d)))
+	deed, ok := deeds[d.Action]
+	switch {
+	case ok && (d.About.IsZero() || deed.about.IsZero()):
+		return deed.plain.With(actorStrong(d.By), target)
+	case ok:
+		return deed.about.With(actorStrong(d.By), d.About, target)
+	case d.About.IsZero():
+		return i18n.T("{who}: {action} {target}", actorStrong(d.By), d.Action, target)
 	}
-	return action
+	return i18n.T("{who}: {action}, {name} {target}", actorStrong(d.By), d.Action, d.About, target)
 }
 
 // ActorName is how a page names who has decided.
-func ActorName(actor social.Actor, names map[int64]social.User) string {
+func ActorName(actor social.Actor, names map[int64]social.User) i18n.Message {
 	switch actor {
 	case social.Operator:
-		return "An operator"
+		return i18n.T("An operator")
 	case social.Automatic:
-		return "Retwis"
+		return i18n.Verbatim("Retwis")
 	}
-	return PersonName(int64(actor), names)
+	if user, ok := names[int64(actor)]; ok {
+		return i18n.Verbatim(user.Name)
+	}
+	return i18n.T("A deleted account")
 }
 
-// PersonName is how a page names a user, who may be deleted.
-func PersonName(uid int64, names map[int64]social.User) string {
+// PersonName is how a page names the person that a decision is about. The account may be deleted.
+func PersonName(uid int64, names map[int64]social.User) i18n.Message {
 	if user, ok := names[uid]; ok {
-		return user.Name
+		return i18n.Verbatim(user.Name)
 	}
-	return "a deleted account"
+	return i18n.T("a deleted account|object")
 }
 
 // Overview is what needs attention, and for admins the state of the site, as lines of text.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
@@ -23,7 +24,7 @@ type Case struct {
 	Taken   bool // the viewer has it
 	History []Decision
 	Known   Known
-	Done    string // what has just been decided
+	Done    i18n.Message // what has just been decided
 	Problem string
 
 	Rules   []string // of the site
@@ -54,12 +55,12 @@ func (c Case) otherTexts() []moderation.ReportedText {
 const recent = 30 * 24 * time.Hour
 
 // facts say what is known about the person, after when they joined.
-func (c Case) facts(now time.Time) []string {
-	all := []string{
-		counted(c.Known.Counts.Posts, "post", "posts"), counted(c.Known.Counts.Followers, "follower", "followers"),
+func (c Case) facts(now time.Time) []i18n.Message {
+	all := []i18n.Message{
+		i18n.N(c.Known.Counts.Posts, "{n} post", "{n} posts"), i18n.N(c.Known.Counts.Followers, "{n} follower", "{n} followers"),
 	}
 	if n := int64(len(c.Known.Others)) + bool01(c.Open); n > 0 {
-		all = append(all, counted(n, "open report", "open reports"))
+		all = append(all, i18n.N(n, "{n} open report", "{n} open reports"))
 	}
 	decided, limited := int64(0), int64(0)
 	for _, e := range c.History {
@@ -70,15 +71,15 @@ func (c Case) facts(now time.Time) []string {
 			limited++
 		}
 	}
-	all = append(all, counted(decided, "decision", "decisions")+" in 30 days")
+	all = append(all, i18n.N(decided, "{n} decision in 30 days", "{n} decisions in 30 days"))
 	switch {
 	case limited > 0:
-		all = append(all, "limited or suspended "+counted(limited, "time", "times"))
+		all = append(all, i18n.N(limited, "limited or suspended {n} time", "limited or suspended {n} times"))
 	case c.Known.All:
-		all = append(all, "never limited")
+		all = append(all, i18n.T("never limited"))
 	}
 	if c.Person.Role > social.Member {
-		all = append(all, c.Person.Role.String())
+		all = append(all, c.Person.Role.Label())
 	}
 	return append(all, standingText(c.Info))
 }
@@ -91,27 +92,30 @@ func bool01(is bool) int64 {
 }
 
 // otherTitle names another open report about the person.
-func otherTitle(o moderation.OpenReport) string {
+func otherTitle(o moderation.OpenReport) i18n.Message {
 	switch _, post := audit.ParseTarget(o.Target); {
 	case o.Post != nil:
-		return Opening(o.Post.Body, 80)
+		return i18n.Verbatim(Opening(o.Post.Body, 80))
 	case post != 0:
-		return "A deleted post"
+		return i18n.T("A deleted post")
 	}
-	return "The account"
+	return i18n.T("The account")
 }
 
 // RuleMessage is what a person is told who has broken a rule of the site.
-func RuleMessage(rule moderation.Rule) string {
+func RuleMessage(rule moderation.Rule) i18n.Message {
 	text := strings.TrimSuffix(rule.Text, ".")
 	if rule.Number == 0 || text == "" {
-		return ""
+		return i18n.Message{}
 	}
-	return "This breaks " + strings.ToLower(rule.String()[:1]) + strings.TrimSuffix(rule.String()[1:], ".") + "."
+	return i18n.T("This breaks rule {number}: {text}.", rule.Number, text)
 }
 
 // choice is something that a moderator can decide. Hint says what it does.
-type choice struct{ name, label, hint string }
+type choice struct {
+	name        string
+	label, hint i18n.Message
+}
 
 // isFinal reports whether a choice takes away what somebody has written, or their account.
 func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend" }
@@ -120,39 +124,39 @@ func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend
 func choicesOf(view Case) []choice {
 	var all []choice
 	if view.Taken {
-		all = append(all, choice{"dismiss", "No action", "Only closes the report"})
+		all = append(all, choice{"dismiss", i18n.T("No action"), i18n.T("Only closes the report")})
 	}
 	if view.Person.ID == 0 {
 		return all
 	}
 	if view.Post != nil {
 		if view.Post.Hidden.IsZero() {
-			all = append(all, choice{"hide", "Hide post", "Only its author and moderators see it"})
+			all = append(all, choice{"hide", i18n.T("Hide post"), i18n.T("Only its author and moderators see it")})
 		} else if !view.Taken {
-			all = append(all, choice{"unhide", "Show post again", ""})
+			all = append(all, choice{"unhide", i18n.T("Show post again"), i18n.Message{}})
 		}
-		all = append(all, choice{"delete", "Delete post", "This can't be undone"})
+		all = append(all, choice{"delete", i18n.T("Delete post"), i18n.T("This can't be undone")})
 	}
 	all = append(all,
-		choice{"limit", "Limit", "Leave out of public timelines, trends and suggestions"},
-		choice{"suspend", "Suspend", "Can't log in, posts hidden"})
+		choice{"limit", i18n.T("Limit"), i18n.T("Leave out of public timelines, trends and suggestions")},
+		choice{"suspend", i18n.T("Suspend"), i18n.T("Can't log in, posts hidden")})
 	if view.Info.Standing != social.Good && !view.Taken {
-		all = append(all, choice{"restore", "Restore", "Ends the limit or the suspension"})
+		all = append(all, choice{"restore", i18n.T("Restore"), i18n.T("Ends the limit or the suspension")})
 	}
 	return all
 }
 
 // decided are what the pages say after a decision, by its action.
-var decided = map[string]string{
-	"dismiss": "No action taken.", "hide": "Post hidden.", "unhide": "The post is shown again.", "delete": "Post deleted.",
-	"limit": "Account limited.", "suspend": "Account suspended.", "restore": "Account restored.",
+var decided = map[string]i18n.Message{
+	"dismiss": i18n.T("No action taken."), "hide": i18n.T("Post hidden."), "unhide": i18n.T("The post is shown again."), "delete": i18n.T("Post deleted."),
+	"limit": i18n.T("Account limited."), "suspend": i18n.T("Account suspended."), "restore": i18n.T("Account restored."),
 }
 
-// Decided says what was decided; empty for what is no action. closed: that has ended a report.
-func Decided(action string, closed bool) string {
+// Decided says what was decided; nothing for what is no action. closed: that has ended a report.
+func Decided(action string, closed bool) i18n.Message {
 	text := decided[action]
-	if text != "" && closed {
-		text += " Report closed."
+	if !text.IsZero() && closed {
+		text = i18n.Sentences(text, i18n.T("Report closed."))
 	}
 	return text
 }

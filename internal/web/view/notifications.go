@@ -3,6 +3,7 @@ package view
 import (
 	"net/url"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/notify"
 )
 
@@ -17,19 +18,39 @@ var kindIcons = map[notify.Kind]string{
 
 func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 
-// notificationText is the text of a notification after the name of its latest person.
-func notificationText(g notify.Group) string {
-	others := ""
-	if n := int64(g.Count) - 1; n > 0 {
-		others = "and " + counted(n, "other", "others") + " "
+// alertTexts are the texts of notifications of one person, and of one and n others.
+var alertTexts = map[notify.Kind]struct {
+	one  i18n.Message
+	more func(n int64) i18n.Message
+}{
+	notify.Mention: {i18n.T("{name} mentioned you"), func(n int64) i18n.Message {
+		return i18n.N(n, "{name} and {n} other mentioned you", "{name} and {n} others mentioned you")
+	}},
+	notify.Reply: {i18n.T("{name} replied to you"), func(n int64) i18n.Message {
+		return i18n.N(n, "{name} and {n} other replied to you", "{name} and {n} others replied to you")
+	}},
+	notify.Like: {i18n.T("{name} liked your post"), func(n int64) i18n.Message {
+		return i18n.N(n, "{name} and {n} other liked your post", "{name} and {n} others liked your post")
+	}},
+	notify.Repost: {i18n.T("{name} reposted your post"), func(n int64) i18n.Message {
+		return i18n.N(n, "{name} and {n} other reposted your post", "{name} and {n} others reposted your post")
+	}},
+	notify.Follow: {i18n.T("{name} followed you"), func(n int64) i18n.Message {
+		return i18n.N(n, "{name} and {n} other followed you", "{name} and {n} others followed you")
+	}},
+}
+
+// alertText is the text of a notification of what people have done.
+func alertText(g notify.Group) i18n.Message {
+	text, ok := alertTexts[g.Kind]
+	if !ok {
+		return i18n.Message{}
 	}
-	return others + map[notify.Kind]string{
-		notify.Mention: "mentioned you",
-		notify.Reply:   "replied to you",
-		notify.Like:    "liked your post",
-		notify.Repost:  "reposted your post",
-		notify.Follow:  "followed you",
-	}[g.Kind]
+	latest := alertActor(g.Actors[0])
+	if n := int64(g.Count) - 1; n > 0 {
+		return text.more(n).With(latest)
+	}
+	return text.one.With(latest)
 }
 
 // Alert is a notification with what can be done about it.
@@ -46,14 +67,15 @@ func IsAnswered(g notify.Group) bool {
 
 // AlertTab is a tab of the notifications: all, or some kinds.
 type AlertTab struct {
-	name, label string
-	Kinds       []notify.Kind // nil for all
+	name  string
+	label i18n.Message
+	Kinds []notify.Kind // nil for all
 }
 
 var alertTabs = []AlertTab{
-	{"", "All", nil},
-	{"mentions", "Mentions", []notify.Kind{notify.Mention, notify.Reply}},
-	{"follows", "Follows", []notify.Kind{notify.Follow}},
+	{"", i18n.T("All|notifications"), nil},
+	{"mentions", i18n.T("Mentions"), []notify.Kind{notify.Mention, notify.Reply}},
+	{"follows", i18n.T("Follows"), []notify.Kind{notify.Follow}},
 }
 
 // AlertTabOf returns the tab with a name; the first for an unknown one.
@@ -88,16 +110,16 @@ type NotificationKind struct {
 }
 
 // kindLabels are the labels of the switches in the settings.
-var kindLabels = map[notify.Kind]string{
-	notify.Mention: "mentions me",
-	notify.Reply:   "replies to me",
-	notify.Like:    "likes my posts",
-	notify.Repost:  "reposts my posts",
-	notify.Follow:  "follows me",
-	notify.Decided: "decides, as a moderator, about my posts or reports",
+var kindLabels = map[notify.Kind]i18n.Message{
+	notify.Mention: i18n.T("mentions me"),
+	notify.Reply:   i18n.T("replies to me"),
+	notify.Like:    i18n.T("likes my posts"),
+	notify.Repost:  i18n.T("reposts my posts"),
+	notify.Follow:  i18n.T("follows me"),
+	notify.Decided: i18n.T("decides, as a moderator, about my posts or reports"),
 }
 
-// NewNotificationKind returns a kind with its label.
-func NewNotificationKind(kind notify.Kind, on bool) NotificationKind {
-	return NotificationKind{Name: kind.String(), Label: kindLabels[kind], On: on}
+// NewNotificationKind returns a kind with its label in a language.
+func NewNotificationKind(l *i18n.Language, kind notify.Kind, on bool) NotificationKind {
+	return NotificationKind{Name: kind.String(), Label: l.Say(kindLabels[kind]), On: on}
 }

@@ -13,7 +13,7 @@ func ProfilePath(name string) string { return "/u/" + url.PathEscape(name) }
 
 // TabPath is the address of a tab.
 func TabPath(name, tab string) string {
-	if tab == profileTabNames[0] {
+	if tab == profileTabs[0].name {
 		return ProfilePath(name)
 	}
 	return ProfilePath(name) + "/" + tab

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 )
 
@@ -25,18 +26,34 @@ type People struct {
 	Later  bool // this is not the first page
 }
 
-func followLabel(p Person) string {
+func followLabel(p Person) i18n.Message {
 	if p.FollowedBy {
-		return "Follow back"
+		return i18n.T("Follow back")
 	}
-	return "Follow"
+	return i18n.T("Follow")
 }
 
-func undoLabel(what string) string {
-	if what == "unmute" {
-		return "Unmute"
+// followName is the accessible name of the button to follow a person or a tag.
+func followName(p Person, name string) i18n.Message {
+	if p.FollowedBy {
+		return i18n.T("Follow back {name}", name)
 	}
-	return "Unblock"
+	return i18n.T("Follow {name}", name)
+}
+
+func undoLabel(what string) i18n.Message {
+	if what == "unmute" {
+		return i18n.T("Unmute")
+	}
+	return i18n.T("Unblock")
+}
+
+// undoName is the accessible name of the button to undo what hides a person.
+func undoName(p Person) i18n.Message {
+	if p.Undo == "unmute" {
+		return i18n.T("Unmute {name}", p.User.Name)
+	}
+	return i18n.T("Unblock {name}", p.User.Name)
 }
 
 // NewMembers is how many new members the page of people lists.

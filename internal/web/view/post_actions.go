@@ -1,17 +1,31 @@
 package view
 
+import (
+	"context"
+
+	"retwis/internal/i18n"
+)
+
 // postAction is what a viewer can do with a post, and undo.
 type postAction struct {
 	icon     string
-	do, undo string    // the last parts of the addresses
-	names    [2]string // of the buttons
-	one, all string    // what is counted; empty for what is private
+	do, undo string                      // the last parts of the addresses
+	label    [2]func(int64) i18n.Message // the accessible names of the buttons
 }
 
 var (
-	repostAction = postAction{"repost", "repost", "unrepost", [2]string{"Repost", "Undo repost"}, "repost", "reposts"}
-	likeAction   = postAction{"like", "like", "unlike", [2]string{"Like", "Undo like"}, "like", "likes"}
-	saveAction   = postAction{"save", "bookmark", "unbookmark", [2]string{"Bookmark", "Remove bookmark"}, "", ""}
+	repostAction = postAction{"repost", "repost", "unrepost", [2]func(int64) i18n.Message{
+		func(n int64) i18n.Message { return i18n.N(n, "Repost, {n} repost", "Repost, {n} reposts") },
+		func(n int64) i18n.Message { return i18n.N(n, "Undo repost, {n} repost", "Undo repost, {n} reposts") },
+	}}
+	likeAction = postAction{"like", "like", "unlike", [2]func(int64) i18n.Message{
+		func(n int64) i18n.Message { return i18n.N(n, "Like, {n} like", "Like, {n} likes") },
+		func(n int64) i18n.Message { return i18n.N(n, "Undo like, {n} like", "Undo like, {n} likes") },
+	}}
+	saveAction = postAction{"save", "bookmark", "unbookmark", [2]func(int64) i18n.Message{
+		func(int64) i18n.Message { return i18n.T("Bookmark") },
+		func(int64) i18n.Message { return i18n.T("Remove bookmark") },
+	}}
 )
 
 func (a postAction) class(done bool) string {
@@ -28,14 +42,11 @@ func (a postAction) path(post string, done bool) string {
 	return post + "/" + a.do
 }
 
-// label is the accessible name of the button.
-func (a postAction) label(done bool, n int64) string {
-	name := a.names[0]
+// name is the accessible name of the button, with the count.
+func (a postAction) name(ctx context.Context, done bool, n int64) string {
+	label := a.label[0]
 	if done {
-		name = a.names[1]
+		label = a.label[1]
 	}
-	if a.one == "" {
-		return name
-	}
-	return name + ", " + counted(n, a.one, a.all)
+	return message(ctx, label(n))
 }

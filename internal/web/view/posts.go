@@ -1,22 +1,25 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
 	"github.com/a-h/templ"
 
 	"retwis/internal/elapsed"
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/timeline"
 	"retwis/internal/watched"
 )
 
 // nothingSeen is said above a link to the next page of a list.
-const nothingSeen = "Everything on this page is hidden from you."
+var nothingSeen = i18n.T("Everything on this page is hidden from you.")
 
 // fragment is the HTML of one version of a post, in the pieces that pages are put
 // together from: two or three for most posts. It is kept with the post, so that a
@@ -34,66 +37,125 @@ type fragment struct {
 	signedOut          []byte    // what has the place of the buttons for visitors
 	rest               []byte    // what follows the buttons, to the end
 
-	repostLine []byte                     // of a repost, which has nothing else
-	parent     atomic.Pointer[parentLine] // of a reply; nil until it is first shown
+	repostLine []byte // of a repost, which has nothing else
 }
 
-// parentLine is the line above a reply, with the author of its parent.
+// rendered is what is kept with a post: a fragment for each language in which it was shown, and
+// what has no language.
+type rendered struct {
+	post   social.Post
+	by     []atomic.Pointer[fragment]
+	parent atomic.Pointer[parentLine] // of a reply; nil until it is first shown
+}
+
+// inUse has a bit for each language that a post was shown in, and latest is the last of them.
+var inUse, latest atomic.Int64
+
+// of returns the fragment for a language.
+func (r *rendered) of(l *i18n.Language) *fragment {
+	if f := r.by[l.Index()].Load(); f != nil {
+		return f
+	}
+	inUse.Or(1 << l.Index())
+	latest.Store(int64(l.Index()))
+	f := newFragment(r.post, l, nil)
+	r.by[l.Index()].Store(f)
+	return f
+}
+
+// renderedOf returns what is kept with a post, nil for nothing.
+func renderedOf(v *timeline.View) *rendered {
+	r, _ := v.Rendered.(*rendered)
+	return r
+}
+
+// parentLine is what a reply answers: the author, and a link to the post.
 type parentLine struct {
-	author int64
-	html   []byte
-	named  int64 // when; see package elapsed
+	author  int64
+	html    []byte // the link
+	deleted bool
+	named   int64 // when; see package elapsed
 }
 
-// RenderPost makes a fragment of a post; see timeline.Render.
-func RenderPost(p social.Post, before *timeline.View) (rendered any, size int) {
-	f := &fragment{}
+// RenderPost makes the HTML of a post in the languages of its last version, or else in the one
+// that was used last; others follow when they are shown. The size counts each language in use. See
+// timeline.Render.
+func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
+	r := &rendered{post: p, by: make([]atomic.Pointer[fragment], i18n.Count())}
+	old := sameText(p, before)
+	if old != nil {
+		r.parent.Store(old.parent.Load())
+	}
+	for i, l := range i18n.All() {
+		var had *fragment
+		if old != nil {
+			had = old.by[i].Load()
+		}
+		if had == nil && (old != nil || int64(i) != latest.Load()) {
+			continue
+		}
+		f := newFragment(p, l, had)
+		r.by[i].Store(f)
+		size = max(size, f.size())
+	}
+	return r, size * max(1, bits.OnesCount64(uint64(inUse.Load())))
+}
+
+// newFragment renders a post. old has the same text, nil for none.
+func newFragment(p social.Post, l *i18n.Language, old *fragment) *fragment {
+	f, ctx := &fragment{}, i18n.With(context.Background(), l)
 	if p.RepostOf != 0 {
-		f.repostLine = bytesOf(repostLine(p.Author))
-		return f, len(f.repostLine)
+		f.repostLine = bytesOf(ctx, repostLine(p.Author))
+		return f
 	}
 	b := fmt.Appendf(nil, `<article class="post" data-id="%d" data-replies="%d" data-reposts="%d" data-likes="%d" id="p%d">`,
 		p.ID, p.Counts.Replies, p.Counts.Reposts, p.Counts.Likes, p.ID)
 	f.top, f.text = len(b), len(b)
-	if old := sameText(p, before); old != nil {
+	if old != nil {
 		b = append(b, old.article[old.text:old.end]...)
-		f.parent.Store(old.parent.Load())
 	} else {
-		b = append(b, bytesOf(postText(p, nil))...)
+		b = append(b, bytesOf(ctx, postText(p, nil))...)
 	}
 	f.end = len(b)
 	path := PostPath(p)
 	b = append(b, `<form class="post-actions" method="post">`...)
-	f.article = append(b, bytesOf(replyLink(path, p.Counts.Replies))...)
+	f.article = append(b, bytesOf(ctx, replyLink(path, p.Counts.Replies))...)
 	const end = `</form></div></article>`
 	for i, done := range []bool{false, true} {
-		f.repost[i] = bytesOf(actionButton(repostAction, path, done, p.Counts.Reposts))
-		f.like[i] = bytesOf(actionButton(likeAction, path, done, p.Counts.Likes))
-		f.save[i] = bytesOf(actionButton(saveAction, path, done, 0))
-		size += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
+		f.repost[i] = bytesOf(ctx, actionButton(repostAction, path, done, p.Counts.Reposts))
+		f.like[i] = bytesOf(ctx, actionButton(likeAction, path, done, p.Counts.Likes))
+		f.save[i] = bytesOf(ctx, actionButton(saveAction, path, done, 0))
 	}
-	f.rest = append(bytesOf(moreLink(path)), end...)
-	f.signedOut = bytesOf(signedOutActions(path, p.Counts))
-	return f, size + len(f.article) + len(f.rest) + len(f.signedOut)
+	f.rest = append(bytesOf(ctx, moreLink(path)), end...)
+	f.signedOut = bytesOf(ctx, signedOutActions(path, p.Counts))
+	return f
 }
 
-// sameText returns the fragment of an earlier version of a post that differs in the
-// counts at most, or nil.
-func sameText(p social.Post, before *timeline.View) *fragment {
+func (f *fragment) size() int {
+	n := len(f.article) + len(f.rest) + len(f.signedOut) + len(f.repostLine)
+	for i := range f.repost {
+		n += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
+	}
+	return n
+}
+
+// sameText returns what is kept with an earlier version of a post that differs in the counts at
+// most, or nil.
+func sameText(p social.Post, before *timeline.View) *rendered {
 	if before == nil {
 		return nil
 	}
 	old := before.Post
 	old.Counts = p.Counts
-	f, _ := before.Rendered.(*fragment)
-	if f == nil || f.article == nil || !p.Time.Equal(old.Time) || !p.Edited.Equal(old.Edited) {
+	r := renderedOf(before)
+	if r == nil || p.RepostOf != 0 || !p.Time.Equal(old.Time) || !p.Edited.Equal(old.Edited) {
 		return nil
 	}
 	old.Time, old.Edited = p.Time, p.Edited
 	if old != p {
 		return nil
 	}
-	return f
+	return r
 }
 
 // Feed is a page of posts.
@@ -157,8 +219,8 @@ func (p Posts) UnnamedParents() []int64 {
 	now := elapsed.Now()
 	var ids []int64
 	for _, item := range p.items {
-		if f, _ := item.Post.Rendered.(*fragment); f != nil && item.Post.Parent != 0 {
-			if line := f.parent.Load(); line == nil || now-line.named >= int64(watched.MaxAge) {
+		if r := renderedOf(item.Post); r != nil && item.Post.Parent != 0 {
+			if line := r.parent.Load(); line == nil || now-line.named >= int64(watched.MaxAge) {
 				ids = append(ids, item.Post.Parent)
 			}
 		}
@@ -172,34 +234,54 @@ func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	now := elapsed.Now()
 	lines := map[int64]*parentLine{}
 	for i, parent := range parents {
-		line := &parentLine{html: unknownParent, named: now}
+		line := &parentLine{named: now}
 		switch {
 		case parent != nil && parent.Deleted:
-			line.html = deletedParent
+			line.deleted = true
 		case parent != nil:
-			line.author, line.html = parent.Author.ID, bytesOf(replyLine(parent.Post))
+			line.author, line.html = parent.Author.ID, bytesOf(context.Background(), parentLink(parent.Post))
 		}
 		lines[ids[i]] = line
 	}
 	for _, item := range p.items {
-		f, _ := item.Post.Rendered.(*fragment)
-		if line := lines[item.Post.Parent]; f != nil && line != nil {
-			f.parent.Store(line)
+		r := renderedOf(item.Post)
+		if line := lines[item.Post.Parent]; r != nil && line != nil {
+			r.parent.Store(line)
 		}
 	}
 }
 
-// unknownParent is the line above a reply to a post that is lost, or whose author
-// the viewer must not see.
-var unknownParent = []byte(`<p class="context"><span>Replying to a post</span></p>`)
+// lines are those above posts that are the same for all posts, in a language.
+type lines struct {
+	hidden        [2][]byte // for moderators, and for the author
+	unknownParent []byte    // a reply to a post that is lost, or whose author the viewer must not see
+	deletedParent []byte    // a reply to a deleted post, which has no page
+	reply         [2][]byte // before and behind the link to what a reply answers
+}
 
-// deletedParent is the line above a reply to a deleted post, which has no page.
-var deletedParent = []byte(`<p class="context"><svg><use href="#i-reply"></use></svg><span>Replying to a deleted post</span></p>`)
+// linesIn has the lines of each language.
+var linesIn = func() (all []lines) {
+	for _, l := range i18n.All() {
+		ctx := i18n.With(context.Background(), l)
+		html := func(icon string, text templ.Component) []byte { return bytesOf(ctx, contextLine(icon, text)) }
+		before, behind, _ := bytes.Cut(html("reply", say("Replying to {name}", templ.Raw("\x00"))), []byte("\x00"))
+		all = append(all, lines{
+			hidden: [2][]byte{
+				html("flag", say("Hidden by a moderator. Only its author and moderators see it.")),
+				html("flag", say("Hidden by a moderator. Only you see it.")),
+			},
+			unknownParent: html("", say("Replying to a post")), deletedParent: html("reply", say("Replying to a deleted post")),
+			reply: [2][]byte{before, behind},
+		})
+	}
+	return all
+}()
 
 var _ templ.Component = Posts{}
 
 // Render makes posts a part of a page.
-func (p Posts) Render(_ context.Context, w io.Writer) error {
+func (p Posts) Render(ctx context.Context, w io.Writer) error {
+	l := i18n.From(ctx)
 	w, err := direct(w)
 	write := func(b []byte) {
 		if err == nil && len(b) > 0 {
@@ -209,26 +291,30 @@ func (p Posts) Render(_ context.Context, w io.Writer) error {
 	for i := range p.items {
 		at := p.around[p.items[i].Entry.ID]
 		write(at.before)
-		p.one(&p.items[i], write)
+		p.one(l, &p.items[i], write)
+		if at.more != nil && err == nil {
+			err = at.more.Render(ctx, w)
+		}
 		write(at.after)
 	}
 	return err
 }
 
-func (p Posts) one(item *timeline.Item, write func([]byte)) {
-	f, _ := item.Post.Rendered.(*fragment)
-	if f == nil {
+func (p Posts) one(l *i18n.Language, item *timeline.Item, write func([]byte)) {
+	r := renderedOf(item.Post)
+	if r == nil {
 		return
 	}
+	f := r.of(l)
 	repost := item.Entry != item.Post
 	if p.find != nil && !repost {
-		p.marked(item, f, write)
+		p.marked(l, item, f, write)
 	} else if repost || item.Post.Parent != 0 || !item.Post.Hidden.IsZero() {
 		write(f.article[:f.top])
-		if line, _ := item.Entry.Rendered.(*fragment); repost && line != nil {
-			write(line.repostLine)
+		if by := renderedOf(item.Entry); repost && by != nil {
+			write(by.of(l).repostLine)
 		}
-		p.above(item, f, write)
+		p.above(l, item, write)
 		write(f.article[f.top:])
 	} else {
 		write(f.article)
@@ -245,46 +331,45 @@ func (p Posts) one(item *timeline.Item, write func([]byte)) {
 }
 
 // marked writes a post up to the buttons that differ by viewer, with marks in its text.
-func (p Posts) marked(item *timeline.Item, f *fragment, write func([]byte)) {
+func (p Posts) marked(l *i18n.Language, item *timeline.Item, f *fragment, write func([]byte)) {
 	write(f.article[:f.top])
-	p.above(item, f, write)
+	p.above(l, item, write)
 	marks := p.find(item.Post.Body)
 	if len(marks) == 0 {
 		write(f.article[f.top:])
 		return
 	}
-	write(bytesOf(postText(item.Post.Post, marks)))
+	write(bytesOf(i18n.With(context.Background(), l), postText(item.Post.Post, marks)))
 	write(f.article[f.end:])
 }
 
-// hiddenLines are the lines above a hidden post, for moderators and for its author.
-var hiddenLines = [2][]byte{
-	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Only its author and moderators see it.</span></p>`),
-	[]byte(`<p class="context"><svg><use href="#i-flag"></use></svg><span>Hidden by a moderator. Only you see it.</span></p>`),
-}
-
 // above writes the lines above a post.
-func (p Posts) above(item *timeline.Item, f *fragment, write func([]byte)) {
+func (p Posts) above(l *i18n.Language, item *timeline.Item, write func([]byte)) {
+	lines := &linesIn[l.Index()]
 	if !item.Post.Hidden.IsZero() {
 		own := 0
 		if item.Post.Author.ID == p.viewer.User.ID {
 			own = 1
 		}
-		write(hiddenLines[own])
+		write(lines.hidden[own])
 	}
 	if item.Post.Parent != 0 {
-		write(f.replyLine(p.viewer))
+		lines.writeReply(renderedOf(item.Post).parent.Load(), p.viewer, write)
 	}
 }
 
-// replyLine is the line above a reply: a block hides the name of the other person
-// there too.
-func (f *fragment) replyLine(v *social.Viewer) []byte {
-	line := f.parent.Load()
-	if line == nil || line.author != 0 && v.Sees(line.author) == social.Hidden {
-		return unknownParent
+// writeReply writes the line above a reply: a block hides the name of the other person there too.
+func (s *lines) writeReply(parent *parentLine, v *social.Viewer, write func([]byte)) {
+	switch {
+	case parent != nil && parent.deleted:
+		write(s.deletedParent)
+	case parent == nil || parent.author == 0 || v.Sees(parent.author) == social.Hidden:
+		write(s.unknownParent)
+	default:
+		write(s.reply[0])
+		write(parent.html)
+		write(s.reply[1])
 	}
-	return line.html
 }
 
 func bit(marks, mark social.Marks) int {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/people"
@@ -15,12 +16,31 @@ type Profile struct {
 	Relation people.Relation
 	Common   people.Common
 	Standing social.StandingInfo // of one's own account
-	Tab      string              // one of profileTabNames
+	Tab      string              // the name of one of profileTabs
 	Pinned   Posts               // none, or one
 }
 
-// profileTabNames are the tabs of a profile, of which the first has the path of the profile.
-var profileTabNames = []string{"posts", "replies", "likes", "followers", "following"}
+// profileTabs are the tabs of a profile, of which the first has the path of the profile.
+var profileTabs = []struct {
+	name  string
+	label i18n.Message
+}{
+	{"posts", i18n.T("Posts")},
+	{"replies", i18n.T("Replies")},
+	{"likes", i18n.T("Likes|tab")},
+	{"followers", i18n.T("Followers")},
+	{"following", i18n.T("Following")},
+}
+
+// tabLabel is the label of the tab with a name.
+func tabLabel(name string) (label i18n.Message) {
+	for _, tab := range profileTabs {
+		if tab.name == name {
+			label = tab.label
+		}
+	}
+	return label
+}
 
 // currentTab marks the tab that is shown.
 func currentTab(tab, one string) string {

@@ -9,28 +9,33 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"cmp"
+	"context"
 	"strings"
+
+	"retwis/internal/i18n"
 )
 
 // section is a part of the site with a list of its pages: beside each of them on a wide screen,
 // else on the first page, to which the others lead back.
 type section struct {
-	title, path string
-	groups      []sectionGroup
+	title  i18n.Message
+	path   string
+	groups []sectionGroup
 }
 
 type sectionGroup struct {
-	title   string
+	title   i18n.Message
 	entries []sectionEntry
 }
 
 // sectionEntry is a page of a section, with those below its path.
 type sectionEntry struct {
-	path, label, icon string
-	shown             func(Frame) bool  // nil: everyone sees it
-	waiting           func(Frame) int64 // how much waits there; nil for nothing
-	more              []string          // other paths that belong to it
+	path    string
+	label   i18n.Message
+	icon    string
+	shown   func(Frame) bool  // nil: everyone sees it
+	waiting func(Frame) int64 // how much waits there; nil for nothing
+	more    []string          // other paths that belong to it
 }
 
 // covers reports whether the page at a path belongs to an entry.
@@ -55,10 +60,18 @@ func (s section) current(f Frame) (found sectionEntry) {
 	return found
 }
 
+// heading is the title of the page that is shown.
+func (s section) heading(f Frame) i18n.Message {
+	if label := s.current(f).label; !label.IsZero() {
+		return label
+	}
+	return s.title
+}
+
 // frame is the frame of a page of a section: with its list beside it, and another title.
-func (s section) frame(f Frame) Frame {
-	if label := s.current(f).label; label != "" && label != s.title {
-		f.Title = label + " · " + s.title
+func (s section) frame(ctx context.Context, f Frame) Frame {
+	if label := s.current(f).label; !label.IsZero() {
+		f.Title = message(ctx, label) + " · " + message(ctx, s.title)
 	}
 	if f.Here != s.path || s.current(f).path != "" {
 		f.Sidebar = Sidebar{Nav: sectionNav(f, s, "")}
@@ -112,7 +125,7 @@ func sectionPage(f Frame, s section) templ.Component {
 				var templ_7745c5c3_Var3 templ.SafeURL
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(s.path))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 67, Col: 36}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 80, Col: 36}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -127,9 +140,9 @@ func sectionPage(f Frame, s section) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
-				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.title)
+				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.title))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 69, Col: 15}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 82, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -145,9 +158,9 @@ func sectionPage(f Frame, s section) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
-			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(cmp.Or(s.current(f).label, s.title))
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.heading(f)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 73, Col: 58}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 86, Col: 49}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -167,7 +180,7 @@ func sectionPage(f Frame, s section) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(s.frame(f)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(s.frame(ctx, f)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -220,9 +233,9 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var9 string
-		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(s.title)
+		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.title))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 81, Col: 80}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 94, Col: 94}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -239,9 +252,9 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var10 string
-				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(group.title)
+				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, group.title))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 84, Col: 21}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 97, Col: 35}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 				if templ_7745c5c3_Err != nil {
@@ -259,7 +272,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					var templ_7745c5c3_Var11 templ.SafeURL
 					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(e.path))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 88, Col: 38}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 101, Col: 38}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 					if templ_7745c5c3_Err != nil {
@@ -272,7 +285,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					var templ_7745c5c3_Var12 string
 					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(s.marked(f, e))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 88, Col: 70}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 101, Col: 70}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 					if templ_7745c5c3_Err != nil {
@@ -291,9 +304,9 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var13 string
-					templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(e.label)
+					templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, e.label))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 90, Col: 37}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 103, Col: 51}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 					if templ_7745c5c3_Err != nil {
@@ -311,7 +324,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 						var templ_7745c5c3_Var14 string
 						templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(limitedCount(e.waiting(f)))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 92, Col: 57}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 105, Col: 57}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 						if templ_7745c5c3_Err != nil {
@@ -322,9 +335,9 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var15 string
-						templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(" to decide")
+						templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(" " + t(ctx, "to decide"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 92, Col: 94}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 105, Col: 107}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 						if templ_7745c5c3_Err != nil {

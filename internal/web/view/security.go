@@ -1,14 +1,17 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"image/color"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
 	"github.com/boombuler/barcode/qr"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/auth"
 )
 
@@ -38,22 +41,22 @@ func RemovesPasskey(id string) string { return "passkey " + id }
 // Session is a session in the list.
 type Session struct{ auth.OpenSession }
 
-func (v Session) device() string {
+func (v Session) device() i18n.Message {
 	if v.Device == "" {
-		return "Unknown device"
+		return i18n.T("Unknown device")
 	}
-	return v.Device
+	return i18n.Verbatim(v.Device)
 }
 
 // codesLeft says how many recovery codes are left.
-func codesLeft(n int) string {
+func codesLeft(n int) i18n.Message {
 	switch n {
 	case 0:
-		return "You have no recovery codes left: get new ones."
+		return i18n.T("You have no recovery codes left: get new ones.")
 	case 1:
-		return "You have one recovery code left: get new ones."
+		return i18n.T("You have one recovery code left: get new ones.")
 	}
-	return "You have " + strconv.Itoa(n) + " recovery codes left."
+	return i18n.N(int64(n), "You have {n} recovery code left.", "You have {n} recovery codes left.")
 }
 
 // InGroups writes a key as people can copy it.
@@ -83,6 +86,10 @@ func QRCode(text string) (templ.Component, error) {
 		}
 	}
 	whole := strconv.Itoa(size + 2*border)
-	return templ.Raw(`<svg class="qr" role="img" aria-label="QR code with the key" viewBox="0 0 ` + whole + ` ` + whole +
-		`" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + whole + `v` + whole + `H0z"/><path fill="#000" d="` + path.String() + `"/></svg>`), nil
+	shape := `" viewBox="0 0 ` + whole + ` ` + whole + `" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + whole + `v` + whole +
+		`H0z"/><path fill="#000" d="` + path.String() + `"/></svg>`
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, `<svg class="qr" role="img" aria-label="`+templ.EscapeString(t(ctx, "QR code with the key"))+shape)
+		return err
+	}), nil
 }

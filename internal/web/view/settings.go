@@ -3,6 +3,7 @@ package view
 import (
 	"github.com/a-h/templ"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social/accounts"
 )
 
@@ -10,25 +11,25 @@ import (
 const SettingsPath = "/settings"
 
 // settingsSection has the pages of the settings; a page that is added here is in the list everywhere.
-var settingsSection = section{title: "Settings", path: SettingsPath, groups: []sectionGroup{
-	{"Account", []sectionEntry{
-		{path: "/settings/profile", label: "Profile", icon: "user"},
-		{path: EmailPath, label: "Email", icon: "mail", shown: func(f Frame) bool { return f.Site.Mail }},
-		{path: SecurityPath, label: "Security", icon: "lock"},
+var settingsSection = section{title: i18n.T("Settings"), path: SettingsPath, groups: []sectionGroup{
+	{i18n.T("Account"), []sectionEntry{
+		{path: "/settings/profile", label: i18n.T("Profile"), icon: "user"},
+		{path: EmailPath, label: i18n.T("Email"), icon: "mail", shown: func(f Frame) bool { return f.Site.Mail }},
+		{path: SecurityPath, label: i18n.T("Security"), icon: "lock"},
 	}},
-	{"Reading", []sectionEntry{
-		{path: "/settings/notifications", label: "Notifications", icon: "bell"},
-		{path: "/settings/muted", label: "Muted", icon: "mute"},
-		{path: "/settings/blocked", label: "Blocked", icon: "block"},
-		{path: "/settings/appearance", label: "Appearance", icon: "look"},
+	{i18n.T("Reading"), []sectionEntry{
+		{path: "/settings/notifications", label: i18n.T("Notifications"), icon: "bell"},
+		{path: "/settings/muted", label: i18n.T("Muted"), icon: "mute"},
+		{path: "/settings/blocked", label: i18n.T("Blocked"), icon: "block"},
+		{path: "/settings/appearance", label: i18n.T("Appearance"), icon: "look"},
 	}},
-	{"Data", []sectionEntry{
-		{path: "/settings/import", label: "Import", icon: "import"},
-		{path: "/settings/data", label: "Export", icon: "export"},
-		{path: "/settings/delete", label: "Delete account", icon: "delete"},
+	{i18n.T("Data"), []sectionEntry{
+		{path: "/settings/import", label: i18n.T("Import"), icon: "import"},
+		{path: "/settings/data", label: i18n.T("Export"), icon: "export"},
+		{path: "/settings/delete", label: i18n.T("Delete account"), icon: "delete"},
 	}},
-	{"People", []sectionEntry{
-		{path: "/settings/invites", label: "Invites", icon: "invite", shown: Frame.MayInvite},
+	{i18n.T("People"), []sectionEntry{
+		{path: "/settings/invites", label: i18n.T("Invites"), icon: "invite", shown: Frame.MayInvite},
 	}},
 }}
 

@@ -1,62 +1,56 @@
 package view
 
 import (
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 )
 
 // SuspensionText is what a suspended person reads at the log-in.
-func SuspensionText(info social.StandingInfo) string {
-	return withMessage("Your account is suspended"+untilText(info)+".", info.Message)
+func SuspensionText(info social.StandingInfo) i18n.Message {
+	text := i18n.T("Your account is suspended.")
+	if !info.Until.IsZero() {
+		text = i18n.T("Your account is suspended until {time}.", info.Until)
+	}
+	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
 
 // limitText is what a limited person reads on their profile.
-func limitText(info social.StandingInfo) string {
-	return withMessage("Your account is limited"+untilText(info)+": public lists don't show your posts. Your followers see them.", info.Message)
+func limitText(info social.StandingInfo) i18n.Message {
+	text := i18n.T("Your account is limited: public lists don't show your posts. Your followers see them.")
+	if !info.Until.IsZero() {
+		text = i18n.T("Your account is limited until {time}: public lists don't show your posts. Your followers see them.", info.Until)
+	}
+	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
 
 // hiddenText is what the author of a hidden post, and moderators, read above it.
-func hiddenText(p social.Post, own bool) string {
+func hiddenText(p social.Post, own bool) i18n.Message {
 	if !own {
-		return "This post is hidden. Only its author and moderators see it."
+		return i18n.T("This post is hidden. Only its author and moderators see it.")
 	}
-	return withMessage("Hidden by a moderator. Only you see it.", p.HiddenMessage)
+	return i18n.Sentences(i18n.T("Hidden by a moderator. Only you see it."), i18n.Verbatim(p.HiddenMessage))
 }
 
-// standingMark names the standing of a user beside the name; empty for a good one.
-func standingMark(user social.User) string {
+// standingMark names the standing of a user beside the name; zero for a good one.
+func standingMark(user social.User) i18n.Message {
 	switch {
 	case user.Pending:
-		return "pending"
+		return i18n.T("pending")
 	case user.Standing != social.Good:
-		return user.Standing.String()
+		return user.Standing.Label()
 	}
-	return ""
+	return i18n.Message{}
 }
 
 // standingText is a standing with its dates.
-func standingText(info social.StandingInfo) string {
-	if info.Pending() {
-		return "waiting for an approval since " + HumanTime(info.Since)
+func standingText(info social.StandingInfo) i18n.Message {
+	switch {
+	case info.Pending():
+		return i18n.T("waiting for an approval since {time}", info.Since)
+	case info.Standing == social.Good:
+		return i18n.T("no restrictions")
+	case info.Until.IsZero():
+		return i18n.T("{standing} since {time}", info.Standing.Label(), info.Since)
 	}
-	text := "no restrictions"
-	if info.Standing != social.Good {
-		text = info.Standing.String() + " since " + HumanTime(info.Since)
-	}
-	return text + untilText(info)
-}
-
-// untilText is when a standing ends; empty for one without end.
-func untilText(info social.StandingInfo) string {
-	if info.Until.IsZero() {
-		return ""
-	}
-	return " until " + HumanTime(info.Until)
-}
-
-// withMessage adds what a moderator has written to the person.
-func withMessage(text, message string) string {
-	if message == "" {
-		return text
-	}
-	return text + " " + message
+	return i18n.T("{standing} since {time} until {end}", info.Standing.Label(), info.Since, info.Until)
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 	"github.com/rivo/uniseg"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/text"
 )
@@ -18,37 +18,12 @@ import (
 // MachineTime formats a time for programs.
 func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// HumanTime formats a time for people, until a script converts it to their time zone.
-func HumanTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
-
-func month(t time.Time) string { return t.UTC().Format("January 2006") }
-
-// Thousands writes 12345 as 12,345.
-func Thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// Plural returns the singular or the plural.
-func Plural(n int64, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// counted returns a number with its noun.
-func counted(n int64, one, many string) string { return Thousands(n) + " " + Plural(n, one, many) }
-
 // countText is a number below a post, where none is not written.
-func countText(n int64) string {
+func countText(ctx context.Context, n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return Thousands(n)
+	return i18n.From(ctx).Number(n)
 }
 
 // Opening is the beginning of a text, on one line, of at most so many characters.
@@ -63,9 +38,6 @@ func Opening(body string, limit int) string {
 	}
 	return body
 }
-
-// capital writes a word with a capital letter.
-func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // shownLink is how a link on a profile is displayed.
 func shownLink(address string) string {

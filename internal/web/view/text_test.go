@@ -8,15 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestThousands(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := Thousands(n); got != want {
-			t.Errorf("Thousands(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 // Names have a direction of their own: in Arabic text, their @ and # stay in front.
 func TestDirectionOfNames(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/text"
 	"retwis/internal/social/timeline"
@@ -38,6 +39,8 @@ type WebFeed struct {
 	Author *social.User // of all posts; nil for several authors
 	Items  []timeline.Item
 	Since  time.Time // the time of a feed without entries
+
+	Language *i18n.Language // nil for English
 }
 
 // XML returns the page as an Atom feed.
@@ -70,6 +73,13 @@ func (f WebFeed) XML() ([]byte, error) {
 	return append([]byte(xml.Header), body...), err
 }
 
+func (f WebFeed) text(m i18n.Message) string {
+	if f.Language == nil {
+		return m.String()
+	}
+	return f.Language.Say(m)
+}
+
 // id names what is at a path. It stays when the site moves to another address: RFC 4287, 4.2.6.
 func (f WebFeed) id(path string) string {
 	return "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(f.ID+path)).String()
@@ -89,7 +99,7 @@ func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	updated := changed(item)
 	title := Opening(post.Body, atomTitle)
 	if item.Entry != item.Post {
-		title = "Reposted @" + post.Author.Name + ": " + title
+		title = f.text(i18n.T("Reposted @{name}: {text}", post.Author.Name, title))
 	}
 	return atomEntry{
 		ID: f.id(PostPath(item.Entry.Post)), Title: title,
@@ -192,7 +202,7 @@ func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 		Tags: text.Tags(post.Body),
 	}
 	if item.Entry != item.Post {
-		one.Title = "Reposted @" + post.Author.Name
+		one.Title = f.text(i18n.T("Reposted @{name}", post.Author.Name))
 	}
 	for _, p := range picturesOf(post.Post) {
 		one.Attachments = append(one.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})

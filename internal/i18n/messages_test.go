@@ -1,0 +1,306 @@
+package i18n
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var write = flag.Bool("write-messages", false, "write messages/en.json, and put what the others lack into them, empty")
+
+// calls are the functions with texts: which of their arguments are the text, or its singular and its plural.
+var calls = map[string][]int{
+	"T": {0}, "N": {1, 2}, "t": {1}, "tn": {2, 3}, "say": {0}, "Invalid": {1}, "Forbidden": {0},
+}
+
+// root is the module.
+const root = "../.."
+
+// entry is a text of the program, or in a file.
+type entry struct {
+	one, other string
+	at         string // where it is used
+}
+
+func (e entry) isPlural() bool { return e.one != "" }
+
+// TestMessages compares the files with the texts of the program: each language has all, nothing
+// else, and with the same values.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	texts := textsOfProgram(t)
+	if len(texts) < 100 {
+		t.Fatalf("only %d texts found in the program", len(texts))
+	}
+	if *write {
+		writeFiles(t, texts)
+	}
+	for id, e := range texts {
+		if slices.Contains(reserved, strings.ToLower(id)) {
+			t.Errorf("%s: %q is a name of go-i18n: give it a context", e.at, id)
+		}
+	}
+	for _, l := range languages {
+		name := filepath.Join("messages", l.Tag+".json")
+		in := readFile(t, name)
+		for id, e := range texts {
+			got, ok := in[id]
+			switch {
+			case !ok || got[otherForm] == "":
+				t.Errorf("%s lacks %q, of %s", name, id, e.at)
+			case l == English && (got[otherForm] != shown(e.other) || got["one"] != shown(e.one)):
+				t.Errorf("%s has %q for %q of %s: run go test ./internal/i18n -write-messages", name, got, id, e.at)
+			case e.isPlural() != (len(got) > 1):
+				t.Errorf("%s: %q has the forms %q", name, id, got)
+			}
+			for form, text := range got {
+				checkForm(t, name, id, form, text, e)
+			}
+		}
+		for id := range in {
+			if _, ok := texts[id]; !ok {
+				t.Errorf("%s has %q, which nothing uses", name, id)
+			}
+		}
+	}
+}
+
+// reserved are names that files have for other things than texts.
+var reserved = []string{"id", "description", "hash", "leftdelim", "rightdelim", "zero", "one", "two", "few", "many", "other"}
+
+// checkForm reports where a translation loses a value, or has one that the program does not have.
+func checkForm(t *testing.T, name, id, form, text string, e entry) {
+	t.Helper()
+	values := names(e.other, e.isPlural())
+	got, err := compile(text, values)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	has := map[int]int{}
+	for _, p := range got {
+		if p.kind != isLiteral {
+			has[p.value]++
+		}
+	}
+	for value, n := range values {
+		// The one of something need not be written as a number.
+		if has[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == otherForm) {
+			t.Errorf("%s: %q does not have {%s} of %q", name, text, value, id)
+		}
+	}
+}
+
+func shown(text string) string {
+	text, _, _ = strings.Cut(text, "|")
+	return text
+}
+
+// textsOfProgram returns the texts of all packages of the module, by their ids.
+func textsOfProgram(t *testing.T) map[string]entry {
+	t.Helper()
+	all := map[string]entry{}
+	add := func(at, one, other string) {
+		if had, ok := all[other]; ok && had.one != one {
+			t.Errorf("%s and %s have two singulars for %q", had.at, at, other)
+		}
+		all[other] = entry{one, other, at}
+		if _, err := compile(one, names(other, true)); one != "" && err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	for _, folder := range []string{"internal/i18n", "internal/social", "internal/web", "internal/app", "internal/mail"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go"):
+			case strings.HasSuffix(path, ".go"):
+				textsOfGo(t, path, add)
+			case strings.HasSuffix(path, ".js"):
+				textsOfScript(t, path, add)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncDecl); ok && calls[f.Name.Name] != nil {
+			return false // it passes on what it got
+		}
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		name := ""
+		switch f := call.Fun.(type) {
+		case *ast.Ident:
+			name = f.Name
+		case *ast.SelectorExpr:
+			name = f.Sel.Name
+		}
+		at := set.Position(call.Pos())
+		where := fmt.Sprintf("%s:%d", strings.TrimPrefix(path, root+"/"), at.Line)
+		if which, ok := calls[name]; ok && len(call.Args) > which[len(which)-1] {
+			var texts []string
+			for _, i := range which {
+				if text, ok := literal(call.Args[i]); ok {
+					texts = append(texts, text)
+				}
+			}
+			if len(texts) < len(which) {
+				t.Errorf("%s: a text must be written out where %s is called", where, name)
+				return true
+			}
+			one, other := "", texts[0]
+			if len(texts) == 2 {
+				one, other = texts[0], texts[1]
+			}
+			if values := len(call.Args) - which[len(which)-1] - 1; !call.Ellipsis.IsValid() && values != 0 && values != count(other, one != "") {
+				t.Errorf("%s: %q gets %d values", where, other, values)
+			}
+			add(where, one, other)
+		}
+		return true
+	})
+}
+
+// count returns how many values a text takes.
+func count(id string, plural bool) int {
+	n := len(names(id, plural))
+	if plural {
+		n--
+	}
+	return n
+}
+
+// literal returns the value of a string literal, or of several that are joined.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		a, ok := literal(e.X)
+		b, also := literal(e.Y)
+		return a + b, ok && also
+	}
+	return "", false
+}
+
+// inScript finds the texts of scripts: t("…") and tn(n, "…", "…").
+var inScript = regexp.MustCompile(`\bt\(("(?:[^"\\]|\\.)*")|\btn\([^"]*?, ("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")`)
+
+func textsOfScript(t *testing.T, path string, add func(at, one, other string)) {
+	t.Helper()
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range inScript.FindAllSubmatch(source, -1) {
+		var texts [3]string
+		for i, text := range found[1:] {
+			if len(text) > 0 {
+				if err := json.Unmarshal(text, &texts[i]); err != nil {
+					t.Fatal(path, err)
+				}
+			}
+		}
+		at := strings.TrimPrefix(path, root+"/")
+		if texts[0] != "" {
+			add(at, "", texts[0])
+		} else {
+			add(at, texts[1], texts[2])
+		}
+	}
+}
+
+// readFile returns the texts of a file, with their forms.
+func readFile(t *testing.T, name string) map[string]map[string]string {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(body, &raw); err != nil {
+		t.Fatal(name, err)
+	}
+	all := map[string]map[string]string{}
+	for id, value := range raw {
+		forms := map[string]string{}
+		switch value := value.(type) {
+		case string:
+			forms[otherForm] = value
+		case map[string]any:
+			for form, text := range value {
+				forms[form] = fmt.Sprint(text)
+			}
+		}
+		all[id] = forms
+	}
+	return all
+}
+
+// writeFiles writes the file of English, and adds to the others what they lack.
+func writeFiles(t *testing.T, texts map[string]entry) {
+	t.Helper()
+	for _, l := range languages {
+		name := filepath.Join("messages", l.Tag+".json")
+		had := readFile(t, name)
+		out := map[string]any{}
+		for id, e := range texts {
+			text := had[id]
+			if l == English {
+				text = map[string]string{otherForm: shown(e.other)}
+				if e.isPlural() {
+					text["one"] = shown(e.one)
+				}
+			}
+			switch {
+			case text == nil && e.isPlural():
+				out[id] = map[string]string{"one": "", otherForm: ""}
+			case text == nil:
+				out[id] = ""
+			case e.isPlural():
+				out[id] = text
+			default:
+				out[id] = text[otherForm]
+			}
+		}
+		var body bytes.Buffer
+		encoder := json.NewEncoder(&body)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(out); err != nil { // in the order of the ids
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, body.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d texts", name, len(slices.Collect(maps.Keys(out))))
+	}
+}
