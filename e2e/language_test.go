@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Somebody chooses German below a page. Pages and scripts speak it from then on, and fit a narrow screen.
+func TestGerman(t *testing.T) {
+	t.Parallel()
+	j, err := newJudges()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t, serve(t))
+	b.open("/about")
+	b.click(`footer button[value="de"]`)
+	b.wantPath("/about")
+	b.signUp("ada")
+	b.say("Hallo Welt")
+	b.until("it is published", func() bool { return slices.Contains(b.texts(".toast.told span"), "Beitrag veröffentlicht.") })
+	b.open("/u/ada")
+	b.until("its time is in German", func() bool { return slices.Equal(b.texts(".post time"), []string{"gerade eben"}) })
+	b.run(chromedp.Click(chromedp.CSS(".post-action.like")))
+	b.until("the button is the other one", func() bool {
+		return b.attribute(".post-action.like", "aria-label") == "„Gefällt mir“ zurücknehmen, 1 Mal"
+	})
+	b.until("it is read out", func() bool { return slices.Contains(b.texts("#live-region"), "Gefällt dir") })
+	b.press(".post .more-link")
+	b.until("the menu is there", func() bool { return slices.Contains(b.texts(".post .menu-items a"), "Bearbeiten") })
+	for _, path := range []string{"/", "/home", "/explore", "/search", "/notifications", "/u/ada/1", "/lists", "/settings", "/settings/profile", "/settings/security", "/settings/data", "/settings/appearance", "/compose"} {
+		b.open(path)
+		for _, width := range []int64{320, 390, 820} {
+			b.resize(look{width: width}, 700)
+			if get[bool](b, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
+				t.Errorf("%s is wider than a screen of %d pixels", path, width)
+			}
+		}
+	}
+	b.open("/home")
+	j.look(b, "home in German", "html")
+}
