@@ -87,9 +87,9 @@ func TestPostBodies(t *testing.T) {
 		{"\x00\x01", "Write something"},
 		{strings.Repeat("x", 281), "280 characters"},
 		{strings.Repeat(family, 281), "280 characters"},
-		{strings.Repeat(family, 80) + "x", "2000 bytes"},
-		{"e" + strings.Repeat("\u0301", 1000), "2000 bytes"}, // one character
-		{strings.Repeat("e\u0301\u0301\u0301\u0301", 280), "2000 bytes"},
+		{strings.Repeat(family, 80) + "x", "2,000 bytes"},
+		{"e" + strings.Repeat("\u0301", 1000), "2,000 bytes"}, // one character
+		{strings.Repeat("e\u0301\u0301\u0301\u0301", 280), "2,000 bytes"},
 		{"e" + strings.Repeat("\u0301", 10_000), "280 characters"},
 		{strings.Repeat("x", 1<<20), "280 characters"},
 		{strings.Repeat("x\n", 41), "many lines. Use at most 40"},

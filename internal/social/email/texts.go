@@ -55,40 +55,12 @@ func (s *Service) warning(ctx context.Context, l *i18n.Language, w warned) strin
 // maxExcerpt bounds the text of a post in a digest, in characters.
 const maxExcerpt = 100
 
-// happened says what people have done, to one person and to several: who, or who first and how
-// many others.
-var happened = map[notify.Kind]struct {
-	one     i18n.Message
-	several func(others int64, who string) i18n.Message
-}{
-	notify.Mention: {i18n.T("{name} mentioned you"), func(n int64, who string) i18n.Message {
-		return i18n.N(n, "{name} and {n} other mentioned you", "{name} and {n} others mentioned you", who)
-	}},
-	notify.Reply: {i18n.T("{name} replied to you"), func(n int64, who string) i18n.Message {
-		return i18n.N(n, "{name} and {n} other replied to you", "{name} and {n} others replied to you", who)
-	}},
-	notify.Like: {i18n.T("{name} liked your post"), func(n int64, who string) i18n.Message {
-		return i18n.N(n, "{name} and {n} other liked your post", "{name} and {n} others liked your post", who)
-	}},
-	notify.Repost: {i18n.T("{name} reposted your post"), func(n int64, who string) i18n.Message {
-		return i18n.N(n, "{name} and {n} other reposted your post", "{name} and {n} others reposted your post", who)
-	}},
-	notify.Follow: {i18n.T("{name} followed you"), func(n int64, who string) i18n.Message {
-		return i18n.N(n, "{name} and {n} other followed you", "{name} and {n} others followed you", who)
-	}},
-}
-
 // digestLine is a group of notifications in one line.
 func digestLine(l *i18n.Language, g notify.Group) string {
 	if g.Kind == notify.Decided {
 		return "- " + strings.Join(strings.Fields(l.Say(g.DecisionText())+" "+g.Reason+inBrackets(l.Say(g.DecisionAbout()))), " ")
 	}
-	what, who := happened[g.Kind], shownName(g.Actors[0])
-	text := what.one.With(who)
-	if others := g.Count - 1; others > 0 {
-		text = what.several(int64(others), who)
-	}
-	line := "- " + l.Say(text)
+	line := "- " + l.Say(g.Text(shownName(g.Actors[0])))
 	if g.Post == nil {
 		return line
 	}

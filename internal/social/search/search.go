@@ -53,6 +53,7 @@ func invalid(err error) error {
 var syntaxTexts = map[string]i18n.Message{
 	"the bracket ) has no (":                            i18n.T("The bracket ) has no (."),
 	"the bracket ( is not closed":                       i18n.T("The bracket ( is not closed."),
+	"the query has more than 32 words":                  i18n.T("This search has more than 32 words."),
 	"the query has no words":                            i18n.T("The query has no words."),
 	"the query is not UTF-8":                            i18n.T("The query is not UTF-8."),
 	"OR needs a word on both sides":                     i18n.T("OR needs a word on both sides."),

@@ -18,41 +18,6 @@ var kindIcons = map[notify.Kind]string{
 
 func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 
-// alertTexts are the texts of notifications of one person, and of one and n others.
-var alertTexts = map[notify.Kind]struct {
-	one  i18n.Message
-	more func(n int64) i18n.Message
-}{
-	notify.Mention: {i18n.T("{name} mentioned you"), func(n int64) i18n.Message {
-		return i18n.N(n, "{name} and {n} other mentioned you", "{name} and {n} others mentioned you")
-	}},
-	notify.Reply: {i18n.T("{name} replied to you"), func(n int64) i18n.Message {
-		return i18n.N(n, "{name} and {n} other replied to you", "{name} and {n} others replied to you")
-	}},
-	notify.Like: {i18n.T("{name} liked your post"), func(n int64) i18n.Message {
-		return i18n.N(n, "{name} and {n} other liked your post", "{name} and {n} others liked your post")
-	}},
-	notify.Repost: {i18n.T("{name} reposted your post"), func(n int64) i18n.Message {
-		return i18n.N(n, "{name} and {n} other reposted your post", "{name} and {n} others reposted your post")
-	}},
-	notify.Follow: {i18n.T("{name} followed you"), func(n int64) i18n.Message {
-		return i18n.N(n, "{name} and {n} other followed you", "{name} and {n} others followed you")
-	}},
-}
-
-// alertText is the text of a notification of what people have done.
-func alertText(g notify.Group) i18n.Message {
-	text, ok := alertTexts[g.Kind]
-	if !ok {
-		return i18n.Message{}
-	}
-	latest := alertActor(g.Actors[0])
-	if n := int64(g.Count) - 1; n > 0 {
-		return text.more(n).With(latest)
-	}
-	return text.one.With(latest)
-}
-
 // Alert is a notification with what can be done about it.
 type Alert struct {
 	notify.Group

@@ -447,7 +447,7 @@ func notification(g Alert) templ.Component {
 				}
 			}
 		} else {
-			templ_7745c5c3_Err = markup(alertText(g.Group)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = markup(g.Text(alertActor(g.Actors[0]))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

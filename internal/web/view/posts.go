@@ -82,21 +82,22 @@ type parentLine struct {
 // timeline.Render.
 func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
 	r := &rendered{post: p, by: make([]atomic.Pointer[fragment], i18n.Count())}
-	old := sameText(p, before)
-	if old != nil {
-		r.parent.Store(old.parent.Load())
-	}
-	for i, l := range i18n.All() {
-		var had *fragment
-		if old != nil {
-			had = old.by[i].Load()
-		}
-		if had == nil && (old != nil || int64(i) != latest.Load()) {
-			continue
-		}
+	add := func(l *i18n.Language, had *fragment) {
 		f := newFragment(p, l, had)
-		r.by[i].Store(f)
+		r.by[l.Index()].Store(f)
 		size = max(size, f.size())
+	}
+	all := i18n.All()
+	if old := sameText(p, before); old != nil {
+		r.parent.Store(old.parent.Load())
+		for i, l := range all {
+			if had := old.by[i].Load(); had != nil {
+				add(l, had)
+			}
+		}
+	}
+	if size == 0 {
+		add(all[latest.Load()], nil)
 	}
 	return r, size * max(1, bits.OnesCount64(uint64(inUse.Load())))
 }
