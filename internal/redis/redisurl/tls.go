@@ -27,6 +27,14 @@ func (c Config) tls() (*tls.Config, error) {
 		if !config.RootCAs.AppendCertsFromPEM(text) {
 			return nil, fmt.Errorf("parameter ca: %s holds no certificate in PEM", c.CA)
 		}
+	} else if !c.SkipVerify {
+		// Read here: hundreds of files on a busy disk take seconds, which would otherwise
+		// pass as seconds in which the server does not answer.
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, fmt.Errorf("certificates of this machine: %w", err)
+		}
+		config.RootCAs = roots
 	}
 	if c.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
