@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,12 +24,12 @@ type Language struct {
 	index     int
 	tag       language.Tag
 	texts     map[string]forms // nil for English
-	file      []*i18n.Message
+	file      map[string]any   // each text as its file has it, for Script
 	thousands string
 }
 
-// forms are the forms of a text by number; those that do not depend on one have Other only.
-type forms map[plural.Form]template
+// forms are the forms of a text by number; a text that does not depend on one has Other only.
+type forms [plural.Many + 1]template
 
 // English is the language of the source.
 var English = &Language{Tag: "en", Name: "English", Dir: "ltr", tag: language.English, thousands: ","}
@@ -78,19 +77,18 @@ func (l *Language) load() error {
 	if err != nil {
 		return fmt.Errorf("i18n: %s: %w", path, err)
 	}
-	l.file = file.Messages
+	if err := json.Unmarshal(body, &l.file); err != nil {
+		return fmt.Errorf("i18n: %s: %w", path, err)
+	}
 	l.texts = make(map[string]forms, len(file.Messages))
 	for _, m := range file.Messages {
-		texts := map[plural.Form]string{
-			plural.Zero: m.Zero, plural.One: m.One, plural.Two: m.Two, plural.Few: m.Few, plural.Many: m.Many, plural.Other: m.Other,
-		}
-		of := forms{}
 		isPlural := m.Zero+m.One+m.Two+m.Few+m.Many != ""
-		for form, text := range texts {
-			if text == "" {
-				continue
-			}
-			if of[form], err = compile(text, names(m.ID, isPlural)); err != nil {
+		values := names(m.ID, isPlural)
+		var of forms
+		for form, text := range map[plural.Form]string{
+			plural.Zero: m.Zero, plural.One: m.One, plural.Two: m.Two, plural.Few: m.Few, plural.Many: m.Many, plural.Other: m.Other,
+		} {
+			if of[form], err = compile(text, values); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 		}
@@ -102,37 +100,15 @@ func (l *Language) load() error {
 // of returns the form for a message.
 func (f forms) of(l *Language, m Message) template {
 	if m.one != "" {
-		if t, ok := f[plural.Cardinal.MatchPlural(l.tag, int(m.n%10_000_000), 0, 0, 0, 0)]; ok {
+		if t := f[plural.Cardinal.MatchPlural(l.tag, int(m.n%10_000_000), 0, 0, 0, 0)]; t != nil {
 			return t
 		}
 	}
 	return f[plural.Other]
 }
 
-// Forms returns a text as its file has it, for scripts: a string, or the forms by their names in CLDR. It
-// returns nil where the language has no file.
-func (l *Language) Forms(id string) any {
-	i := slices.IndexFunc(l.file, func(m *i18n.Message) bool { return m.ID == id })
-	if i < 0 {
-		return nil
-	}
-	m, forms := l.file[i], map[string]string{}
-	for name, text := range map[string]string{"zero": m.Zero, "one": m.One, "two": m.Two, "few": m.Few, "many": m.Many, otherForm: m.Other} {
-		if text != "" {
-			forms[name] = text
-		}
-	}
-	if len(forms) == 1 && m.Other != "" {
-		return m.Other
-	}
-	return forms
-}
-
-// otherForm is the form of a text for all numbers without one of their own.
-const otherForm = "other"
-
-// All returns the languages of the site.
-func All() []*Language { return slices.Clone(languages) }
+// All returns the languages of the site. The slice is not a copy.
+func All() []*Language { return languages }
 
 // Count is how many languages there are; Index numbers them.
 func Count() int { return len(languages) }

@@ -94,9 +94,9 @@ type template []piece
 const number = "n"
 
 // names returns the values that the pieces of an English text stand for.
-func names(id string, plural bool) map[string]int {
+func names(id string, isPlural bool) map[string]int {
 	all := map[string]int{}
-	if plural {
+	if isPlural {
 		all[number] = -1
 	}
 	for _, p := range split(id) {
@@ -104,7 +104,7 @@ func names(id string, plural bool) map[string]int {
 			continue
 		}
 		n := len(all)
-		if plural {
+		if isPlural {
 			n--
 		}
 		all[p.literal] = n
@@ -187,6 +187,10 @@ func english(text, id string, plural bool) template {
 
 // Say returns a text in the language.
 func (l *Language) Say(m Message) string {
+	if l == English && len(m.args) == 0 && m.one == "" {
+		text, _, _ := strings.Cut(m.id, "|")
+		return text
+	}
 	t := l.template(m)
 	switch {
 	case len(t) == 0:

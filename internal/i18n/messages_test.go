@@ -12,7 +12,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +58,9 @@ func TestMessages(t *testing.T) {
 		for id, e := range texts {
 			got, ok := in[id]
 			switch {
-			case !ok || got[otherForm] == "":
+			case !ok || got["other"] == "":
 				t.Errorf("%s lacks %q, of %s", name, id, e.at)
-			case l == English && (got[otherForm] != shown(e.other) || got["one"] != shown(e.one)):
+			case l == English && (got["other"] != shown(e.other) || got["one"] != shown(e.one)):
 				t.Errorf("%s has %q for %q of %s: run go test ./internal/i18n -write-messages", name, got, id, e.at)
 			case e.isPlural() != (len(got) > 1):
 				t.Errorf("%s: %q has the forms %q", name, id, got)
@@ -98,7 +97,7 @@ func checkForm(t *testing.T, name, id, form, text string, e entry) {
 	}
 	for value, n := range values {
 		// The one of something need not be written as a number.
-		if has[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == otherForm) {
+		if has[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == "other") {
 			t.Errorf("%s: %q does not have {%s} of %q", name, text, value, id)
 		}
 	}
@@ -129,7 +128,17 @@ func textsOfProgram(t *testing.T) map[string]entry {
 			case strings.HasSuffix(path, ".go"):
 				textsOfGo(t, path, add)
 			case strings.HasSuffix(path, ".js"):
-				textsOfScript(t, path, add)
+				source, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				texts, err := textsOfScript(source)
+				if err != nil {
+					t.Error(path, err)
+				}
+				for _, text := range texts {
+					add(strings.TrimPrefix(path, root+"/"), text.one, text.id)
+				}
 			}
 			return err
 		})
@@ -211,33 +220,6 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// inScript finds the texts of scripts: t("…") and tn(n, "…", "…").
-var inScript = regexp.MustCompile(`\bt\(("(?:[^"\\]|\\.)*")|\btn\([^"]*?, ("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")`)
-
-func textsOfScript(t *testing.T, path string, add func(at, one, other string)) {
-	t.Helper()
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range inScript.FindAllSubmatch(source, -1) {
-		var texts [3]string
-		for i, text := range found[1:] {
-			if len(text) > 0 {
-				if err := json.Unmarshal(text, &texts[i]); err != nil {
-					t.Fatal(path, err)
-				}
-			}
-		}
-		at := strings.TrimPrefix(path, root+"/")
-		if texts[0] != "" {
-			add(at, "", texts[0])
-		} else {
-			add(at, texts[1], texts[2])
-		}
-	}
-}
-
 // readFile returns the texts of a file, with their forms.
 func readFile(t *testing.T, name string) map[string]map[string]string {
 	t.Helper()
@@ -254,7 +236,7 @@ func readFile(t *testing.T, name string) map[string]map[string]string {
 		forms := map[string]string{}
 		switch value := value.(type) {
 		case string:
-			forms[otherForm] = value
+			forms["other"] = value
 		case map[string]any:
 			for form, text := range value {
 				forms[form] = fmt.Sprint(text)
@@ -275,20 +257,20 @@ func writeFiles(t *testing.T, texts map[string]entry) {
 		for id, e := range texts {
 			text := had[id]
 			if l == English {
-				text = map[string]string{otherForm: shown(e.other)}
+				text = map[string]string{"other": shown(e.other)}
 				if e.isPlural() {
 					text["one"] = shown(e.one)
 				}
 			}
 			switch {
 			case text == nil && e.isPlural():
-				out[id] = map[string]string{"one": "", otherForm: ""}
+				out[id] = map[string]string{"one": "", "other": ""}
 			case text == nil:
 				out[id] = ""
 			case e.isPlural():
 				out[id] = text
 			default:
-				out[id] = text[otherForm]
+				out[id] = text["other"]
 			}
 		}
 		var body bytes.Buffer

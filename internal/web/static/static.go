@@ -6,11 +6,9 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,16 +59,19 @@ func load() (byName, byAddress map[string]file) {
 	for _, entry := range entries {
 		add(entry.Name())
 	}
-	ids := idsOfScripts(byName)
-	for _, l := range i18n.All() {
-		texts := map[string]any{}
-		for _, id := range ids {
-			if forms := l.Forms(id); forms != nil {
-				texts[id] = forms
-			}
+	var scripts [][]byte
+	for name, f := range byName {
+		if path.Ext(name) == ".js" {
+			scripts = append(scripts, f.body)
 		}
-		if body, err := json.Marshal(texts); err == nil && len(texts) > 0 {
-			store(TextsName(l), []byte("globalThis.texts="+string(body)+";"))
+	}
+	for _, l := range i18n.All() {
+		body, err := l.Script(scripts...)
+		if err != nil {
+			panic(err) // a script of the program
+		}
+		if body != nil {
+			store(TextsName(l), body)
 		}
 	}
 	return byName, byAddress
@@ -79,24 +80,6 @@ func load() (byName, byAddress map[string]file) {
 // TextsName is the name of the script with the texts of the others in a language; there is none
 // for English.
 func TextsName(l *i18n.Language) string { return "texts-" + l.Tag + ".js" }
-
-// inScript matches a text of a script, or the plural of one: t("…") and tn(n, "…", "…").
-var inScript = regexp.MustCompile(`\bt\(("(?:[^"\\]|\\.)*")|\btn\([^"]*?, "(?:[^"\\]|\\.)*", ("(?:[^"\\]|\\.)*")`)
-
-// idsOfScripts returns the texts of the scripts.
-func idsOfScripts(scripts map[string]file) (ids []string) {
-	for name, f := range scripts {
-		if path.Ext(name) != ".js" {
-			continue
-		}
-		for _, found := range inScript.FindAllSubmatch(f.body, -1) {
-			if id, err := strconv.Unquote(string(slices.Concat(found[1], found[2]))); err == nil {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
 
 // imported matches where a script imports another one.
 var imported = regexp.MustCompile(`from "\./([a-z]+\.js)"`)
