@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -38,7 +39,6 @@ func TestGerman(t *testing.T) {
 				t.Errorf("%s is wider than a screen of %d pixels", path, width)
 			}
 		}
+		j.look(b, "german"+strings.ReplaceAll(path, "/", " "), "html")
 	}
-	b.open("/home")
-	j.look(b, "home in German", "html")
 }

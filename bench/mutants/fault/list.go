@@ -101,8 +101,8 @@ var All = []Fault{
 	{
 		Name: "olderobject", What: "a repair overwrites what was written since it read",
 		Document: "indexes.md", Promise: "An older object never replaces a newer entry.",
-		File: "index/internal/entries/replace.lua", Anchor: "if written == 0 then",
-		With: "if written >= 0 then", Likely: []string{"index"},
+		File: "index/internal/entries/replace.lua", Anchor: "local written = redis.call('SISMEMBER', KEYS[6], ARGV[i])",
+		With: "local written = 0", Likely: []string{"index"},
 	},
 	{
 		Name: "removedreturns", What: "work that is repeated late brings a removed document back",
