@@ -106,7 +106,7 @@ var All = []Fault{
 	},
 	{
 		Name: "removedreturns", What: "work that is repeated late brings a removed document back",
-		Document: "indexes.md", Promise: "the id of a removed document stays marked, so that work that was interrupted and is repeated late does not bring it back",
+		Document: "indexes.md", Promise: "The ID of a removed document stays marked",
 		File: "index/text/change.lua", Anchor: "\tif now == expected and (now ~= record or ARGV[7] == '1') then",
 		With: "\tif (now == expected or now == '-' and expected == '') and (now ~= record or ARGV[7] == '1') then", Likely: []string{"index/text"},
 	},
