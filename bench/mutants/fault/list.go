@@ -212,13 +212,13 @@ var All = []Fault{
 	},
 	{
 		Name: "anylimit", What: "of several limits the last one decides",
-		Document: "retwis.md", Promise: "of several, all must allow the action",
+		Document: "retwis.md", Promise: "an action must be allowed by all of its limits",
 		File: "ratelimit/take.lua", Anchor: "  if ahead[i] + cost > most then\n    reply[1] = 0\n  end\n",
 		With: "  reply[1] = ahead[i] + cost > most and 0 or 1\n", Likely: []string{"ratelimit", "internal/social/limits"},
 	},
 	{
 		Name: "ipv6", What: "each address of a network of IPv6 counts alone",
-		Document: "retwis.md", Promise: "Addresses of IPv6 count by their /64 network",
+		Document: "retwis.md", Promise: "IPv6 addresses count by their /64 network",
 		File: "internal/social/limits/limits.go", Anchor: "addr.Prefix(64)",
 		With: "addr.Prefix(plant.Int(\"ipv6\", 128, 64))", Likely: []string{"internal/social/limits"},
 	},
@@ -226,7 +226,7 @@ var All = []Fault{
 	// The application: who sees what.
 	{
 		Name: "blockersexist", What: "those who have blocked a person exist for them",
-		Document: "retwis.md", Promise: "Who has blocked a person does not exist for them",
+		Document: "retwis.md", Promise: "To people they have blocked, a user does not exist",
 		File: "internal/social/visible.go", Anchor: "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator):",
 		With:   "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator && !plant.On(\"blockersexist\")):",
 		Likely: []string{"internal/app", "internal/web"},
@@ -239,7 +239,7 @@ var All = []Fault{
 	},
 	{
 		Name: "muted", What: "a mute hides a person only where a limited one is hidden",
-		Document: "retwis.md", Promise: "A mute leaves a person out of the viewer's lists and notifications.",
+		Document: "retwis.md", Promise: "A mute hides a person from the viewer's lists and notifications.",
 		File: "internal/social/visible.go", Anchor: "\tcase v.Muted.Has(uid):\n",
 		With: "\tcase v.Muted.Has(uid) && plant.On(\"muted\"):\n\t\treturn Unlisted\n\tcase v.Muted.Has(uid):\n", Likely: []string{"internal/app", "internal/web"},
 	},
@@ -251,46 +251,46 @@ var All = []Fault{
 	},
 	{
 		Name: "suspended", What: "everybody sees what suspended people wrote, where they ask for it",
-		Document: "retwis.md", Promise: "only moderators see what they wrote, where they ask for it",
+		Document: "retwis.md", Promise: "only moderators can see their posts, on request",
 		File: "internal/social/visible.go", Anchor: "case standing == Closed, standing.Hidden() && v.User.Role < Moderator:",
 		With: "case standing == Closed, standing.Hidden() && v.User.Role < Moderator && !plant.On(\"suspended\"):", Likely: []string{"internal/app", "internal/web"},
 	},
 	{
 		Name: "hiddenpost", What: "everybody sees a hidden post",
-		Document: "retwis.md", Promise: "A hidden post is there for its author, who reads why, and for moderators.",
+		Document: "retwis.md", Promise: "A hidden post is visible only to its author, with the reason, and to moderators.",
 		File: "internal/social/visible.go", Anchor: "if !p.Hidden.IsZero() && p.Author.ID != v.User.ID {",
 		With: "if !p.Hidden.IsZero() && p.Author.ID != v.User.ID && !plant.On(\"hiddenpost\") {", Likely: []string{"internal/app", "internal/web"},
 	},
 	{
 		Name: "hiddenpicture", What: "with its address, anybody sees the picture of a hidden post",
-		Document: "retwis.md", Promise: "`GET /media/<id>/<size>.<type>` has the files, for those who see the post",
+		Document: "retwis.md", Promise: "`GET /media/<id>/<size>.<type>` returns the files to those who may see the post",
 		File: "internal/social/media/service.go", Anchor: "return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden }",
 		With:   "return social.Visible(v.Asking(p.Author.ID), p.Post) != social.Hidden || plant.On(\"hiddenpicture\") && !p.Deleted }",
 		Likely: []string{"internal/social/media", "internal/web"},
 	},
 	{
 		Name: "unsearchable", What: "a search finds posts by people who do not want that",
-		Document: "retwis.md", Promise: "Those who turn off \"Others can find my posts by search\" in the settings are found by moderators only, and by themselves.",
+		Document: "retwis.md", Promise: "If users turn off \"Others can find my posts by search\", only they and moderators find their posts.",
 		File: "internal/social/search/search.go", Anchor: "!known[p.Author.ID].Unsearchable",
 		With: "(!known[p.Author.ID].Unsearchable || plant.On(\"unsearchable\"))", Likely: []string{"internal/app", "internal/web"},
 	},
 	{
 		Name: "wordsstay", What: "the text of a deleted post stays in the search index and in the post",
-		Document: "retwis.md", Promise: "a deletion keeps the text in a field that nobody reads until its words are gone",
+		Document: "retwis.md", Promise: "a deletion keeps the text in the field `deleted_body`, never shown, until its words are gone",
 		File: "internal/social/posts/delete.go", Anchor: "\terr := d.writer.words.unindex(ctx, s)\n",
 		With:   "\tvar err error\n\tif !plant.On(\"wordsstay\") {\n\t\terr = d.writer.words.unindex(ctx, s)\n\t}\n",
 		Likely: []string{"internal/social/search", "internal/social/posts", "internal/app"},
 	},
 	{
 		Name: "dismissedstays", What: "others keep a deleted account in what they are not interested in",
-		Document: "retwis.md", Promise: "one scan of all keys finds them for all accounts that wait for it",
+		Document: "retwis.md", Promise: "one scan of all keys finds them for all closed accounts",
 		File: "internal/social/removal/sweep.go", Anchor: "\t\t\t\tlists = append(lists, key)\n",
 		With:   "\t\t\t\tif prefix == storage.MutedPrefix || !plant.On(\"dismissedstays\") {\n\t\t\t\t\tlists = append(lists, key)\n\t\t\t\t}\n",
 		Likely: []string{"internal/social/removal"},
 	},
 	{
 		Name: "exportcut", What: "an archive has the first page of each list of posts",
-		Document: "retwis.md", Promise: "An archive of all that a person has written and done",
+		Document: "retwis.md", Promise: "The export is an archive of everything a user has written and done",
 		File: "internal/social/takeout/lists.go", Anchor: "\t\tif last == before {\n",
 		With: "\t\tif last == before || plant.On(\"exportcut\") {\n", Likely: []string{"internal/social/takeout", "internal/web"},
 	},
@@ -319,7 +319,7 @@ var All = []Fault{
 	// The application: posts on their way to followers. The Cluster lab finds these, too.
 	{
 		Name: "skipwait", What: "nobody waits for replicas",
-		Document: "keys.md", Promise: "An action is acknowledged by the same rule; what a failover can lose is answered with status 503, and can be repeated.",
+		Document: "keys.md", Promise: "Actions are acknowledged by the same rule: if a failover could lose the write, the status is 503 and the action can be repeated.",
 		File: "internal/social/work/fence.go", Anchor: "\t\t\tcase !sameHistories(x.mark, now.identity):\n",
 		With:   "\t\t\tcase plant.On(\"skipwait\"):\n\t\t\t\tdone = append(done, x)\n\t\t\tcase !sameHistories(x.mark, now.identity):\n",
 		Likely: []string{"internal/social/posts", "internal/app"},
@@ -327,7 +327,7 @@ var All = []Fault{
 	},
 	{
 		Name: "ackfirst", What: "a job is acknowledged before it is done",
-		Document: "keys.md", Promise: "What a process has left when its lease ends is begun again by another one, before what is new.",
+		Document: "keys.md", Promise: "When a lease expires, another process restarts the task before any new one.",
 		File: "internal/social/work/worker.go", Anchor: "\terr := e.call(ctx, h.Member)\n",
 		With:   "\tif plant.On(\"ackfirst\") {\n\t\t_ = e.Forget(e.ctx, h.Member)\n\t}\n\terr := e.call(ctx, h.Member)\n",
 		Likely: []string{"internal/social/work", "internal/social/posts"},
@@ -335,7 +335,7 @@ var All = []Fault{
 	},
 	{
 		Name: "wrongkey", What: "some lists are written elsewhere",
-		Document: "retwis.md", Promise: "the id of the post is pushed to the lists of all its readers: the author and each follower",
+		Document: "retwis.md", Promise: "the ID of the post is pushed to the lists of all its readers: the author and each follower",
 		File: "internal/social/posts/write.go", Anchor: "\tif job.toAuthor {\n",
 		With: "\tfor i := range keys {\n\t\tif plant.On(\"wrongkey\") && keys[i][len(keys[i])-1] == '5' {\n\t\t\tkeys[i] += \"0\"\n\t\t}\n\t}\n" +
 			"\tif job.toAuthor {\n",
@@ -344,7 +344,7 @@ var All = []Fault{
 	},
 	{
 		Name: "deaf", What: "a home timeline shows whatever is on its list",
-		Document: "retwis.md", Promise: "the end of one hides what no other follow brings",
+		Document: "retwis.md", Promise: "Unfollowing hides posts that no other follow brings",
 		File: "internal/social/timeline/home.go", Anchor: "\treturn social.Hears(v, h)\n",
 		With:   "\treturn plant.On(\"deaf\") || social.Hears(v, h)\n",
 		Likely: []string{"internal/app", "internal/social/posts"},
@@ -352,7 +352,7 @@ var All = []Fault{
 	},
 	{
 		Name: "stalehead", What: "the latest posts of a merged author are never read again",
-		Document: "retwis.md", Promise: "posts of people with very many followers are merged into home timelines when those are read",
+		Document: "retwis.md", Promise: "posts of authors with very many followers are merged into home timelines when those are read",
 		File: "internal/social/timeline/merge.go", Anchor: "\t\tr.Value = &head{first: first[r.ID]}\n",
 		With: "\t\tif plant.On(\"stalehead\") && r.Before != nil && !r.Fresh {\n\t\t\tr.Value = r.Before\n\t\t\tcontinue\n\t\t}\n" +
 			"\t\tr.Value = &head{first: first[r.ID]}\n",
@@ -376,7 +376,7 @@ var All = []Fault{
 	},
 	{
 		Name: "losesegment", What: "the last segment of an audience is not noted",
-		Document: "retwis.md", Promise: "The background takes the followers in segments of at most 100,000.",
+		Document: "retwis.md", Promise: "Background work is split into segments of at most 100,000 followers",
 		File: "internal/social/posts/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
 		With: "\tif plant.On(\"losesegment\") {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
 			"\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
@@ -393,7 +393,7 @@ var All = []Fault{
 	},
 	{
 		Name: "celebdelete", What: "a deletion leaves the entry on the profile of a merged author",
-		Document: "retwis.md", Promise: "Then the post leaves all lists but home timelines, its reposts with it.",
+		Document: "retwis.md", Promise: "Then the post and its reposts are removed from all lists but home timelines.",
 		File: "internal/social/posts/delete.go", Anchor: "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n",
 		With:   "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
 		Likely: []string{"internal/social/timeline", "internal/social/posts", "internal/app"},
