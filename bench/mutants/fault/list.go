@@ -24,7 +24,7 @@ var All = []Fault{
 	},
 	{
 		Name: "turnlost", What: "a turn does not ask whether the servers still have the lock",
-		Document: "locks.md", Promise: "a goroutine that gets the lock from another one of its process asks for that in the background",
+		Document: "locks.md", Promise: "A goroutine that takes over the lock from another one checks it in the background",
 		File: "redlock/hold.go", Anchor: "\tif check {\n",
 		With: "\tif check && !plant.On(\"turnlost\") {\n", Likely: []string{"redlock"},
 	},
