@@ -34,19 +34,19 @@ type attack struct {
 }
 
 var attacks = []attack{
-	{"300 guesses of a password, 8 at a time", guesses, nil},
+	{"300 password guesses, 8 at a time", guesses, nil},
 	{"300 guesses from 300 networks", networks, nil},
-	{"400 sign-ups of one address, 16 at a time", signUps, nil},
-	{"one account posts texts as long as allowed for 5 s on 8 connections", floods, nil},
+	{"400 sign-ups from one address, 16 at a time", signUps, nil},
+	{"one account posts for 5 s on 8 connections", floods, nil},
 	{"500 connections log in, with limits", logins, nil},
 	{"500 connections log in, without limits", logins, []string{"--limit", "off"}},
 	{"one address searches for 5 s on 8 connections", searches, []string{"--demo"}},
-	{"one account uploads pictures of 39 megapixels for 5 s on 8 connections", uploads, nil},
-	{"300 live streams of one address", streams, nil},
-	{"a form of 10 MB", huge, nil},
-	{"2,000 connections of one address send a header a second", slowly(slowHeaders), untrusted},
-	{"2,000 connections of one address send a form, a byte a second", slowly(slowForm), untrusted},
-	{"2,000 connections of one address ask for pages and read nothing", slowly(slowReader), untrusted},
+	{"one account uploads 39-megapixel pictures for 5 s on 8 connections", uploads, nil},
+	{"300 live streams from one address", streams, nil},
+	{"10 MB form", huge, nil},
+	{"2,000 connections send a header a second", slowly(slowHeaders), untrusted},
+	{"2,000 connections send a form, a byte a second", slowly(slowForm), untrusted},
+	{"2,000 connections request pages and read nothing", slowly(slowReader), untrusted},
 }
 
 func main() {
@@ -66,7 +66,7 @@ func run(ctx context.Context, program, out, only string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	var table strings.Builder
-	table.WriteString("| attack | what it achieves |\n| --- | --- |\n")
+	table.WriteString("| attack | result |\n| --- | --- |\n")
 	var failed []error
 	for _, a := range attacks {
 		if !strings.Contains(a.name, only) {
@@ -84,8 +84,9 @@ func run(ctx context.Context, program, out, only string) error {
 	}
 	fmt.Print("\n", table.String())
 	if out != "" && only == "" && len(failed) == 0 {
-		text := "# Attacks\n\n`make attack` tries each of these on a separate site with the limits by default, and fails\n" +
-			"if one succeeds.\n\n" + table.String()
+		text := "# Attacks\n\n`make attack` runs these attacks on a separate site, with the default limits, and fails if one\n" +
+			"succeeds. Refused requests got 429, uploads also 503. The 2,000 connections come from one address,\n" +
+			"without rate limits. MB: memory of the site.\n\n" + table.String()
 		failed = append(failed, os.WriteFile(out, []byte(text), 0o644))
 	}
 	return errors.Join(failed...)
@@ -155,7 +156,7 @@ func guesses(ctx context.Context, s *site) (result, error) {
 	bot := s.visitor(stranger)
 	tried, refused, status, err := guess(ctx, s, func(int) *measure.Visitor { return bot }, s.visitor("203.0.113.99"))
 	return result{
-		fmt.Sprintf("%d tried, %d refused with 429; the owner logs in elsewhere (%d)", tried, refused, status),
+		fmt.Sprintf("%d tried, %d refused; owner's login elsewhere: %d", tried, refused, status),
 		tried <= 20 && tried+refused == 300 && status == http.StatusSeeOther,
 	}, err
 }
@@ -170,7 +171,7 @@ func networks(ctx context.Context, s *site) (result, error) {
 	bots := func(i int) *measure.Visitor { return s.visitor(fmt.Sprintf("2001:db8:%x::1", i)) }
 	tried, refused, status, err := guess(ctx, s, bots, s.visitor(owner))
 	return result{
-		fmt.Sprintf("%d tried, %d refused; the owner logs in from a known address (%d)", tried, refused, status),
+		fmt.Sprintf("%d tried, %d refused; owner's login from a known address: %d", tried, refused, status),
 		tried <= 102 && status == http.StatusSeeOther,
 	}, err
 }
@@ -180,7 +181,7 @@ func signUps(ctx context.Context, s *site) (result, error) {
 	status, err := s.visitor(owner).SignUp(ctx, "ada", secret)
 	made := by[http.StatusSeeOther]
 	return result{
-		fmt.Sprintf("%d accounts, %d refused; another address signs up (%d)", made, by[http.StatusTooManyRequests], status),
+		fmt.Sprintf("%d accounts, %d refused; sign-up elsewhere: %d", made, by[http.StatusTooManyRequests], status),
 		made <= 5 && status == http.StatusSeeOther,
 	}, errors.Join(err, failed)
 }
@@ -233,7 +234,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 	}
 	ok, refused, shown := by[http.StatusSeeOther], by[http.StatusTooManyRequests], strings.Count(public.Body, "ada writes ")
 	return result{
-		fmt.Sprintf("%d posts, %d refused with 429; Redis grew by %.1f MB; the public timeline shows all %d posts of others, the home of a follower %d of 11",
+		fmt.Sprintf("%d posts, %d refused; Redis grew by %.1f MB; the public timeline shows all %d posts of others, a follower's home %d of 11",
 			ok, refused, grown, shown, seen),
 		ok <= 32 && before > 0 && grown < 4 && refused > 0 && shown == 10 && seen == 11,
 	}, errors.Join(failed, err1, err2)
@@ -268,7 +269,7 @@ func logins(ctx context.Context, s *site) (result, error) {
 	}, 500*time.Millisecond, func() (int, error) { return s.visitor(owner).LogIn(ctx, "ada", secret) })
 	resident, err := s.resident()
 	return result{
-		fmt.Sprintf("%d of %d log-ins of others succeed, the slowest in %d ms; the site takes %.0f MB", seen.good, seen.asked, seen.worst.Milliseconds(), resident),
+		fmt.Sprintf("%d of %d other logins succeed, slowest %d ms; %.0f MB", seen.good, seen.asked, seen.worst.Milliseconds(), resident),
 		seen.good == seen.asked && seen.worst <= time.Second && resident < mostMemory,
 	}, err
 }

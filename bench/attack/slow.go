@@ -107,7 +107,7 @@ func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (r
 		})
 		resident, err := s.resident()
 		return result{
-			fmt.Sprintf("at most %.0f of them open; %d of %d pages and log-ins of others succeed, the slowest in %d ms; the site takes %.0f MB", most, seen.good, seen.asked, seen.worst.Milliseconds(), resident),
+			fmt.Sprintf("at most %.0f open; %d of %d other requests succeed, slowest %d ms; %.0f MB", most, seen.good, seen.asked, seen.worst.Milliseconds(), resident),
 			seen.good == seen.asked && seen.asked >= 10 && seen.worst <= 2*time.Second && most <= 520 && resident < mostMemory,
 		}, err
 	}

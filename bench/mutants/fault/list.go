@@ -24,7 +24,7 @@ var All = []Fault{
 	},
 	{
 		Name: "turnlost", What: "a turn does not ask whether the servers still have the lock",
-		Document: "locks.md", Promise: "a goroutine that gets the lock from another one of its process asks for that in the background",
+		Document: "locks.md", Promise: "A goroutine that takes over the lock from another one checks it in the background",
 		File: "redlock/hold.go", Anchor: "\tif check {\n",
 		With: "\tif check && !plant.On(\"turnlost\") {\n", Likely: []string{"redlock"},
 	},
@@ -62,7 +62,7 @@ var All = []Fault{
 	},
 	{
 		Name: "checkpointahead", What: "a checkpoint counts commands as answered that were only sent",
-		Document: "bulk.md", Promise: "`--checkpoint FILE` records up to where all commands are answered",
+		Document: "bulk.md", Promise: "`--checkpoint FILE` records the position up to which all commands are answered",
 		File: "bulk/send.go", Anchor: "\t\ts.saves.passed(s.low())\n",
 		With: "\t\tif plant.On(\"checkpointahead\") {\n\t\t\ts.saves.passed(s.last)\n\t\t\treturn\n\t\t}\n\t\ts.saves.passed(s.low())\n", Likely: []string{"bulk"},
 	},
@@ -80,7 +80,7 @@ var All = []Fault{
 	},
 	{
 		Name: "halfkey", What: "the part of a key that was loaded before a damaged place stays",
-		Document: "bulk.md", Promise: "what was sent of an incomplete one is removed",
+		Document: "bulk.md", Promise: "the sent part of an incomplete key is removed",
 		File: "bulk/internal/rdb/reader.go", Anchor: "\tif r.begun && r.state != atStart {\n",
 		With: "\tif r.begun && r.state != atStart && !plant.On(\"halfkey\") {\n", Likely: []string{"bulk", "bulk/internal/rdb"},
 	},
