@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,13 +18,16 @@ var (
 	funcName = regexp.MustCompile(`\b(?:([a-z]\w*)\.)?([A-Za-z]\w*)\.([A-Za-z]\w*)\b`)
 )
 
-// declared are the functions ("Func") and methods ("Type.Method") of a package of this
-// module, by its name.
+// declared returns the types, functions ("Func") and methods ("Type.Method") of the packages of
+// this module, and their package comments, by the names of the packages.
 func declared(t *testing.T) (functions map[string][]string, docs map[string]string) {
 	t.Helper()
 	functions, docs = map[string][]string{}, map[string]string{}
-	root := filepath.Join("..", "..", "internal")
+	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && name != root && ignored(entry.Name()) {
+			return fs.SkipDir
+		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -34,12 +38,19 @@ func declared(t *testing.T) (functions map[string][]string, docs map[string]stri
 		pkg := file.Name.Name
 		docs[pkg] += file.Doc.Text()
 		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok {
-				id := fn.Name.Name
-				if fn.Recv != nil {
-					id = receiver(fn) + "." + id
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				id := decl.Name.Name
+				if decl.Recv != nil {
+					id = receiver(decl) + "." + id
 				}
 				functions[pkg] = append(functions[pkg], id)
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					if spec, ok := spec.(*ast.TypeSpec); ok {
+						functions[pkg] = append(functions[pkg], spec.Name.Name)
+					}
+				}
 			}
 		}
 		return nil
@@ -56,7 +67,10 @@ func receiver(fn *ast.FuncDecl) string {
 	if star, ok := expr.(*ast.StarExpr); ok {
 		expr = star.X
 	}
-	if index, ok := expr.(*ast.IndexExpr); ok {
+	switch index := expr.(type) {
+	case *ast.IndexExpr:
+		expr = index.X
+	case *ast.IndexListExpr:
 		expr = index.X
 	}
 	if id, ok := expr.(*ast.Ident); ok {
@@ -99,5 +113,42 @@ func TestPaths(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("found only %d functions on paths", found)
+	}
+}
+
+var qualified = regexp.MustCompile("`((?:[A-Za-z]\\w*\\.)+[A-Za-z]\\w*)`")
+
+// The functions exist that docs/architecture.md names in "The path of …".
+func TestPathsOfPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, _ := declared(t)
+	known := map[string]bool{} // with and without the package
+	for pkg, names := range functions {
+		for _, name := range names {
+			known[pkg+"."+name] = true
+			if strings.Contains(name, ".") {
+				known[name] = true
+			}
+		}
+	}
+	paths := 0
+	for section := range strings.SplitSeq(string(text), "\n## ") {
+		if !strings.HasPrefix(section, "The path of ") {
+			continue
+		}
+		paths++
+		title, _, _ := strings.Cut(section, "\n")
+		for _, m := range qualified.FindAllStringSubmatch(section, -1) {
+			if name := m[1]; !known[name] && !strings.HasSuffix(name, ".lua") {
+				t.Errorf("%s: there is no %s", title, name)
+			}
+		}
+	}
+	if paths < 6 {
+		t.Errorf("found only %d paths", paths)
 	}
 }
