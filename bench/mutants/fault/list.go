@@ -298,7 +298,7 @@ var All = []Fault{
 	// The application: what is stored.
 	{
 		Name: "backupexpiry", What: "a backup by a scan has no times at which keys end",
-		Document: "operations.md", Promise: "Locks and limits keep the time at which they end.",
+		Document: "operations.md", Promise: "Locks and rate limits keep their expiry.",
 		File: "bulk/snapshot/scan.go", Anchor: "\tif left >= 0 {\n",
 		With: "\tif left >= 0 && !plant.On(\"backupexpiry\") {\n", Likely: []string{"bulk/snapshot", "internal/social/backup"},
 	},
@@ -361,7 +361,7 @@ var All = []Fault{
 	},
 	{
 		Name: "latestamp", What: "a value that was read before a change is kept as if it had been read after it",
-		Document: "operations.md", Promise: "A suspension is in force in all processes within a round trip of its writing.",
+		Document: "operations.md", Promise: "A suspension takes effect in all processes within one round trip.",
 		File: "internal/watched/map.go", Anchor: "\tr.slot.Put(r.Value, r.flight.stamp)\n",
 		With: "\tif plant.On(\"latestamp\") {\n\t\tr.flight.stamp = r.slot.Begin(m.opt.Link, !r.Fresh)\n\t}\n" +
 			"\tr.slot.Put(r.Value, r.flight.stamp)\n",
@@ -401,7 +401,7 @@ var All = []Fault{
 	},
 	{
 		Name: "celeblost", What: "posts count as merged and their author does not",
-		Document: "operations.md", Promise: "From it on their posts and reposts are not written to home timelines: a page is merged with their latest posts",
+		Document: "operations.md", Promise: "From then on, the author's posts and reposts are not written to home timelines: pages merge them in when they are read.",
 		File: "internal/social/storage/celebrities.go", Anchor: "\tif !isNew || followers <= s.above {\n",
 		With:   "\tif plant.On(\"celeblost\") && isNew && post%3 == 0 {\n\t\treturn true, nil\n\t}\n\tif !isNew || followers <= s.above {\n",
 		Likely: []string{"internal/social/timeline", "internal/social/storage", "internal/app"},
