@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -14,19 +15,21 @@ var (
 	helped   = regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z][a-z-]*)`)
 )
 
-// TestDocumentsNameEveryFlag compares the table of the README with --help.
+// TestDocumentsNameEveryFlag compares the table of docs/operations.md with --help.
 func TestDocumentsNameEveryFlag(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, text, _ := strings.Cut(string(page), "\n### Flags of `retwis serve`\n")
+	text, _, _ = strings.Cut(text, "\n#")
 	help, err := exec.CommandContext(t.Context(), "retwis", "serve", "--help").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	documented, want := []string{}, []string{}
-	for _, row := range listed.FindAllStringSubmatch(string(text), -1) {
+	for _, row := range listed.FindAllStringSubmatch(text, -1) {
 		documented = append(documented, flagName.FindAllString(row[1], -1)...)
 	}
 	for _, flag := range helped.FindAllStringSubmatch(string(help), -1) {
@@ -37,7 +40,7 @@ func TestDocumentsNameEveryFlag(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(want)
 	if len(want) == 0 || !slices.Equal(documented, want) {
-		t.Errorf("README.md lists\n%q\nand retwis serve --help\n%q", documented, want)
+		t.Errorf("docs/operations.md lists\n%q\nand retwis serve --help\n%q", documented, want)
 	}
 }
 
