@@ -109,7 +109,6 @@ lint: ## check with gofumpt, misspell, go vet, staticcheck and govulncheck; chec
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
 	@scripts/texts | xargs $(MISSPELL) -error
-	@scripts/words
 	@set -e; for module in $(MODULES); do \
 		echo "go vet and staticcheck in $$module"; \
 		(cd "$$module" && go vet -tags 'long programs' ./... && $(STATICCHECK) -tags 'long programs' ./...); \
