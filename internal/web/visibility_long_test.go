@@ -292,11 +292,11 @@ func (n *network) setOut(who int, out bool) {
 // write publishes a post or a reply.
 func (n *network) write(who int, text, path string) {
 	n.t.Helper()
-	fields, alt := []string{"status", text}, ""
+	fields, alt, picture := []string{"status", text}, "", ""
 	if n.rng.IntN(6) == 0 {
 		alt = fmt.Sprintf("zq9%dy", n.rng.IntN(1_000_000_000))
 		id := n.upload(who)
-		fields = append(fields, "media", id, "alt-"+id, alt)
+		fields, picture = append(fields, "media", id, "alt-"+id, alt), "/media/"+id+"/400."
 	}
 	a := n.actors[0][who].send(path, fields...)
 	if a.status != 303 {
@@ -308,7 +308,12 @@ func (n *network) write(who int, text, path string) {
 	}
 	p := &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
 	if alt != "" {
-		p.picture = mediaAddress.FindString(n.actors[0][who].get(p.path).want(200, alt).body)
+		page := n.actors[0][who].get(p.path).want(200, alt).body
+		for _, address := range mediaAddress.FindAllString(page, -1) { // that of a reply shows its parent too
+			if strings.HasPrefix(address, picture) {
+				p.picture = address
+			}
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
