@@ -9,8 +9,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A listener ends where the server refuses PING, as one that has lost its master does, or
-// cannot write its snapshot.
+// Listen returns if the server refuses PING, as a server does that has lost its master or cannot
+// write its snapshot.
 func TestListenEndsWherePingIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
