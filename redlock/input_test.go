@@ -118,7 +118,7 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
-func TestEnded(t *testing.T) {
+func TestContextDoneAndClose(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
 	m := dial(t, []*redistest.Server{server}, redlock.Options{})
