@@ -84,7 +84,7 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	}
 	if !slices.Equal(from.Do, c.now.Do) || !slices.Equal(from.SkipIfMissing, c.now.SkipIfMissing) ||
 		opt.Format != Auto && opt.Format != from.Format && from.Format != RDB || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
-		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is of a load with another format, other columns or other templates; "+
+		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is from a load with a different format, columns or templates; "+
 			"use the same ones, or remove it to start again", opt.Checkpoint)}
 	}
 	c.now = from

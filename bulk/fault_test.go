@@ -281,7 +281,7 @@ func TestStopAndGoOn(t *testing.T) {
 			input[100]++
 			_, err = loadURL(context.Background(), s.URL(), bytes.NewReader(input), opt)
 			var wrong *InputError
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "does not match the checkpoint") {
 				t.Errorf("a changed input: %v", err)
 			}
 		})

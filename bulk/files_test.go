@@ -192,10 +192,10 @@ func TestFilesResume(t *testing.T) {
 	changed := append([]File{}, files...)
 	changed[1] = memory("people.csv", "id,name\n1,x\n")
 	_, err := Load(context.Background(), clientOf(t, target), opt, changed...)
-	if err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+	if err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
 		t.Errorf("a changed file: %v", err)
 	}
-	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
 		t.Errorf("fewer files: %v", err)
 	}
 }

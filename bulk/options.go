@@ -131,7 +131,7 @@ func (o *Options) prepare() error {
 	case o.MaxBad < 0:
 		return input.WrongOption("Options.MaxBad: %d is negative", o.MaxBad)
 	case o.Resend < ResendHarmless || o.Resend > ResendNever:
-		return input.WrongOption("Options.Resend: %d is not one of the choices", o.Resend)
+		return input.WrongOption("Options.Resend: %d is not a valid choice", o.Resend)
 	}
 	o.templates = nil
 	for i, text := range o.Do {

@@ -73,10 +73,10 @@ func TestFormats(t *testing.T) {
 		"open transaction":     {input: "MULTI\nSET a b\n", want: "MULTI\nSET|a|b", err: "the input ends within the transaction that begins with command 1: EXEC is missing"},
 		"nested transaction":   {input: "MULTI\nMULTI\n", want: "MULTI", err: "command 2: MULTI within the transaction"},
 		"EXEC alone":           {input: "EXEC\n", err: "command 1: EXEC without MULTI"},
-		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are of two slots`},
-		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is of another slot"},
+		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are in different slots`},
+		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is in a different slot"},
 		"one slot":             {input: "MGET {a}1 {a}2\nEVAL x 2 {a}1 {a}2 y\nXREAD STREAMS {a}1 {a}2 0 0\n", opt: Options{Cluster: true}, want: "MGET|{a}1|{a}2\nEVAL|x|2|{a}1|{a}2|y\nXREAD|STREAMS|{a}1|{a}2|0|0"},
-		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not the number of its keys`},
+		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not a valid number of keys`},
 		"gzip, cut":            {input: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", err: "the gzip data is truncated"},
 		"zstd, damaged":        {input: "\x28\xb5\x2f\xfdxxxxxxxxxxxxxxxxxxxxxxxxxxx", err: "the zstd data is damaged"},
 	} {

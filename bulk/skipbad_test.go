@@ -136,7 +136,7 @@ func TestSkipBadStops(t *testing.T) {
 	for name, test := range map[string]struct{ input, want string }{
 		"protocol":      {"*1\r\n$4\r\nPING\r\n*x\r\n", "expected the number of arguments"},
 		"transaction":   {"MULTI\nSUBSCRIBE x\nEXEC\n", "SUBSCRIBE makes no sense"},
-		"database":      {"SELECT x\nSET a 1\n", "SELECT takes the number of a database"},
+		"database":      {"SELECT x\nSET a 1\n", "SELECT takes a database number"},
 		"array":         {`[{"id":1},{"id":`, "the input ends within the record that begins here"},
 		"no comma":      {`[{"id":1} {"id":2}]`, `expected a comma or ] after a record, found '{'`},
 		"two commas":    {`[{"id":1},,{"id":2}]`, "expected a record after the comma, found ','"},

@@ -10,14 +10,14 @@ import (
 	"retwis/internal/window"
 )
 
-// arrayReader reads the elements of one JSON array. It finds where each of them ends; what
-// is in it is checked later.
+// arrayReader reads the elements of one JSON array. It only determines where each of them ends;
+// their content is checked later.
 type arrayReader struct {
 	w     *window.Window
-	lines int64 // line ends before it
-	begun bool  // the bracket that opens the array was read
+	lines int64 // number of line ends before it
+	begun bool  // the opening bracket was read
 	some  bool  // an element was read
-	done  bool  // the bracket that closes the array was read
+	done  bool  // the closing bracket was read
 	at    Place
 }
 
@@ -73,7 +73,7 @@ func (a *arrayReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// separator goes to the next element and returns its first byte, io.EOF after the last one.
+// separator goes to the next element and returns its first byte, or io.EOF after the last one.
 func (a *arrayReader) separator() (byte, error) {
 	if err := a.w.SkipByteOrderMark(); err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (a *arrayReader) separator() (byte, error) {
 	return c, nil
 }
 
-// element returns the length of the element that begins here.
+// element returns the length of the element that starts here.
 func (a *arrayReader) element() (int, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; {

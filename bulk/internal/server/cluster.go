@@ -14,8 +14,8 @@ type SlotRange struct {
 	Addr     string
 }
 
-// SlotRanges asks a node of a Cluster which master owns which slots. It returns the
-// server's error reply if the server is not part of a Cluster.
+// SlotRanges asks a node of a Cluster which master owns which slots. If the server is not part of
+// a Cluster, it returns the server's error reply.
 func SlotRanges(c *Conn) ([]SlotRange, error) {
 	answer, err := c.Do("CLUSTER", "SLOTS")
 	if err != nil {
