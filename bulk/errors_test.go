@@ -25,7 +25,7 @@ func TestErrors(t *testing.T) {
 		opt     Options
 		replies int64
 		kinds   string
-		failed  []string // each command that failed, and why; … where servers differ
+		failed  []string // each failed command, and why; … where servers differ
 		again   []string // the commands to load again, if they differ from the failed ones
 		stays   string   // a key that was loaded after the errors
 	}{
@@ -121,7 +121,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%d commands to be loaded again of %d: %q, %v", len(found), report.Errors, found, err)
 			}
 			if test.stays != "" && do(t, c, "GET", test.stays) != "1" {
-				t.Errorf("%s is not there", test.stays)
+				t.Errorf("%s does not exist", test.stays)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestServers(t *testing.T) {
 	port := fmt.Sprint(secret.Port())
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	require.OK(t)(err)
-	go func() { // a server of TLS, as it answers to what is not TLS
+	go func() { // answers like a TLS server to a plain-text client
 		for {
 			c, err := other.Accept()
 			if err != nil {
@@ -193,8 +193,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestSlowInput gives a command at a time: each has to be executed before the next is
-// there.
+// TestSlowInput supplies one command at a time: each has to be executed before the next one
+// arrives.
 func TestSlowInput(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []Options{{}, {Coalesce: true, Connections: 3}, {Rate: 1000}} {
@@ -257,9 +257,8 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// Commands that administer servers, or stop them for a while, are refused before
-// anything of them is sent, also within a transaction; those that append-only files
-// contain are sent.
+// Commands that administer servers, or stop them for a while, are rejected before any part of
+// them is sent, even within a transaction; commands that append-only files contain are sent.
 func TestAdministrationIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/require"
 )
 
-// emitted is what an input becomes: each command as its arguments joined by |.
+// emitted returns the commands of an input, each as its arguments joined by |.
 func emitted(input string, opt Options) ([]string, Report, error) {
 	var out bytes.Buffer
 	report, err := Emit(context.Background(), &out, opt, From(strings.NewReader(input)))
@@ -29,7 +29,7 @@ func TestFormats(t *testing.T) {
 		input string
 		do    []string
 		opt   Options
-		want  string // the commands, one a line
+		want  string // the commands, one per line
 		err   string
 	}{
 		"commands":             {input: "SET a b\r\n\n  GET \"x y\" \nSET '' \"\\x00\\n\\\"\"", want: "SET|a|b\nGET|x y\nSET||\x00\n\""},
@@ -138,7 +138,7 @@ func FuzzArray(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // of a depth that is refused
+		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // deep enough to be rejected
 			return
 		}
 		_, report, err := emitted(text, Options{Format: JSON, Do: []string{"SADD all {id|default:none}"}})
@@ -147,7 +147,7 @@ func FuzzArray(f *testing.F) {
 		for _, o := range objects {
 			right = right && o != nil
 		}
-		if !right && strings.ContainsFunc(text, unicode.IsControl) { // in strings, some are accepted
+		if !right && strings.ContainsFunc(text, unicode.IsControl) { // some control characters are accepted in strings
 			return
 		}
 		if right != (err == nil) || right && report.Records != int64(len(objects)) {

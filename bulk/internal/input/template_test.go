@@ -8,7 +8,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// filled is the command of a template for record number n.
+// filled returns the command of a template for record number n.
 func filled(t *Template, n int64, field func(name string) ([]byte, bool)) (resp.Frame, error) {
 	var f resp.Frame
 	values := make([]value, len(t.fields))
@@ -20,7 +20,7 @@ func filled(t *Template, n int64, field func(name string) ([]byte, bool)) (resp.
 	return f, err
 }
 
-// words are the arguments of a template's command for record number 42.
+// words returns the arguments of a template's command for record number 42.
 func words(text string, field func(name string) ([]byte, bool)) (string, error) {
 	parsed, err := ParseTemplate(text)
 	if err != nil {
