@@ -13,7 +13,7 @@ const (
 	sentinelPort = "26379"
 )
 
-// errNotPort does not show the port: it may be a password if the host is missing.
+// errNotPort does not contain the port: it may be a password if the host is missing.
 var errNotPort = errors.New("the port is not a number from 1 to 65535")
 
 func readHosts(hosts, defaultPort string) ([]string, error) {
