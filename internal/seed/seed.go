@@ -17,11 +17,11 @@ import (
 	"retwis/internal/social/load"
 )
 
-// ErrNotEmpty: a demo requires an empty database.
+// ErrNotEmpty means that the database is neither empty nor a demo.
 var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
 
-// Run adds a network to the database of svc, which may contain another one: if a name is
-// taken, it appends a number.
+// Run adds a network to the database of svc, which may already contain one: if a name is taken,
+// it appends a number.
 func Run(ctx context.Context, svc *app.App, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
@@ -126,10 +126,10 @@ func (r *run) follows(ctx context.Context) error {
 	return r.load.AddFollows(ctx, some)
 }
 
-// recent is a post that can be answered.
+// recent is a post that can be replied to.
 type recent struct{ id, root, author int64 }
 
-// maxRecent bounds how many posts can be answered.
+// maxRecent limits how many posts can be replied to.
 const maxRecent = 2000
 
 // posts writes the posts, some of them as replies to earlier ones, and their likes.
@@ -174,7 +174,7 @@ func (r *run) posts(ctx context.Context) error {
 	return write()
 }
 
-// likes generates the likes of a post: few have many.
+// likes generates the likes of a post: a few posts have many.
 func (r *run) likes(rng *rand.Rand, id int64, at time.Time) []load.NewLike {
 	var likes []load.NewLike
 	seen := map[int]bool{}
