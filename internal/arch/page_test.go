@@ -15,7 +15,7 @@ var (
 	packageName = regexp.MustCompile("`([^`]+)`")
 )
 
-// The page for those who change the code has the same table as this package.
+// The architecture page shows the same table as this package.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
@@ -33,11 +33,11 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if want := Retwis().Levels; !maps.Equal(page, want) {
-		t.Errorf("docs/architecture.md has the levels\n%v\nand this package\n%v", page, want)
+		t.Errorf("docs/architecture.md has the levels\n%v\nbut this package has\n%v", page, want)
 	}
 }
 
-// The page for those who look for a part of the application names each of its packages.
+// The section "Finding your way" of CONTRIBUTING.md names each package of the application.
 func TestWay(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
