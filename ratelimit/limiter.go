@@ -186,7 +186,7 @@ func validate(checks []Check) error {
 		}
 		for _, other := range checks[:i] {
 			if other.Key == c.Key {
-				return fmt.Errorf("ratelimit: %w: duplicate key %s: each limit needs a key of its own", ErrLimit, c.Key)
+				return fmt.Errorf("ratelimit: %w: duplicate key %s: each limit needs its own key", ErrLimit, c.Key)
 			}
 		}
 	}

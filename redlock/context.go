@@ -62,7 +62,7 @@ func (l *Lock) inContext(ctx context.Context) bool {
 }
 
 // withoutLocks returns a context without the locks that it contains: a holder may ask for the
-// status of its own name.
+// status of the name that it holds.
 func withoutLocks(ctx context.Context) context.Context { return context.WithValue(ctx, heldKey{}, nil) }
 
 // nested returns an error if a context contains a lock of the same name: the caller would wait

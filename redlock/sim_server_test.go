@@ -11,7 +11,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// simServer simulates the scripts on a server with a clock of its own, without protocol and
+// simServer simulates the scripts on a server with its own clock, without protocol and
 // commands. TestSimServer compares it with a real server.
 type simServer struct {
 	label string

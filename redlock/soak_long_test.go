@@ -76,7 +76,7 @@ func (s *soak) String() string {
 	return fmt.Sprintf("%d rounds, %d locks, %d violations; faults: %s", s.rounds, s.locks, s.overlaps, strings.Join(faults, ", "))
 }
 
-// round plays one history on servers of its own.
+// round plays one history on its own servers.
 func (s *soak) round(t *testing.T) {
 	sizes := []int{1, 3, 3, 5}
 	n, fencing := sizes[s.rounds%len(sizes)], s.rounds/len(sizes)%3 == 2

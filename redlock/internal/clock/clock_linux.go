@@ -15,7 +15,7 @@ func Machine() Clock {
 	if err != nil {
 		return process()
 	}
-	// A container may have a time namespace of its own. Before Linux 5.6 this file does not
+	// A container may have its own time namespace. Before Linux 5.6 this file does not
 	// exist, and neither do time namespaces.
 	space, _ := os.Readlink("/proc/self/ns/time")
 	now := func() int64 {
