@@ -247,8 +247,8 @@ func TestFailedSelect(t *testing.T) {
 		for name, opt := range variants() {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				flush(t, []*redistest.Server{s, larger})
-				var again bytes.Buffer
-				opt.ErrorsTo = &again
+				var failedCommands bytes.Buffer
+				opt.ErrorsTo = &failedCommands
 				opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 				report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text), opt)
 				if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "(SELECT 20, line ") || !strings.Contains(err.Error(), "database 1") ||
@@ -261,7 +261,7 @@ func TestFailedSelect(t *testing.T) {
 				if kind == "plain" && (report.Errors != 1 || report.Replies != 3 || len(report.Failures) != 1 || report.Failures[0].Text != "SELECT 20") {
 					t.Errorf("%+v", report)
 				}
-				if found, _, err := scanAll(&again); err != nil || len(found) > 0 {
+				if found, _, err := scanAll(&failedCommands); err != nil || len(found) > 0 {
 					t.Errorf("%q must be loaded again (%v)", found, err)
 				}
 				// A server that has the database accepts the rest, from the checkpoint.
@@ -285,12 +285,12 @@ func TestFailedCommandsKeepDatabase(t *testing.T) {
 	const text = "SET a x\nINCR a\nSELECT 3\nSET a x\nINCR a\nINCR a\nSELECT 0\nINCR a\nMULTI\nSELECT 4\nSET a x\nINCR a\nSELECT 5\nEXEC\n" +
 		"SET a x\nINCR a\nMULTI\nSELECT 6\nSET a\nEXEC\nSET last x\nINCR last\n"
 	s := redistest.Own(t)
-	var again bytes.Buffer
-	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &again})
+	var failedCommands bytes.Buffer
+	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &failedCommands})
 	if report.Errors != 9 {
 		t.Errorf("%+v", report)
 	}
-	found, _, err := scanAll(bytes.NewReader(again.Bytes()))
+	found, _, err := scanAll(bytes.NewReader(failedCommands.Bytes()))
 	want := "INCR|a SELECT|3 INCR|a INCR|a SELECT|0 INCR|a SELECT|4 INCR|a SELECT|5 INCR|a MULTI SELECT|6 SET|a EXEC SELECT|6 INCR|last"
 	if got := strings.Join(found, " "); err != nil || got != want {
 		t.Errorf("to be loaded again:\n%s, expected\n%s (%v)", got, want, err)

@@ -26,7 +26,7 @@ func TestErrors(t *testing.T) {
 		replies int64
 		kinds   string
 		failed  []string // each failed command, and why; … where servers differ
-		again   []string // the commands to load again, if they differ from the failed ones
+		reload  []string // the commands to load again, if they differ from the failed ones
 		stays   string   // a key that was loaded after the errors
 	}{
 		"WRONGTYPE": {
@@ -52,8 +52,8 @@ func TestErrors(t *testing.T) {
 				"7 7 SET a: ERR wrong number of arguments for 'set' command",
 				"8 8 EXEC: EXECABORT Transaction discarded because of previous errors.",
 			},
-			again: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
-			stays: "after",
+			reload: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
+			stays:  "after",
 		},
 		"OOM": {
 			prepare: []string{"CONFIG SET maxmemory 1"},
@@ -78,7 +78,7 @@ func TestErrors(t *testing.T) {
 		},
 		"no ECHO": {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -echo"}, user: "loader:secret",
-			input: "SET after 1\n", replies: 1, kinds: "map[]", again: []string{}, stays: "after",
+			input: "SET after 1\n", replies: 1, kinds: "map[]", reload: []string{}, stays: "after",
 		},
 		"few are shown": {
 			input: "SET a 1\nLPUSH a x\nLPUSH a y\nLPUSH a z\n", opt: Options{ShowErrors: 1}, replies: 4, kinds: "map[WRONGTYPE:3]",
@@ -96,8 +96,8 @@ func TestErrors(t *testing.T) {
 			if test.user != "" {
 				target = strings.Replace(target, "unix://", "unix://"+test.user+"@", 1)
 			}
-			var again bytes.Buffer
-			test.opt.ErrorsTo = &again
+			var failedCommands bytes.Buffer
+			test.opt.ErrorsTo = &failedCommands
 			report, err := loadURL(context.Background(), target, strings.NewReader(test.input), test.opt)
 			require.OK(t)(err)
 			var failed []string
@@ -116,8 +116,8 @@ func TestErrors(t *testing.T) {
 			if report.Replies != test.replies || fmt.Sprint(report.Kinds) != test.kinds || report.Commands != test.replies {
 				t.Errorf("%+v", report)
 			}
-			found, _, err := scanAll(&again)
-			if want := test.again; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
+			found, _, err := scanAll(&failedCommands)
+			if want := test.reload; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
 				t.Errorf("%d commands to be loaded again of %d: %q, %v", len(found), report.Errors, found, err)
 			}
 			if test.stays != "" && do(t, c, "GET", test.stays) != "1" {

@@ -43,7 +43,7 @@ func TestClusterFlushAfterFailover(t *testing.T) {
 }
 
 // TestClusterSlotsWithoutOwner sends a command to all servers after a failover, while no server
-// knows an owner of its slots, as they may for a moment: the command has not reached all.
+// knows an owner for the slots, which can happen briefly: the command has not reached all.
 func TestClusterSlotsWithoutOwner(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)

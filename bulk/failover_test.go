@@ -19,8 +19,9 @@ import (
 	"retwis/internal/require"
 )
 
-// failOver lets a replica take the place of its master, which follows it then. A replica gives
-// up after five seconds, as where the other masters have not heard of it: it is asked again.
+// failOver makes a replica replace its master, which then becomes its replica. A replica gives up
+// after five seconds, for example if the other masters do not know it yet: then failOver asks it
+// again.
 func failOver(t *testing.T, master, replica *redistest.Server) {
 	t.Helper()
 	before, after := master.Client(t), replica.Client(t)

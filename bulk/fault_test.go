@@ -358,9 +358,9 @@ func eventually(t *testing.T, _ string, done func() bool) {
 	}
 }
 
-// TestFunctionsAgain resumes a load that was killed while it sent the functions of a snapshot:
+// TestResumeWithinFunctions resumes a load that was killed while it sent the functions of a snapshot:
 // they replace the existing ones.
-func TestFunctionsAgain(t *testing.T) {
+func TestResumeWithinFunctions(t *testing.T) {
 	t.Parallel()
 	const code = "#!lua name=a\nredis.register_function('a', print)"
 	snapshot := "REDIS0010\xf5" + string(rune(len(code))) + code + "\x00\x01a\x011\xff" + strings.Repeat("\x00", 8)

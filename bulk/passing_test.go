@@ -92,7 +92,7 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 }
 
 // Temporarily refused commands are resent in order.
-func TestRefusedForAMoment(t *testing.T) {
+func TestTemporaryRefusal(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(20_000, 200_000)
 	input := harmlessCommands(t, n)
@@ -166,7 +166,7 @@ func TestRefusedFlush(t *testing.T) {
 
 // A server that refuses for longer than RetryFor ends the load with its reason; Load waits for a
 // server that refuses at the start.
-func TestRefusedForLong(t *testing.T) {
+func TestLongRefusal(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, "lua-time-limit 1")
 	c := s.Client(t)

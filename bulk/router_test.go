@@ -61,7 +61,7 @@ func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 
 // A broken connection proves nothing about the server: neither that it is new, nor that it is not
 // a Cluster.
-func TestServerIsAskedAgain(t *testing.T) {
+func TestBrokenConnectionIsRetried(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
 	r := cut(t, s, 3, "HELLO")

@@ -12,7 +12,7 @@ import (
 )
 
 // A lease lasts at least as long as requested, whatever part of a millisecond it started in.
-func TestLeaseLastsInFull(t *testing.T) {
+func TestLeaseIsNeverShort(t *testing.T) {
 	t.Parallel()
 	r, err := NewRing(client(t), "ring")
 	if err != nil {

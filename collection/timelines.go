@@ -245,7 +245,7 @@ func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
-	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack), t.must()}
+	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack), t.existenceArg()}
 	for _, id := range slices.Compact(ids) {
 		if err := checkTimelineID(id); err != nil {
 			return nil, err
@@ -256,11 +256,11 @@ func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 }
 
 func (t *Timelines) putArgs(id int64) []string {
-	return []string{strconv.FormatInt(id, 10), strconv.Itoa(t.max), strconv.Itoa(t.slack), t.must()}
+	return []string{strconv.FormatInt(id, 10), strconv.Itoa(t.max), strconv.Itoa(t.slack), t.existenceArg()}
 }
 
-// must tells a script whether a list must exist.
-func (t *Timelines) must() string {
+// existenceArg tells a script whether a list must exist.
+func (t *Timelines) existenceArg() string {
 	if t.existing {
 		return "1"
 	}

@@ -12,7 +12,7 @@ import (
 
 // Tokens grow when a minority of the counters is lost, even within the second in which the
 // counters of a name started.
-func TestTokensOfYoungNames(t *testing.T) {
+func TestTokensOfNewNames(t *testing.T) {
 	t.Parallel()
 	names := redistest.Cases(15, 5000)
 	servers := redistest.Nodes(t, 5)
@@ -42,7 +42,7 @@ func TestTokensOfYoungNames(t *testing.T) {
 }
 
 // A restarted server may have lost the last increments of its counters.
-func TestTokensOfCountersThatWentBack(t *testing.T) {
+func TestTokensAfterCountersWentBack(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)

@@ -23,7 +23,7 @@ func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 
 // A lock can have a longer or shorter TTL than its manager. The servers record it: a restarted
 // server is quarantined for that time.
-func TestTTLOfOneLock(t *testing.T) {
+func TestLockOptionsTTL(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	m := dial(t, servers, redlock.Options{TTL: 2 * time.Hour, NodeTimeout: time.Minute})

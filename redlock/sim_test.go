@@ -294,12 +294,12 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			length := 500*time.Millisecond + time.Duration(rng.Int64N(int64(2500*time.Millisecond)))
 			for _, l := range w.links {
 				if l.m == m {
-					w.net.hold(l, length, length+w.apart(rng))
+					w.net.hold(l, length, length+w.resumeDelay(rng))
 				}
 			}
 		case 9: // an outage of a link, after which everything arrives
 			length := time.Duration(rng.Int64N(int64(2 * time.Second)))
-			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.apart(rng))
+			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.resumeDelay(rng))
 		case 10: // a clock is set back: locks there last longer
 			s := w.servers[rng.IntN(len(w.servers)/2)]
 			s.change(func() { s.offset -= time.Duration(rng.Int64N(int64(5 * time.Second))) })
@@ -331,15 +331,15 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// apart returns how much later the second connection of a link resumes.
-func (w *world) apart(rng *rand.Rand) time.Duration {
+// resumeDelay returns how much later the second connection of a link resumes.
+func (w *world) resumeDelay(rng *rand.Rand) time.Duration {
 	if rng.IntN(2) == 0 {
 		return 0
 	}
 	return time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
 }
 
-// schedules returns how many to run: thousands where time is given.
+// schedules returns how many schedules to run: the long tests run three times RAPID_CHECKS.
 func schedules(t *testing.T) int {
 	t.Helper()
 	const few = 48
@@ -405,7 +405,7 @@ func TestSimulation(t *testing.T) {
 }
 
 // leftBehind makes managers ask for a name at the same time, so that votes are split (split
-// brain), and returns the schedules after which orphaned keys remained.
+// brain), and returns how many keys remain.
 func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	for i := range schedules {
 		synctest.Test(t, func(t *testing.T) {

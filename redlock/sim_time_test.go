@@ -80,7 +80,7 @@ func TestMaxExtensions(t *testing.T) {
 }
 
 // Close does not wait for a server that does not answer.
-func TestCloseBesideFrozenServer(t *testing.T) {
+func TestCloseWithFrozenServer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
 		require.OK(t)(err)
@@ -119,7 +119,7 @@ func TestLockReportsLastReason(t *testing.T) {
 }
 
 // Status asks twice but waits for a hanging server only once.
-func TestStatusBesideFrozenServer(t *testing.T) {
+func TestStatusWithFrozenServer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
 		w.freeze(1)

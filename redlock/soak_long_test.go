@@ -186,8 +186,8 @@ func (r *soakRound) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.rng.Int64N(int64(d)))
 }
 
-// apart returns how much later one of two connections resumes than the other.
-func (r *soakRound) apart() time.Duration {
+// resumeDelay returns how much later one of two connections resumes than the other.
+func (r *soakRound) resumeDelay() time.Duration {
 	if r.rng.IntN(2) == 0 {
 		return 0
 	}
@@ -197,9 +197,9 @@ func (r *soakRound) apart() time.Duration {
 func (r *soakRound) hold(link *relay, length time.Duration) {
 	a, b := length, length
 	if r.rng.IntN(2) == 0 {
-		a += r.apart()
+		a += r.resumeDelay()
 	} else {
-		b += r.apart()
+		b += r.resumeDelay()
 	}
 	link.hold(commands, a)
 	link.hold(messages, b)

@@ -16,7 +16,7 @@ var (
 )
 
 // The architecture page shows the same table as this package.
-func TestPage(t *testing.T) {
+func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
 	if err != nil {
@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 }
 
 // The section "Finding your way" of CONTRIBUTING.md names each package of the application.
-func TestWay(t *testing.T) {
+func TestContributingListsPackages(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))

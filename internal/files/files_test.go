@@ -152,7 +152,7 @@ func TestNames(t *testing.T) {
 }
 
 // Two identical files written concurrently are complete, and no partial file is left.
-func TestTogether(t *testing.T) {
+func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s files.Store) {
 		results := make(chan error)

@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 }
 
 // A server that is down or silent causes an error in time.
-func TestAway(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -2,7 +2,7 @@ package redistest
 
 import "testing"
 
-func TestClusterIsUsedAgain(t *testing.T) {
+func TestClusterIsReused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, s *Server){
 		"data":          func(t *testing.T, s *Server) { set(t, s.Client(t), "v") },

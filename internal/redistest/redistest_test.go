@@ -55,7 +55,7 @@ func get(t *testing.T, c rueidis.Client) string {
 }
 
 // A hundred tests share one process, and none reads the writes of another.
-func TestDBIsOnesOwn(t *testing.T) {
+func TestDatabasesAreIsolated(t *testing.T) {
 	t.Parallel()
 	pid := One(t).Pid()
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestDBIsOnesOwn(t *testing.T) {
 	}
 }
 
-func TestNodesAreStrangers(t *testing.T) {
+func TestNodesAreIndependent(t *testing.T) {
 	t.Parallel()
 	for i, node := range Nodes(t, 3) {
 		c := node.Client(t)

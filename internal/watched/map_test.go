@@ -391,7 +391,7 @@ func TestMapUnshared(t *testing.T) {
 }
 
 // Concurrent callers, for the race detector.
-func TestMapTogether(t *testing.T) {
+func TestMapConcurrent(t *testing.T) {
 	t.Parallel()
 	link := NewLink(true, func(context.Context) error { return nil })
 	m, err := NewMap(Options[int64]{

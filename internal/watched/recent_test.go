@@ -118,7 +118,7 @@ func TestRecentChangeDuringRead(t *testing.T) {
 
 // While the server cannot be reached but others can, the list is shown for a minute, and requests
 // wait a quarter of a second once a second; after that they get the error.
-func TestRecentAway(t *testing.T) {
+func TestRecentServerUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var server list

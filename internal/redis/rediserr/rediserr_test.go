@@ -158,7 +158,7 @@ func TestOf(t *testing.T) {
 }
 
 // The errors that are temporary; the others require a change.
-func TestPasses(t *testing.T) {
+func TestTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"LOADING Redis is loading the dataset in memory":                 true,

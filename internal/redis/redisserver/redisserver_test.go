@@ -331,7 +331,7 @@ func (l *logs) text() string {
 
 // The server does not depend on the thread that started it: Linux signals the death of the parent
 // when the forking thread ends.
-func TestStarterEnds(t *testing.T) {
+func TestStartingThreadEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
 	started := make(chan *redisserver.Server)

@@ -14,7 +14,7 @@ import (
 )
 
 // A transaction that a dead server left half written does not reappear with a later server.
-func TestCutShort(t *testing.T) {
+func TestTruncatedTransaction(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
 	opt := redisserver.Options{

@@ -77,16 +77,16 @@ func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call
 	results := s.runAll(ctx, client, calls)
 	for w := newWait(ctx); ; {
 		var left []int
-		var again []Call
+		var retry []Call
 		for i, r := range results {
 			if moving(r) {
-				left, again = append(left, i), append(again, calls[i])
+				left, retry = append(left, i), append(retry, calls[i])
 			}
 		}
 		if len(left) == 0 || !w.next() {
 			return results
 		}
-		for i, r := range s.runAll(ctx, client, again) {
+		for i, r := range s.runAll(ctx, client, retry) {
 			results[left[i]] = r
 		}
 	}

@@ -259,7 +259,7 @@ func TestEmbeddedOwnerKilled(t *testing.T) {
 }
 
 // Another process has the directory: this one joins it, and takes over when the other is killed.
-func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
+func TestEmbeddedTakesOverFromKilledOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd, acknowledged := owner(t, dir, "everysec")
@@ -279,7 +279,7 @@ func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
 
 // The owner was killed, and its server answers until it has exited: a process that opens the
 // directory at that moment does not join it, and loses no command.
-func TestEmbeddedDoesNotJoinTheDying(t *testing.T) {
+func TestEmbeddedDoesNotJoinDyingServer(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		dir := t.TempDir()

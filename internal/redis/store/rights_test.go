@@ -38,7 +38,7 @@ func wantError(t *testing.T, url, want string, not ...string) {
 }
 
 // A missing permission is reported by name.
-func TestMissingRights(t *testing.T) {
+func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
 	url := fmt.Sprintf("redis://ada:lovelace@127.0.0.1:%d", server.Port())
@@ -54,7 +54,7 @@ func TestMissingRights(t *testing.T) {
 }
 
 // A node of a Cluster that denies CLUSTER SLOTS is not taken for a standalone server.
-func TestMissingRightsCluster(t *testing.T) {
+func TestMissingPermissionsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	var hosts []string

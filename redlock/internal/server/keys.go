@@ -18,26 +18,26 @@ func bootKey() string { return Prefix + "boot" }
 
 // waitersKey is a sorted set: the waiters of a name, scored by their time of arrival in
 // microseconds. A member is the ID of a manager, a colon, and the value that the lock will have.
-func waitersKey(name string) string { return Prefix + "waiters:" + beside(name) }
+func waitersKey(name string) string { return Prefix + "waiters:" + keySuffix(name) }
 
 // attemptsKey is a hash: for each waiter, the time by which it asks again, and whether it listens
 // for its grant.
-func attemptsKey(name string) string { return Prefix + "attempts:" + beside(name) }
+func attemptsKey(name string) string { return Prefix + "attempts:" + keySuffix(name) }
 
 // ownerKey is a hash: "value" of the lock that holds a name, and the holder's "host", "pid",
 // "since" in milliseconds, and "text". It expires with the lock.
-func ownerKey(name string) string { return Prefix + "owner:" + beside(name) }
+func ownerKey(name string) string { return Prefix + "owner:" + keySuffix(name) }
 
 // tokenKey is a string: the last fencing token of a name. It expires a day after that token was
 // given.
-func tokenKey(name string) string { return Prefix + "token:" + beside(name) }
+func tokenKey(name string) string { return Prefix + "token:" + keySuffix(name) }
 
 // Channel is the channel on which a manager receives the grants of its waiters.
 func Channel(manager string) string { return Prefix + manager }
 
-// beside returns the suffix of a related key that puts it into the hash slot of a name. The sign
+// keySuffix returns the suffix of a related key that puts it into the hash slot of a name. The sign
 // before a name with its own hash tag keeps the keys of "a" and "{a}" apart.
-func beside(name string) string {
+func keySuffix(name string) string {
 	if keys.Tag(name) != "" {
 		return "=" + name
 	}

@@ -11,7 +11,7 @@ import (
 
 // Listen returns if the server refuses PING, as a server does that has lost its master or cannot
 // write its snapshot.
-func TestListenEndsWherePingIsRefused(t *testing.T) {
+func TestListenEndsOnRefusedPing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
 	s := NewRedis(client, "own")
