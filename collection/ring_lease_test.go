@@ -109,7 +109,7 @@ func takeNext(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	}
 }
 
-// A lease that has expired is over, even if no other worker has takeNext its item: it cannot be used
+// A lease that has expired is over, even if no other worker has taken its item: it cannot be used
 // any more, and the item comes back.
 func TestLeaseOver(t *testing.T) {
 	t.Parallel()
