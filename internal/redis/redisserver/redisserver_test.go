@@ -180,7 +180,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "last words") {
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "last log lines") {
 		t.Errorf("Err() = %v", err)
 	}
 	if err := errors.Join(s.Kill(), s.Freeze(), s.Thaw()); err != nil {
