@@ -321,10 +321,10 @@ func TestInvalid(t *testing.T) {
 		}
 	}
 	if _, err := ratelimit.New(nil, ratelimit.Options{}); err == nil {
-		t.Error("no client is no error")
+		t.Error("New accepted a nil client")
 	}
 	if _, err := ratelimit.New(redistest.DB(t).Client(t), ratelimit.Options{Timeout: -1}); err == nil {
-		t.Error("a negative timeout is no error")
+		t.Error("New accepted a negative timeout")
 	}
 }
 

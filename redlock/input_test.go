@@ -150,6 +150,6 @@ func TestContextDoneAndClose(t *testing.T) {
 		t.Errorf("TryLock after Close: %v; want ErrClosed", err)
 	}
 	if err := l.Unlock(t.Context()); err == nil {
-		t.Error("Unlock after Close is no error")
+		t.Error("Unlock succeeded after Close")
 	}
 }
