@@ -176,10 +176,10 @@ func (c *counts) report() Report {
 		r.Kinds[kind] = n
 	}
 	for _, n := range c.nodes {
-		one := Node{Addr: n.addr, Commands: n.commands.Load(), Replies: n.replies.Load(), Errors: n.errors.Load(), Bytes: n.bytes.Load()}
-		r.Nodes = append(r.Nodes, one)
-		r.Replies += one.Replies
-		r.Bytes += one.Bytes
+		stats := Node{Addr: n.addr, Commands: n.commands.Load(), Replies: n.replies.Load(), Errors: n.errors.Load(), Bytes: n.bytes.Load()}
+		r.Nodes = append(r.Nodes, stats)
+		r.Replies += stats.Replies
+		r.Bytes += stats.Bytes
 	}
 	if r.Seconds > 0 {
 		r.Rate = float64(r.Commands) / r.Seconds

@@ -56,10 +56,10 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
-	of := func(source string) script.Script { return partition.NewScript(ringLua, source) }
+	newScript := func(source string) script.Script { return partition.NewScript(ringLua, source) }
 	return &Ring{
-		set: set, put: of(ringPutLua), next: of(ringNextLua), remove: of(ringRemoveLua), take: of(ringTakeLua),
-		takeItem: of(ringTakeItemLua), items: of(ringItemsLua).Retryable(), endings: of(ringEndLua),
+		set: set, put: newScript(ringPutLua), next: newScript(ringNextLua), remove: newScript(ringRemoveLua), take: newScript(ringTakeLua),
+		takeItem: newScript(ringTakeItemLua), items: newScript(ringItemsLua).Retryable(), endings: newScript(ringEndLua),
 	}, nil
 }
 

@@ -74,9 +74,9 @@ func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	return items, nil
 }
 
-// leases returns the leased ones of some items, or all items whose lease is not over.
-func (r *Ring) leases(ctx context.Context, some []string) ([]RingItem, error) {
-	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), some).AsStrSlice()
+// leases returns the leased ones of the wanted items; if none are given, all items whose lease is not over.
+func (r *Ring) leases(ctx context.Context, wanted []string) ([]RingItem, error) {
+	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), wanted).AsStrSlice()
 	if err != nil {
 		return nil, err
 	}

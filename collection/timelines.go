@@ -204,8 +204,8 @@ func (t *Timelines) runBatch(ctx context.Context, run script.Script, calls []scr
 
 // runAll runs a script on all lists at keys, in batches.
 func (t *Timelines) runAll(ctx context.Context, run script.Script, keys, args []string) error {
-	for some := range slices.Chunk(t.calls(keys, args), timelinesPipeline) {
-		if err := t.runBatch(ctx, run, some); err != nil {
+	for batch := range slices.Chunk(t.calls(keys, args), timelinesPipeline) {
+		if err := t.runBatch(ctx, run, batch); err != nil {
 			return err
 		}
 	}

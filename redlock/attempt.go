@@ -50,11 +50,11 @@ func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hol
 			o.Name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.voters.stats.acquired.Add(1)
-	taken := time.Now()
+	acquiredAt := time.Now()
 	return &hold{
 		m: m, name: o.Name, value: o.Value, ttl: o.TTL, queued: o.Queue, servers: r.sentTo(),
-		share: taken.Add(min(minShare+shareRounds*taken.Sub(now), o.TTL/8)),
-		token: token, tokens: o.Tokens, until: until, answered: taken,
+		share: acquiredAt.Add(min(minShare+shareRounds*acquiredAt.Sub(now), o.TTL/8)),
+		token: token, tokens: o.Tokens, until: until, answered: acquiredAt,
 	}, r, nil
 }
 
@@ -107,11 +107,11 @@ func (v *voters) withdraw(r *round) {
 }
 
 // release sends the release of a name that an op acquired.
-func (v *voters) release(taken server.Op, from nodeSet) *round {
+func (v *voters) release(acquired server.Op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(v.nodes, v.quorum, server.Op{
-		Kind: server.Release, Name: taken.Name, Value: taken.Value,
-		Queue: taken.Queue, Free: taken.Free, Every: taken.Every, Grant: v.opt.grantTime(), Until: now.Add(taken.TTL),
+		Kind: server.Release, Name: acquired.Name, Value: acquired.Value,
+		Queue: acquired.Queue, Free: acquired.Free, Every: acquired.Every, Grant: v.opt.grantTime(), Until: now.Add(acquired.TTL),
 	}, now)
 	r.send(from)
 	return r

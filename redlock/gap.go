@@ -72,22 +72,22 @@ func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 
 // endGap ends a gap: the servers grant the name to the next waiter, unless another client has
 // acquired it. Until then endGap polls them for such a client.
-func (m *Manager) endGap(gap time.Duration, taken server.Op, from nodeSet) {
+func (m *Manager) endGap(gap time.Duration, acquired server.Op, from nodeSet) {
 	step := gap + time.Millisecond
-	if !m.gaps.shared(taken.Name, time.Now()) {
+	if !m.gaps.shared(acquired.Name, time.Now()) {
 		step = min(step, gapPoll)
 	}
 	time.AfterFunc(step, func() {
-		r := newRound(m.voters.nodes, m.voters.quorum, taken, time.Now())
+		r := newRound(m.voters.nodes, m.voters.quorum, acquired, time.Now())
 		r.all = true
 		r.then = func(bool) {
 			if r.foreign() {
-				m.gaps.noteForeign(taken.Name, time.Now())
+				m.gaps.noteForeign(acquired.Name, time.Now())
 			}
 		}
 		r.send(from)
 		if gap > step {
-			m.endGap(gap-step, taken, from)
+			m.endGap(gap-step, acquired, from)
 		}
 	})
 }

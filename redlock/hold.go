@@ -192,9 +192,9 @@ func (m *Manager) release(h *hold, mayGap bool) *round {
 	now, freed := time.Now(), h.op(server.Release)
 	h.mu.Lock()
 	h.timer.Stop()
-	taken, owned := h.queued || h.turns > 1, h.owner != ""
+	contended, owned := h.queued || h.turns > 1, h.owner != ""
 	h.mu.Unlock()
-	if mayGap && (taken || m.localQueues.waiting(h.name) > 0) {
+	if mayGap && (contended || m.localQueues.waiting(h.name) > 0) {
 		freed.Free, freed.Every = m.gaps.next(h.name, now)
 	}
 	r := m.voters.release(freed, h.servers)

@@ -136,7 +136,7 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	here, there := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	local, remote := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	impatient := dial(t, servers, redlock.Options{NodeTimeout: 10 * nodeTimeout})
 	enough := errors.New("enough")
 	// three makes three goroutines wait for the name, until the until function returns.
@@ -161,17 +161,17 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 		holder *redlock.Manager
 		until  func()
 	}{
-		{"this process", here, func() {
-			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 3 })
+		{"this process", local, func() {
+			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 3 })
 		}},
 		// One of them asks the servers, the others wait for it.
-		{"another process", there, func() {
-			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 2 })
-			listensOn(t, clients, here)
+		{"another process", remote, func() {
+			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 2 })
+			listensOn(t, clients, local)
 		}},
 	} {
 		l := lock(t, c.holder, "job")
-		for _, err := range three(here, c.until) {
+		for _, err := range three(local, c.until) {
 			if !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
 				t.Errorf("held by %s: %v; want ErrHeld and the cause", c.name, err)
 			}

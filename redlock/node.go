@@ -155,9 +155,9 @@ func (n *node) take(into []*round) []*round {
 		}
 		n.retries = n.retries[:0]
 	}
-	taken := min(len(n.queue), maxBatch-len(into))
-	into = append(into, n.queue[:taken]...)
-	rest := copy(n.queue, n.queue[taken:])
+	queued := min(len(n.queue), maxBatch-len(into))
+	into = append(into, n.queue[:queued]...)
+	rest := copy(n.queue, n.queue[queued:])
 	clear(n.queue[rest:])
 	n.queue = n.queue[:rest]
 	if len(into) > 0 {

@@ -136,24 +136,24 @@ type LockOptions struct {
 const maxTTL = 24 * time.Hour
 
 // checkTTL rejects a TTL out of range.
-func checkTTL(of string, ttl time.Duration) error {
+func checkTTL(typeName string, ttl time.Duration) error {
 	switch {
 	case ttl < 10*time.Millisecond || ttl%time.Millisecond != 0:
-		return fmt.Errorf("redlock: %s.TTL is %v: it must be whole milliseconds, at least 10", of, ttl)
+		return fmt.Errorf("redlock: %s.TTL is %v: it must be whole milliseconds, at least 10", typeName, ttl)
 	case ttl > maxTTL:
-		return fmt.Errorf("redlock: %s.TTL is %v: the maximum is %v; extend the lock to hold it for longer", of, ttl, maxTTL)
+		return fmt.Errorf("redlock: %s.TTL is %v: the maximum is %v; extend the lock to hold it for longer", typeName, ttl, maxTTL)
 	}
 	return nil
 }
 
-func checkHolder(of string, o LockOptions) error {
+func checkHolder(typeName string, o LockOptions) error {
 	switch {
 	case o.MaxHold < 0:
-		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", of, o.MaxHold)
+		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", typeName, o.MaxHold)
 	case len(o.Owner) > server.MaxOwner:
-		return fmt.Errorf("redlock: %s.Owner has %d bytes: at most %d are allowed", of, len(o.Owner), server.MaxOwner)
+		return fmt.Errorf("redlock: %s.Owner has %d bytes: at most %d are allowed", typeName, len(o.Owner), server.MaxOwner)
 	case !server.Printable(o.Owner):
-		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", of, o.Owner)
+		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", typeName, o.Owner)
 	}
 	return nil
 }

@@ -367,11 +367,11 @@ func (f *faults) heal() {
 
 // wait polls until a condition holds, for as long as the test runs. The ignored text shows in the
 // goroutine dump of a test that times out.
-func wait(t testing.TB, _ string, so func() bool) {
+func wait(t testing.TB, _ string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for !so() {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():

@@ -72,7 +72,7 @@ type simWaiter struct {
 	since   int64
 	manager string
 	value   string
-	again   time.Duration // when it is due to ask again
+	askBy   time.Duration // when it is due to ask again
 	listens bool
 }
 
@@ -162,7 +162,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		if next.value == caller {
 			return next.value
 		}
-		if s.now() > next.again {
+		if s.now() > next.askBy {
 			continue
 		}
 		heard := 0

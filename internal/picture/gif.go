@@ -40,9 +40,9 @@ func firstFrame(r io.Reader, canvas image.Rectangle) (image.Image, error) {
 	if err != nil || frame.Bounds() == canvas {
 		return frame, err
 	}
-	whole := image.NewRGBA(canvas)
-	draw.Draw(whole, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
-	return whole, nil
+	full := image.NewRGBA(canvas)
+	draw.Draw(full, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
+	return full, nil
 }
 
 // gifFrames counts the frames of a GIF and their pixels, until there are too many.

@@ -262,11 +262,11 @@ func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error
 	do(to, "CLUSTER", "SETSLOT", n, "IMPORTING", source)
 	do(from, "CLUSTER", "SETSLOT", n, "MIGRATING", target)
 	for err == nil {
-		some, _ := do(from, "CLUSTER", "GETKEYSINSLOT", n, "3").AsStrSlice()
-		if len(some) == 0 {
+		keys, _ := do(from, "CLUSTER", "GETKEYSINSLOT", n, "3").AsStrSlice()
+		if len(keys) == 0 {
 			break
 		}
-		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, some...)...)
+		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, keys...)...)
 	}
 	// An older message of the master that had the slot can take it back, possibly after the next
 	// move.

@@ -71,7 +71,7 @@ func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, 
 func (m masters) wait(ctx context.Context, read func(context.Context, rueidis.Client) (string, error), wanted func(string) bool) error {
 	return poll(ctx, func() (bool, []string, error) {
 		all, err := m.each(ctx, read)
-		return !slices.ContainsFunc(all, func(one string) bool { return !wanted(one) }), all, err
+		return !slices.ContainsFunc(all, func(result string) bool { return !wanted(result) }), all, err
 	})
 }
 

@@ -13,17 +13,17 @@ import (
 // arrayReader reads the elements of one JSON array. It only determines where each of them ends;
 // their content is checked later.
 type arrayReader struct {
-	w     *window.Window
-	lines int64 // number of line ends before it
-	begun bool  // the opening bracket was read
-	some  bool  // an element was read
-	done  bool  // the closing bracket was read
-	at    Place
+	w        *window.Window
+	lines    int64 // number of line ends before it
+	begun    bool  // the opening bracket was read
+	notFirst bool  // an element was read
+	done     bool  // the closing bracket was read
+	at       Place
 }
 
 func newArrayReader(r io.Reader, start Position) *arrayReader {
 	return &arrayReader{
-		w: window.New(r, start.Offset, maxRecord), lines: start.Line, begun: start.Offset > 0, some: start.Offset > 0,
+		w: window.New(r, start.Offset, maxRecord), lines: start.Line, begun: start.Offset > 0, notFirst: start.Offset > 0,
 	}
 }
 
@@ -67,7 +67,7 @@ func (a *arrayReader) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.some = true
+	a.notFirst = true
 	text := a.w.Take(n)
 	a.lines += int64(bytes.Count(text, []byte{'\n'}))
 	return text, nil
@@ -103,13 +103,13 @@ func (a *arrayReader) separator() (byte, error) {
 		a.w.Take(1)
 		a.done = true
 		return a.separator()
-	case a.some && c == ',':
+	case a.notFirst && c == ',':
 		a.w.Take(1)
 		if c, err = a.peek(); c == ']' || c == ',' {
 			return 0, a.wrong(fmt.Sprintf("expected a record after the comma, found %q", c), false)
 		}
 		return c, err
-	case a.some && c != 0:
+	case a.notFirst && c != 0:
 		return 0, a.wrong(fmt.Sprintf("expected a comma or ] after a record, found %q", c), false)
 	case c == ',':
 		return 0, a.wrong("expected a record, found a comma", false)

@@ -66,7 +66,7 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 		}
 		r.current = 0
 		for _, i := range r.skip {
-			if v := r.values[i]; !v.there || len(v.text) == 0 {
+			if v := r.values[i]; !v.present || len(v.text) == 0 {
 				r.current = len(r.do)
 				r.skipped++
 				break

@@ -188,8 +188,8 @@ func (t *Template) index(name string) int {
 
 // value is the value of a field.
 type value struct {
-	text  []byte
-	there bool
+	text    []byte
+	present bool
 }
 
 // fill stores in f the command for a record with these values of t.fields.
@@ -228,7 +228,7 @@ func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte,
 			return dst, fmt.Errorf("field %q: %w", t.fields[p.field], err)
 		}
 	}
-	if !v.there {
+	if !v.present {
 		return dst, fmt.Errorf("field %q is missing; give it a {%s|default:TEXT}, or skip such records", t.fields[p.field], t.fields[p.field])
 	}
 	return append(dst, v.text...), nil
@@ -236,12 +236,12 @@ func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte,
 
 func (f *filter) apply(v value) (value, error) {
 	if f.name == "default" {
-		if !v.there || len(v.text) == 0 {
+		if !v.present || len(v.text) == 0 {
 			return value{f.text, true}, nil
 		}
 		return v, nil
 	}
-	if !v.there {
+	if !v.present {
 		return v, nil
 	}
 	switch f.name {

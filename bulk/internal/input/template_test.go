@@ -13,7 +13,7 @@ func filled(t *Template, n int64, field func(name string) ([]byte, bool)) (resp.
 	var f resp.Frame
 	values := make([]value, len(t.fields))
 	for i, name := range t.fields {
-		values[i].text, values[i].there = field(name)
+		values[i].text, values[i].present = field(name)
 	}
 	var scratch []byte
 	err := t.fill(&f, n, values, &scratch)

@@ -24,8 +24,8 @@ func SlotRanges(c *Conn) ([]SlotRange, error) {
 	list, _ := answer.([]any)
 	ranges := make([]SlotRange, 0, len(list))
 	host, _, _ := net.SplitHostPort(c.Addr)
-	for _, one := range list {
-		fields, _ := one.([]any)
+	for _, entry := range list {
+		fields, _ := entry.([]any)
 		if len(fields) < 3 {
 			continue
 		}

@@ -143,8 +143,8 @@ func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 	}
 	var all []owner
 	owned := int64(0)
-	for _, one := range ranges {
-		fields, err := one.ToArray() // from, to, master, replicas ...
+	for _, slots := range ranges {
+		fields, err := slots.ToArray() // from, to, master, replicas ...
 		if err != nil || len(fields) < 3 {
 			continue
 		}

@@ -64,16 +64,16 @@ func SocketPath(dir string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(dir))
 	name := "retwis-" + hex.EncodeToString(sum[:8]) + ".sock"
-	of, err := owner.Of(dir)
+	dirOwner, err := owner.Of(dir)
 	if err != nil {
 		return "", err
 	}
-	if runtime := os.Getenv("XDG_RUNTIME_DIR"); !of.Another() && runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); !dirOwner.Another() && runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
 		return filepath.Join(runtime, name), nil
 	}
-	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", of.UID()))
+	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", dirOwner.UID()))
 	if err = os.Mkdir(shared, 0o700); err == nil {
-		err = of.Give(shared)
+		err = dirOwner.Give(shared)
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
@@ -83,7 +83,7 @@ func SocketPath(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != of.UID() {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != dirOwner.UID() {
 		return "", fmt.Errorf("redisserver: %s must be a directory of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", shared)
 	}
 	if path := filepath.Join(shared, name); len(path) < maxSocket {

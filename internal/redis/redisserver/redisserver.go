@@ -312,8 +312,8 @@ func (s *Server) Err() error {
 func (s *Server) Stop(ctx context.Context) error {
 	s.running.Store(false)
 	_ = s.Thaw()
-	again := time.NewTicker(stopRetry)
-	defer again.Stop()
+	retry := time.NewTicker(stopRetry)
+	defer retry.Stop()
 	for {
 		// On SIGTERM a server saves as on SHUTDOWN, but without a password. While it writes its
 		// first append-only file it ignores the signal, so repeat it.
@@ -323,7 +323,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		select {
 		case <-s.done:
 			return nil
-		case <-again.C:
+		case <-retry.C:
 		case <-ctx.Done():
 			_ = s.Kill()
 			<-s.done

@@ -46,7 +46,7 @@ type Page struct {
 func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		masters, slots, err := p.masters(ctx, client)
-		for again := false; err == nil && len(masters) > 0; again = true {
+		for reread := false; err == nil && len(masters) > 0; reread = true {
 			for _, master := range masters {
 				for page, err := range Server(ctx, master.Client, p) {
 					if !yield(page, err) || err != nil {
@@ -57,7 +57,7 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 			before := slots
 			masters, slots, err = p.masters(ctx, client)
 			masters = slices.DeleteFunc(masters, func(m nodes.Master) bool {
-				return slots == nil || slots.IsSame(m, before) && (again || !slots.Importing(m))
+				return slots == nil || slots.IsSame(m, before) && (reread || !slots.Importing(m))
 			})
 		}
 		if err != nil {
@@ -180,7 +180,7 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 			return
 		}
 		id, err := process() // the first step may have run in another process, and is repeated
-		for again := true; again && err == nil; {
+		for restarted := true; restarted && err == nil; {
 			for cursor, more := uint64(0), true; more; more = cursor != 0 {
 				reply, err := step(cursor)
 				if !yield(reply, err) || err != nil {
@@ -190,7 +190,7 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 			}
 			before := id
 			id, err = process()
-			again = id != before
+			restarted = id != before
 		}
 		if err != nil {
 			yield(rueidis.ScanEntry{}, err)

@@ -222,12 +222,12 @@ func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
 	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
 		return err
 	}
-	one := opt
-	one.Username, one.Password, one.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
-	one.Sentinel, one.ForceSingleClient = rueidis.SentinelOption{}, true
+	sentinel := opt
+	sentinel.Username, sentinel.Password, sentinel.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
+	sentinel.Sentinel, sentinel.ForceSingleClient = rueidis.SentinelOption{}, true
 	for _, address := range opt.InitAddress {
-		one.InitAddress = []string{address}
-		client, refused := rueidis.NewClient(one)
+		sentinel.InitAddress = []string{address}
+		client, refused := rueidis.NewClient(sentinel)
 		if refused == nil {
 			refused = client.Do(ctx, client.B().SentinelGetMasterAddrByName().Master(opt.Sentinel.MasterSet).Build()).Error()
 			client.Close()

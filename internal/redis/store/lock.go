@@ -25,9 +25,9 @@ func tryLock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the data directory: %w", err)
 	}
-	of, err := owner.Of(dir)
+	dirOwner, err := owner.Of(dir)
 	if err == nil {
-		err = of.GiveFile(file)
+		err = dirOwner.GiveFile(file)
 	}
 	if err != nil {
 		file.Close()

@@ -69,8 +69,8 @@ func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
 		}
 		if ttl := roundUp(o.TTL); ttl > 0 && !slices.Contains(ask.declare, ttl) {
 			// A new connection may lead to another run, which lacks the record.
-			again := s.dial != nil && s.boot.dialed != dials
-			if last, ok := s.boot.declared[ttl]; !ok || again || now.Sub(last) >= declareAgain(ttl) {
+			reconnected := s.dial != nil && s.boot.dialed != dials
+			if last, ok := s.boot.declared[ttl]; !ok || reconnected || now.Sub(last) >= declareAgain(ttl) {
 				ask.declare = append(ask.declare, ttl)
 			}
 		}
