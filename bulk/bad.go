@@ -11,20 +11,20 @@ import (
 	"retwis/bulk/resp"
 )
 
-// badRecord is a record that cannot be loaded, as it is written to Options.BadTo. One of
-// Text, Base64, Command and Key says what it is.
+// badRecord is a record that cannot be loaded, as written to Options.BadTo. Exactly one of Text,
+// Base64, Command and Key identifies it.
 type badRecord struct {
 	File   string `json:"file,omitempty"`   // if there are several
-	Line   int64  `json:"line,omitempty"`   // in formats with lines
-	Offset int64  `json:"offset,omitempty"` // in formats without
-	Record int64  `json:"record,omitempty"` // its number, starting at 1, in formats with records
+	Line   int64  `json:"line,omitempty"`   // in line-based formats
+	Offset int64  `json:"offset,omitempty"` // in other formats
+	Record int64  `json:"record,omitempty"` // record number, starting at 1, in formats with records
 	Reason string `json:"reason"`
 
 	Text    string  `json:"text,omitempty"`    // the record, unchanged
-	Base64  []byte  `json:"base64,omitempty"`  // the record, if it is not UTF-8
-	Command string  `json:"command,omitempty"` // a refused command, as it is typed
+	Base64  []byte  `json:"base64,omitempty"`  // the record, if it is not valid UTF-8
+	Command string  `json:"command,omitempty"` // a rejected command, as typed into redis-cli
 	Key     *string `json:"key,omitempty"`     // a key of a snapshot, escaped as in redis-cli
-	DB      int     `json:"db,omitempty"`      // of the key
+	DB      int     `json:"db,omitempty"`      // database of the key
 }
 
 // badRecords writes bad records to Options.BadTo.
@@ -34,7 +34,7 @@ type badRecords struct {
 	count *counts
 }
 
-// newBadRecords returns nil if bad records end the load.
+// newBadRecords returns nil if a bad record ends the load.
 func newBadRecords(opt Options, count *counts) *badRecords {
 	if opt.BadTo == nil {
 		return nil
@@ -42,7 +42,7 @@ func newBadRecords(opt Options, count *counts) *badRecords {
 	return &badRecords{opt.BadTo, opt.MaxBad, count}
 }
 
-// skipper returns what receives the bad records of an input.
+// skipper returns the function that receives the bad records of an input.
 func (b *badRecords) skipper() func(*input.BadRecord) error {
 	if b == nil {
 		return nil
@@ -52,27 +52,26 @@ func (b *badRecords) skipper() func(*input.BadRecord) error {
 
 // record writes a bad record.
 func (b *badRecords) record(bad *input.BadRecord) error {
-	one := badRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
+	entry := badRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
 	switch {
 	case bad.Key != nil:
 		key := string(resp.AppendQuoted(nil, bad.Key))
-		one.Key, one.DB = &key, bad.DB
+		entry.Key, entry.DB = &key, bad.DB
 	case utf8.Valid(bad.Text):
-		one.Text = string(bad.Text)
+		entry.Text = string(bad.Text)
 	default:
-		one.Base64 = bad.Text
+		entry.Base64 = bad.Text
 	}
-	return b.write(one, &bad.InputError)
+	return b.write(entry, &bad.InputError)
 }
 
-// may reports whether the load can go on without a command that was refused. Without a
-// SELECT, the next commands would go into the wrong database; without a part of it, a
-// transaction would be another one.
-func (b *badRecords) may(got command.Checked, check *command.Checker) bool {
+// canSkip reports whether the load can continue without a rejected command. Without a SELECT, the
+// following commands would go into the wrong database; a transaction must not lose a part.
+func (b *badRecords) canSkip(got command.Checked, check *command.Checker) bool {
 	return b != nil && check.Open == 0 && got.Spec != nil && got.Kind != command.Select
 }
 
-// command writes a command that was refused.
+// command writes a rejected command.
 func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err error) error {
 	wrong := &InputError{File: in.Name(), Line: p.Line, Offset: p.Offset, Msg: err.Error()}
 	var text []byte
@@ -87,8 +86,7 @@ func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err 
 	}, wrong)
 }
 
-// write writes a bad record, unless there are too many. Then it returns the error of the
-// input.
+// write writes a bad record. If there are too many, it returns the input error instead.
 func (b *badRecords) write(bad badRecord, wrong *InputError) error {
 	if n := b.count.bad.Load(); n >= int64(b.most) {
 		wrong.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", wrong.Msg, b.most)

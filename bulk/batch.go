@@ -7,8 +7,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// batcher collects commands in chunks, one for each pipe, and sends the full ones. It
-// recovers when the sender reports trouble.
+// batcher collects commands in one chunk per pipe, and sends full chunks. It recovers when the
+// sender reports trouble.
 type batcher struct {
 	sender   *sender
 	recovery *recovery
@@ -18,8 +18,8 @@ type batcher struct {
 
 	chunkBytes int
 	chunkItems int
-	offset     int64 // the input up to here may be in chunks
-	tx         chunk // the transaction that is being read
+	offset     int64 // chunks may contain the input up to here
+	tx         chunk // the transaction being read
 }
 
 func newBatcher(opt Options, s *sender, r *recovery) batcher {
@@ -45,9 +45,9 @@ func (b *batcher) put(ctx context.Context, slot int, raw []byte, it item) error 
 	return nil
 }
 
-// putSet adds a plain SET to the group that becomes one MSET. The result is the same: both
-// set each key, whatever its type, and remove its expiry. Any other command closes the
-// group first. All keys of an MSET to a Cluster are of one slot.
+// putSet adds a plain SET to the group that becomes one MSET. The result is the same: both set
+// each key, whatever its type, and remove its expiry. Any other command closes the group first.
+// On a Cluster all keys of an MSET are in one slot.
 func (b *batcher) putSet(ctx context.Context, slot int, f *resp.Frame, it item) error {
 	pair := f.RawFrom(1)
 	p, err := b.room(ctx, slot, it.no, len(f.Raw()))
@@ -65,7 +65,7 @@ func (b *batcher) putSet(ctx context.Context, slot int, f *resp.Frame, it item) 
 	return nil
 }
 
-// putTransaction adds the transaction that was read to the chunk for a slot.
+// putTransaction adds the complete transaction to the chunk for a slot.
 func (b *batcher) putTransaction(ctx context.Context, slot int) error {
 	last := b.tx.items[len(b.tx.items)-1].no
 	p, err := b.room(ctx, slot, last, len(b.tx.buf))
@@ -81,10 +81,10 @@ func (b *batcher) putTransaction(ctx context.Context, slot int) error {
 	return nil
 }
 
-// putExclusive sends a command while no other is in flight: its keys belong to several
-// connections, or it affects the whole server, or its keys are unknown.
+// putExclusive sends a command while no other command is in flight: its keys belong to several
+// connections, it affects the whole server, or its keys are unknown.
 func (b *batcher) putExclusive(ctx context.Context, slot int, raw []byte, it item) error {
-	raw = bytes.Clone(raw) // the wait may read more input
+	raw = bytes.Clone(raw) // more input may be read meanwhile
 	if err := b.drain(ctx); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *batcher) putExclusive(ctx context.Context, slot int, raw []byte, it ite
 	return b.drain(ctx)
 }
 
-// room returns the pipe of a slot with a chunk that has room for command number no.
+// room returns the pipe of a slot, with a chunk that has room for command number no.
 func (b *batcher) room(ctx context.Context, slot int, no int64, size int) (*pipe, error) {
 	for {
 		p := b.router.pipeFor(slot)
@@ -108,7 +108,7 @@ func (b *batcher) room(ctx context.Context, slot int, no int64, size int) (*pipe
 			if err != nil {
 				return nil, err
 			}
-			// The wait for a chunk can change the pipe of the slot.
+			// Waiting for a chunk can change the pipe of the slot.
 			if p = b.router.pipeFor(slot); p == nil || p.cur != nil || b.sender.trouble {
 				b.sender.pool.put(c)
 				continue
@@ -130,10 +130,10 @@ func (b *batcher) full(p *pipe, size int) bool {
 	return used > 0 && used+size > b.chunkBytes || len(p.cur.items) >= b.chunkItems
 }
 
-// take returns an empty chunk; it waits until one comes back.
+// take returns an empty chunk, waiting until one comes back if necessary.
 func (b *batcher) take(ctx context.Context) (*chunk, error) {
 	for {
-		// If every chunk is being filled, none comes back.
+		// If every chunk is being filled, none will come back.
 		if c := b.sender.pool.get(!b.sender.busy()); c != nil {
 			return c, nil
 		}
@@ -170,7 +170,7 @@ func (b *batcher) flush(ctx context.Context, p *pipe) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if b.sender.trouble || p.cur != c { // it arose during the wait
+	if b.sender.trouble || p.cur != c { // trouble arose during the wait
 		return b.recovery.run(ctx, anySlot, 0)
 	}
 	if err := b.sender.saves.reach(b.offset); err != nil {
@@ -187,7 +187,7 @@ func (b *batcher) flush(ctx context.Context, p *pipe) error {
 
 // flushAll sends the chunks of all pipes.
 func (b *batcher) flushAll(ctx context.Context) error {
-	for i := 0; i < len(b.router.pipes); i++ { // recovery changes the pipes
+	for i := 0; i < len(b.router.pipes); i++ { // recovery changes r.pipes
 		if p := b.router.pipes[i]; p != nil && p.cur != nil {
 			if err := b.flush(ctx, p); err != nil {
 				return err
@@ -197,7 +197,7 @@ func (b *batcher) flushAll(ctx context.Context) error {
 	return nil
 }
 
-// drain sends all commands and waits until all are answered.
+// drain sends all commands and waits for all replies.
 func (b *batcher) drain(ctx context.Context) error {
 	for {
 		if err := b.flushAll(ctx); err != nil {
@@ -215,7 +215,7 @@ func (b *batcher) drain(ctx context.Context) error {
 	}
 }
 
-// drop forgets the commands that were not sent.
+// drop discards the commands that were not sent.
 func (b *batcher) drop() {
 	for _, p := range b.router.pipes {
 		if p == nil {

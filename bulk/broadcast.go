@@ -13,9 +13,8 @@ import (
 	"retwis/internal/sleep"
 )
 
-// broadcaster sends commands that go to every connection, and selects databases. No
-// command ever runs in another database than the input says: a SELECT that fails stops the
-// load.
+// broadcaster sends commands that go to every connection, and selects databases. No command ever
+// runs in a database other than the one the input selects: a SELECT that fails stops the load.
 type broadcaster struct {
 	batch    *batcher
 	sender   *sender
@@ -26,10 +25,10 @@ type broadcaster struct {
 	db       *database
 }
 
-// toAll sends a command of the input on all connections while no other is in flight. If a
-// connection breaks, it sends the command again on all.
+// toAll sends a command of the input on all connections while no other command is in flight. If a
+// connection breaks, it resends the command on all of them.
 func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Frame, it item) error {
-	raw := bytes.Clone(f.Raw()) // the wait may read more input
+	raw := bytes.Clone(f.Raw()) // more input may be read meanwhile
 	db, _ := command.Atoi(f.Arg(f.Len() - 1))
 	if err := b.batch.drain(ctx); err != nil {
 		return err
@@ -46,11 +45,11 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	on := b.router.pipes[0].node
 	if failed.node != nil {
 		on = failed.node
-		again := retry{raw: raw, db: b.db.selected}
+		repeat := retry{raw: raw, db: b.db.selected}
 		if kind == command.Select { // the load stops
-			again.raw = nil
+			repeat.raw = nil
 		}
-		b.judge.failedOne(on, it, failed.text, raw, again)
+		b.judge.failedOne(on, it, failed.text, raw, repeat)
 		b.judge.stop.Store(b.judge.failFast)
 	}
 	on.replies.Add(1)
@@ -65,12 +64,13 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	return nil
 }
 
-// errRefused is why a connection is given up: its server may have another role now, or is busy.
+// errRefused is the reason for giving up a connection whose server may have a new role, or is
+// busy.
 var errRefused = errors.New("the server does not accept commands now")
 
-// send sends a command on all connections, which are idle, until all have answered. It
-// returns the first error reply and counts nothing. Of a Cluster, the master that has taken
-// the place of a server gets the command, too.
+// send sends a command on all connections, which are idle, and waits for all replies. It returns
+// the first error reply and counts nothing. On a Cluster, a master that has replaced a server
+// gets the command, too.
 func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection, error) {
 	it.flags |= copied
 	began := time.Now()
@@ -101,11 +101,11 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 		cause := b.recovery.discardFailed()
 		var f resp.Frame
 		first.frame(0, &f)
-		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f) || it.flags&again != 0, first, 0, cause); err != nil {
+		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f) || it.flags&markedRepeatable != 0, first, 0, cause); err != nil {
 			return rejection{}, err
 		}
 		b.recovery.releaseAll()
-		if errors.Is(cause, errRefused) { // it may take a moment until all know its successor
+		if errors.Is(cause, errRefused) { // it may take a moment until all servers know its successor
 			if time.Since(began) > max(b.router.retryFor, 0) {
 				return rejection{}, lost(cause)
 			}
@@ -133,11 +133,10 @@ func (b *broadcaster) selectDB(ctx context.Context, db int, it item) (rejection,
 	return failed, err
 }
 
-// transaction sends the transaction that was read, which selects databases, while no other
-// command is in flight. Append-only files of Redis 7.2 and newer contain many of these. It
-// tries each database first: after a SELECT that fails in a transaction, the server would
-// execute the rest in another database. Afterwards all connections have selected the last
-// database.
+// transaction sends a complete transaction that contains SELECTs, while no other command is in
+// flight. Append-only files of Redis 7.2 and newer contain many of these. It tries each database
+// first: after a failed SELECT within a transaction, the server would execute the rest in the
+// wrong database. At the end all connections have selected the last database.
 func (b *broadcaster) transaction(ctx context.Context, slot int, selections []command.Selection) error {
 	before := b.db.selected
 	if err := b.batch.drain(ctx); err != nil {

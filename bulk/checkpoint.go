@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// markEvery is the distance in bytes between places where a load can resume.
+	// markEvery is the distance in bytes between possible resume points.
 	markEvery = 64 << 10
-	// promise is how many bytes a load may send beyond the offset in the file before it
-	// writes the file again.
+	// promise is how many bytes a load may send beyond the recorded offset before it writes the
+	// file again.
 	promise = 16 << 20
-	// saveEvery is the shortest time between two writes for progress.
+	// saveEvery is the minimum time between two writes that record progress.
 	saveEvery = 500 * time.Millisecond
 )
 
@@ -29,25 +29,25 @@ const (
 type saved struct {
 	Version  int    `json:"version"`
 	Offset   int64  `json:"offset"`   // of the decompressed input; all commands before it are answered
-	SHA256   string `json:"sha256"`   // of the input up to there
+	SHA256   string `json:"sha256"`   // of the input up to that offset
 	Promised int64  `json:"promised"` // nothing after this offset has been sent
 	Commands int64  `json:"commands"`
 	Line     int64  `json:"line"`
 	Record   int64  `json:"record"`
 	DB       int    `json:"db"`
 	Format   Format `json:"format"`
-	File     int    `json:"file,omitempty"` // the number of the file that Offset is in, starting at 0
-	Base     int64  `json:"base,omitempty"` // the size of the files before it
+	File     int    `json:"file,omitempty"` // number of the file that contains Offset, starting at 1
+	Base     int64  `json:"base,omitempty"` // total size of the files before it
 
 	Columns       []string `json:"columns,omitempty"`
 	Do            []string `json:"do,omitempty"`
 	SkipIfMissing []string `json:"skip_if_missing,omitempty"`
 }
 
-// mark is a place where a load can resume once all commands before it are answered.
+// mark is a point where a load can resume once all commands before it are answered.
 type mark struct {
 	pos input.Where
-	no  int64 // the commands before it
+	no  int64 // number of commands before it
 	sum string
 	db  int
 }
@@ -57,14 +57,14 @@ type checkpoint struct {
 	path    string
 	now     saved
 	marks   []mark // not passed yet, oldest first
-	next    int64  // the offset of the next mark
+	next    int64  // offset of the next mark
 	changed bool   // now differs from the file
 	written time.Time
 	sent    int64 // nothing after this offset has been sent
-	err     error // of the last write for progress; the next reach returns it
+	err     error // of the last write of progress; the next reach returns it
 }
 
-// openCheckpoint reads the file of an earlier load that did not finish, if it exists.
+// openCheckpoint reads the file left by an earlier load that did not finish, if it exists.
 func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	if opt.Checkpoint == "" {
 		return nil, nil, nil
@@ -84,14 +84,14 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	}
 	if !slices.Equal(from.Do, c.now.Do) || !slices.Equal(from.SkipIfMissing, c.now.SkipIfMissing) ||
 		opt.Format != Auto && opt.Format != from.Format && from.Format != RDB || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
-		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is of a load with another format, other columns or other templates; "+
+		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is from a load with a different format, columns or templates; "+
 			"use the same ones, or remove it to start again", opt.Checkpoint)}
 	}
 	c.now = from
 	return c, &from, nil
 }
 
-// start returns where the input resumes.
+// start returns where to resume the input.
 func (s *saved) start() *input.Start {
 	if s == nil {
 		return nil
@@ -102,8 +102,8 @@ func (s *saved) start() *input.Start {
 	}}
 }
 
-// begin records what is only known when the input is open. A new load starts after the
-// header of the input.
+// begin records what is known only once the input is open. A new load starts after the header of
+// the input.
 func (c *checkpoint) begin(in *input.Input) {
 	if c == nil {
 		return
@@ -115,13 +115,13 @@ func (c *checkpoint) begin(in *input.Input) {
 	c.next = c.now.Offset + markEvery
 }
 
-// mark adds a place after command number no.
+// mark adds a resume point after command number no.
 func (c *checkpoint) mark(pos input.Where, no int64, db int, digest *input.Digester) {
 	c.marks = append(c.marks, mark{pos, no, digest.Sum(pos.Offset), db})
 	c.next = pos.Offset + markEvery
 }
 
-// reach records, before commands up to offset are sent, that they may have been sent.
+// reach records that commands up to offset may have been sent, before they are sent.
 func (c *checkpoint) reach(offset int64) error {
 	if c == nil {
 		return nil
@@ -153,8 +153,8 @@ func (c *checkpoint) passed(no int64) {
 	}
 }
 
-// stop writes the file at the end of a load. answered says that all commands that were
-// sent are answered.
+// stop writes the file at the end of a load. answered reports whether all commands sent have been
+// answered.
 func (c *checkpoint) stop(answered bool) error {
 	sent := c.sent
 	if answered {

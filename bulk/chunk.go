@@ -9,55 +9,55 @@ import (
 // chunkSize is the size of one write.
 const chunkSize = 64 << 10
 
-// maxUnit bounds the bytes of a command or a transaction: item.end has 31 bits, and other
+// maxUnit is the maximum size of a command or a transaction: item.end has 31 bits, and other
 // items may come first.
 const maxUnit = math.MaxInt32 - 1<<20
 
 // item is a command in a chunk.
 type item struct {
-	no    int64 // the number of the command, starting at 1
+	no    int64 // number of the command, starting at 1
 	at    int64 // its line or offset, see counts.byLine
-	end   int32 // its end in the chunk; it starts at the end of the item before
-	many  int32 // the number of commands: SETs that became one MSET, otherwise 1
-	first int32 // the first of these SETs in chunk.sets, if many > 1
+	end   int32 // end in the chunk; it starts at the end of the previous item
+	many  int32 // number of commands: of SETs merged into an MSET, otherwise 1
+	first int32 // index of the first of these SETs in chunk.sets, if many > 1
 	flags itemFlags
 }
 
 type itemFlags uint16
 
 const (
-	inUnit   itemFlags = 1 << iota // belongs to the item before it: a transaction stays whole
-	internal                       // sent by the load itself, not part of the input
-	copied                         // sent on all connections and counted once
-	resend                         // must be sent again
-	unsure                         // with resend: may have been executed
-	fresh                          // with resend: was not sent before
-	erred                          // answered with an error
-	later                          // refused for now: its slot is moving, or its server is busy
-	again                          // the input says that it can be sent again
-	moved                          // copied into another chunk, which has it now
+	inUnit            itemFlags = 1 << iota // belongs to the previous item: a transaction stays together
+	internal                                // sent by the load itself, not part of the input
+	copied                                  // sent on all connections and counted once
+	resend                                  // must be resent
+	unsure                                  // with resend: may have been executed
+	fresh                                   // with resend: was not sent before
+	answeredWithError                       // answered with an error
+	later                                   // temporarily refused: its slot is moving, or its server is busy
+	markedRepeatable                        // the input marks it as repeatable
+	moved                                   // copied into another chunk, which holds it now
 )
 
 // chunk is a sequence of commands for one server, sent in one write.
 type chunk struct {
 	buf   []byte
 	items []item
-	sets  []set // the SETs of all MSETs
+	sets  []set // SETs of all MSETs
 	extra bool  // not from the pool
-	node  *node // the server to which it was sent last
+	node  *node // server to which it was last sent
 	mixed bool  // some item is not a plain command with one reply
 
-	// The pipe's reader owns these until the chunk has come back.
-	done    int             // items answered
+	// Only the pipe's reader uses these until the chunk has come back.
+	done    int             // number of answered items
 	trouble bool            // some items have the flag resend
-	refused map[int]refusal // why items must be sent again
+	refused map[int]refusal // why items must be resent
 }
 
 // set is a SET that became part of an MSET.
 type set struct{ no, at int64 }
 
-// refusal is a reply after which a command is sent again: MOVED, or ASK, which is for one
-// command only, with an address, or an error that passes by itself.
+// refusal is a reply after which a command is resent: MOVED, or ASK, which is valid for one
+// command only, with an address, or a temporary error.
 type refusal struct {
 	addr string
 	ask  bool
@@ -75,7 +75,7 @@ func (c *chunk) reset() {
 // add appends an item.
 func (c *chunk) add(raw []byte, it item) {
 	c.buf = append(c.buf, raw...)
-	it.end = int32(len(c.buf)) // bounded by one command and a chunk
+	it.end = int32(len(c.buf)) // bounded by one command plus a chunk
 	c.items = append(c.items, it)
 	if it.flags != 0 || it.many != 1 {
 		c.mixed = true

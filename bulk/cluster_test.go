@@ -32,8 +32,8 @@ func urlOf(c *redistest.ClusterServers) string {
 	return fmt.Sprintf("redis://127.0.0.1:%d", c.Masters[0].Port())
 }
 
-// TestCluster loads into one Cluster, in turn: a new one takes longer to start than most of these
-// tests. Each gets it empty; those that move slots use different ones.
+// TestCluster runs its tests on one Cluster in turn, because starting a new one takes longer than
+// most of them. Each finds it empty; the tests that move slots use different ones.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c, _ := cluster(t)
@@ -74,8 +74,8 @@ func flush(t *testing.T, servers []*redistest.Server) {
 	}
 }
 
-// firstMastersTag returns a hash tag whose slot the first master has: a different one for each
-// n. The commands of clusterCommands have others.
+// firstMastersTag returns a hash tag whose slot the first master owns: a different one for each
+// n. clusterCommands uses other tags.
 func firstMastersTag(n int) string {
 	for i := 100; ; i++ {
 		tag := "{" + strconv.Itoa(i) + "}"
@@ -99,11 +99,11 @@ func sameDataAsOneServer(t *testing.T, c *redistest.ClusterServers) {
 		t.Errorf("%+v", report)
 	}
 	if got, want := union(t, c.Masters), union(t, []*redistest.Server{single(t, input)}); got != want {
-		t.Error("the Cluster holds other data than one server")
+		t.Error("the Cluster holds different data than a single server")
 	}
 }
 
-// slotsMove moves slots from one master to another, key by key, while they are loaded.
+// slotsMove moves slots from one master to another, key by key, during a load.
 func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 	input := clusterCommands(t, redistest.Cases(12_000, 60_000), pairs)
 	want := union(t, []*redistest.Server{single(t, input)})
@@ -112,7 +112,7 @@ func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 		go func() {
 			defer close(moved)
 			left := redistest.Cases(4, 40)
-			for i := range 40 { // those of the first master
+			for i := range 40 { // slots of the first master
 				if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 && left > 0 {
 					left--
 					move(t, c, n)
@@ -127,16 +127,16 @@ func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 		t.Errorf("%+v", report)
 	}
 	if got := union(t, c.Masters); got != want {
-		t.Error("the Cluster holds other data than one server")
+		t.Error("the Cluster holds different data than a single server")
 	}
-	t.Logf("%d commands were sent again", report.Resent)
+	t.Logf("%d commands were resent", report.Resent)
 	if report.Resent == 0 {
-		t.Error("nothing was sent again: nothing moved under the load")
+		t.Error("nothing was resent: nothing moved during the load")
 	}
 }
 
-// half leaves a slot between the first master and the second: one of its two keys is on each. It
-// returns the slot.
+// half leaves a slot between the first master and the second: each of them has one of its two
+// keys. It returns the slot.
 func half(t *testing.T, c *redistest.ClusterServers, tag string) int {
 	t.Helper()
 	slot := keys.Slot([]byte(tag))
@@ -149,8 +149,8 @@ func half(t *testing.T, c *redistest.ClusterServers, tag string) int {
 	return slot
 }
 
-// keepsOrder delays a command whose two keys are temporarily on two servers, while the next one, to
-// one of these keys, could be executed.
+// keepsOrder delays a command whose two keys are temporarily on two servers, while the next
+// command, for one of these keys, could be executed.
 func keepsOrder(t *testing.T, c *redistest.ClusterServers) {
 	tag := firstMastersTag(0)
 	slot := half(t, c, tag)
@@ -171,8 +171,8 @@ func keepsOrder(t *testing.T, c *redistest.ClusterServers) {
 	}
 }
 
-// slotStuck fails a command whose keys stay on two servers, although another one with the same key
-// could be executed repeatedly.
+// slotStuck fails a command whose keys stay on two servers, although another command with the
+// same key could be executed repeatedly.
 func slotStuck(t *testing.T, c *redistest.ClusterServers) {
 	tag := firstMastersTag(1)
 	slot := half(t, c, tag)
@@ -183,13 +183,13 @@ func slotStuck(t *testing.T, c *redistest.ClusterServers) {
 	move(t, c, slot)
 }
 
-// refusesAgain refuses commands twice while an earlier command of the same chunk waits: a command that
-// was copied, to be sent again, was not executed.
+// refusesAgain refuses commands twice while an earlier command of the same chunk waits: a command
+// that was copied to be resent was not executed.
 func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
-	// The keys of the first command are on two servers, so the second one waits as well.
+	// The keys of the first command are on two servers, so the second command waits as well.
 	waiting, tag := firstMastersTag(2), firstMastersTag(3)
 	waits, slot := half(t, c, waiting), keys.Slot([]byte(tag))
-	// Each master sends the other commands to the other one.
+	// Each master redirects the other commands to the other master.
 	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
 	do(t, target, "CONFIG", "RESETSTAT")
 	do(t, source, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", do(t, target, "CLUSTER", "MYID"))
@@ -198,7 +198,7 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 	moved := make(chan struct{})
 	go func() {
 		defer close(moved)
-		eventually(t, "the commands are refused again and again", func() bool {
+		eventually(t, "the commands are refused repeatedly", func() bool {
 			stats := do(t, target, "INFO", "commandstats")
 			_, after, _ := strings.Cut(stats, "cmdstat_asking:calls=")
 			asked, _, _ := strings.Cut(after, ",")
@@ -223,7 +223,8 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 	}
 }
 
-// slowly gives an input in pieces. What follows hold bytes comes when something is done.
+// slowly delivers an input in pieces. It withholds everything after hold bytes until a channel is
+// closed.
 type slowly struct {
 	r    io.Reader
 	done chan struct{}
@@ -237,15 +238,15 @@ func (s *slowly) Read(p []byte) (int, error) {
 	}
 	select {
 	case <-s.done:
-	case <-time.After(time.Millisecond): // the pace
+	case <-time.After(time.Millisecond): // limits the pace
 	}
 	n, err := s.r.Read(p[:min(len(p), 4<<10)])
 	s.read += n
 	return n, err
 }
 
-// clusterCommands hold every key to its order, by lists that grow; nothing of it can be
-// done twice. pairs adds commands with two keys.
+// clusterCommands checks the order of commands per key with lists that grow; none of them may be
+// executed twice. pairs adds commands with two keys.
 func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -296,7 +297,7 @@ func union(t *testing.T, servers []*redistest.Server) string {
 	return fmt.Sprint(all)
 }
 
-// checkNodes checks that the servers have replied to each command once.
+// checkNodes checks that the servers have replied once to each command.
 func checkNodes(t *testing.T, report Report) {
 	t.Helper()
 	var replies int64
@@ -311,7 +312,7 @@ func checkNodes(t *testing.T, report Report) {
 	}
 }
 
-// move moves a slot from its master to the next.
+// move moves a slot from its master to the next one.
 func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 	n := strconv.Itoa(slot)
 	from := slot * 3 / keys.Slots
@@ -331,9 +332,9 @@ func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 		}
 		do(t, a, "MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), keys[0], "0", "5000")
 	}
-	// Moves between other pairs of masters immediately after each other can leave masters
-	// that disagree about the owner permanently: Redis decides by epochs, which take a
-	// moment to spread.
+	// Moves between different pairs of masters in quick succession can leave masters that
+	// permanently disagree about the owner: Redis decides by epochs, which take a moment to
+	// spread.
 	eventually(t, "all masters agree who has the slot", func() bool {
 		agreed := 0
 		for _, m := range []rueidis.Client{b, a, c.Masters[(from+2)%3].Client(t)} {
@@ -346,7 +347,7 @@ func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 	})
 }
 
-// owner is the port of the master of a slot, as one server sees it.
+// owner returns the port of the master of a slot, according to one server.
 func owner(t *testing.T, c rueidis.Client, slot int) int {
 	t.Helper()
 	ranges, err := c.Do(context.Background(), c.B().ClusterSlots().Build()).ToArray()
@@ -366,7 +367,7 @@ func owner(t *testing.T, c rueidis.Client, slot int) int {
 	return 0
 }
 
-// held is what a key holds, as text.
+// held returns the value of a key as text.
 func held(t *testing.T, c rueidis.Client, key string) string {
 	t.Helper()
 	var value any

@@ -2,7 +2,7 @@ package bulk
 
 import "retwis/bulk/resp"
 
-// The limits of one MSET. A server serves no other client while it executes one.
+// Limits of one MSET. A server serves no other client while it executes one.
 const (
 	coalesceKeys  = 64
 	coalesceBytes = 16 << 10
@@ -15,7 +15,7 @@ type group struct {
 	slot int
 }
 
-// flush appends the SETs of the group to a chunk, as one command.
+// flush appends the SETs of the group to a chunk as one command.
 func (g *group) flush(c *chunk) {
 	n := len(g.sets)
 	if n == 0 {

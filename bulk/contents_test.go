@@ -14,8 +14,8 @@ import (
 	"retwis/internal/require"
 )
 
-// contents describes what is in a server, one fact a line. Lines that begin with a word and
-// a colon are facts that not all servers know.
+// contents describes the data of a server, one fact per line. Lines that begin with a word and a
+// colon are facts that not all servers report.
 func contents(t *testing.T, s *redistest.Server) []string {
 	t.Helper()
 	c := s.Client(t)
@@ -142,7 +142,7 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 	}
 }
 
-// plain returns a reply as text, or as lists of text.
+// plain returns a reply as text, or as nested lists of text.
 func plain(m rueidis.RedisMessage) any {
 	if m.IsNil() {
 		return "nil"
@@ -176,7 +176,7 @@ func sortPairs(list any) any {
 	return pairs
 }
 
-// scores writes scores in one way, which servers do not.
+// scores normalizes the format of scores, which differs between servers.
 func scores(list any) any {
 	flat := list.([]any)
 	for i := 1; i < len(flat); i += 2 {
@@ -187,7 +187,7 @@ func scores(list any) any {
 	return flat
 }
 
-// same compares what is in servers.
+// same compares the contents of two servers.
 func same(t *testing.T, got, want []string) {
 	t.Helper()
 	for _, line := range got {

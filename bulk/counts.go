@@ -13,11 +13,11 @@ import (
 	"retwis/bulk/resp"
 )
 
-// maxKinds bounds the kinds of errors that are counted separately: errors of scripts can
-// begin with anything.
+// maxKinds is the maximum number of error kinds that are counted separately: errors of scripts
+// can begin with anything.
 const maxKinds = 50
 
-// counts collects the figures and the failed commands of a load.
+// counts collects the statistics and the failed commands of a load.
 type counts struct {
 	began    time.Time
 	from     int64
@@ -26,7 +26,7 @@ type counts struct {
 	skipped  atomic.Int64
 	bad      atomic.Int64
 	resent   atomic.Int64
-	bytes    atomic.Int64 // emitted
+	bytes    atomic.Int64 // emitted bytes
 	input    atomic.Int64
 
 	mu       sync.Mutex
@@ -36,10 +36,10 @@ type counts struct {
 	errors   int64
 	kinds    map[string]int64
 	failures []Failure
-	most     int       // of failures
-	to       io.Writer // for failed commands
-	toDB     int       // the database selected at the end of what was written to it; -1: unknown
-	toErr    error     // of writing to it
+	most     int       // maximum number of failures
+	to       io.Writer // receives failed commands
+	toDB     int       // database selected at the end of that output; -1: unknown
+	toErr    error     // from writing to it
 }
 
 // node returns the counters of a server.
@@ -67,12 +67,12 @@ type node struct {
 
 // origin is a file of the input.
 type origin struct {
-	first  int64 // the number of its first command
+	first  int64 // number of its first command
 	name   string
-	byLine bool // places are lines, not bytes
+	byLine bool // places are line numbers, not byte offsets
 }
 
-// begin records that a file of the input begins after command number no.
+// begin records that a file starts after command number no.
 func (c *counts) begin(in *input.Input, no int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *counts) end(cut string) {
 	}
 }
 
-// origin returns the file of command number no.
+// origin returns the file that contains command number no.
 func (c *counts) origin(no int64) origin {
 	for i := len(c.files) - 1; i > 0; i-- {
 		if c.files[i].first <= no {
@@ -119,12 +119,12 @@ func (c *counts) where(no, at int64) string {
 // retry is the input that repeats a failed command.
 type retry struct {
 	raw     []byte
-	db      int  // in which it runs
+	db      int  // database in which it runs
 	selects bool // it may select another database
 }
 
 // fail counts an error. It calls describe if the report has room for the failure.
-func (c *counts) fail(n *node, text string, again retry, describe func() Failure) {
+func (c *counts) fail(n *node, text string, repeat retry, describe func() Failure) {
 	n.errors.Add(1)
 	kind, _, _ := strings.Cut(text, " ")
 	c.mu.Lock()
@@ -140,26 +140,26 @@ func (c *counts) fail(n *node, text string, again retry, describe func() Failure
 	if len(c.failures) < c.most {
 		c.failures = append(c.failures, describe())
 	}
-	if c.to != nil && len(again.raw) > 0 {
-		c.keep(again)
+	if c.to != nil && len(repeat.raw) > 0 {
+		c.keep(repeat)
 	}
 }
 
-// keep writes a failed command to c.to, after a SELECT if its database is not the one of
-// the command before.
-func (c *counts) keep(again retry) {
+// keep writes a failed command to c.to, preceded by a SELECT if its database differs from that of
+// the previous command.
+func (c *counts) keep(repeat retry) {
 	var f resp.Frame
-	if again.db != c.toDB {
+	if repeat.db != c.toDB {
 		f.Reset(2)
 		f.Add([]byte("SELECT"))
-		f.Add(strconv.AppendInt(nil, int64(again.db), 10))
+		f.Add(strconv.AppendInt(nil, int64(repeat.db), 10))
 	}
-	c.toDB = again.db
-	if again.selects {
+	c.toDB = repeat.db
+	if repeat.selects {
 		c.toDB = -1
 	}
 	if c.toErr == nil {
-		_, c.toErr = c.to.Write(append(f.Raw(), again.raw...))
+		_, c.toErr = c.to.Write(append(f.Raw(), repeat.raw...))
 	}
 }
 
@@ -176,10 +176,10 @@ func (c *counts) report() Report {
 		r.Kinds[kind] = n
 	}
 	for _, n := range c.nodes {
-		one := Node{Addr: n.addr, Commands: n.commands.Load(), Replies: n.replies.Load(), Errors: n.errors.Load(), Bytes: n.bytes.Load()}
-		r.Nodes = append(r.Nodes, one)
-		r.Replies += one.Replies
-		r.Bytes += one.Bytes
+		stats := Node{Addr: n.addr, Commands: n.commands.Load(), Replies: n.replies.Load(), Errors: n.errors.Load(), Bytes: n.bytes.Load()}
+		r.Nodes = append(r.Nodes, stats)
+		r.Replies += stats.Replies
+		r.Bytes += stats.Bytes
 	}
 	if r.Seconds > 0 {
 		r.Rate = float64(r.Commands) / r.Seconds

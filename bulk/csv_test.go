@@ -21,7 +21,7 @@ func TestCSVPlaces(t *testing.T) {
 	}
 }
 
-// A record has exactly the fields that were written, whatever is in them.
+// A record has exactly the fields that were written, whatever they contain.
 func TestDelimitedFields(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -30,7 +30,7 @@ func TestDelimitedFields(t *testing.T) {
 	}{
 		{TSV, "id\tn\n5\t\"quoted\n6\tCarl\n8\tend\"\n", "SET|5|\"quoted SET|6|Carl SET|8|end\""},
 		{TSV, "id\tn\n1\t19\" rack\n", "SET|1|19\" rack"},
-		// What mysql --batch writes.
+		// Output of mysql --batch.
 		{TSV, "id\tn\n3\tline\\nbreak\n4\tback\\\\slash C:\\\\new\n2\ta\\tb\\0\n", "SET|3|line\nbreak SET|4|back\\slash C:\\new SET|2|a\tb\x00"},
 		{CSV, "id,n\r\n1,\"a\r\nb\"\r\n", "SET|1|a\r\nb"},
 		{CSV, "\xef\xbb\xbf\"id\",\"n\"\r\n1,a\r\n", "SET|1|a"},

@@ -6,7 +6,7 @@ import "retwis/bulk/internal/command"
 type database struct {
 	selected int
 	known    map[int]bool        // databases that are known to exist
-	within   []command.Selection // of the transaction in flight, which no other command accompanies
+	within   []command.Selection // of the transaction in flight; no other command is in flight with it
 }
 
 // selectDB records that all connections have selected a database, which therefore exists.
@@ -18,8 +18,8 @@ func (d *database) selectDB(db int) {
 	d.known[db] = true
 }
 
-// of returns the database in which a command in flight is executed.
-func (d *database) of(no int64) int {
+// during returns the database in which a command in flight is executed.
+func (d *database) during(no int64) int {
 	db := d.selected
 	for _, s := range d.within {
 		if s.No < no {

@@ -18,7 +18,7 @@ import (
 	"retwis/internal/require"
 )
 
-// stored are the strings in the first databases of a server: "0:a=1 3:b=2".
+// stored returns the strings in the first databases of a server: "0:a=1 3:b=2".
 func stored(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	const script = `local out = {}
@@ -45,9 +45,9 @@ func variants() map[string]Options {
 	}
 }
 
-// aof is an append-only file as Redis 7.2 and newer and Valkey write it: a script or a
-// transaction begins with MULTI, and SELECT comes after it; with aof-timestamp-enabled
-// there are annotations.
+// aof is an append-only file as written by Redis 7.2 and newer and by Valkey: a script or a
+// transaction begins with MULTI, followed by SELECT; with aof-timestamp-enabled it has
+// annotations.
 const aof = `#TS:1795308651
 MULTI
 SELECT 3
@@ -80,7 +80,7 @@ DISCARD
 SET discarded 8
 `
 
-// protocol writes lines of typed commands in the protocol; # begins an annotation.
+// protocol encodes lines of typed commands in the protocol; # begins an annotation.
 func protocol(t *testing.T, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -116,9 +116,9 @@ func TestAppendOnlyFile(t *testing.T) {
 	}
 }
 
-// TestDatabasesAgainstModel loads random commands, transactions and choices of databases,
-// and compares with a map. What fails in a transaction, or makes it fail, changes no
-// database for what follows.
+// TestDatabasesAgainstModel loads random commands, transactions and database selections, and
+// compares the result with a map. A command that fails in a transaction, or makes it fail, does
+// not change the database of the following commands.
 func TestDatabasesAgainstModel(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
@@ -128,7 +128,7 @@ func TestDatabasesAgainstModel(t *testing.T) {
 		model := map[string]int{}
 		var text strings.Builder
 		db, serial := 0, 0
-		// command writes one command that stands in a transaction or not, and does it.
+		// command writes one command, in a transaction or not, and applies it to the model.
 		command := func(label string) (apply func(), fatal bool) {
 			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "key")
 			serial++
@@ -139,7 +139,7 @@ func TestDatabasesAgainstModel(t *testing.T) {
 				fmt.Fprintf(&text, "SELECT %d\n", db)
 				return func() { model["db"] = db }, false
 			case 3:
-				fmt.Fprintf(&text, "LLEN %s\n", key) // fails where there is a string
+				fmt.Fprintf(&text, "LLEN %s\n", key) // fails if the key is a string
 				return func() {}, false
 			case 4:
 				text.WriteString("GET\n")
@@ -182,7 +182,7 @@ func TestDatabasesAgainstModel(t *testing.T) {
 			for _, apply := range all {
 				apply()
 			}
-			if aborted { // but what follows goes where the input says
+			if aborted { // but the following commands go where the input says
 				last := model["db"]
 				model = before
 				model["db"] = last
@@ -206,8 +206,8 @@ func TestDatabasesAgainstModel(t *testing.T) {
 	})
 }
 
-// TestSelectInTransactionServerKilled restarts the server between transactions that
-// change the database.
+// TestSelectInTransactionServerKilled restarts the server between transactions that select
+// databases.
 func TestSelectInTransactionServerKilled(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -235,8 +235,8 @@ func TestSelectInTransactionServerKilled(t *testing.T) {
 	}
 }
 
-// TestFailedSelect stops at a database that the server does not have: what follows would
-// go into another.
+// TestFailedSelect stops at a database that the server does not have: the following commands
+// would go into another one.
 func TestFailedSelect(t *testing.T) {
 	t.Parallel()
 	s, larger := redistest.Own(t), redistest.Own(t, "databases 32")
@@ -247,8 +247,8 @@ func TestFailedSelect(t *testing.T) {
 		for name, opt := range variants() {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				flush(t, []*redistest.Server{s, larger})
-				var again bytes.Buffer
-				opt.ErrorsTo = &again
+				var failedCommands bytes.Buffer
+				opt.ErrorsTo = &failedCommands
 				opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 				report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text), opt)
 				if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "(SELECT 20, line ") || !strings.Contains(err.Error(), "database 1") ||
@@ -261,10 +261,10 @@ func TestFailedSelect(t *testing.T) {
 				if kind == "plain" && (report.Errors != 1 || report.Replies != 3 || len(report.Failures) != 1 || report.Failures[0].Text != "SELECT 20") {
 					t.Errorf("%+v", report)
 				}
-				if found, _, err := scanAll(&again); err != nil || len(found) > 0 {
+				if found, _, err := scanAll(&failedCommands); err != nil || len(found) > 0 {
 					t.Errorf("%q must be loaded again (%v)", found, err)
 				}
-				// A server that has the database takes the rest, from the checkpoint.
+				// A server that has the database accepts the rest, from the checkpoint.
 				opt.ErrorsTo = nil
 				report = load(t, larger.URL(), []byte(text), opt)
 				c := larger.Client(t)
@@ -279,26 +279,25 @@ func TestFailedSelect(t *testing.T) {
 	}
 }
 
-// TestErrorsOfDatabases loads commands that failed again, into the databases to which
-// they belong.
-func TestErrorsOfDatabases(t *testing.T) {
+// TestErrorsOfDatabases loads failed commands again, into the right databases.
+func TestFailedCommandsKeepDatabase(t *testing.T) {
 	t.Parallel()
 	const text = "SET a x\nINCR a\nSELECT 3\nSET a x\nINCR a\nINCR a\nSELECT 0\nINCR a\nMULTI\nSELECT 4\nSET a x\nINCR a\nSELECT 5\nEXEC\n" +
 		"SET a x\nINCR a\nMULTI\nSELECT 6\nSET a\nEXEC\nSET last x\nINCR last\n"
 	s := redistest.Own(t)
-	var again bytes.Buffer
-	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &again})
+	var failedCommands bytes.Buffer
+	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &failedCommands})
 	if report.Errors != 9 {
 		t.Errorf("%+v", report)
 	}
-	found, _, err := scanAll(bytes.NewReader(again.Bytes()))
+	found, _, err := scanAll(bytes.NewReader(failedCommands.Bytes()))
 	want := "INCR|a SELECT|3 INCR|a INCR|a SELECT|0 INCR|a SELECT|4 INCR|a SELECT|5 INCR|a MULTI SELECT|6 SET|a EXEC SELECT|6 INCR|last"
 	if got := strings.Join(found, " "); err != nil || got != want {
 		t.Errorf("to be loaded again:\n%s, expected\n%s (%v)", got, want, err)
 	}
 }
 
-// TestSeveralConnectionsSwapOnce executes a command that is for the whole server once.
+// TestSeveralConnectionsSwapOnce executes a server-wide command once.
 func TestSeveralConnectionsSwapOnce(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
@@ -318,7 +317,7 @@ func oneDatabase(t *testing.T, c *redistest.ClusterServers) {
 	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
 		t.Error(got)
 	}
-	// What is for all servers, and fails on each, is one error.
+	// A command that goes to all servers and fails on each is one error.
 	if report := load(t, url, []byte("SCRIPT NOSUCH\nGET c\n"), Options{}); report.Errors != 1 || report.Replies != 2 {
 		t.Errorf("%+v", report)
 	}
@@ -333,7 +332,7 @@ func oneDatabase(t *testing.T, c *redistest.ClusterServers) {
 	}
 }
 
-// TestCommandsOfConnections sends what clients send when they connect.
+// TestCommandsOfConnections sends the commands that clients send when they connect.
 func TestCommandsOfConnections(t *testing.T) {
 	t.Parallel()
 	for name, opt := range variants() {

@@ -19,8 +19,9 @@ import (
 	"retwis/internal/require"
 )
 
-// thief stands between a load and its server. It passes commands on up to one, whose reply and all
-// later ones it steals. When the server has executed it, it closes the connection.
+// thief is a proxy between a load and its server. It forwards commands up to a given one, whose
+// reply and all later ones it drops. When the server has executed that command, it closes the
+// connection.
 type thief struct {
 	listener net.Listener
 	server   string
@@ -32,7 +33,7 @@ type thief struct {
 
 func newThief(t *testing.T, server *redistest.Server, command string, executed func()) *thief {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redistest") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "redistest") // the path of a socket must be short
 	require.OK(t)(err)
 	p := &thief{server: server.Socket(), command: command, executed: executed}
 	if p.listener, err = net.Listen("unix", filepath.Join(dir, "s")); err != nil {
@@ -66,7 +67,7 @@ func (p *thief) accept() {
 	}
 }
 
-// steal passes commands on.
+// steal forwards commands.
 func (p *thief) steal(client, server net.Conn, first bool) {
 	defer client.Close()
 	defer server.Close()
@@ -90,7 +91,7 @@ func (p *thief) steal(client, server net.Conn, first bool) {
 	}
 }
 
-// pass passes replies on.
+// pass forwards replies.
 func (p *thief) pass(server, client net.Conn, first bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -104,8 +105,8 @@ func (p *thief) pass(server, client net.Conn, first bool) {
 	}
 }
 
-// The last command of all that were sent is the one in doubt: the server has executed it, and the
-// connection broke before its reply. It counts, so it is not sent again.
+// The last command sent is the one in doubt: the server has executed it, and the connection broke
+// before its reply. It counts, so it is not resent.
 func TestLastReplyIsLost(t *testing.T) {
 	t.Parallel()
 	for name, input := range map[string][]byte{
@@ -130,8 +131,8 @@ func TestLastReplyIsLost(t *testing.T) {
 	}
 }
 
-// A checkpoint counts no command that was sent and not executed: nothing of the input is left out
-// when the load is started again. The server executes nothing from the first third of the input on.
+// A checkpoint counts no command that was sent but not executed: nothing of the input is left out
+// when the load is restarted. The server executes nothing from the first third of the input on.
 func TestCheckpointOfAnsweredCommands(t *testing.T) {
 	t.Parallel()
 	const n = 40_000
@@ -147,7 +148,7 @@ func TestCheckpointOfAnsweredCommands(t *testing.T) {
 			executed, _ = strconv.ParseInt(do(t, c, "GET", "counter"), 10, 64)
 			return
 		}
-		eventually(t, "more is sent than a mark is apart", func() bool { return sent.Load() > executed*int64(len(input)/n)+2*markEvery })
+		eventually(t, "more is sent than the distance of two marks", func() bool { return sent.Load() > executed*int64(len(input)/n)+2*markEvery })
 		s.Restart(t, true)
 	}}
 	_, err := loadURL(context.Background(), s.URL(), r, Options{Checkpoint: path, OnProgress: func(r Report) { sent.Store(r.Bytes) }})
@@ -160,6 +161,6 @@ func TestCheckpointOfAnsweredCommands(t *testing.T) {
 		t.Fatalf("%v, %s", err, text)
 	}
 	if got.Commands > executed {
-		t.Errorf("the checkpoint counts %d commands, and %d were executed", got.Commands, executed)
+		t.Errorf("the checkpoint counts %d commands, but %d were executed", got.Commands, executed)
 	}
 }

@@ -36,15 +36,15 @@ func emit(ctx context.Context, w io.Writer, files []File, opt Options) (Report, 
 	return count.report(), err
 }
 
-// maxBuffer bounds the buffer that is kept after a large command.
+// maxBuffer limits the buffer that is kept after a large command.
 const maxBuffer = 1 << 20
 
-// emitter buffers the commands to write.
+// emitter buffers the commands to be written.
 type emitter struct {
 	w     io.Writer
 	count *counts
 	bad   *badRecords
-	db    int // that was selected
+	db    int // currently selected
 	buf   []byte
 	err   error
 }
@@ -67,7 +67,7 @@ func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error 
 			return err
 		}
 		got, err := check.Check(&f, no, cluster)
-		if err != nil && e.bad.may(got, &check) {
+		if err != nil && e.bad.canSkip(got, &check) {
 			if err := e.bad.command(in, p, &f, err); err != nil {
 				return err
 			}
@@ -90,8 +90,7 @@ func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error 
 	}
 }
 
-// endFile ends a file and goes to the next one, or returns io.EOF. Each file begins in
-// database 0.
+// endFile ends a file and opens the next one, or returns io.EOF. Each file starts in database 0.
 func (e *emitter) endFile(in *input.Input, p input.Place, check *command.Checker) error {
 	cut := in.Cut(check.Open)
 	e.count.end(cut)

@@ -8,19 +8,19 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Errors that a caller can act on. An *[InputError] is another one.
+// Errors that a caller can act on, besides *[InputError].
 var (
-	// ErrLost is returned when a connection was lost and could not be restored, or was
-	// lost while commands were in flight that cannot be sent twice.
+	// ErrLost is returned when a connection was lost and could not be restored, or was lost while
+	// commands were in flight that must not be sent twice.
 	ErrLost = errors.New("the connection was lost")
 	// ErrOptions is returned for options that are out of range or do not fit the input.
 	ErrOptions = input.ErrOptions
-	// ErrFailed is returned when a command failed and Options.FailFast is set, or when a
-	// SELECT failed.
+	// ErrFailed is returned when a command failed and Options.FailFast is set, or when a SELECT
+	// failed.
 	ErrFailed = errors.New("a command failed")
 )
 
-// InputError describes a fault in an input and its place. See [resp.InputError].
+// InputError describes a fault in an input and where it is. See [resp.InputError].
 type InputError = resp.InputError
 
 // lostError is an ErrLost with its cause.
@@ -39,12 +39,12 @@ type selectError struct{ text string }
 func (e *selectError) Error() string        { return "bulk: " + e.text }
 func (e *selectError) Is(target error) bool { return target == ErrFailed }
 
-// inputError returns the error of command number no at a place.
+// inputError returns the error for command number no at a place.
 func inputError(in *input.Input, p input.Place, no int64, err error) error {
 	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: fmt.Sprintf("command %d: %v", no, err)}
 }
 
-// endError returns the error of an input that ends in the wrong place.
+// endError returns the error for an input that ends in the wrong place.
 func endError(in *input.Input, p input.Place, err error) error {
 	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: err.Error()}
 }

@@ -25,8 +25,8 @@ func TestErrors(t *testing.T) {
 		opt     Options
 		replies int64
 		kinds   string
-		failed  []string // each command that failed, and why; … where servers differ
-		again   []string // the commands to load again, if they differ from the failed ones
+		failed  []string // each failed command, and why; … where servers differ
+		reload  []string // the commands to load again, if they differ from the failed ones
 		stays   string   // a key that was loaded after the errors
 	}{
 		"WRONGTYPE": {
@@ -52,8 +52,8 @@ func TestErrors(t *testing.T) {
 				"7 7 SET a: ERR wrong number of arguments for 'set' command",
 				"8 8 EXEC: EXECABORT Transaction discarded because of previous errors.",
 			},
-			again: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
-			stays: "after",
+			reload: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
+			stays:  "after",
 		},
 		"OOM": {
 			prepare: []string{"CONFIG SET maxmemory 1"},
@@ -78,7 +78,7 @@ func TestErrors(t *testing.T) {
 		},
 		"no ECHO": {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -echo"}, user: "loader:secret",
-			input: "SET after 1\n", replies: 1, kinds: "map[]", again: []string{}, stays: "after",
+			input: "SET after 1\n", replies: 1, kinds: "map[]", reload: []string{}, stays: "after",
 		},
 		"few are shown": {
 			input: "SET a 1\nLPUSH a x\nLPUSH a y\nLPUSH a z\n", opt: Options{ShowErrors: 1}, replies: 4, kinds: "map[WRONGTYPE:3]",
@@ -96,8 +96,8 @@ func TestErrors(t *testing.T) {
 			if test.user != "" {
 				target = strings.Replace(target, "unix://", "unix://"+test.user+"@", 1)
 			}
-			var again bytes.Buffer
-			test.opt.ErrorsTo = &again
+			var failedCommands bytes.Buffer
+			test.opt.ErrorsTo = &failedCommands
 			report, err := loadURL(context.Background(), target, strings.NewReader(test.input), test.opt)
 			require.OK(t)(err)
 			var failed []string
@@ -116,12 +116,12 @@ func TestErrors(t *testing.T) {
 			if report.Replies != test.replies || fmt.Sprint(report.Kinds) != test.kinds || report.Commands != test.replies {
 				t.Errorf("%+v", report)
 			}
-			found, _, err := scanAll(&again)
-			if want := test.again; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
+			found, _, err := scanAll(&failedCommands)
+			if want := test.reload; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
 				t.Errorf("%d commands to be loaded again of %d: %q, %v", len(found), report.Errors, found, err)
 			}
 			if test.stays != "" && do(t, c, "GET", test.stays) != "1" {
-				t.Errorf("%s is not there", test.stays)
+				t.Errorf("%s does not exist", test.stays)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestServers(t *testing.T) {
 	port := fmt.Sprint(secret.Port())
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	require.OK(t)(err)
-	go func() { // a server of TLS, as it answers to what is not TLS
+	go func() { // answers like a TLS server to a plain-text client
 		for {
 			c, err := other.Accept()
 			if err != nil {
@@ -193,8 +193,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestSlowInput gives a command at a time: each has to be executed before the next is
-// there.
+// TestSlowInput supplies one command at a time: each has to be executed before the next one
+// arrives.
 func TestSlowInput(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []Options{{}, {Coalesce: true, Connections: 3}, {Rate: 1000}} {
@@ -257,9 +257,8 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// Commands that administer servers, or stop them for a while, are refused before
-// anything of them is sent, also within a transaction; those that append-only files
-// contain are sent.
+// Commands that administer servers, or stop them for a while, are rejected before any part of
+// them is sent, even within a transaction; commands that append-only files contain are sent.
 func TestAdministrationIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Load a file of records, with two commands for each.
+// This loads a file of records, with two commands per record.
 func Example() {
 	urls, stop := redistest.Example(1)
 	defer stop()
@@ -57,7 +57,7 @@ func ExampleLoad_errors() {
 	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
 }
 
-// Convert any of the formats to the protocol.
+// Emit converts any of the formats to the protocol.
 func ExampleEmit() {
 	var out bytes.Buffer
 	opt := bulk.Options{Do: []string{"SADD cities {city}"}}
@@ -66,7 +66,7 @@ func ExampleEmit() {
 	// Output: "*3\r\n$4\r\nSADD\r\n$6\r\ncities\r\n$7\r\nPalermo\r\n", 1 command, <nil>
 }
 
-// Load several files as one input: here of different formats, with one template.
+// Several files form one input: here in different formats, with one template.
 func ExampleEmit_files() {
 	file := func(name, text string) bulk.File {
 		return bulk.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}

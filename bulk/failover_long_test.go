@@ -15,16 +15,16 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestClusterMoves moves all slots of a master that a load of commands with one key uses; TestCluster
-// has those with two.
+// TestClusterMoves moves all slots of a master during a load of single-key commands; TestCluster
+// covers commands with two keys.
 func TestClusterMoves(t *testing.T) {
 	t.Parallel()
 	c, _ := cluster(t)
 	slotsMove(t, c, false)
 }
 
-// TestClusterFlushAfterFailover sends a command to all servers after a failover that the load
-// has noticed by the commands before, or not: the former master refuses it.
+// TestClusterFlushAfterFailover sends a command to all servers after a failover, whether or not
+// the load has noticed it from earlier commands: the former master refuses the command.
 func TestClusterFlushAfterFailover(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]byte{"noticed": clusterCommands(t, 3_000, false), "not noticed": nil} {
@@ -43,7 +43,7 @@ func TestClusterFlushAfterFailover(t *testing.T) {
 }
 
 // TestClusterSlotsWithoutOwner sends a command to all servers after a failover, while no server
-// knows an owner of its slots, as they may for a moment: the command has not reached all.
+// knows an owner for the slots, which can happen briefly: the command has not reached all.
 func TestClusterSlotsWithoutOwner(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
@@ -52,7 +52,7 @@ func TestClusterSlotsWithoutOwner(t *testing.T) {
 	for slot := 5461; slot <= 10922; slot++ {
 		forget = append(forget, strconv.Itoa(slot))
 	}
-	// One that still knows the owner, or has said so a moment ago, tells the others.
+	// A server that still knows the owner, or has announced it a moment ago, tells the others.
 	forgotten := func() bool {
 		known := false
 		for _, s := range append(slices.Clone(c.Masters), other) {
@@ -90,7 +90,7 @@ func TestClusterSlotsWithoutOwner(t *testing.T) {
 func TestClusterLoading(t *testing.T) {
 	t.Parallel()
 	if before7(t) {
-		return // it answers nothing for too long while it loads
+		return // it does not answer for too long while it loads
 	}
 	c, url := cluster(t)
 	var keys [][]any

@@ -19,8 +19,9 @@ import (
 	"retwis/internal/require"
 )
 
-// failOver lets a replica take the place of its master, which follows it then. A replica gives
-// up after five seconds, as where the other masters have not heard of it: it is asked again.
+// failOver makes a replica replace its master, which then becomes its replica. A replica gives up
+// after five seconds, for example if the other masters do not know it yet: then failOver asks it
+// again.
 func failOver(t *testing.T, master, replica *redistest.Server) {
 	t.Helper()
 	before, after := master.Client(t), replica.Client(t)
@@ -44,8 +45,7 @@ func failOver(t *testing.T, master, replica *redistest.Server) {
 	})
 }
 
-// wantLoaded loads commands into a Cluster, and expects no error and that its servers hold what
-// is wanted then.
+// wantLoaded loads commands into a Cluster, and expects no error and the wanted contents.
 func wantLoaded(t *testing.T, url string, commands io.Reader, servers []*redistest.Server, want string) {
 	t.Helper()
 	report, err := loadURL(context.Background(), url, commands, Options{})
@@ -57,8 +57,8 @@ func wantLoaded(t *testing.T, url string, commands io.Reader, servers []*rediste
 	}
 }
 
-// failsOver lets a replica take the place of a master that works, and has the former master, its
-// replica then, take it back when it is killed. It is the last test of a Cluster.
+// failsOver makes a replica replace a running master, and then makes the former master, now its
+// replica, take over when it is killed. It is the last test of a Cluster.
 func failsOver(t *testing.T, c *redistest.ClusterServers) {
 	former := c.Masters[1]
 	next := replica(t, c, former)
@@ -67,7 +67,8 @@ func failsOver(t *testing.T, c *redistest.ClusterServers) {
 	t.Run("killed", func(t *testing.T) { masterKilled(t, c, next, former) })
 }
 
-// takenOver lets a replica take over from its master under a load of which nothing may be done twice.
+// takenOver makes a replica take over from its master during a load in which no command may be
+// executed twice.
 func takenOver(t *testing.T, c *redistest.ClusterServers, master, replica *redistest.Server) {
 	input := clusterCommands(t, redistest.Cases(12_000, 60_000), true)
 	want := union(t, []*redistest.Server{single(t, input)})
@@ -82,15 +83,15 @@ func takenOver(t *testing.T, c *redistest.ClusterServers, master, replica *redis
 	<-over
 }
 
-// masterKilled kills a master, whose replica takes over when the other masters have noticed. That is
-// when the replica has all that was answered, and all commands are repeatable.
+// masterKilled kills a master, whose replica takes over once the other masters have noticed. By
+// then the replica has everything that was answered, and all commands are repeatable.
 func masterKilled(t *testing.T, c *redistest.ClusterServers, master, replica *redistest.Server) {
 	n := redistest.Cases(3_000, 10_000)
 	first, second := harmlessCommands(t, n), harmlessCommands(t, n)
 	want := union(t, []*redistest.Server{single(t, slices.Concat(first, second))})
 	var answered atomic.Int64
 	kill := readFunc(func([]byte) (int, error) {
-		eventually(t, "all is answered until here", func() bool { return answered.Load() == int64(n) })
+		eventually(t, "everything up to here is answered", func() bool { return answered.Load() == int64(n) })
 		eventually(t, "the replica has caught up", func() bool {
 			return offset(t, master, "master_repl_offset") == offset(t, replica, "slave_repl_offset")
 		})
@@ -108,7 +109,7 @@ func masterKilled(t *testing.T, c *redistest.ClusterServers, master, replica *re
 	}
 }
 
-// offset is a field of the replication of a server.
+// offset returns a replication field of a server.
 func offset(t *testing.T, s *redistest.Server, field string) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(do(t, s.Client(t), "INFO", "replication"), field+":")
@@ -116,11 +117,11 @@ func offset(t *testing.T, s *redistest.Server, field string) string {
 	return value
 }
 
-// TestSentinelFailover replaces the master that a sentinel names, and leaves the connections to the
-// old one open: it refuses what is sent there, and meanwhile more is buffered for it.
+// TestSentinelFailover replaces the master that a sentinel names, and leaves the connections to
+// the old one open: it refuses what is sent there, while more is buffered for it.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
-	// A master waits for a replica that it has not begun to synchronize when it ends.
+	// On shutdown, a master waits for a replica that it has not begun to synchronize.
 	old, other := redistest.TCP(t), redistest.TCP(t, "repl-diskless-sync-delay 0")
 	sentinel := redistest.Sentinel(t, "main", old)
 	const n = 100
@@ -139,13 +140,13 @@ func TestSentinelFailover(t *testing.T) {
 			}
 		}
 	}}
-	// With this rate, each command is sent when the next one for its connection is there.
+	// At this rate, each command is sent when the next one for its connection is available.
 	report, err := loadURL(t.Context(), fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()), r, Options{Connections: 4, Rate: 99})
 	if err != nil || report.Commands != n || report.Replies != n || report.Errors != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	client := other.Client(t)
 	if got, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); got != n || err != nil {
-		t.Errorf("%d of %d keys are there, %v", got, n, err)
+		t.Errorf("%d of %d keys exist, %v", got, n, err)
 	}
 }

@@ -24,14 +24,14 @@ import (
 	"retwis/internal/require"
 )
 
-// hook does something when a reader has come to each of some places.
+// hook calls a function when a reader reaches each of some offsets.
 type hook struct {
 	r    io.Reader
 	read int
 	at   []int
 	do   func(i int)
 	next int
-	mu   sync.Mutex // held while something is done
+	mu   sync.Mutex // held while the function runs
 }
 
 // wait waits until a running fault is complete, even after the last read.
@@ -45,7 +45,7 @@ func (h *hook) Read(p []byte) (int, error) {
 	defer h.mu.Unlock()
 	if h.next < len(h.at) && h.read >= h.at[h.next] {
 		h.next++
-		var done sync.WaitGroup // t.Fatal ends the goroutine that calls it, and not this one
+		var done sync.WaitGroup // t.Fatal ends the goroutine that calls it, not this one
 		done.Go(func() { h.do(h.next - 1) })
 		done.Wait()
 	}
@@ -54,10 +54,10 @@ func (h *hook) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// thirds are two places in an input.
+// thirds returns two offsets in an input.
 func thirds(input []byte) []int { return []int{len(input) / 3, 2 * len(input) / 3} }
 
-// harmlessCommands can be sent twice, and depend on their order.
+// harmlessCommands returns commands that can be sent twice, but depend on their order.
 func harmlessCommands(t *testing.T, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -113,8 +113,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// TestCutWithinSnapshot breaks the connection again and again while a snapshot is loaded, with
-// lists of all sizes and short streams: the server has executed commands whose replies are lost, and
+// TestCutWithinSnapshot breaks the connection repeatedly while a snapshot is loaded, with lists
+// of all sizes and short streams: the server has executed commands whose replies are lost, and
 // they are repeated without harm.
 func TestCutWithinSnapshot(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 			if err != nil || report.Errors > 0 || report.Resent == 0 {
 				t.Fatalf("%v, %+v", err, report)
 			}
-			t.Logf("%d of %d commands were sent again in %d cuts", report.Resent, report.Commands, len(at))
+			t.Logf("%d of %d commands were resent in %d cuts", report.Resent, report.Commands, len(at))
 			if got := digest(t, s.Client(t)); got != want {
 				t.Errorf("digest %s after %d commands were repeated, expected %s", got, report.Resent, want)
 			}
@@ -166,9 +166,9 @@ func TestCutWithinSnapshot(t *testing.T) {
 	}
 }
 
-// TestKilledWhileCounting counts: no command may be executed twice, and the error
-// names the one that is in doubt. The server is killed when it has executed some commands
-// and certainly been sent more: it is made to execute nothing meanwhile.
+// TestKilledWhileCounting counts: no command may be executed twice, and the error names the
+// command in doubt. The server is killed when it has executed some commands and has certainly
+// been sent more: it is prevented from executing them.
 func TestKilledWhileCounting(t *testing.T) {
 	t.Parallel()
 	input := encode(t, repeat(20_000, "INCR", "counter")...)
@@ -225,12 +225,12 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// TestSlowStart restarts the server such that it has to load its data for a while.
+// TestSlowStart restarts the server so that it takes a while to load its data.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(12_000, 60_000)
 	input := harmlessCommands(t, n)
-	// Ten microseconds for each command.
+	// Ten microseconds per command.
 	slow := []string{"key-load-delay 10"}
 	if !before7(t) {
 		slow = append(slow, "loading-process-events-interval-bytes 1024")
@@ -243,12 +243,12 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-func TestStopAndGoOn(t *testing.T) {
+func TestStopAndResume(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]Options{"one": {}, "three": {Connections: 3}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Nothing here may be done twice: a stop leaves nothing in doubt.
+			// No command may be executed twice: a stop leaves nothing in doubt.
 			n := redistest.Cases(20_000, 100_000)
 			var out bytes.Buffer
 			e := resp.NewEncoder(&out)
@@ -281,15 +281,15 @@ func TestStopAndGoOn(t *testing.T) {
 			input[100]++
 			_, err = loadURL(context.Background(), s.URL(), bytes.NewReader(input), opt)
 			var wrong *InputError
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "does not match the checkpoint") {
 				t.Errorf("a changed input: %v", err)
 			}
 		})
 	}
 }
 
-// replica adds a replica to a master of a Cluster. All masters know it then: without that
-// they have no vote for it.
+// replica adds a replica to a master of a Cluster, and waits until all masters know it: otherwise
+// they would not vote for it.
 func replica(t *testing.T, cluster *redistest.ClusterServers, master *redistest.Server) *redistest.Server {
 	t.Helper()
 	s := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "cluster-replica-validity-factor 0",
@@ -297,7 +297,7 @@ func replica(t *testing.T, cluster *redistest.ClusterServers, master *redistest.
 	do(t, master.Client(t), "CONFIG", "SET", "repl-diskless-sync-delay", "0") // not five seconds
 	id := do(t, master.Client(t), "CLUSTER", "MYID")
 	c := s.Client(t)
-	for _, m := range cluster.Masters { // not only one, who would tell the others some time
+	for _, m := range cluster.Masters { // all of them, because gossip takes some time
 		do(t, c, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(m.Port()))
 	}
 	eventually(t, "the replica knows its master", func() bool {
@@ -343,8 +343,8 @@ func try(c rueidis.Client, words ...string) (string, error) {
 	return text, nil
 }
 
-// eventually waits for something, as long as the test runs. What it waits for is in the list of the
-// goroutines of a test that takes too long.
+// eventually waits for a condition, for as long as the test runs. The ignored text shows in the
+// goroutine dump of a test that times out.
 func eventually(t *testing.T, _ string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -358,9 +358,9 @@ func eventually(t *testing.T, _ string, done func() bool) {
 	}
 }
 
-// TestFunctionsAgain resumes a load that was killed while it sent the functions of a snapshot, which
-// replace those that are there.
-func TestFunctionsAgain(t *testing.T) {
+// TestResumeWithinFunctions resumes a load that was killed while it sent the functions of a snapshot:
+// they replace the existing ones.
+func TestResumeWithinFunctions(t *testing.T) {
 	t.Parallel()
 	const code = "#!lua name=a\nredis.register_function('a', print)"
 	snapshot := "REDIS0010\xf5" + string(rune(len(code))) + code + "\x00\x01a\x011\xff" + strings.Repeat("\x00", 8)

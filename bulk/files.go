@@ -12,26 +12,26 @@ import (
 	"retwis/bulk/internal/input"
 )
 
-// File is one of several files to load.
+// File is a file to load.
 type File struct {
-	// Name is the name of the file in messages.
+	// Name identifies the file in messages.
 	Name string
 	// Format of the file. Default: Options.Format.
 	Format Format
-	// Open opens the file. It is called when the file before it has been read.
+	// Open opens the file. It is called after the previous file has been read.
 	Open func() (io.ReadCloser, error)
-	// MayEndEarly says that the file is the last one of an append-only file: what a crash
-	// has cut short at its end, part of a command or of a transaction, is left out as a
-	// server does, and reported in Report.Truncated.
+	// MayEndEarly marks the last file of an append-only file: anything that a crash has truncated
+	// at its end, part of a command or of a transaction, is left out, as a server does, and
+	// reported in Report.Truncated.
 	MayEndEarly bool
 }
 
-// From returns the file of a reader, which the caller closes.
+// From returns a File that reads from r, which the caller closes.
 func From(r io.Reader) File {
 	return File{Open: func() (io.ReadCloser, error) { return keepOpen{r}, nil }}
 }
 
-// prepareFor validates the options for some files and sets defaults.
+// prepareFor validates the options for files and sets defaults.
 func (o *Options) prepareFor(files []File) error {
 	if len(files) == 0 {
 		return input.WrongOption("there is no file to load")
@@ -52,7 +52,7 @@ type keepOpen struct{ io.Reader }
 
 func (keepOpen) Close() error { return nil }
 
-// Unwrap returns the reader, which may be a regular file.
+// Unwrap returns the underlying reader, which may be a regular file.
 func (k keepOpen) Unwrap() io.Reader { return k.Reader }
 
 func inputFiles(files []File) []input.File {
@@ -63,9 +63,9 @@ func inputFiles(files []File) []input.File {
 	return all
 }
 
-// AppendOnlyFiles returns the files to load from the directory in which a server keeps its
-// append-only file, appendonlydir by default, in the order of the manifest: the base and
-// the increments. It leaves out the files that the manifest calls history.
+// AppendOnlyFiles returns the files to load from a server's append-only directory, appendonlydir
+// by default, in the order of the manifest: the base and the increments. It leaves out history
+// files.
 func AppendOnlyFiles(dir string) ([]File, error) {
 	manifests, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.manifest"))
 	switch {
@@ -101,8 +101,8 @@ func AppendOnlyFiles(dir string) ([]File, error) {
 	return files, nil
 }
 
-// parseManifest returns the names of the files to load. A line is: file NAME seq N type T,
-// where T is b for the base, i for an increment, h for history.
+// parseManifest returns the names of the files to load. A line has the form: file NAME seq N type
+// T, where T is b for the base, i for an increment, h for history.
 func parseManifest(text string) ([]string, error) {
 	base, names, last := "", []string(nil), int64(0)
 	for n, line := range strings.Split(text, "\n") {
@@ -154,7 +154,7 @@ func parseManifest(text string) ([]string, error) {
 	return names, nil
 }
 
-// escapeGlob escapes what has a meaning in a pattern of filepath.Glob.
+// escapeGlob escapes the special characters of filepath.Glob patterns.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -22,12 +22,12 @@ import (
 	"retwis/internal/require"
 )
 
-// memory is a file in memory.
+// memory returns a file in memory.
 func memory(name, text string) File {
 	return File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// client returns the options of a client of a server.
+// clientOf returns the client options for a server.
 func clientOf(t *testing.T, s *redistest.Server) rueidis.ClientOption {
 	t.Helper()
 	config, err := redisurl.Parse(s.URL())
@@ -46,8 +46,8 @@ func gzipped(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestSeveralFiles loads files of different formats one after another. Each begins in the
-// first database; the numbers of records go on.
+// TestSeveralFiles loads files of different formats as one input. Each starts in the first
+// database; record numbers continue.
 func TestSeveralFiles(t *testing.T) {
 	t.Parallel()
 	files := []File{
@@ -77,7 +77,8 @@ func TestSeveralFiles(t *testing.T) {
 	}
 }
 
-// TestErrorsNameFiles names the file of an error, and has loaded those before it.
+// TestErrorsNameFiles checks that an error names its file and that the files before it are
+// loaded.
 func TestErrorsNameFiles(t *testing.T) {
 	t.Parallel()
 	good := memory("good.txt", "SET a 1\n\nINCR word\n")
@@ -132,8 +133,8 @@ func (r interrupted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestFilesResume stops a load of several files, snapshots among them, at random places, as
-// long as it takes. Then everything is there, and a changed file is noticed.
+// TestFilesResume stops a load of several files, including snapshots, at random places until it
+// is complete. Then all data is loaded, and a changed file is detected.
 func TestFilesResume(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, debugging(t)...)
@@ -187,21 +188,21 @@ func TestFilesResume(t *testing.T) {
 		t.Errorf("digest %s after %d stops, expected %s", got, stops, want)
 	}
 	if report := loadFiles(t, target, files, opt); report.Commands != 0 {
-		t.Errorf("at last %d commands were sent", report.Commands)
+		t.Errorf("the last load sent %d commands", report.Commands)
 	}
 	changed := append([]File{}, files...)
 	changed[1] = memory("people.csv", "id,name\n1,x\n")
 	_, err := Load(context.Background(), clientOf(t, target), opt, changed...)
-	if err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+	if err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
 		t.Errorf("a changed file: %v", err)
 	}
-	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
 		t.Errorf("fewer files: %v", err)
 	}
 }
 
-// TestAppendOnlyDirectory cuts the last increment short, as a crash does: it is loaded up to
-// the last complete command or transaction.
+// TestAppendOnlyDirectory truncates the last increment, as a crash does: it is loaded up to the
+// last complete command or transaction.
 func TestAppendOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	incr := string(protocol(t, "SELECT 0\nSET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\n"))
@@ -245,7 +246,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		if again := loadFiles(t, s, files, Options{Checkpoint: filepath.Join(dir, "checkpoint")}); again.Errors != 0 {
 			t.Errorf("%+v", again)
 		}
-		// The same from the emitted commands.
+		// The emitted commands give the same result.
 		var out bytes.Buffer
 		require.OK(t)(Emit(context.Background(), &out, Options{}, files...))
 		do(t, c, "FLUSHALL")
@@ -291,7 +292,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 }
 
 // TestCheckpointBeforeTransaction loads an append-only file that ends within a transaction, and
-// again when the rest of it is there.
+// again once the rest of it is available.
 func TestCheckpointBeforeTransaction(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
@@ -359,7 +360,7 @@ func TestJSONArray(t *testing.T) {
 	}
 }
 
-// snapshotIntoCluster loads a snapshot of database 0 into a Cluster, and refuses others.
+// snapshotIntoCluster loads a snapshot of database 0 into a Cluster, and rejects others.
 func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 	from := redistest.Own(t, "stream-node-max-entries 4")
 	var first [][]string
@@ -380,7 +381,7 @@ func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 		t.Errorf("%+v", report)
 	}
 	if got, want := union(t, c.Masters), union(t, []*redistest.Server{from}); got != want {
-		t.Error("the Cluster holds other data than the server that wrote the snapshot")
+		t.Error("the Cluster holds different data than the server that wrote the snapshot")
 	}
 	run(t, from, [][]string{{"SELECT", "3"}, {"SET", "a", "b"}})
 	do(t, from.Client(t), "SAVE")
@@ -393,8 +394,7 @@ func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
 	}
 }
 
-// TestExpiredKeys leaves out keys that have expired, and what is there under their names
-// stays.
+// TestExpiredKeys leaves out expired keys; existing keys of the same names stay.
 func TestExpiredKeys(t *testing.T) {
 	t.Parallel()
 	got, report, err := emitted("REDIS0003\xfd\x01\x00\x00\x00\x00\x01a\x011\x00\x01b\x012\xff", Options{})

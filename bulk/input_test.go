@@ -14,8 +14,7 @@ import (
 	"retwis/internal/require"
 )
 
-// compressed returns an input compressed with each tool, twice: such files can be
-// concatenated.
+// compressed returns an input compressed with each tool, as two concatenated streams.
 func compressed(t *testing.T, input string) map[string]string {
 	t.Helper()
 	var gz, zst bytes.Buffer
@@ -40,7 +39,7 @@ func TestCompressed(t *testing.T) {
 		if err != nil || len(got) != 2*lines || report.Input != int64(len(packed)) {
 			t.Errorf("%s: %d commands, %v, %+v", name, len(got), err, report)
 		}
-		// Cut anywhere, it is an error, and what came before it is whole.
+		// Cut anywhere, it is an error, and everything before the cut is complete.
 		for _, cut := range []int{5, len(packed) / 3, len(packed) - 1} {
 			got, _, err := emitted(packed[:cut], Options{Format: Commands})
 			var wrong *InputError
@@ -52,7 +51,7 @@ func TestCompressed(t *testing.T) {
 }
 
 // TestForeign rejects files of other kinds, whatever format is given, and sends nothing.
-func TestForeign(t *testing.T) {
+func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	command := "\nSET injected yes\n"
 	protocol := "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$22\r\nx\r\nSET injected yes\r\n12\r\n"
@@ -98,14 +97,14 @@ func TestForeign(t *testing.T) {
 			}
 		}
 	}
-	// Text that begins with the same letters is accepted.
+	// Text that starts with the same letters is accepted.
 	for _, fine := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
 		got, _, err := emitted(fine, Options{Do: []string{"SET {a} {b}"}, Columns: []string{"a", "b"}})
 		if err != nil || len(got) != 1 {
 			t.Errorf("%q: %q, %v", fine, got, err)
 		}
 	}
-	// After the beginning, the load stops at the first such line.
+	// After the start of the input, the load stops at the first such line.
 	many := strings.Repeat("SET a b\n", 2000)
 	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
 		if got, _, err := emitted(many+rest, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
@@ -152,8 +151,8 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// A load of a compressed file whose checksum is wrong, or whose end is missing, fails, even
-// where the damage shows with the last bytes of the last command.
+// Loading a compressed file whose checksum is wrong, or whose end is missing, fails, even if only
+// the last bytes of the last command show the damage.
 func TestDamagedChecksum(t *testing.T) {
 	t.Parallel()
 	inputs := map[Format]string{RESP: "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n", Commands: "SET a 1\n"}

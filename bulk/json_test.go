@@ -18,8 +18,8 @@ func TestJSONStrict(t *testing.T) {
 	}
 }
 
-// Half of a surrogate pair stands for no character: it is refused where its text is loaded, and
-// elsewhere changes nothing.
+// Half of a surrogate pair is not a character: it is rejected where its text is loaded, and
+// ignored elsewhere.
 func TestJSONSurrogates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -11,13 +11,13 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// judge decides what the error replies of a load mean. The readers of all pipes call it.
+// judge interprets the error replies of a load. The readers of all pipes call it.
 type judge struct {
 	count     *counts
 	db        *database
 	cluster   bool
 	failFast  bool
-	broadcast rejections  // of commands that were sent on all connections
+	broadcast rejections  // for commands sent on all connections
 	stop      atomic.Bool // a command failed and failFast is set
 }
 
@@ -29,8 +29,8 @@ func (j *judge) stopped() error {
 	return nil
 }
 
-// refused reports whether an error means that item i was not executed and must be sent again:
-// to another server, or later.
+// refused reports whether an error means that item i was not executed and must be resent, to
+// another server or later.
 func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 	var why refusal
 	switch kind, rest, _ := strings.Cut(text, " "); {
@@ -40,7 +40,7 @@ func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 			return false
 		}
 		why = refusal{addr: redirectAddr(from, addr), ask: kind == "ASK"}
-		if why.ask && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
+		if why.ask && c.items[i].flags&inUnit != 0 { // ASKING applies to one command, not to a transaction
 			c.items[i].flags |= later
 		}
 	case rediserr.PassesReply(text):
@@ -56,8 +56,8 @@ func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 	return true
 }
 
-// redirectAddr returns the address of a redirection. It may lack the host, which then is
-// that of the server that sent it.
+// redirectAddr returns the address of a redirection. If the host is missing, it is that of the
+// server that sent the redirection.
 func redirectAddr(from, addr string) string {
 	if port, ok := strings.CutPrefix(addr, ":"); ok {
 		if host, _, err := net.SplitHostPort(from); err == nil {
@@ -67,8 +67,8 @@ func redirectAddr(from, addr string) string {
 	return addr
 }
 
-// failed counts the error of item i. raw is the input that repeats it, nil if the load
-// reports that with another item.
+// failed counts the error of item i. raw is the input that repeats it, or nil if another item
+// reports that.
 func (j *judge) failed(n *node, c *chunk, i int, text string, raw []byte) {
 	switch it := c.items[i]; {
 	case it.flags&copied != 0:
@@ -79,14 +79,14 @@ func (j *judge) failed(n *node, c *chunk, i int, text string, raw []byte) {
 	case len(raw) > len(c.raw(i)): // a whole transaction, which was not executed
 		j.failedOne(n, it, text, c.raw(i), retry{raw, j.db.selected, len(j.db.within) > 0})
 	default:
-		j.failedOne(n, it, text, c.raw(i), retry{raw: raw, db: j.db.of(it.no)})
+		j.failedOne(n, it, text, c.raw(i), retry{raw: raw, db: j.db.during(it.no)})
 	}
 	if j.failFast {
 		j.stop.Store(true)
 	}
 }
 
-// failedSet counts the error of an MSET once for each of its SETs: none was executed.
+// failedSet counts the error of an MSET once per SET: none of them was executed.
 func (j *judge) failedSet(n *node, c *chunk, i int, text string) {
 	var f resp.Frame
 	c.frame(i, &f)
@@ -106,8 +106,8 @@ func (j *judge) failedSet(n *node, c *chunk, i int, text string) {
 }
 
 // failedOne counts the error of one command.
-func (j *judge) failedOne(n *node, it item, text string, raw []byte, again retry) {
-	j.count.fail(n, text, again, func() Failure {
+func (j *judge) failedOne(n *node, it item, text string, raw []byte, repeat retry) {
+	j.count.fail(n, text, repeat, func() Failure {
 		from := j.count.origin(it.no)
 		f := Failure{File: from.name, Command: it.no, Text: resp.Text(raw), Error: text, Node: n.addr}
 		if from.byLine {
@@ -125,9 +125,9 @@ type rejections struct {
 	first rejection
 }
 
-// rejection is the error of a server.
+// rejection is an error reply of a server.
 type rejection struct {
-	node *node // nil: none
+	node *node // nil: no error
 	text string
 }
 
@@ -139,7 +139,7 @@ func (r *rejections) add(n *node, text string) {
 	}
 }
 
-// take returns the first error and forgets it.
+// take returns the first error and clears it.
 func (r *rejections) take() rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLineBlanks expects of every line what redis-cli makes of it.
+// TestLineBlanks expects every line to be read as redis-cli reads it.
 func TestLineBlanks(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{

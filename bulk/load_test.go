@@ -20,7 +20,7 @@ import (
 	"retwis/internal/require"
 )
 
-// load loads an input, and fails the test if that does not work.
+// load loads an input, and fails the test on an error.
 func load(t *testing.T, url string, input []byte, opt Options) Report {
 	t.Helper()
 	report, err := loadURL(context.Background(), url, bytes.NewReader(input), opt)
@@ -41,7 +41,7 @@ func loadURL(ctx context.Context, url string, r io.Reader, opt Options) (Report,
 	return Load(ctx, server, opt, From(r))
 }
 
-// digest is what DEBUG DIGEST says of a database.
+// digest returns the DEBUG DIGEST of a database.
 func digest(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	d, err := c.Do(context.Background(), c.B().Arbitrary("DEBUG", "DIGEST").Build()).ToString()
@@ -49,7 +49,7 @@ func digest(t *testing.T, c rueidis.Client) string {
 	return d
 }
 
-// encode writes commands in the protocol.
+// encode encodes commands in the protocol.
 func encode(t *testing.T, commands ...[]any) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -61,10 +61,10 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	return out.Bytes()
 }
 
-// corpusCommands is how many commands of a corpus are small.
+// corpusCommands is the number of small commands in a corpus.
 var corpusCommands = redistest.Cases(4_000, 20_000)
 
-// corpus has every type of data, and lengths of all sizes, huge the largest.
+// corpus returns commands with every type of data, and lengths of all sizes up to huge.
 func corpus(t *testing.T, huge int) []byte {
 	t.Helper()
 	all := make([]byte, 256)
@@ -175,7 +175,7 @@ func TestLoadFile(t *testing.T) {
 	require.Gives(t, 2)(c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64())
 }
 
-// TestManyArguments sends more arguments than Redis 6.2 takes to servers that take them.
+// TestManyArguments sends more arguments than Redis 6.2 accepts to newer servers.
 func TestManyArguments(t *testing.T) {
 	t.Parallel()
 	args := slices.Repeat([]any{"a"}, oldArgs+2)

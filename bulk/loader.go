@@ -18,17 +18,17 @@ import (
 	"retwis/bulk/resp"
 )
 
-// stopFor is how long a load that is stopped waits for replies.
+// stopFor is how long an interrupted load waits for replies.
 const stopFor = 10 * time.Second
 
-// loader is one load: it reads commands, checks them, and hands them to its parts. Its
-// goroutine is that of Load; each pipe has two more.
+// loader is one load: it reads and checks commands and hands them to its parts. It runs in the
+// goroutine of Load; each pipe has two more.
 //
 //	input -> checker -> batcher -> sender -> pipe -> judge
 //	                    broadcaster  router     recovery
 type loader struct {
 	opt   Options
-	begin int // the database in which each file begins
+	begin int // the database in which each file starts
 	bad   *badRecords
 	count counts
 	judge judge
@@ -44,10 +44,10 @@ type loader struct {
 	broadcast broadcaster
 
 	frame resp.Frame
-	no    int64 // of the current command
+	no    int64 // number of the current command
 	at    input.Place
-	pos   input.Where // where a checkpoint can resume: after a record whose commands are all in chunks
-	posNo int64       // the number of commands up to there
+	pos   input.Where // resume point of a checkpoint: after a record whose commands are all in chunks
+	posNo int64       // number of commands before it
 }
 
 func newLoader(to rueidis.ClientOption, opt Options) *loader {
@@ -193,8 +193,7 @@ func (l *loader) endFile() error {
 	return nil
 }
 
-// nextFile goes to the next file, or returns io.EOF. Each file begins in the database of the
-// URL.
+// nextFile opens the next file, or returns io.EOF. Each file starts in the database of the URL.
 func (l *loader) nextFile(ctx context.Context) error {
 	if err := l.in.NextFile(); err != nil {
 		return err
@@ -213,8 +212,8 @@ func (l *loader) nextFile(ctx context.Context) error {
 	return err
 }
 
-// mark notes the position after a command or transaction for the checkpoint, which gets
-// some of these positions.
+// mark notes the position after a command or transaction as a resume point. The checkpoint gets
+// only some of these.
 func (l *loader) mark() {
 	saves := l.sender.saves
 	if saves == nil || l.check.Open != 0 {
@@ -233,7 +232,7 @@ func (l *loader) mark() {
 // command checks the current command and passes it to the part that sends it.
 func (l *loader) command(ctx context.Context) error {
 	got, err := l.checkCommand(ctx)
-	if err != nil && l.bad.may(got, &l.check) {
+	if err != nil && l.bad.canSkip(got, &l.check) {
 		l.no--
 		return l.bad.command(l.in, l.at, &l.frame, err)
 	}
@@ -242,14 +241,14 @@ func (l *loader) command(ctx context.Context) error {
 	}
 	it := item{no: l.no, at: l.at.Offset, many: 1}
 	if l.at.Again {
-		it.flags = again
+		it.flags = markedRepeatable
 	}
 	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
 	if l.at.Total < l.until && !l.at.InKey && !l.at.Again && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
 		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
-			"and repeating it would do harm", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
+			"and repeating it is not safe", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
 	}
 	slot, raw := max(got.Slot, 0), l.frame.Raw()
 	switch {
@@ -265,7 +264,7 @@ func (l *loader) command(ctx context.Context) error {
 	return l.batch.put(ctx, slot, raw, it)
 }
 
-// checkCommand checks the current command and finds its slot.
+// checkCommand checks the current command and determines its slot.
 func (l *loader) checkCommand(ctx context.Context) (command.Checked, error) {
 	got, err := l.check.Check(&l.frame, l.no, l.router.needsSlots())
 	if err == nil && l.router.cluster && got.Kind == command.Unknown && got.Name != "" {
@@ -308,8 +307,8 @@ func (l *loader) transaction(ctx context.Context, got command.Checked, it item) 
 	return l.batch.drain(ctx)
 }
 
-// waitForInput returns a Waiter that sends the buffered commands before it waits, and
-// handles events of the pipes while it waits.
+// waitForInput returns a Waiter that sends the buffered commands before it waits, and handles
+// events of the pipes while it waits.
 func (l *loader) waitForInput(ctx context.Context) input.Waiter {
 	return func(blocks <-chan input.Block) (input.Block, error) {
 		if err := l.batch.flushAll(ctx); err != nil {
@@ -331,8 +330,8 @@ func (l *loader) waitForInput(ctx context.Context) input.Waiter {
 	}
 }
 
-// finish sends the rest and then an ECHO on each connection. When the echoes arrive, all
-// replies have been read.
+// finish sends the remaining commands and then an ECHO on each connection. When the echoes
+// arrive, all replies have been read.
 func (l *loader) finish(ctx context.Context) error {
 	if err := l.batch.drain(ctx); err != nil {
 		return err
@@ -364,8 +363,8 @@ func (l *loader) finish(ctx context.Context) error {
 	return nil
 }
 
-// stop ends a load early: it sends the buffered commands, unless a command failed, and
-// waits for outstanding replies.
+// stop ends a load early: it sends the buffered commands, unless a command failed, and waits for
+// outstanding replies.
 func (l *loader) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/require"
 )
 
-// refusing is a server that refuses commands for a moment: from a place in the input on, until a
-// load has received the refusal some times.
+// refusing is a server that temporarily refuses commands: from a place in the input on, until a
+// load has received a number of refusals.
 type refusing struct {
 	begin func(t *testing.T, s *redistest.Server, c rueidis.Client) // until the server refuses commands
 	end   func(t *testing.T, c rueidis.Client)
@@ -73,7 +73,7 @@ func (r refusing) load(t *testing.T, input []byte, opt Options) (*redistest.Serv
 	return s, report, err
 }
 
-// watchedConn reports each read that has a text.
+// watchedConn reports each read that contains a text.
 type watchedConn struct {
 	net.Conn
 	text string
@@ -91,8 +91,8 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What a server refuses for a moment is sent again, in its order.
-func TestRefusedForAMoment(t *testing.T) {
+// Temporarily refused commands are resent in order.
+func TestTemporaryRefusal(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(20_000, 200_000)
 	input := harmlessCommands(t, n)
@@ -120,7 +120,7 @@ func TestRefusedForAMoment(t *testing.T) {
 	}
 }
 
-// Commands that cannot be repeated are in the order of the input; one that a later one has
+// Commands that cannot be repeated keep the order of the input; one that a later one has
 // overtaken fails.
 func TestRefusedOutOfOrder(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func TestRefusedOutOfOrder(t *testing.T) {
 	}
 }
 
-// A command that may change any key is in its place, too.
+// A command that may change any key keeps its place, too.
 func TestRefusedFlush(t *testing.T) {
 	t.Parallel()
 	commands := repeat(10_000, "SET", "before", 1)
@@ -164,9 +164,9 @@ func TestRefusedFlush(t *testing.T) {
 	}
 }
 
-// A server that refuses for longer than RetryFor ends the load with its reason; one that does so
-// at the beginning is waited for.
-func TestRefusedForLong(t *testing.T) {
+// A server that refuses for longer than RetryFor ends the load with its reason; Load waits for a
+// server that refuses at the start.
+func TestLongRefusal(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, "lua-time-limit 1")
 	c := s.Client(t)

@@ -16,37 +16,37 @@ type pipe struct {
 	conn  *server.Conn
 	node  *node
 	judge *judge
-	out   chan *chunk   // to send
-	sent  chan *chunk   // to be answered, in order
-	done  chan struct{} // one for each of these once it is written
+	out   chan *chunk   // chunks to send
+	sent  chan *chunk   // chunks to be answered, in order
+	done  chan struct{} // one signal per sent chunk, once it is written
 	over  chan struct{} // closed when the reader ends
 	quit  chan struct{} // closed when the loader stops the pipe
 	wg    sync.WaitGroup
 
-	// The writer owns these, and the loader once the pipe has stopped.
-	begun int // chunks whose sending began
-	cut   int // bytes of the last of them that were sent, or -1: all
+	// Used by the writer, and by the loader once the pipe has stopped.
+	begun int // number of chunks whose sending began
+	cut   int // sent bytes of the last of them, or -1 for all
 
-	// The loader owns these.
+	// Used by the loader.
 	pending []*chunk // sent and not yet back, oldest first
 	back    int      // number of chunks that came back
 	cur     *chunk   // being filled
 	set     group    // SETs that become the next MSET
 	failed  error
 	stopped bool
-	// troubled is set when a chunk came back with items that must be sent again.
+	// troubled is set when a chunk came back with items that must be resent.
 	troubled bool
 }
 
-// event reports to the loader that a chunk is answered, or that the pipe failed.
+// event tells the loader that a chunk is answered, or that the pipe failed.
 type event struct {
 	pipe  *pipe
 	chunk *chunk
 	err   error
 }
 
-// startPipe starts a pipe on a connection. It sends each event to events; the loader must
-// receive them.
+// startPipe starts a pipe on a connection. It sends its events to events; the loader must receive
+// them.
 func startPipe(c *server.Conn, n *node, j *judge, events chan<- event) *pipe {
 	room := cap(events)
 	p := &pipe{
@@ -72,7 +72,7 @@ func (p *pipe) report(events chan<- event, ev event) {
 	}
 }
 
-// stop ends both goroutines. Chunks without a reply stay in pending.
+// stop ends both goroutines. Chunks without replies stay in pending.
 func (p *pipe) stop() {
 	p.stopped = true
 	close(p.quit)
@@ -81,7 +81,7 @@ func (p *pipe) stop() {
 	p.wg.Wait()
 }
 
-// write sends chunk after chunk. After the connection broke it skips the rest; the reader
+// write sends chunk after chunk. After the connection breaks it skips the rest; the reader
 // reports the error.
 func (p *pipe) write() {
 	defer close(p.sent)
@@ -111,9 +111,9 @@ func (p *pipe) write() {
 // closeSet appends the pending SETs to the current chunk.
 func (p *pipe) closeSet() { p.set.flush(p.cur) }
 
-// coalesceReads waits a moment before a read while many replies are outstanding. Waking up
-// for each small write of the server takes a third of the CPU time of a load, and some of
-// the server's if both share a machine.
+// coalesceReads waits a moment before a read while many replies are outstanding. Waking up for
+// each small write of the server costs a third of the load's CPU time, and some of the server's
+// if both share a machine.
 func (p *pipe) coalesceReads() {
 	const many, moment = 8, time.Millisecond
 	if len(p.sent) > many {
@@ -162,9 +162,9 @@ type itemError struct {
 	text string
 }
 
-// readUnit reads the replies to the items from c.done to end, a command or a transaction,
-// and counts them when all have arrived: a transaction of which a part was refused for now
-// is sent again as a whole.
+// readUnit reads the replies to the items from c.done to end, a command or a transaction, and
+// counts them once all have arrived: a transaction that was partly refused for now is resent as a
+// whole.
 func (p *pipe) readUnit(c *chunk, end int) error {
 	begin, refused := c.done, false
 	var failures []itemError
@@ -206,12 +206,12 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 	return nil
 }
 
-// reportFailures reports errors to the judge. A transaction that was aborted must be
-// repeated as a whole, whichever of its commands failed.
+// reportFailures reports errors to the judge. An aborted transaction must be repeated as a whole,
+// whichever of its commands failed.
 func (p *pipe) reportFailures(c *chunk, begin, end int, failures []itemError) {
 	aborted := end-begin > 1 && len(failures) > 0 && failures[len(failures)-1].item == end-1
 	for _, f := range failures {
-		c.items[f.item].flags |= erred
+		c.items[f.item].flags |= answeredWithError
 		raw := c.raw(f.item)
 		if aborted {
 			raw = nil
@@ -223,9 +223,9 @@ func (p *pipe) reportFailures(c *chunk, begin, end int, failures []itemError) {
 	}
 }
 
-// checkEcho checks the reply to an internal command: the ECHO that ends a load, ASKING or
-// SELECT. An error proves as well as the echo that all replies before it were read: a user may
-// lack the right to ECHO, and a proxy may not know it.
+// checkEcho checks the reply to an internal command: the ECHO that ends a load, ASKING or SELECT.
+// An error proves just as well as an echo that all earlier replies were read: a user may not be
+// permitted to call ECHO, and a proxy may not know it.
 func (p *pipe) checkEcho(c *chunk, i int, failed bool) error {
 	var f resp.Frame
 	c.frame(i, &f)

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/require"
 )
 
-// emitted is what an input becomes: each command as its arguments joined by |.
+// emitted returns the commands of an input, each as its arguments joined by |.
 func emitted(input string, opt Options) ([]string, Report, error) {
 	var out bytes.Buffer
 	report, err := Emit(context.Background(), &out, opt, From(strings.NewReader(input)))
@@ -29,7 +29,7 @@ func TestFormats(t *testing.T) {
 		input string
 		do    []string
 		opt   Options
-		want  string // the commands, one a line
+		want  string // the commands, one per line
 		err   string
 	}{
 		"commands":             {input: "SET a b\r\n\n  GET \"x y\" \nSET '' \"\\x00\\n\\\"\"", want: "SET|a|b\nGET|x y\nSET||\x00\n\""},
@@ -73,10 +73,10 @@ func TestFormats(t *testing.T) {
 		"open transaction":     {input: "MULTI\nSET a b\n", want: "MULTI\nSET|a|b", err: "the input ends within the transaction that begins with command 1: EXEC is missing"},
 		"nested transaction":   {input: "MULTI\nMULTI\n", want: "MULTI", err: "command 2: MULTI within the transaction"},
 		"EXEC alone":           {input: "EXEC\n", err: "command 1: EXEC without MULTI"},
-		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are of two slots`},
-		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is of another slot"},
+		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are in different slots`},
+		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is in a different slot"},
 		"one slot":             {input: "MGET {a}1 {a}2\nEVAL x 2 {a}1 {a}2 y\nXREAD STREAMS {a}1 {a}2 0 0\n", opt: Options{Cluster: true}, want: "MGET|{a}1|{a}2\nEVAL|x|2|{a}1|{a}2|y\nXREAD|STREAMS|{a}1|{a}2|0|0"},
-		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not the number of its keys`},
+		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not a valid number of keys`},
 		"gzip, cut":            {input: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", err: "the gzip data is truncated"},
 		"zstd, damaged":        {input: "\x28\xb5\x2f\xfdxxxxxxxxxxxxxxxxxxxxxxxxxxx", err: "the zstd data is damaged"},
 	} {
@@ -138,7 +138,7 @@ func FuzzArray(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // of a depth that is refused
+		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // deep enough to be rejected
 			return
 		}
 		_, report, err := emitted(text, Options{Format: JSON, Do: []string{"SADD all {id|default:none}"}})
@@ -147,7 +147,7 @@ func FuzzArray(f *testing.F) {
 		for _, o := range objects {
 			right = right && o != nil
 		}
-		if !right && strings.ContainsFunc(text, unicode.IsControl) { // in strings, some are accepted
+		if !right && strings.ContainsFunc(text, unicode.IsControl) { // some control characters are accepted in strings
 			return
 		}
 		if right != (err == nil) || right && report.Records != int64(len(objects)) {

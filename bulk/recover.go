@@ -9,10 +9,9 @@ import (
 	"retwis/internal/sleep"
 )
 
-// run recovers until no command must be sent again and a server owns slot, the slot of
-// command number no. It first waits until all pipes are idle, so that no command overtakes
-// one that is sent again. That takes milliseconds; while the slots of a Cluster move, it
-// happens a few times a second.
+// run recovers until no command must be resent and slot, the slot of command number no, has an
+// owner. It first waits until all pipes are idle, so that no command overtakes a resent one. That
+// takes milliseconds; while the slots of a Cluster move, it happens a few times a second.
 func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 	s := r.sender
 	began, before := time.Now(), s.answered
@@ -80,8 +79,7 @@ func (r *recovery) stuck(cause error, slot int, no int64) error {
 	return fmt.Errorf("no server of the Cluster serves slot %d, to which command %d belongs", slot, no)
 }
 
-// refusedBecause returns the error with which a server refused the first command that waits, or
-// nil.
+// refusedBecause returns the error with which a server refused the first waiting command, or nil.
 func (r *recovery) refusedBecause() error {
 	for _, u := range r.units(resend) {
 		if text := u.refusal(); text != "" {
@@ -91,12 +89,12 @@ func (r *recovery) refusedBecause() error {
 	return nil
 }
 
-// discardFailed removes broken connections, holds their chunks, and returns the cause of
-// the first.
+// discardFailed removes broken connections, holds their chunks, and returns the cause of the
+// first failure.
 func (r *recovery) discardFailed() error { return r.router.removeFailed(r.discard) }
 
-// discard holds the chunks of a stopped pipe. It marks which of their items were not
-// executed for certain, and which may have been.
+// discard holds the chunks of a stopped pipe. It marks which of their items were certainly not
+// executed, and which may have been.
 func (r *recovery) discard(p *pipe) {
 	for k, c := range p.pending {
 		sent := 0
@@ -124,8 +122,7 @@ func (r *recovery) discard(p *pipe) {
 	r.takeBackFrom(p)
 }
 
-// takeBack holds the buffered commands of all pipes, so that those that are sent again come
-// first.
+// takeBack holds the buffered commands of all pipes, so that resent commands come first.
 func (r *recovery) takeBack() {
 	for _, p := range r.router.pipes {
 		if p != nil {

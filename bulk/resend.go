@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// recovery repairs broken connections and sends commands again: those without a reply, and
-// those that a Cluster refused because their slot is elsewhere or moving.
+// recovery repairs broken connections and resends commands: those without a reply, and those that
+// a Cluster refused because their slot has moved or is moving.
 type recovery struct {
 	router   *router
 	sender   *sender
@@ -30,8 +30,8 @@ type unit struct {
 
 func (u unit) no() int64 { return u.c.items[u.from].no }
 
-// refusedForNow reports whether a server refused a unit that it may accept later: a command of
-// several keys whose slot moves waits until all of them are on one server.
+// refusedForNow reports whether a server refused a unit that it may accept later: a multi-key
+// command whose slot is moving waits until all of its keys are on one server.
 func (u unit) refusedForNow() bool {
 	for i := u.from; i < u.to; i++ {
 		if u.c.items[i].flags&later != 0 {
@@ -41,8 +41,8 @@ func (u unit) refusedForNow() bool {
 	return false
 }
 
-// units returns the held units with a flag, or all, in the order of the input. Those that
-// were moved into another chunk are there.
+// units returns the held units with a flag, or all, in the order of the input. It leaves out
+// units that were moved into another chunk.
 func (r *recovery) units(wanted itemFlags) []unit {
 	var all []unit
 	for _, c := range r.sender.held {
@@ -77,11 +77,11 @@ func (u unit) refusal() string {
 	return ""
 }
 
-// effect is what a unit changes.
+// effect describes what a unit changes.
 type effect struct {
 	keys []string
-	// all says that it may change any key. On a Cluster such a command is not in flight with
-	// others.
+	// all means that the unit may change any key. On a Cluster no other command is in flight with
+	// it.
 	all        bool
 	repeatable bool
 }
@@ -93,7 +93,7 @@ func (r *recovery) effectOf(u unit) effect {
 	for i := u.from; i < u.to; i++ {
 		u.c.frame(i, &f)
 		s := r.check.Spec(&f)
-		e.repeatable = e.repeatable && (s.Repeatable(&f) || u.c.items[i].flags&again != 0)
+		e.repeatable = e.repeatable && (s.Repeatable(&f) || u.c.items[i].flags&markedRepeatable != 0)
 		e.all = e.all || !r.router.cluster && (s.Kind == command.Unknown || s.Kind == command.AllNodes)
 		found, _ := s.AppendKeys(nil, &f)
 		for _, k := range found {
@@ -103,7 +103,7 @@ func (r *recovery) effectOf(u unit) effect {
 	return e
 }
 
-// effects are those of several units.
+// effects is the union of the effects of several units.
 type effects struct {
 	keys map[string]bool
 	all  bool
@@ -119,14 +119,14 @@ func (s *effects) add(e effect) {
 	}
 }
 
-// meet reports whether the order of a unit and one of these matters.
+// meet reports whether the order of a unit relative to these effects matters.
 func (s *effects) meet(e effect) bool {
 	return s.all && (e.all || len(e.keys) > 0) || e.all && len(s.keys) > 0 ||
 		slices.ContainsFunc(e.keys, func(k string) bool { return s.keys[k] })
 }
 
-// keepOrder finds the commands that a server executed although an earlier one with the same
-// key must be sent again. They are sent again after it.
+// keepOrder finds commands that a server executed although an earlier one with the same key must
+// be resent. They are resent after it.
 func (r *recovery) keepOrder() error {
 	all := r.units(0)
 	if err := r.failOvertaken(all); err != nil {
@@ -138,7 +138,7 @@ func (r *recovery) keepOrder() error {
 		switch {
 		case *flags&resend != 0:
 			late.add(e)
-		case *flags&erred == 0 && late.meet(e):
+		case *flags&answeredWithError == 0 && late.meet(e):
 			for i := u.from; i < u.to; i++ {
 				u.c.items[i].flags |= resend
 				u.c.node.replies.Add(-int64(u.c.items[i].many))
@@ -149,21 +149,20 @@ func (r *recovery) keepOrder() error {
 	return nil
 }
 
-// failOvertaken finds the commands that were refused for now although a later one with the same
-// key was executed, and must not be executed again. They fail: sent again, they would be out of
-// order.
+// failOvertaken finds commands that were refused for now although a later one with the same key
+// was executed and must not be repeated. They fail: resending them would change the order.
 func (r *recovery) failOvertaken(all []unit) error {
-	var fixed effects // of later units that must not be executed again
+	var fixed effects // of later units that must not be repeated
 	for _, u := range slices.Backward(all) {
 		flags, e := u.c.items[u.from].flags, r.effectOf(u)
 		overtaken := fixed.meet(e)
 		switch {
-		case flags&erred != 0:
+		case flags&answeredWithError != 0:
 		case flags&resend == 0 && (overtaken || !e.repeatable):
 			fixed.add(e)
 		case flags&resend != 0 && overtaken && u.refusal() == "":
 			return lost(fmt.Errorf("the Cluster executed a later command with the same key before command %d (%s), "+
-				"and repeating it would do harm", u.no(), resp.Text(u.c.raw(u.from))))
+				"and repeating it is not safe", u.no(), resp.Text(u.c.raw(u.from))))
 		case flags&resend != 0 && overtaken:
 			r.fail(u, u.refusal())
 		}
@@ -171,18 +170,18 @@ func (r *recovery) failOvertaken(all []unit) error {
 	return nil
 }
 
-// fail counts the error of a unit that was refused.
+// fail counts the error of a refused unit.
 func (r *recovery) fail(u unit, text string) {
 	for i := u.from; i < u.to; i++ {
 		it := &u.c.items[i]
-		it.flags = it.flags&^(resend|later) | erred
+		it.flags = it.flags&^(resend|later) | answeredWithError
 		u.c.node.replies.Add(int64(it.many))
 	}
 	last := u.to - 1
 	r.router.judge.failed(u.c.node, u.c, last, text, u.c.buf[u.c.begin(u.from):u.c.items[last].end])
 }
 
-// releaseDone returns the chunks without anything to send again to the pool.
+// releaseDone returns the chunks with nothing left to resend to the pool.
 func (r *recovery) releaseDone() {
 	s := r.sender
 	s.held = slices.DeleteFunc(s.held, func(c *chunk) bool {
@@ -196,8 +195,7 @@ func (r *recovery) releaseDone() {
 	})
 }
 
-// mayResend returns an error if a command that may have been executed must not be sent
-// again.
+// mayResend returns an error if a command that may have been executed must not be resent.
 func (r *recovery) mayResend(cause error) error {
 	for _, u := range r.units(unsure) {
 		if err := r.mayRepeat(r.effectOf(u).repeatable, u.c, u.from, cause); err != nil {
@@ -207,8 +205,7 @@ func (r *recovery) mayResend(cause error) error {
 	return nil
 }
 
-// mayRepeat returns an error if item i, which was sent and not answered, must not be sent
-// again.
+// mayRepeat returns an error if item i, which was sent and not answered, must not be resent.
 func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) error {
 	if r.resend == ResendAlways || repeatable && r.resend == ResendHarmless {
 		return nil
@@ -216,13 +213,13 @@ func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) erro
 	if cause == nil {
 		cause = errMoved
 	}
-	return lost(fmt.Errorf("%w before command %d (%s, %s) was answered: it may have been executed, and repeating it may do harm",
+	return lost(fmt.Errorf("%w before command %d (%s, %s) was answered: it may have been executed, and repeating it may not be safe",
 		cause, c.items[i].no, resp.Text(c.raw(i)), r.count.where(c.items[i].no, c.items[i].at)))
 }
 
-// dispatch sends the held units again, in the order of the input. A unit whose slot has no
-// server stays held. So does one that shares a key with an earlier unit that stays held,
-// goes to another server, or is likely to be refused again: it would overtake that unit.
+// dispatch resends the held units, in the order of the input. A unit whose slot has no server
+// stays held. So does a unit that shares a key with an earlier unit that stays held, goes to
+// another server, or is likely to be refused again: it would overtake that unit.
 func (r *recovery) dispatch(ctx context.Context) error {
 	filling := make(map[*pipe]*chunk)
 	went := make(map[string]*pipe) // the pipe of the commands of a key; nil: one of them waits
@@ -264,8 +261,8 @@ func (r *recovery) dispatch(ctx context.Context) error {
 	return nil
 }
 
-// destination returns the pipe for a unit, nil if its server is unknown, and whether the
-// server must be sent ASKING first.
+// destination returns the pipe for a unit, or nil if its server is unknown, and whether ASKING
+// must be sent first.
 func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p *pipe, asking bool) {
 	if to := u.c.refused[u.from]; to.addr != "" {
 		delete(u.c.refused, u.from)
@@ -275,8 +272,7 @@ func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p
 			return nil, false
 		case !to.ask:
 			return p, false
-		// ASKING is valid for one command. A transaction has to wait until its slot has
-		// moved.
+		// ASKING is valid for one command. A transaction has to wait until its slot has moved.
 		case u.to == u.from+1:
 			return p, true
 		}
@@ -288,8 +284,8 @@ func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p
 	return r.router.pipeFor(at), false
 }
 
-// inOrder reports whether a unit that goes to p stays after the earlier units with a key in
-// common: one connection executes its commands in order.
+// inOrder reports whether a unit sent to p comes after the earlier units that share a key with
+// it: one connection executes its commands in order.
 func (r *recovery) inOrder(keys []string, p *pipe, went map[string]*pipe) bool {
 	if !r.router.cluster {
 		return true
@@ -309,7 +305,7 @@ func (r *recovery) move(c *chunk, u unit, asking bool) {
 	}
 	for i := u.from; i < u.to; i++ {
 		from := &u.c.items[i]
-		it := item{no: from.no, at: from.at, many: from.many, flags: from.flags & again}
+		it := item{no: from.no, at: from.at, many: from.many, flags: from.flags & markedRepeatable}
 		if i > u.from || asking {
 			it.flags |= inUnit
 		}

@@ -26,16 +26,16 @@ type router struct {
 	events      chan event
 
 	cluster bool
-	pipes   []*pipe // one for each connection to a single server, or for each master of a Cluster
-	owners  []*pipe // of the slots of a Cluster; nil where the owner is unknown
-	owned   int     // how many slots had an owner
+	pipes   []*pipe // one per connection to a single server, or per master of a Cluster
+	owners  []*pipe // by slot of a Cluster; nil if the owner is unknown
+	owned   int     // number of slots that had an owner
 	addrs   []string
 }
 
-// errMoved is the reason for a reconnection when no connection broke.
+// errMoved is the reason for reconnecting when no connection broke.
 var errMoved = errors.New("the Cluster has changed")
 
-// pipeFor returns the pipe to the owner of a slot, or nil if there is none at the moment.
+// pipeFor returns the pipe to the owner of a slot, or nil if it has none at the moment.
 func (r *router) pipeFor(slot int) *pipe {
 	switch {
 	case r.cluster:
@@ -49,9 +49,9 @@ func (r *router) pipeFor(slot int) *pipe {
 // needsSlots reports whether the route of a command depends on its keys.
 func (r *router) needsSlots() bool { return r.cluster || r.connections > 1 }
 
-// open finds out whether the server is a Cluster and opens the connections. It tries again
-// only while the server says that it does not accept commands yet, so that a mistake in a URL
-// is reported immediately.
+// open determines whether the server is a Cluster and opens the connections. It retries only
+// while the server does not accept commands yet, so that a mistake in a URL is reported
+// immediately.
 func (r *router) open(ctx context.Context) error {
 	began := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -120,7 +120,7 @@ func (r *router) newPipe(ctx context.Context, addr string) (*pipe, error) {
 	return startPipe(c, r.count.node(addr), r.judge, r.events), nil
 }
 
-// connectCluster asks for the owners of the slots and opens connections to all of them.
+// connectCluster asks for the owners of the slots and connects to all of them.
 func (r *router) connectCluster(ctx context.Context) error {
 	c, err := r.dialer.Any(ctx, r.known())
 	if err != nil {
@@ -131,8 +131,8 @@ func (r *router) connectCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// While a replica takes over, a server may know that its master has no slots any more,
-	// and not yet who has. What is sent to all servers would not reach that one.
+	// While a replica takes over, a server may know that its master no longer has any slots, but
+	// not yet who does. A command for all servers would miss the new master.
 	owned := 0
 	for _, slots := range ranges {
 		owned += slots.To - slots.From + 1
@@ -159,7 +159,7 @@ func (r *router) connectCluster(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// known returns the addresses of all servers that are known.
+// known returns the addresses of all known servers.
 func (r *router) known() []string { return slices.Concat(r.addrs, r.dialer.Options.InitAddress) }
 
 // pipeTo returns the pipe to a node of a Cluster.
@@ -177,10 +177,10 @@ func (r *router) pipeTo(ctx context.Context, addr string) (*pipe, error) {
 	return p, nil
 }
 
-// anySlot stands for commands that need no particular slot.
+// anySlot is the slot of commands that need no particular one.
 const anySlot = -1
 
-// connected reports whether all connections to a single server are open, or the one to the
+// connected reports whether all connections to a single server are open, or the connection to the
 // owner of a slot of a Cluster.
 func (r *router) connected(slot int) bool {
 	if r.cluster {
@@ -189,7 +189,7 @@ func (r *router) connected(slot int) bool {
 	return !slices.Contains(r.pipes, nil)
 }
 
-// reconnect connects, and retries for Options.RetryFor since began.
+// reconnect connects, retrying for Options.RetryFor since began.
 func (r *router) reconnect(ctx context.Context, began time.Time, cause error) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := r.connect(ctx)
@@ -209,9 +209,9 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 	}
 }
 
-// removeFailed stops the pipes whose connections broke, or whose server refused commands for
-// now, unless it is a Cluster's: another one may have taken its place. It calls abandon for
-// each, and returns why the first broke.
+// removeFailed stops the pipes whose connections broke, or whose server refused commands for now,
+// unless it belongs to a Cluster, in which another server may have replaced it. It calls abandon
+// for each, and returns why the first one broke.
 func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
 	keep := r.pipes[:0]
 	for i, p := range r.pipes {
@@ -265,23 +265,23 @@ func (r *router) askKeys(ctx context.Context, f *resp.Frame, name string) ([][]b
 	return keys, nil
 }
 
-// oldArgs is the limit of Redis 6.2 on the arguments of a command.
+// oldArgs is the limit of Redis 6.2 on the number of arguments.
 const oldArgs = 1 << 20
 
-// checkArgs returns an error if a command has more arguments than the server accepts. If
-// the version is unknown, the server decides.
+// checkArgs returns an error if a command has more arguments than the server accepts. If the
+// version is unknown, the server decides.
 func (r *router) checkArgs(ctx context.Context, n int) error {
 	if n <= oldArgs {
 		return nil
 	}
 	if version := r.version(ctx); strings.HasPrefix(version, "6.") {
-		return fmt.Errorf("it has %d arguments; the server is Redis %s, and before 7.0 a server takes %d", n, version, oldArgs)
+		return fmt.Errorf("it has %d arguments; the server is Redis %s, and versions before 7.0 accept at most %d", n, version, oldArgs)
 	}
 	return nil
 }
 
-// version returns the version of the server, or "" if it does not say it. It asks again where a
-// connection breaks, for Options.RetryFor; then the loading connection reports what is wrong.
+// version returns the version of the server, or "" if the server does not report it. It retries
+// broken connections for Options.RetryFor; after that the loading connection reports the error.
 func (r *router) version(ctx context.Context) string {
 	began := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -299,7 +299,7 @@ func (r *router) askVersion(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	answer, err := c.Do("HELLO", "2") // no rule of an ACL forbids it
+	answer, err := c.Do("HELLO", "2") // ACL rules cannot forbid it
 	fields, _ := answer.([]any)
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == "version" {

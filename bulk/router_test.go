@@ -14,7 +14,8 @@ import (
 	"retwis/internal/require"
 )
 
-// cut listens for a server, and breaks the first n connections on which a word is sent.
+// cut puts a listener in front of a server, and breaks the first n connections on which a word is
+// sent.
 func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
@@ -37,7 +38,7 @@ func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 			request := readFunc(func(p []byte) (int, error) {
 				n, err := from.Read(p)
 				if err == nil && bytes.Contains(p[:n], []byte(word)) && left.Add(-1) >= 0 {
-					return 0, io.EOF // the server does not get it
+					return 0, io.EOF // the server does not receive it
 				}
 				return n, err
 			})
@@ -58,9 +59,9 @@ func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
 	return &newLoader(to, opt).router
 }
 
-// A connection that breaks says nothing about the server: neither that it is new, nor that it is no
-// Cluster.
-func TestServerIsAskedAgain(t *testing.T) {
+// A broken connection proves nothing about the server: neither that it is new, nor that it is not
+// a Cluster.
+func TestBrokenConnectionIsRetried(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
 	r := cut(t, s, 3, "HELLO")
@@ -68,6 +69,6 @@ func TestServerIsAskedAgain(t *testing.T) {
 		t.Errorf("version %q after three cuts, %q without", version, redistest.Version(t))
 	}
 	if err := cut(t, s, 1, "SLOTS").open(t.Context()); err == nil {
-		t.Error("a server whose connection broke was taken for one that is no Cluster")
+		t.Error("a server whose connection broke was taken for a standalone server")
 	}
 }

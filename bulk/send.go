@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// sender sends chunks and takes them back when they are answered.
+// sender sends chunks and takes them back once they are answered.
 type sender struct {
 	router *router
 	pool   pool
 	pacer  pacer
 	saves  *checkpoint
 
-	held     []*chunk // with items that must be sent again
+	held     []*chunk // chunks with items that must be resent
 	trouble  bool     // a connection broke, or held is not empty
-	answered int      // items that are answered, to detect progress
+	answered int      // number of answered items, to detect progress
 	last     int64    // all commands up to this number are in chunks
 }
 
@@ -25,7 +25,7 @@ type pool struct {
 	limit int
 }
 
-// get returns an empty chunk, or nil if all are in use. With force it makes another one.
+// get returns an empty chunk, or nil if all are in use. With force it allocates another one.
 func (p *pool) get(force bool) *chunk {
 	if n := len(p.free); n > 0 {
 		c := p.free[n-1]
@@ -39,7 +39,7 @@ func (p *pool) get(force bool) *chunk {
 	return nil
 }
 
-// put takes a chunk back.
+// put returns a chunk to the pool.
 func (p *pool) put(c *chunk) {
 	if c.extra {
 		return
@@ -48,7 +48,7 @@ func (p *pool) put(c *chunk) {
 	p.free = append(p.free, c)
 }
 
-// newExtra returns a chunk outside the pool, for when all of the pool are in use.
+// newExtra returns a chunk outside the pool, for use when the pool is empty.
 func newExtra() *chunk { return &chunk{extra: true} }
 
 // pacer spreads commands evenly over time.
@@ -109,7 +109,7 @@ func (s *sender) busy() bool {
 	return false
 }
 
-// quiesce waits until all chunks in flight are answered, except on broken connections.
+// quiesce waits until all chunks in flight are answered, except those on broken connections.
 func (s *sender) quiesce(ctx context.Context) error {
 	for s.busy() {
 		if err := s.next(ctx); err != nil {
@@ -130,7 +130,7 @@ func (s *sender) next(ctx context.Context) error {
 	}
 }
 
-// sleep handles events for some time.
+// sleep handles events for a duration.
 func (s *sender) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -168,7 +168,7 @@ func (s *sender) handle(ev event) {
 		}
 	}
 	if c.trouble || p.troubled {
-		// Hold the chunks after it, too: they may have to be sent again after it.
+		// Hold the following chunks, too: they may have to be resent after it.
 		s.trouble, p.troubled = true, true
 		s.held = append(s.held, c)
 		return

@@ -9,13 +9,13 @@ import (
 	"retwis/internal/redistest"
 )
 
-// before7 reports whether the server to test with is Redis 6.2.
+// before7 reports whether the server under test is Redis 6.2.
 func before7(t *testing.T) bool {
 	t.Helper()
 	return strings.HasPrefix(redistest.Version(t), "6.")
 }
 
-// debugging is the line of redis.conf that allows DEBUG, for servers that need one.
+// debugging returns the redis.conf line that allows DEBUG, for servers that need one.
 func debugging(t *testing.T) []string {
 	t.Helper()
 	if before7(t) {
@@ -24,7 +24,7 @@ func debugging(t *testing.T) []string {
 	return []string{"enable-debug-command yes"}
 }
 
-// durable are settings of a server that forgets nothing that it has answered.
+// durable returns settings of a server that loses nothing it has acknowledged.
 func durable(t *testing.T) []string {
 	t.Helper()
 	return append([]string{"appendonly yes", "appendfsync always"}, debugging(t)...)

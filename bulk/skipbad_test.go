@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestSkipBad goes on after bad records, and writes them down.
+// TestSkipBad continues after bad records, and records them.
 func TestSkipBad(t *testing.T) {
 	t.Parallel()
 	resp := string(encode(t, []any{"SET", "a", 1}, []any{"SUBSCRIBE", "x y"}, []any{"SET", "b", 2}))
@@ -117,7 +117,7 @@ func TestSkipBad(t *testing.T) {
 				t.Errorf("%s, too many: %v", name, err)
 			}
 		}
-		// The same into a server.
+		// A load into a server gives the same result.
 		s := redistest.DB(t)
 		var loaded bytes.Buffer
 		opt.BadTo, opt.MaxBad, opt.Checkpoint = &loaded, 0, filepath.Join(t.TempDir(), "checkpoint")
@@ -125,7 +125,7 @@ func TestSkipBad(t *testing.T) {
 			t.Errorf("%s: %+v", name, report)
 		}
 		if report := load(t, s.URL(), []byte(test.input), opt); report.Commands > 0 {
-			t.Errorf("%s: the second time %+v", name, report)
+			t.Errorf("%s: the second load: %+v", name, report)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestSkipBadStops(t *testing.T) {
 	for name, test := range map[string]struct{ input, want string }{
 		"protocol":      {"*1\r\n$4\r\nPING\r\n*x\r\n", "expected the number of arguments"},
 		"transaction":   {"MULTI\nSUBSCRIBE x\nEXEC\n", "SUBSCRIBE makes no sense"},
-		"database":      {"SELECT x\nSET a 1\n", "SELECT takes the number of a database"},
+		"database":      {"SELECT x\nSET a 1\n", "SELECT takes a database number"},
 		"array":         {`[{"id":1},{"id":`, "the input ends within the record that begins here"},
 		"no comma":      {`[{"id":1} {"id":2}]`, `expected a comma or ] after a record, found '{'`},
 		"two commas":    {`[{"id":1},,{"id":2}]`, "expected a record after the comma, found ','"},

@@ -16,8 +16,8 @@ import (
 	"retwis/internal/require"
 )
 
-// TestRandomSnapshots lets a server write random data in random encodings, and loads them
-// over other data: the digests must agree.
+// TestRandomSnapshots makes a server write random data in random encodings, and loads them over
+// other data: the digests must agree.
 func TestRandomSnapshots(t *testing.T) {
 	t.Parallel()
 	from, to := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
@@ -47,14 +47,14 @@ func TestRandomSnapshots(t *testing.T) {
 		do(t, source, "SAVE")
 		data, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
 		require.OK(rt)(err)
-		if rapid.Bool().Draw(rt, "empty") { // otherwise what there is of the last time is replaced
+		if rapid.Bool().Draw(rt, "empty") { // otherwise the data of the previous round is replaced
 			do(t, target, "FLUSHALL")
 		}
 		report, err := loadURL(context.Background(), to.URL(), bytes.NewReader(data), Options{})
 		if err != nil || report.Errors > 0 {
 			rt.Fatalf("%v, %+v", err, report)
 		}
-		// What is not in the snapshot stays: remove it.
+		// Keys that are not in the snapshot stay: remove them.
 		names, err := source.Do(context.Background(), source.B().Keys().Pattern("*").Build()).AsStrSlice()
 		require.OK(rt)(err)
 		do(t, target, append([]string{"EVAL", `local keep = {}
@@ -85,7 +85,7 @@ func randomCommand(t *rapid.T, value *rapid.Generator[string], last *int) []any 
 		for _, member := range values(1) {
 			score := rapid.Float64().Draw(t, "score")
 			if score == 0 {
-				score = 0 // a server forgets the sign of -0 in a small sorted set
+				score = 0 // a server drops the sign of -0 in a small sorted set
 			}
 			args = append(args, score, member)
 		}

@@ -16,18 +16,18 @@ import (
 	"retwis/internal/require"
 )
 
-// serverFiles has a directory for each server, with files that it wrote and what is in them.
-// With WRITE_FILES=1 in the environment, TestServerFiles writes those of the server to test
-// with:
+// serverFiles has a directory for each server, with files that it wrote and a description of
+// their contents. With WRITE_FILES=1 in the environment, TestServerFiles writes those of the
+// server under test:
 //
 //	WRITE_FILES=1 TESTFLAGS='-count=1 -run TestServerFiles' scripts/test-servers DIRECTORY ./bulk
 const serverFiles = "testdata/servers"
 
-// future is an expiry that no test lives to see, in milliseconds.
+// future is an expiry that no test will live to see, in milliseconds.
 const future = 4_102_444_800_000
 
-// everything are commands that make a server use each of its encodings of each type. Part
-// 1 is written before an append-only file is rewritten, part 2 after it.
+// everything returns commands that make a server use each of its encodings of each type. Part 1
+// is sent before an append-only file is rewritten, part 2 after it.
 func everything(t *testing.T, part int) [][]string {
 	t.Helper()
 	var all [][]string
@@ -117,7 +117,7 @@ func everything(t *testing.T, part int) [][]string {
 	return all
 }
 
-// fieldsExpire reports whether the server to test with has fields that expire.
+// fieldsExpire reports whether the server under test supports fields with an expiry.
 func fieldsExpire(t *testing.T) bool {
 	t.Helper()
 	c := redistest.One(t).Client(t)
@@ -149,7 +149,7 @@ type wrote struct {
 	files    []File // of the append-only file
 }
 
-// writer starts a server, fills it with everything, and lets it write a snapshot and an
+// writer starts a server, fills it with everything, and makes it write a snapshot and an
 // append-only file.
 func writer(t *testing.T) wrote {
 	t.Helper()
@@ -201,7 +201,7 @@ func loadFiles(t *testing.T, s *redistest.Server, files []File, opt Options) Rep
 	return report
 }
 
-// TestServerFiles loads the files that the server to test with writes, and compares.
+// TestServerFiles loads the files that the server under test writes, and compares.
 func TestServerFiles(t *testing.T) {
 	t.Parallel()
 	w := writer(t)
@@ -273,7 +273,7 @@ func keepFiles(t *testing.T, w wrote, facts []string) {
 	}
 }
 
-// TestFilesOfOtherServers loads what other servers have written, newer and older ones.
+// TestFilesOfOtherServers loads files written by other servers, newer and older ones.
 func TestFilesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Join(serverFiles, "*"))
@@ -300,7 +300,7 @@ func TestFilesOfOtherServers(t *testing.T) {
 	}
 }
 
-// compareFiles loads files and compares, except for what one of the servers does not know.
+// compareFiles loads files and compares, except for features unknown to one of the servers.
 func compareFiles(t *testing.T, s *redistest.Server, files []File, want []string) {
 	t.Helper()
 	report := loadFiles(t, s, files, Options{})

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Every kind of URL loads, over TLS too, with a certificate of one's own.
+// Every kind of URL works, including TLS with a client certificate.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	secure := redistest.TLS(t)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slice returns what a sequence yields.
+// slice collects the values of a sequence.
 func slice[T any](t interface{ Fatal(...any) }, all iter.Seq2[T, error]) []T {
 	var some []T
 	for v, err := range all {
@@ -33,7 +33,7 @@ func numbers(n int) []string {
 	return all
 }
 
-// All items of a ring are listed with their leases, whatever its size.
+// All lists all items of a ring with their leases, whatever its size.
 func TestRingAll(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -69,7 +69,7 @@ func TestRingAll(t *testing.T) {
 	}
 }
 
-// A lease can be returned and extended by its id, once it is over it cannot.
+// A lease can be returned and extended by its ID until it has ended.
 func TestLeaseByID(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -113,7 +113,7 @@ func TestLeaseByID(t *testing.T) {
 	}
 }
 
-// All ids of a set are listed, whatever its size.
+// All lists all IDs of a set, whatever its size.
 func TestRandomAll(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -135,7 +135,7 @@ func TestRandomAll(t *testing.T) {
 	}
 }
 
-// A list of the newest does what a slice in memory does.
+// A Recent behaves like a slice in memory.
 func TestRecentAgainstSlice(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), context.Background()
@@ -188,7 +188,7 @@ func TestRecentAgainstSlice(t *testing.T) {
 	})
 }
 
-// OpenRecent opens only what is a list of the newest.
+// OpenRecent opens only a declared Recent.
 func TestOpenRecent(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -196,7 +196,7 @@ func TestOpenRecent(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := OpenRecent(ctx, c, ""); err == nil {
-		t.Error("the empty key was taken")
+		t.Error("the empty key was accepted")
 	}
 	ring, err := NewRing(c, "ring")
 	if err != nil {
@@ -208,7 +208,7 @@ func TestOpenRecent(t *testing.T) {
 	if _, err := OpenRecent(ctx, c, "ring"); !errors.Is(err, ErrDeclared) {
 		t.Error(err)
 	}
-	// A set cannot be adopted; it stays as it is.
+	// A set cannot be adopted; it is left unchanged.
 	if err := c.Do(ctx, c.B().Sadd().Key("set").Member("1").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A ring and a list of the newest items leave a key alone that holds something else.
+// A Ring and a Recent leave a key alone that holds something else.
 func TestKeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -71,7 +71,7 @@ func TestKeyOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A list that another program made is refused; Adopt takes it over, for a Recent.
+// A list that another program made is rejected; Adopt turns it into a Recent.
 func TestForeignList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -100,7 +100,7 @@ func TestForeignList(t *testing.T) {
 	if items, err := c.Do(ctx, c.B().Lrange().Key("list").Start(0).Stop(-1).Build()).AsStrSlice(); err != nil || strings.Join(items, "") != "cba" {
 		t.Fatal(items, err)
 	}
-	// It is cut to its cap with the next item.
+	// The next Put cuts it to its cap.
 	if err := recent.Adopt(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestForeignList(t *testing.T) {
 	}
 }
 
-// All of them work on a Cluster.
+// All structures work on a Cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c, ctx := redistest.Cluster(t, 3).Client(t), t.Context()

@@ -10,25 +10,25 @@ import (
 )
 
 var (
-	// ErrNotFound is returned if there is no item to give.
+	// ErrNotFound is returned if there is no item to return.
 	ErrNotFound = partition.ErrNotFound
-	// ErrDeclared is returned if the key holds another structure of this module, or
-	// one with other options.
+	// ErrDeclared is returned if the key holds another structure of this module, or one with
+	// different options.
 	ErrDeclared = partition.ErrDeclared
-	// ErrForeign is returned if the key holds something that this module did not
-	// write. It is left as it is.
+	// ErrForeign is returned if the key holds something that this module did not write. The key
+	// is left unchanged.
 	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for an argument that is out of range.
 	ErrValue = ordered.ErrValue
-	// ErrLeaseOver is returned for a lease that has ended: its item may be leased to
-	// another worker, or is handed out next time.
+	// ErrLeaseOver is returned for a lease that has ended: its item may already be leased to
+	// another worker, or will be handed out next.
 	ErrLeaseOver = errors.New("the lease is over")
 )
 
 // Limits, in bytes.
 const (
-	MaxID   = 4 << 10  // of an id of a Random and an item of a Ring
-	MaxItem = 64 << 10 // of an item of a Recent
+	MaxID   = 4 << 10  // an ID of a Random or an item of a Ring
+	MaxItem = 64 << 10 // an item of a Recent
 )
 
 func checkID(id string) error {
@@ -46,7 +46,7 @@ func shorten(item string) string {
 	return fmt.Sprintf("%q", item)
 }
 
-// wrap adds the key to an error, and the reason if a wait was cut short.
+// wrap adds the key to an error, and the cause if a wait was cut short.
 func wrap(ctx context.Context, set *partition.Set, err error) error {
 	if err == nil {
 		return nil

@@ -28,7 +28,7 @@ func must(err error) {
 	}
 }
 
-// Hand out work in rotation; the item of a worker that crashed comes round again.
+// A Ring hands out work in rotation; the item of a worker that crashed comes round again.
 func ExampleRing() {
 	client, stop := server()
 	defer stop()
@@ -56,7 +56,7 @@ func ExampleRing() {
 	// news
 }
 
-// Draw ids at random.
+// A Random draws IDs at random.
 func ExampleRandom() {
 	client, stop := server()
 	defer stop()
@@ -72,7 +72,7 @@ func ExampleRandom() {
 	// Output: 2 true
 }
 
-// Keep the newest three.
+// This keeps the newest three items.
 func ExampleRecent() {
 	client, stop := server()
 	defer stop()
@@ -87,7 +87,7 @@ func ExampleRecent() {
 	// Output: [5 4 3]
 }
 
-// Put one id on many lists, and read one of them in pages.
+// This puts one ID on many lists, and reads one of them in pages.
 func ExampleTimelines() {
 	client, stop := server()
 	defer stop()

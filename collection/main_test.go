@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// client returns a client of a fresh database of the server that the tests of this
-// package share.
+// client returns a client for an empty database of the server shared by the tests of this
+// package.
 func client(t testing.TB) rueidis.Client {
 	t.Helper()
 	return redistest.DB(t).Client(t)

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Random is a set of ids from which some are drawn at random. It is a plain Redis
-// set without anything next to it, which other programs can use as well.
+// Random is a set of IDs from which some are drawn at random. It is a plain Redis set without
+// auxiliary keys, which other programs can use as well.
 type Random struct {
 	client rueidis.Client
 	key    string
@@ -26,32 +26,31 @@ func NewRandom(client rueidis.Client, key string) (*Random, error) {
 	return &Random{client, key}, nil
 }
 
-// randomBatch is the number of ids in one command.
+// randomBatch is the number of IDs per command.
 const randomBatch = 500
 
-// Put adds an id: one SADD.
+// Put adds an ID, with one SADD.
 func (r *Random) Put(ctx context.Context, id string) error {
 	_, err := r.PutMany(ctx, slices.Values([]string{id}))
 	return err
 }
 
-// PutMany adds ids and returns how many of them are new: a round trip for 500. After
-// an error those before it are in; repeating it does no harm.
+// PutMany adds IDs and returns how many of them are new, with one round trip per 500. After an
+// error the IDs of earlier batches are in the set; repeating the call does no harm.
 func (r *Random) PutMany(ctx context.Context, ids iter.Seq[string]) (int, error) {
 	return each(ids, randomBatch, checkID, func(batch []string) (int64, error) {
 		return r.client.Do(ctx, r.client.B().Sadd().Key(r.key).Member(batch...).Build()).AsInt64()
 	}, r.wrap)
 }
 
-// Remove removes ids and returns how many of them were in the set: a round trip for
-// 500.
+// Remove removes IDs and returns how many of them were in the set, with one round trip per 500.
 func (r *Random) Remove(ctx context.Context, ids ...string) (int, error) {
 	return each(slices.Values(ids), randomBatch, nil, func(batch []string) (int64, error) {
 		return r.client.Do(ctx, r.client.B().Srem().Key(r.key).Member(batch...).Build()).AsInt64()
 	}, r.wrap)
 }
 
-// Has reports for each id whether it is in the set: a round trip for 500.
+// Has reports for each ID whether it is in the set, with one round trip per 500.
 func (r *Random) Has(ctx context.Context, ids ...string) ([]bool, error) {
 	all := make([]bool, 0, len(ids))
 	for batch := range slices.Chunk(ids, randomBatch) {
@@ -66,38 +65,37 @@ func (r *Random) Has(ctx context.Context, ids ...string) ([]bool, error) {
 	return all, nil
 }
 
-// Len returns the number of ids.
+// Len returns the number of IDs.
 func (r *Random) Len(ctx context.Context) (int64, error) {
 	n, err := r.client.Do(ctx, r.client.B().Scard().Key(r.key).Build()).AsInt64()
 	return n, r.wrap(err)
 }
 
-// Draw returns n different ids, or all if there are no more. They stay in the set.
-// One SRANDMEMBER, O(n). If n is close to the size of the set, the order of the ids
-// is not random.
+// Draw returns n different IDs, or all if there are no more. They stay in the set. It takes one
+// SRANDMEMBER, O(n). If n is close to the size of the set, the order of the IDs is not random.
 func (r *Random) Draw(ctx context.Context, n int) ([]string, error) {
 	return r.draw(ctx, n, func() rueidis.Completed {
 		return r.client.B().Srandmember().Key(r.key).Count(int64(n)).Build()
 	})
 }
 
-// DrawEach returns n ids, each drawn from the whole set, so that one can come more
-// than once. Redis draws all ids about equally often, not exactly so.
+// DrawEach returns n IDs, each drawn from the whole set, so an ID can occur more than once. Redis
+// draws the IDs with approximately, not exactly, equal probability.
 func (r *Random) DrawEach(ctx context.Context, n int) ([]string, error) {
 	return r.draw(ctx, n, func() rueidis.Completed {
 		return r.client.B().Srandmember().Key(r.key).Count(int64(-n)).Build()
 	})
 }
 
-// Take removes n different ids from the set and returns them: one SPOP.
+// Take removes n different IDs from the set and returns them, with one SPOP.
 func (r *Random) Take(ctx context.Context, n int) ([]string, error) {
 	return r.draw(ctx, n, func() rueidis.Completed {
 		return r.client.B().Spop().Key(r.key).Count(int64(n)).Build()
 	})
 }
 
-// All returns all ids, in no order: SSCAN, a round trip for 500. An id that is in the
-// set all the time is seen, and may be seen twice.
+// All returns all IDs, in no particular order, using SSCAN with one round trip per 500. An ID
+// that is in the set throughout is returned, possibly twice.
 func (r *Random) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for page, err := range scan.Set(ctx, r.client, r.key, randomBatch) {
@@ -114,7 +112,7 @@ func (r *Random) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// maxDraw bounds one draw: about a millisecond of the server.
+// maxDraw limits one draw, to about a millisecond of the server.
 const maxDraw = 10_000
 
 func (r *Random) draw(ctx context.Context, n int, command func() rueidis.Completed) ([]string, error) {

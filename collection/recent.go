@@ -18,19 +18,18 @@ import (
 //go:embed recent_put.lua
 var recentPutLua string
 
-// Recent keeps the newest of what is added: the last hundred orders, the posts
-// that everybody sees. It is a list, newest first, that is never longer than its
-// cap.
+// Recent keeps the newest of the items that are added: the last hundred orders, the posts on a
+// front page. It is a list, newest first, that is never longer than its cap.
 type Recent struct {
 	set *partition.Set
 	max int
 	put script.Script
 }
 
-// maxRecent is the greatest cap. To cut a list costs as much as what is cut.
+// maxRecent is the largest cap. Trimming costs as much as the number of items removed.
 const maxRecent = 1_000_000
 
-// NewRecent returns the list at a key that keeps the newest max items. It asks no
+// NewRecent returns the list at a key that keeps the newest max items. It sends nothing to the
 // server.
 func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	if max < 1 || max > maxRecent {
@@ -43,8 +42,8 @@ func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	return &Recent{set, max, partition.NewScript(recentPutLua)}, nil
 }
 
-// OpenRecent returns the list at a key that keeps as many items as it was declared
-// with, or ErrNotFound: one round trip.
+// OpenRecent returns the list at a key, with the cap with which it was declared, or ErrNotFound.
+// It takes one round trip.
 func OpenRecent(ctx context.Context, client rueidis.Client, key string) (*Recent, error) {
 	if client == nil || key == "" {
 		return nil, fmt.Errorf("collection: a list of the newest items needs a client and a key, not %q", key)
@@ -63,13 +62,13 @@ func OpenRecent(ctx context.Context, client rueidis.Client, key string) (*Recent
 	return NewRecent(client, key, max)
 }
 
-// Max is how many items it keeps.
+// Max returns the maximum number of items.
 func (r *Recent) Max() int { return r.max }
 
-// recentBatch is how many items one script adds.
+// recentBatch is the number of items that one script adds.
 const recentBatch = 200
 
-// Put adds items, the newest last: a script for 200. It adds none if one is too long.
+// Put adds items, the newest last, with one script per 200. If any item is too long it adds none.
 func (r *Recent) Put(ctx context.Context, items ...string) error {
 	for _, item := range items {
 		if err := checkItem(item); err != nil {
@@ -80,8 +79,8 @@ func (r *Recent) Put(ctx context.Context, items ...string) error {
 	return err
 }
 
-// PutMany adds items, the newest last, and returns how many it added: a script for
-// 200. After an error those before it are in.
+// PutMany adds items, the newest last, and returns how many it added, with one script per 200.
+// After an error the items of earlier batches are in the list.
 func (r *Recent) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
 	k := &r.set.Keys[0]
 	return each(items, recentBatch, checkItem, func(batch []string) (int64, error) {
@@ -100,8 +99,7 @@ func checkItem(item string) error {
 	return nil
 }
 
-// Adopt makes a Recent of a list that somebody made by hand, newest first. The next
-// Put cuts it to its cap.
+// Adopt turns a list made by hand, newest first, into a Recent. The next Put cuts it to its cap.
 func (r *Recent) Adopt(ctx context.Context) error {
 	kind, err := r.set.Client.Do(ctx, r.set.Client.B().Type().Key(r.set.Key).Build()).ToString()
 	switch {
@@ -113,7 +111,7 @@ func (r *Recent) Adopt(ctx context.Context) error {
 	return r.wrap(ctx, r.set.Adopt(ctx))
 }
 
-// Newest returns the newest n items, newest first: one round trip, O(n).
+// Newest returns the newest n items, newest first, in one round trip, O(n).
 func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	if n < 1 {
 		return nil, nil
@@ -125,11 +123,11 @@ func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	return items, r.wrap(ctx, err)
 }
 
-// recentPage is how many items All reads in one step. They may be long.
+// recentPage is how many items All reads in one step. Items may be long.
 const recentPage = 100
 
-// All returns all items, newest first: a round trip for 100. An item that is added or
-// removed meanwhile moves the others: one may come twice, or not at all.
+// All returns all items, newest first, with one round trip per 100. An item that is added or
+// removed meanwhile shifts the others: one may be returned twice, or not at all.
 func (r *Recent) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.set.Check(ctx); err != nil {
@@ -152,8 +150,8 @@ func (r *Recent) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Remove removes items, each as often as it is in the list, and returns how many it
-// removed: a round trip for 200. It costs O(n) of the list for each of them.
+// Remove removes all occurrences of the items and returns how many it removed, with one round
+// trip per 200. Each item costs O(n) in the length of the list.
 func (r *Recent) Remove(ctx context.Context, items ...string) (int, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
@@ -175,7 +173,7 @@ func (r *Recent) Remove(ctx context.Context, items ...string) (int, error) {
 	}, func(err error) error { return r.wrap(ctx, err) })
 }
 
-// Len is how many items there are.
+// Len returns the number of items.
 func (r *Recent) Len(ctx context.Context) (int64, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)

@@ -2,10 +2,10 @@
 --
 -- KEYS[1]     list: the items, newest first
 -- KEYS[2]     hash: the declaration
--- ARGV[1..3]  kind, declaration (how many items are kept), partitions
+-- ARGV[1..3]  kind, declaration (the maximum number of items), partitions
 -- ARGV[4..]   items, the newest last
 --
--- Reply  how many items there are
+-- Reply  the number of items now in the list
 local found, refusal = remembered(KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 if not found[1] then
 	refusal = unowned(KEYS[1], 'list')

@@ -34,18 +34,17 @@ var (
 	ringEndLua string
 )
 
-// Ring has distinct items that are handed out in rotation: servers to check, feeds
-// to fetch. Next hands them out one after the other. If two workers must not have the
-// same item at a time, use Take: it leases the item, and no other worker gets it
-// until it is returned. The item of a worker that crashed is handed out again after
-// its lease.
+// Ring holds distinct items that are handed out in rotation: servers to check, feeds to fetch.
+// Next returns them one after another. If no two workers may have the same item at the same time,
+// use Take: it leases the item, and no other worker gets it until it is returned. The item of a
+// worker that crashed is handed out again after its lease.
 //
-// The ring is a sorted set at key, which has every item: those that wait by their place,
-// the leased ones by the end of their lease. key.content is a hash of the leases. If it is
-// lost, the leases are, and their items come back when these would have ended.
+// The ring is a sorted set at key with every item: waiting items are scored by their place,
+// leased items by the end of their lease. key.content is a hash of the leases. If it is lost, so
+// are the leases, and their items come back when the leases would have ended.
 //
-// The clock of the server counts. If it is set back, or a failover is to a server whose clock
-// is behind, leases last as long as they would have; if it is set forward, they end earlier.
+// Leases follow the clock of the server. If it is set back, or a failover leads to a server whose
+// clock is behind, leases last as long as they would have; if it is set forward, they end early.
 type Ring struct {
 	set                                               *partition.Set
 	put, next, remove, take, takeItem, items, endings script.Script
@@ -57,28 +56,28 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
-	of := func(source string) script.Script { return partition.NewScript(ringLua, source) }
+	newScript := func(source string) script.Script { return partition.NewScript(ringLua, source) }
 	return &Ring{
-		set: set, put: of(ringPutLua), next: of(ringNextLua), remove: of(ringRemoveLua), take: of(ringTakeLua),
-		takeItem: of(ringTakeItemLua), items: of(ringItemsLua).Retryable(), endings: of(ringEndLua),
+		set: set, put: newScript(ringPutLua), next: newScript(ringNextLua), remove: newScript(ringRemoveLua), take: newScript(ringTakeLua),
+		takeItem: newScript(ringTakeItemLua), items: newScript(ringItemsLua).Retryable(), endings: newScript(ringEndLua),
 	}, nil
 }
 
 // ringBatch is the number of items that one script adds or removes.
 const ringBatch = 100
 
-// keys are the keys of all scripts.
+// keys returns the keys of all scripts.
 func (r *Ring) keys() []string { return []string{r.set.Keys[0].Index, r.set.Keys[0].Content} }
 
-// Put adds an item at the end, unless the ring has it already: one script.
+// Put adds an item at the end, unless the ring already has it, with one script.
 func (r *Ring) Put(ctx context.Context, item string) error {
 	_, err := r.PutMany(ctx, slices.Values([]string{item}))
 	return err
 }
 
-// PutMany adds items at the end, without those that the ring has, and returns how
-// many it added: a script for 100. After an error those before it are in; repeating
-// it does no harm.
+// PutMany adds the items that the ring does not have yet at its end, and returns how many it
+// added, with one script per 100. After an error the items of earlier batches are in the ring;
+// repeating the call does no harm.
 func (r *Ring) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
 	keys := append(r.keys(), r.set.Keys[0].Meta)
 	return each(items, ringBatch, checkID, func(batch []string) (int64, error) {
@@ -86,8 +85,8 @@ func (r *Ring) PutMany(ctx context.Context, items iter.Seq[string]) (int, error)
 	}, func(err error) error { return r.wrap(ctx, err) })
 }
 
-// Remove removes items from the ring, leased or not, and returns how many were in it: a
-// script for 100.
+// Remove removes items from the ring, leased or not, and returns how many it removed, with one
+// script per 100.
 func (r *Ring) Remove(ctx context.Context, items ...string) (int, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
@@ -106,10 +105,10 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 	return n, r.wrap(ctx, err)
 }
 
-// Next returns the first item of the ring and moves it to the end: one script. It
-// returns ErrNotFound if it has no item to give. The item stays in the ring, so that no crash
-// can lose it; two workers may have it at a time if it comes round again. Leased items
-// are not in the rotation, and those whose lease has ended only after the next Take.
+// Next returns the first item of the ring and moves it to the end, with one script. It returns
+// ErrNotFound if no item is available. The item stays in the ring, so no crash can lose it; two
+// workers may have it at the same time if it comes round again. Leased items are not in the
+// rotation; they rejoin it with the first Take after their lease has ended.
 func (r *Ring) Next(ctx context.Context) (string, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return "", r.wrap(ctx, err)
@@ -121,23 +120,24 @@ func (r *Ring) Next(ctx context.Context) (string, error) {
 	return item, r.wrap(ctx, err)
 }
 
-// Lease is an item that one worker has.
+// Lease is an item leased to one worker.
 type Lease struct {
 	Item string
-	// ID identifies the lease; it is random, after the name of its holder, if it has
-	// one. With it, Ring.Lease returns the lease in another process.
+	// ID identifies the lease. It is random, prefixed with the name of the holder, if any. With
+	// the ID, Ring.Lease returns the lease in another process.
 	ID   string
 	ring *Ring
 }
 
-// Lease returns the lease of an item with this ID, which Take returned, perhaps in
-// another process. It asks no server: Return and Extend report whether it is over.
+// Lease returns the lease of an item by the ID that Take returned, perhaps in another process. It
+// sends nothing to the server: Return and Extend report whether the lease is over.
 func (r *Ring) Lease(item, id string) *Lease { return &Lease{Item: item, ID: id, ring: r} }
 
-// EmptyError is returned by Take if all items are leased. It is an ErrNotFound.
+// EmptyError is returned by Take if all items are leased or the ring is empty. It is an
+// ErrNotFound.
 type EmptyError struct {
-	// Retry is the time until the next lease ends, if its item is not returned
-	// earlier; negative: the ring has no items.
+	// Retry is the time until the next lease ends, unless its item is returned earlier. It is
+	// negative if the ring has no items.
 	Retry time.Duration
 }
 
@@ -151,13 +151,13 @@ func (e *EmptyError) Error() string {
 // Is reports whether target is ErrNotFound.
 func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
 
-// Take leases the first item of the ring: one script. If all are leased it returns an
-// *EmptyError, which says when to try again.
+// Take leases the first item of the ring, with one script. If all items are leased it returns an
+// *EmptyError with the time to wait.
 func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	return r.TakeFor(ctx, "", lease)
 }
 
-// ready returns an error for a lease that is too short, or a key of something else.
+// ready returns an error if the lease is too short or the key holds something else.
 func (r *Ring) ready(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {
 		return fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease)
@@ -185,7 +185,7 @@ func (r *Ring) takeAs(ctx context.Context, id string, lease time.Duration) (*Lea
 	return l, r.wrap(ctx, err)
 }
 
-// milliseconds formats a lease for the scripts, rounded up: it never ends early.
+// milliseconds formats a lease for the scripts, rounded up so that it never ends early.
 func milliseconds(lease time.Duration) string {
 	ms := lease.Milliseconds()
 	if lease%time.Millisecond != 0 {
@@ -194,11 +194,11 @@ func milliseconds(lease time.Duration) string {
 	return strconv.FormatInt(ms, 10)
 }
 
-// Return ends the lease and puts the item at the end of the ring. It returns
-// ErrLeaseOver if the lease has expired: then the item comes back without it.
+// Return ends the lease and puts the item at the end of the ring. It returns ErrLeaseOver if the
+// lease has expired: the item is back in the ring anyway.
 func (l *Lease) Return(ctx context.Context) error { return l.end(ctx, "return") }
 
-// Extend makes the lease last for so long from now. It returns ErrLeaseOver if the
+// Extend makes the lease end after the given duration from now. It returns ErrLeaseOver if the
 // lease has expired, even if no other worker has the item yet: stop working on it.
 func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {

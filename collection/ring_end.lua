@@ -2,12 +2,12 @@
 --
 -- KEYS     see ring.lua
 -- ARGV[1]  the item
--- ARGV[2]  the id of the lease
--- ARGV[3]  'return': end it and put the item at the end of the ring; 'remove': end it
---          and take the item out of the ring; else extend it to so many milliseconds
---          from now
+-- ARGV[2]  the lease ID
+-- ARGV[3]  'return': end the lease and put the item at the end of the ring; 'remove': end
+--          it and remove the item from the ring; otherwise extend it to so many
+--          milliseconds from now
 --
--- Reply  1, or 0 if the lease is over, whether or not another worker has the item
+-- Reply  1, or 0 if the lease is over, even if no other worker has the item yet
 checkKinds()
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2]
 	or tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or -1) <= ringTime() then

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// ErrLeased is returned by TakeItem for an item that another worker has.
+// ErrLeased is returned by TakeItem for an item that another worker has leased.
 var ErrLeased = errors.New("the item is leased")
 
-// maxHolder bounds the name of a holder, in bytes.
+// maxHolder limits the name of a holder, in bytes.
 const maxHolder = 256
 
-// TakeFor is Take for a worker with a name: All and Leased report it with the item, and
-// a worker who comes back, perhaps in another process, finds with it what it has.
+// TakeFor is like Take for a worker with a name: All and Leased report the name with the item, so
+// a worker that comes back, perhaps as another process, can find its items.
 func (r *Ring) TakeFor(ctx context.Context, holder string, lease time.Duration) (*Lease, error) {
 	id, err := leaseID(holder)
 	if err != nil {
@@ -26,9 +26,9 @@ func (r *Ring) TakeFor(ctx context.Context, holder string, lease time.Duration) 
 	return r.takeAs(ctx, id, lease)
 }
 
-// TakeItem leases one item for a worker with a name, which may be empty, wherever the
-// item is in the ring. It returns ErrLeased if another worker has it,
-// and ErrNotFound if the ring does not.
+// TakeItem leases a given item, wherever it is in the ring, for a worker with a name, which may
+// be empty. It returns ErrLeased if another worker has the item, and ErrNotFound if it is not in
+// the ring.
 func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Duration) (*Lease, error) {
 	id, err := leaseID(holder)
 	if err != nil {
@@ -50,9 +50,9 @@ func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Dur
 	return nil, r.wrap(ctx, err)
 }
 
-// Leased returns the items that are leased to a worker, or to all workers for an empty
-// name, without those whose lease is over by the clock of the server. It costs O(n) of
-// the leased items: one round trip.
+// Leased returns the items that are leased to a worker, or to any worker if the name is empty,
+// except leases that are over by the clock of the server. It costs one round trip, O(n) in the
+// number of leased items.
 func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return nil, r.wrap(ctx, err)
@@ -66,14 +66,14 @@ func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 	}), nil
 }
 
-// Remove ends the lease and takes the item out of the ring: the work on it is done. It
-// returns ErrLeaseOver if the lease has expired; then the item stays.
+// Remove ends the lease and removes the item from the ring: the work on it is done. It returns
+// ErrLeaseOver if the lease has expired; then the item stays.
 func (l *Lease) Remove(ctx context.Context) error { return l.end(ctx, "remove") }
 
-// Holder returns the name under which the item was taken, or nothing.
+// Holder returns the name under which the item was taken, or "".
 func (i RingItem) Holder() string { return holderOf(i.LeaseID) }
 
-// leaseID returns a new id of a lease, with the name of its holder.
+// leaseID returns a new lease ID with the name of its holder.
 func leaseID(holder string) (string, error) {
 	if len(holder) > maxHolder {
 		return "", fmt.Errorf("%w: the name of a holder has %d bytes: it may have %d", ErrValue, len(holder), maxHolder)

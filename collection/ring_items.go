@@ -9,21 +9,21 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// RingItem is an item of a ring, and who has it.
+// RingItem is an item of a ring and its lease.
 type RingItem struct {
 	Item string
-	// LeaseID is the id of the lease that the item is under, or empty.
+	// LeaseID is the ID of the item's lease, or empty.
 	LeaseID string
-	// LeasedUntil is the end of that lease, or zero. If it is over, the item returns
-	// to the ring with the next Take.
+	// LeasedUntil is the end of that lease, or zero. If it has passed, the item returns to the
+	// ring with the next Take.
 	LeasedUntil time.Time
 }
 
 // ringPage is the number of items that All reads in one step.
 const ringPage = 500
 
-// All returns all items, leased or not, in no order: ZSCAN, one or two round trips for
-// 500. An item that is in the ring all the time is seen, and may be seen twice.
+// All returns all items, leased or not, in no particular order, using ZSCAN with one or two round
+// trips per 500. An item that is in the ring throughout is returned, possibly twice.
 func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	return func(yield func(RingItem, error) bool) {
 		if err := r.set.Check(ctx); err != nil {
@@ -48,7 +48,7 @@ func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	}
 }
 
-// page returns the items of a page of the sorted set, which holds items and scores in turn.
+// page returns the items of a page of the sorted set, in which items and scores alternate.
 func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	items := make([]RingItem, 0, len(page)/2)
 	var leased []string
@@ -66,7 +66,7 @@ func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 		return nil, err
 	}
 	for i, next := 0, 0; i < len(items) && next < len(leases); i++ {
-		if items[i].Item == leases[next].Item { // others were returned meanwhile
+		if items[i].Item == leases[next].Item { // the others were returned meanwhile
 			items[i] = leases[next]
 			next++
 		}
@@ -74,9 +74,9 @@ func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	return items, nil
 }
 
-// leases returns those of some items that are leased, or all whose lease is not over.
-func (r *Ring) leases(ctx context.Context, some []string) ([]RingItem, error) {
-	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), some).AsStrSlice()
+// leases returns the leased ones of the wanted items; if none are given, all items whose lease is not over.
+func (r *Ring) leases(ctx context.Context, wanted []string) ([]RingItem, error) {
+	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), wanted).AsStrSlice()
 	if err != nil {
 		return nil, err
 	}

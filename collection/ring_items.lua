@@ -1,10 +1,10 @@
 -- Returns the leases of items of a ring.
 --
 -- KEYS   see ring.lua
--- ARGV   items; none: all that are leased and whose lease is not over
+-- ARGV   items; none: all items whose lease is not over
 --
--- Reply  for each item that is leased the item, the id of its lease, and the millisecond in
---        which that ends by the clock of the server
+-- Reply  for each leased item: the item, its lease ID, and the millisecond in which the
+--        lease ends by the clock of the server
 checkKinds()
 local now, ahead = ringTime()
 local items, reply = ARGV, {}

@@ -11,9 +11,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A lease lasts at least as long as was asked for, whatever part of a millisecond it
-// began in.
-func TestLeaseLastsInFull(t *testing.T) {
+// A lease lasts at least as long as requested, whatever part of a millisecond it started in.
+func TestLeaseIsNeverShort(t *testing.T) {
 	t.Parallel()
 	r, err := NewRing(client(t), "ring")
 	if err != nil {
@@ -26,7 +25,7 @@ func TestLeaseLastsInFull(t *testing.T) {
 	for _, lease := range []time.Duration{3 * time.Millisecond, 3900 * time.Microsecond} {
 		for i := range 60 {
 			begin := time.Now()
-			l := taken(t, r, lease)
+			l := takeNext(t, r, lease)
 			if i%2 == 1 {
 				begin = time.Now()
 				if err := l.Extend(ctx, lease); errors.Is(err, ErrLeaseOver) {
@@ -35,7 +34,7 @@ func TestLeaseLastsInFull(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			next := taken(t, r, time.Minute)
+			next := takeNext(t, r, time.Minute)
 			if lasted := time.Since(begin); lasted < lease {
 				t.Fatalf("a lease of %v was over after %v", lease, lasted)
 			}
@@ -46,7 +45,7 @@ func TestLeaseLastsInFull(t *testing.T) {
 	}
 }
 
-// The clock of the server says whether a lease is over: that of this machine is wrong by 26
+// The clock of the server decides whether a lease is over: that of this machine is off by 26
 // years here.
 func TestLeasedWithAWrongClock(t *testing.T) {
 	t.Parallel()
@@ -61,7 +60,7 @@ func TestLeasedWithAWrongClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		for lease, want := range map[time.Duration]int{time.Millisecond: 0, time.Hour: 1} {
-			l := taken(t, r, lease)
+			l := takeNext(t, r, lease)
 			if want == 0 {
 				waitOver(t, c, r)
 			}
@@ -95,8 +94,8 @@ func waitOver(t *testing.T, c rueidis.Client, r *Ring) {
 	}
 }
 
-// taken takes the next item of a ring as soon as possible.
-func taken(t *testing.T, r *Ring, lease time.Duration) *Lease {
+// takeNext takes the next item of a ring as soon as possible.
+func takeNext(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	t.Helper()
 	for {
 		l, err := r.Take(t.Context(), lease)
@@ -110,8 +109,8 @@ func taken(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	}
 }
 
-// A lease that has expired is over, also while no other worker has taken its item:
-// nothing can be done with it, and the item comes back.
+// A lease that has expired is over, even if no other worker has taken its item: it cannot be used
+// any more, and the item comes back.
 func TestLeaseOver(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -127,7 +126,7 @@ func TestLeaseOver(t *testing.T) {
 		if err := r.Put(ctx, "item"); err != nil {
 			t.Fatal(err)
 		}
-		l := taken(t, r, time.Millisecond)
+		l := takeNext(t, r, time.Millisecond)
 		waitOver(t, c, r)
 		for range 2 {
 			if err := use(l); !errors.Is(err, ErrLeaseOver) {

@@ -2,7 +2,7 @@
 --
 -- KEYS   see ring.lua
 --
--- Reply  the item, or false if none waits
+-- Reply  the item, or false if none is waiting
 checkKinds()
 local item = first()
 if not item then

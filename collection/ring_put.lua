@@ -1,11 +1,11 @@
--- Adds items to a ring, without those that it has.
+-- Adds items to a ring, except those that it already has.
 --
 -- KEYS[1..2]  see ring.lua
 -- KEYS[3]     hash: the declaration
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   items
 --
--- Reply  how many it added
+-- Reply  how many items were added
 local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

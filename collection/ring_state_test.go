@@ -38,15 +38,15 @@ func newRing(t testing.TB, c rueidis.Client, items ...string) *Ring {
 	return r
 }
 
-// Whatever key of a ring is lost, its items are handed out again, or can be put again.
+// Whichever key of a ring is lost, its items are handed out again, or can be put again.
 func TestLostKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"ring", "ring.content"} {
 		c, ctx := client(t), t.Context()
 		r := newRing(t, c, "a", "b", "c")
-		lost := taken(t, r, time.Millisecond)
+		lost := takeNext(t, r, time.Millisecond)
 		if run(t, c, "DEL", key) != "1" {
-			t.Fatal("there is no", key)
+			t.Fatal("missing key", key)
 		}
 		if err := lost.Return(ctx); !errors.Is(err, ErrLeaseOver) {
 			t.Errorf("%s: %v", key, err)
@@ -56,7 +56,7 @@ func TestLostKeys(t *testing.T) {
 		}
 		var got []string
 		for range 3 {
-			got = append(got, taken(t, r, time.Hour).Item)
+			got = append(got, takeNext(t, r, time.Hour).Item)
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"a", "b", "c"}) {
@@ -73,8 +73,8 @@ func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	r := newRing(t, c, "item", "kept")
-	taken(t, r, 2*time.Millisecond)
-	kept := taken(t, r, time.Minute)
+	takeNext(t, r, 2*time.Millisecond)
+	kept := takeNext(t, r, time.Minute)
 	// As if the clock had been an hour ahead until now.
 	const hour = 3_600_000
 	for _, item := range []string{"item", "kept"} {
@@ -86,7 +86,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 	run(t, c, "HSET", "ring.content", "", fmt.Sprint(last+hour, " ", ahead))
 	for again := range 3 {
-		if l := taken(t, r, 2*time.Millisecond); l.Item != "item" {
+		if l := takeNext(t, r, 2*time.Millisecond); l.Item != "item" {
 			t.Fatal(again, l.Item)
 		}
 	}
@@ -108,13 +108,13 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// Items are handed out and leased also when the memory of the server is full.
+// Items are handed out and leased even when the memory of the server is full.
 func TestRingInFullMemory(t *testing.T) {
 	t.Parallel()
 	s, ctx := redistest.Own(t), t.Context()
 	c := s.Client(t)
 	r := newRing(t, c, "a", "b")
-	l := taken(t, r, time.Minute)
+	l := takeNext(t, r, time.Minute)
 	run(t, c, "CONFIG", "SET", "maxmemory", "1")
 	if item, err := r.Next(ctx); item != "b" || err != nil {
 		t.Error(item, err)
@@ -136,14 +136,14 @@ func TestRingInFullMemory(t *testing.T) {
 	}
 }
 
-// Where one of its keys holds something else, a ring writes nothing to any of them.
+// If one of its keys holds something else, a ring writes to none of them.
 func TestRingOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"ring", "ring.content"} {
 		for _, command := range [][]string{{"SET", key, "x"}, {"RPUSH", key, "x"}, {"XADD", key, "*", "a", "b"}} {
 			c, ctx := client(t), t.Context()
 			r := newRing(t, c, "a", "b")
-			l := taken(t, r, time.Millisecond)
+			l := takeNext(t, r, time.Millisecond)
 			run(t, c, "DEL", key)
 			run(t, c, command...)
 			state := func() (all string) {
@@ -175,7 +175,7 @@ func TestRingOfAnotherKind(t *testing.T) {
 
 func second[V any](_ V, err error) error { return err }
 
-// A ring is a queue of what waits and a set of what is leased.
+// A ring is a queue of waiting items and a set of leased ones.
 func TestRingProperty(t *testing.T) {
 	t.Parallel()
 	c := client(t)

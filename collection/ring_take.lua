@@ -1,11 +1,11 @@
--- Leases the next item of a ring. Items whose lease has ended return to it first.
+-- Leases the next item of a ring. Items whose lease has ended return to the ring first.
 --
 -- KEYS     see ring.lua
--- ARGV[1]  the id of the lease
+-- ARGV[1]  the lease ID
 -- ARGV[2]  how long it lasts, milliseconds
 --
 -- Reply  the item, or false and the milliseconds until the first lease ends;
---        -1: none is leased
+--        -1: no item is leased
 checkKinds()
 local now = ringTime()
 for _, item in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], 0, now, 'LIMIT', 0, 100)) do

@@ -1,11 +1,11 @@
 -- Leases one item of a ring, wherever it is.
 --
 -- KEYS     see ring.lua
--- ARGV[1]  the id of the lease
+-- ARGV[1]  the lease ID
 -- ARGV[2]  how long it lasts, milliseconds
 -- ARGV[3]  the item
 --
--- Reply  0: it is leased now; -1: the ring does not have it; else the milliseconds
+-- Reply  0: it is leased now; -1: the ring does not have it; otherwise the milliseconds
 --        until the lease of another worker ends
 checkKinds()
 local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[3]) or '')

@@ -95,7 +95,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// However many workers take items at once, no two have the same, and none is lost.
+// However many workers take items concurrently, no two have the same, and none is lost.
 func TestRingIsExclusive(t *testing.T) {
 	t.Parallel()
 	server, ctx := redistest.One(t), t.Context()
@@ -120,7 +120,7 @@ func TestRingIsExclusive(t *testing.T) {
 					return
 				}
 				if _, other := held.LoadOrStore(l.Item, true); other {
-					t.Errorf("%s is with two at a time", l.Item)
+					t.Errorf("two workers have %s at the same time", l.Item)
 				}
 				held.Delete(l.Item)
 				if err := l.Return(ctx); err != nil {

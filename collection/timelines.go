@@ -33,22 +33,21 @@ var (
 	timelinesMergeLua string
 )
 
-// Timelines keeps many lists of the newest ids, one per key: the posts that each
-// user of a social network sees, the events of each device. Ids are numbers that
-// grow with time; each list holds them largest first and drops the smallest.
+// Timelines keeps many lists of the newest IDs, one per key: the posts that each user of a social
+// network sees, the events of each device. IDs are numbers that grow with time; each list holds
+// them largest first and drops the smallest.
 //
-// Put writes one id to many lists (fan-out on write). It is idempotent, so a
-// fan-out that was interrupted can be repeated; an id that arrives late takes its
-// place in the order. Select reads pages that stay stable while ids are added,
-// also when the last id of a page has been dropped meanwhile.
+// Put writes one ID to many lists (fan-out on write). It is idempotent, so an interrupted fan-out
+// can be repeated; an ID that arrives late takes its place in the order. Select reads pages that
+// stay stable while IDs are added, even if the last ID of a page has been dropped meanwhile.
 //
-// A list is a plain Redis list without a declaration: with thousands of lists, a
-// second key for each would double their number. All programs must use the same
-// cap. A list of 1,000 ids takes about 6 KB.
+// A list is a plain Redis list without a declaration: with thousands of lists, a second key for
+// each would double their number. All programs must use the same cap. A list of 1,000 IDs takes
+// about 6 KB.
 type Timelines struct {
 	client      rueidis.Client
 	cluster     bool
-	existing    bool // writes change only lists that exist
+	existing    bool // writes change only existing lists
 	max, slack  int
 	put, repair script.Script
 	page        script.Script
@@ -56,23 +55,23 @@ type Timelines struct {
 	merge       script.Script
 }
 
-// maxTimeline is the largest cap: a late id costs as much as the list is long.
+// maxTimeline is the largest cap: inserting a late ID costs as much as the list is long.
 const maxTimeline = 10_000
 
-// maxTimelineID is the largest id: Lua compares numbers up to it exactly.
+// maxTimelineID is the largest ID: Lua compares numbers up to it exactly.
 const maxTimelineID = 1 << 53
 
 const (
-	// timelinesBatch is how many lists one script writes: about 0.1 ms, so that
-	// other requests are hardly delayed.
+	// timelinesBatch is how many lists one script writes: that takes about 0.1 ms, so other
+	// requests are hardly delayed.
 	timelinesBatch = 64
-	// timelinesPipeline is how many scripts go out together on a Cluster.
+	// timelinesPipeline is how many scripts are sent together on a Cluster.
 	timelinesPipeline = 200
 )
 
-// Spread writes a batch of lists on each master at once, then leaves the servers to
-// other requests for a moment. On a Cluster a script writes only the lists of one slot,
-// and a longer pause costs nothing: all masters work at the same time.
+// Spread writes a batch of lists on all masters at once, then pauses to let the servers handle
+// other requests. On a Cluster a script writes only the lists of one slot, and a longer pause
+// costs nothing: all masters work at the same time.
 const (
 	spreadBatch        = 200
 	spreadPause        = 100 * time.Microsecond // about a millisecond, with the resolution of timers
@@ -80,8 +79,8 @@ const (
 	spreadClusterPause = 5 * time.Millisecond
 )
 
-// NewTimelines returns lists that keep the newest max ids, at most 10,000. A list
-// may be longer by a tenth, at most 100, before it is trimmed. It asks no server.
+// NewTimelines returns lists that keep the newest max IDs, at most 10,000. A list may exceed that
+// by a tenth, at most 100, before it is trimmed. NewTimelines sends nothing to the server.
 func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 	if max < 1 || max > maxTimeline {
 		return nil, fmt.Errorf("collection: lists of the newest %d ids: it must be from 1 to %d", max, maxTimeline)
@@ -97,24 +96,24 @@ func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 	}, nil
 }
 
-// Existing returns the same lists, but what it adds to a list that does not exist is left
-// out. It is for lists that expire and are made again when they are read: an id must not
-// make such a list look complete.
+// Existing returns the same lists, but writes to a list that does not exist are ignored. Use it
+// for lists that expire and are rebuilt when they are read: a single new ID must not make such a
+// list look complete.
 func (t *Timelines) Existing() *Timelines {
 	only := *t
 	only.existing = true
 	return &only
 }
 
-// MaxLen returns the largest length of a list.
+// MaxLen returns the maximum length of a list.
 func (t *Timelines) MaxLen() int { return t.max + t.slack }
 
-// Put adds an id to the lists at keys. A list that has it, or that is full of
-// larger ids, does not change, nor does a key of another type.
+// Put adds an ID to the lists at keys. A list that already has it, or that is full of larger IDs,
+// does not change, nor does a key of another type.
 //
-// One script writes up to 64 lists: one round trip each, O(1) a list, O(its
-// length) for an id that is not the largest. On a Cluster the keys are grouped by
-// slot, and the scripts go out in pipelines of 200.
+// One script writes up to 64 lists in one round trip. It costs O(1) per list, or O(length) if the
+// ID is not the largest. On a Cluster the keys are grouped by slot, and the scripts are sent in
+// pipelines of 200.
 func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
 	if err := checkTimelineID(id); err != nil {
 		return err
@@ -125,9 +124,9 @@ func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
 	return nil
 }
 
-// Remove removes an id from the lists at keys. A list that does not have it does not
-// change, nor does a key of another type. It takes round trips as Put does; the
-// server reads each list, O(its length).
+// Remove removes an ID from the lists at keys. A list that does not have it does not change, nor
+// does a key of another type. It takes as many round trips as Put; the server reads each list,
+// O(length).
 func (t *Timelines) Remove(ctx context.Context, id int64, keys ...string) error {
 	if err := t.runAll(ctx, t.remove, keys, []string{strconv.FormatInt(id, 10)}); err != nil {
 		return fmt.Errorf("collection: remove %d: %w", id, err)
@@ -135,14 +134,14 @@ func (t *Timelines) Remove(ctx context.Context, id int64, keys ...string) error 
 	return nil
 }
 
-// Spread is Put for very many lists, in the background: it writes a batch of lists on
-// all masters at once, then pauses for a moment, so that other requests hardly wait.
-// On a Cluster it is cheapest for 100,000 lists and more: then about six lists are in
-// each slot, which one script writes.
+// Spread is like Put for very many lists, in the background: it writes a batch of lists on all
+// masters at once, then pauses briefly, so that other requests hardly wait. On a Cluster it is
+// cheapest for 100,000 lists and more: then each slot has about six lists, which one script
+// writes.
 //
-// A batch is 250 lists a master and a pause of 5 ms on a Cluster, 200 lists and 0.1 ms on
-// a single server: 3 to 6 µs of the servers for a list. After an error some lists may
-// have the id; repeat it.
+// On a Cluster a batch is 250 lists per master, with a pause of 5 ms; on a single server it is
+// 200 lists, with a pause of 0.1 ms. A list takes 3 to 6 µs of the servers. After an error some
+// lists may have the ID; repeat the call.
 func (t *Timelines) Spread(ctx context.Context, id int64, keys ...string) error {
 	if err := checkTimelineID(id); err != nil {
 		return err
@@ -184,8 +183,8 @@ func (t *Timelines) spread(ctx context.Context, keys, args []string) error {
 	return nil
 }
 
-// runBatch runs a few calls: at once on a Cluster, else one after the other, so that the
-// server serves others in between.
+// runBatch runs a few calls: concurrently on a Cluster, otherwise one after another, so that the
+// server can serve other clients in between.
 func (t *Timelines) runBatch(ctx context.Context, run script.Script, calls []script.Call) error {
 	if t.cluster {
 		for _, res := range run.RunMany(ctx, t.client, calls) {
@@ -203,19 +202,18 @@ func (t *Timelines) runBatch(ctx context.Context, run script.Script, calls []scr
 	return nil
 }
 
-// runAll runs a script on all lists at keys, a batch at a time.
+// runAll runs a script on all lists at keys, in batches.
 func (t *Timelines) runAll(ctx context.Context, run script.Script, keys, args []string) error {
-	for some := range slices.Chunk(t.calls(keys, args), timelinesPipeline) {
-		if err := t.runBatch(ctx, run, some); err != nil {
+	for batch := range slices.Chunk(t.calls(keys, args), timelinesPipeline) {
+		if err := t.runBatch(ctx, run, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PutMany adds ids, in any order, to one list, as Put does with each. One round
-// trip; O(n) in the length of the list and the number of ids, at most MaxLen of
-// them.
+// PutMany adds IDs, in any order, to one list, like Put for each of them. It takes one round
+// trip, O(n) in the length of the list and the number of IDs, which is at most MaxLen.
 func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -230,8 +228,8 @@ func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error
 	return nil
 }
 
-// PutManyCommand is PutMany for a pipeline of the caller; there is at least one id. It
-// carries the script in full.
+// PutManyCommand returns the command of PutMany for a pipeline of the caller, with at least one
+// ID. It carries the full script.
 func (t *Timelines) PutManyCommand(key string, ids ...int64) (rueidis.Completed, error) {
 	args, err := t.mergeArgs(ids)
 	if err != nil {
@@ -240,14 +238,14 @@ func (t *Timelines) PutManyCommand(key string, ids ...int64) (rueidis.Completed,
 	return t.merge.Command(t.client, []string{key}, args), nil
 }
 
-// mergeArgs are the arguments of the script that adds many ids.
+// mergeArgs returns the arguments of the script that adds many IDs.
 func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 	if len(ids) > t.MaxLen() {
 		return nil, fmt.Errorf("collection: %w: %d ids for a list of %d", ErrValue, len(ids), t.MaxLen())
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
-	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack), t.must()}
+	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack), t.existenceArg()}
 	for _, id := range slices.Compact(ids) {
 		if err := checkTimelineID(id); err != nil {
 			return nil, err
@@ -258,19 +256,19 @@ func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 }
 
 func (t *Timelines) putArgs(id int64) []string {
-	return []string{strconv.FormatInt(id, 10), strconv.Itoa(t.max), strconv.Itoa(t.slack), t.must()}
+	return []string{strconv.FormatInt(id, 10), strconv.Itoa(t.max), strconv.Itoa(t.slack), t.existenceArg()}
 }
 
-// must tells a script whether a list must exist.
-func (t *Timelines) must() string {
+// existenceArg tells a script whether a list must exist.
+func (t *Timelines) existenceArg() string {
 	if t.existing {
 		return "1"
 	}
 	return "0"
 }
 
-// calls returns the calls of a script that write all lists at keys, each up to a batch
-// of one slot.
+// calls returns the script calls that write all lists at keys, each call up to a batch of one
+// slot.
 func (t *Timelines) calls(all, args []string) []script.Call {
 	if !t.cluster {
 		calls := make([]script.Call, 0, len(all)/timelinesBatch+1)
@@ -279,7 +277,7 @@ func (t *Timelines) calls(all, args []string) []script.Call {
 		}
 		return calls
 	}
-	places := make([]uint64, len(all)) // the place of a slot in slotOrder, then that of the key in all
+	places := make([]uint64, len(all)) // place of the slot in slotOrder, followed by the index of the key
 	for i, key := range all {
 		places[i] = uint64(slotOrder(keys.Slot([]byte(key))))<<32 | uint64(i)
 	}
@@ -297,28 +295,27 @@ func (t *Timelines) calls(all, args []string) []script.Call {
 	return calls
 }
 
-// slotOrder is the place of a slot in an order in which neighbors are far apart: a
-// master owns a range of slots, and so each batch is for all masters. It is the inverse
-// of a multiplication by 0.618 of the number of slots.
+// slotOrder maps a slot to a place in an order in which neighboring places are far apart: a
+// master owns a range of slots, so each batch spreads over all masters. It is the inverse of
+// multiplying by 0.618 of the number of slots.
 func slotOrder(slot int) int { return slot * 13125 % 16384 }
 
-// PutCommand returns the command that adds an id to lists of one slot, at most 64,
-// for a pipeline of the caller. It carries the script in full, 1.7 KB, because a
-// pipeline cannot fall back to it where the server does not know it.
+// PutCommand returns the command that adds an ID to at most 64 lists of one slot, for a pipeline
+// of the caller. It carries the full script, 1.7 KB, because a pipeline cannot fall back to it if
+// the server does not know the digest.
 func (t *Timelines) PutCommand(id int64, keys ...string) rueidis.Completed {
 	return t.put.Command(t.client, keys, t.putArgs(id))
 }
 
-// NewestCommand returns the command that reads the newest n ids of a list, for a
-// pipeline or the client-side cache of the caller: the first page of Select.
+// NewestCommand returns the command that reads the newest n IDs of a list, for a pipeline or the
+// client-side cache of the caller: the first page of Select.
 func (t *Timelines) NewestCommand(key string, n int) rueidis.Cacheable {
 	return t.client.B().Lrange().Key(key).Start(0).Stop(int64(n) - 1).Cache()
 }
 
-// Select returns a page of a list: the n ids after the given one, the newest n
-// after 0. The last id of a page is the cursor of the next; ids that are added
-// meanwhile move nothing to another page. One round trip; O(n), and O(its length)
-// after a cursor.
+// Select returns a page of a list: the n IDs after the given one, or the newest n if after is 0.
+// The last ID of a page is the cursor of the next page; IDs that are added meanwhile do not shift
+// the pages. It takes one round trip, O(n), plus O(length) with a cursor.
 func (t *Timelines) Select(ctx context.Context, key string, after int64, n int) ([]int64, error) {
 	if n < 1 {
 		return nil, nil
@@ -345,13 +342,13 @@ func (t *Timelines) Len(ctx context.Context, key string) (int64, error) {
 	return n, nil
 }
 
-// Repair puts a list in order that other programs have written: sorted, each id
-// once, the largest up to MaxLen, without members that are not integers in their
-// usual form, up to 2^53, and without those given. Integers below 1 stay: callers may
-// mark the end of a list with them. It reports whether something was wrong.
+// Repair fixes a list that other programs have written: afterwards it is sorted, has each ID once
+// and the largest IDs up to MaxLen. Repair drops members that are not integers in their usual
+// form, up to 2^53, and those in without. Integers below 1 stay: callers may mark the end of a
+// list with them. It reports whether anything was wrong.
 //
-// One round trip, O(n log n). Of a list that is longer than 4 × MaxLen + 2,000 it reads
-// half of that at either end, and drops the rest.
+// It takes one round trip, O(n log n). If a list is longer than 4 × MaxLen + 2,000, Repair reads
+// half of that number at either end, and drops the rest.
 func (t *Timelines) Repair(ctx context.Context, key string, without ...string) (bool, error) {
 	changed, err := t.repair.Run(ctx, t.client, []string{key}, append([]string{strconv.Itoa(t.MaxLen())}, without...)).AsBool()
 	if err != nil {

@@ -1,18 +1,17 @@
--- Puts an id on lists. They stay in order, largest id first, so an id that is
--- there already is found by its place: repeating changes nothing, and a late id
--- takes the place it would have had.
+-- Puts an ID on lists. They stay in order, largest ID first, so an ID that the list already has
+-- is found by its place: repeating changes nothing, and a late ID takes the place it would have
+-- had.
 -- KEYS      the lists
--- ARGV[1]   the id
--- ARGV[2]   how many ids a list keeps
+-- ARGV[1]   the ID
+-- ARGV[2]   how many IDs a list keeps
 -- ARGV[3]   by how many it may be longer before it is trimmed
--- ARGV[4]   1: a list that does not exist stays so
--- Reply     how many lists did not have the id; a key of another type is left as
---           it is
--- Work      O(1) a list for a new id; O(its length) for a late one
+-- ARGV[4]   1: do not create missing lists
+-- Reply     how many lists did not have the ID; a key of another type is left unchanged
+-- Work      O(1) per list for a new ID, O(length) for a late one
 local id, max, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local chunk = 64
 
--- late inserts an id that is not the largest.
+-- late inserts an ID that is not the largest.
 local function late(key)
   local from = 0
   while true do
@@ -31,7 +30,7 @@ local function late(key)
       break
     end
   end
-  -- Smaller than all others: a full list has dropped it already.
+  -- Smaller than all others: a full list has already dropped it.
   if redis.call('LLEN', key) >= max then
     return 0
   end

@@ -1,8 +1,8 @@
--- Removes ids from lists.
+-- Removes IDs from lists.
 -- KEYS      the lists
--- ARGV      the ids
--- Reply     how many entries were removed; a key of another type is left as it is
--- Work      O(length) for each list and id
+-- ARGV      the IDs
+-- Reply     how many entries were removed; a key of another type is left unchanged
+-- Work      O(length) for each list and ID
 local removed = 0
 for _, key in ipairs(KEYS) do
   for _, id in ipairs(ARGV) do

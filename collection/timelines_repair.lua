@@ -1,12 +1,12 @@
--- Puts a list in order: largest id first, each id once, no longer than allowed,
--- without some members. When it expires does not change.
+-- Puts a list in order: largest ID first, each ID once, no longer than allowed, without some
+-- members. Its expiry does not change.
 -- KEYS[1]   the list
--- ARGV[1]   how many ids it may have
+-- ARGV[1]   maximum number of IDs
 -- ARGV[2..] the members to remove
--- Reply     1 when something was wrong, else 0
+-- Reply     1 if something was wrong, otherwise 0
 -- Work      O(n log n) in the length of the list, of which a bounded part is read at either
---           end: programs write a list in one order or the other, so the newest ids are
---           at an end. What is between is dropped
+--           end: programs write a list in one order or the other, so the newest IDs are at
+--           an end. The middle is dropped
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
   return 0
 end
@@ -17,9 +17,9 @@ for i = 2, #ARGV do
   seen[ARGV[i]] = true
 end
 
--- number returns the number that a member is, if it is written as this package writes
--- it: an integer that Lua compares exactly. One below 1 is no id, but may be the
--- caller's mark at the end of a list.
+-- number returns the number that a member represents, if it is written as this package writes it:
+-- an integer that Lua compares exactly. A number below 1 is not an ID, but may be the caller's
+-- mark at the end of a list.
 local function number(member)
   local n = tonumber(member)
   if n and math.abs(n) <= 2 ^ 53 and string.format('%.0f', n) == member and member ~= '-0' then

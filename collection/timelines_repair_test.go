@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fill makes a list as another program has it.
+// fill writes a list as another program might.
 func fill(t rapid.TB, c rueidis.Client, key string, members []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -54,8 +54,8 @@ var spellings = []string{
 	"9007199254740993", "-9007199254740993", "18446744073709551616", "1" + fmt.Sprintf("%0400d", 0),
 }
 
-// Whatever another program has written, the largest numbers of it stay, each once, as this
-// program writes them. Numbers below 1 are not ids, but programs mark the end of a list so.
+// Whatever another program has written, its largest numbers stay, each once, as this package
+// writes them. Numbers below 1 are not IDs, but programs mark the end of a list with them.
 func TestTimelinesRepairModel(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -95,7 +95,7 @@ func TestTimelinesRepairModel(t *testing.T) {
 	})
 }
 
-// Whatever the length and the order of a list, its newest ids stay.
+// Whatever the length and the order of a list, its newest IDs stay.
 func TestTimelinesRepairLong(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()

@@ -1,9 +1,9 @@
 -- Reads a page of a list by cursor.
--- KEYS[1]   the list (ids, largest first)
--- ARGV[1]   the last id of the page before
--- ARGV[2]   how many ids to return
--- Reply     the ids after it; when it is not in the list any more, the ids from
---           the first smaller one
+-- KEYS[1]   the list (IDs, largest first)
+-- ARGV[1]   the last ID of the previous page
+-- ARGV[2]   how many IDs to return
+-- Reply     the IDs after it; if the list no longer has it, the IDs from the first
+--           smaller one
 local at = redis.call('LPOS', KEYS[1], ARGV[1])
 if not at then
   local last = tonumber(ARGV[1])

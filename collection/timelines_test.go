@@ -53,7 +53,7 @@ func TestTimelinesModel(t *testing.T) {
 		if err != nil || !slices.Equal(got, want.ids) {
 			rt.Fatalf("the list is %v (%v), expected %v", got, err, want.ids)
 		}
-		// From any place, also one that is not there, the ids after it follow.
+		// From any ID, even a missing one, the IDs after it follow.
 		after := rapid.Int64Range(1, 31).Draw(rt, "after")
 		rest := slices.DeleteFunc(slices.Clone(want.ids), func(id int64) bool { return id >= after })
 		page, err := lists.Select(t.Context(), key, after, 5)
@@ -66,7 +66,7 @@ func TestTimelinesModel(t *testing.T) {
 	})
 }
 
-// Many ids at once, newer than those of the list or not, leave the newest.
+// Many IDs at once, newer than those of the list or not, leave the newest.
 func TestTimelinesPutMany(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -102,8 +102,8 @@ func TestTimelinesPutMany(t *testing.T) {
 	})
 }
 
-// Many lists are written in batches, on a Cluster by slot; repeating it changes
-// nothing, and keys of other types are left alone.
+// Many lists are written in batches, on a Cluster by slot; repeating the call changes nothing,
+// and keys of other types are left alone.
 func TestTimelinesFanOut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -144,7 +144,7 @@ func TestTimelinesFanOut(t *testing.T) {
 	}
 }
 
-// A list that expires still does after everything that writes it.
+// A list with an expiry keeps it after every kind of write.
 func TestTimelinesExpiry(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -199,8 +199,8 @@ func TestTimelinesRefuses(t *testing.T) {
 	}
 }
 
-// Very many lists are written as Put writes each, once, and an interruption is repaired
-// by repeating it; where lists must exist, no other is made.
+// Spread writes very many lists as Put would, and repeating it repairs an interruption; if lists
+// must exist, it creates none.
 func TestTimelinesSpread(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -235,7 +235,7 @@ func TestTimelinesSpread(t *testing.T) {
 			if err := lists.Spread(ctx, 2, all[:there]...); err != nil {
 				t.Fatal(err)
 			}
-			// As one that was interrupted leaves them.
+			// Leave the lists as an interrupted call would.
 			if err := lists.Spread(ctx, 5, all[100:there/2]...); err != nil {
 				t.Fatal(err)
 			}
@@ -267,8 +267,8 @@ func TestTimelinesSpread(t *testing.T) {
 	}
 }
 
-// The masters own ranges of slots: any few neighbors in the order of writing are spread
-// over all of them.
+// The masters own ranges of slots: any few neighbors in the write order are spread over all of
+// them.
 func TestSlotOrder(t *testing.T) {
 	t.Parallel()
 	const slots, masters, window = 16384, 3, 60

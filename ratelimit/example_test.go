@@ -12,7 +12,7 @@ import (
 	"retwis/ratelimit"
 )
 
-// Three log-ins at once, and then one every twenty seconds.
+// This allows three logins at once, and then one every twenty seconds.
 func Example() {
 	urls, stop := redistest.Example(1)
 	defer stop()

@@ -1,8 +1,8 @@
--- Gives back what was taken from limits, or forgets all of it.
+-- Gives back what was taken from limits, or resets them.
 -- KEYS      the limits, see take.lua
--- ARGV      for each limit how far the event had moved its TAT, in microseconds; none: the
---           limits are removed
--- Reply     OK; FOREIGN and the key where one holds something else: it stays as it is
+-- ARGV      for each limit how far the event had moved its TAT, in microseconds; none:
+--           remove the limits
+-- Reply     OK; or FOREIGN and the key if a key holds something else, which is left unchanged
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 for i, key in ipairs(KEYS) do

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// writerOf is the variable with the database of a process that only writes.
+	// writerOf is the variable with the database URL that turns the test binary into a writer.
 	writerOf = "RATELIMIT_TEST_WRITER"
 
-	writers   = 64 // in all processes
+	writers   = 64 // in all processes together
 	processes = 4
 )
 
@@ -43,8 +43,8 @@ func scarceChecks() []ratelimit.Check {
 	return all
 }
 
-// write is a process of writers. Each prints a line before it asks, and one with the
-// answer: a process that is killed has asked for what has no answer.
+// write is a process of writers. Each prints a line before it asks, and another with the answer:
+// a killed process has asked for whatever has no answer.
 func write(url string) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
@@ -101,15 +101,15 @@ func (c *tally) add(line string) {
 	}
 }
 
-func (c *tally) of(line string) int {
+func (c *tally) count(line string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lines[line]
 }
 
-// 64 writers in processes that are killed, and a server that is killed and reads its
-// append-only file again: both limits have counted each event that somebody was allowed,
-// none that was refused, and of the others at most those whose answer was lost.
+// 64 writers in processes that are killed, and a server that is killed and reloads its
+// append-only file: both limits have counted each event that was allowed, none that was refused,
+// and of the others at most those whose answer was lost.
 func TestExactUnderKills(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -156,7 +156,7 @@ func TestExactUnderKills(t *testing.T) {
 	}
 	reach := func(line string, n int) {
 		t.Helper()
-		for c.of(line) < n {
+		for c.count(line) < n {
 			<-c.seen
 		}
 	}
@@ -172,8 +172,8 @@ func TestExactUnderKills(t *testing.T) {
 	}
 	reach("refused", 200) // the limit is used up
 	stop()
-	asked, allowed, refused := c.of("asked"), c.of("allowed"), c.of("refused")
-	lost := asked - allowed - refused - c.of("not sent") // killed, or an error
+	asked, allowed, refused := c.count("asked"), c.count("allowed"), c.count("refused")
+	lost := asked - allowed - refused - c.count("not sent") // killed, or an error
 	limiter := open(t, server.Client(t), slow)
 	for key, limit := range scarce {
 		r, err := limiter.Peek(t.Context(), key, limit)

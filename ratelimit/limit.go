@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// ErrLimit is returned for a limit, a cost or a key that cannot be used.
-var ErrLimit = errors.New("not a limit")
+// ErrLimit is returned for an invalid limit, cost or key.
+var ErrLimit = errors.New("invalid limit")
 
 // Limit is how often something may happen.
 type Limit struct {
-	// Rate is how many events are allowed per Per, on average: at most 10,000 a second.
+	// Rate is how many events are allowed per Per, on average: at most 10,000 per second.
 	Rate int
 	Per  time.Duration
-	// Burst is how many events may come at once. Default: Rate.
+	// Burst is how many events may happen at once. Default: Rate.
 	Burst int
 }
 
 // Bounds of a limit. Times are whole microseconds, which Lua computes exactly up to 2^53.
 const (
-	minInterval = 100 * time.Microsecond // of two events: 10,000 a second
+	minInterval = 100 * time.Microsecond // between two events: 10,000 per second
 
 	maxRate  = 1_000_000_000
 	maxPer   = 366 * 24 * time.Hour
-	maxSpan  = 10 * 366 * 24 * time.Hour // of a full bucket
+	maxSpan  = 10 * 366 * 24 * time.Hour // time to empty a full bucket
 	maxKey   = 1024                      // bytes
-	maxTaken = 16                        // limits of one TakeAll
+	maxTaken = 16                        // limits per TakeAll
 )
 
-// ParseLimit reads a limit as people write it: "10/1m" is ten a minute, "10/1m:3" the same
-// with at most three at once. A unit alone stands for one of it: "5/s", "100/h", "1000/d".
+// ParseLimit parses a limit as people write it: "10/1m" is ten a minute, "10/1m:3" the same with
+// at most three at once. A bare unit means one: "5/s", "100/h", "1000/d".
 func ParseLimit(text string) (Limit, error) {
 	rate, rest, ok := strings.Cut(text, "/")
 	per, burst, hasBurst := strings.Cut(rest, ":")
@@ -46,7 +46,7 @@ func ParseLimit(text string) (Limit, error) {
 	}
 	if hasBurst {
 		if l.Burst, err = strconv.Atoi(burst); err != nil || l.Burst < 1 {
-			return Limit{}, fmt.Errorf("ratelimit: %w: %q: %q is not how many may come at once", ErrLimit, text, burst)
+			return Limit{}, fmt.Errorf("ratelimit: %w: %q: %q is not a valid burst", ErrLimit, text, burst)
 		}
 	}
 	return l, l.check()
@@ -69,7 +69,7 @@ func parsePer(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// String writes a limit as ParseLimit reads it.
+// String returns the limit in the format of ParseLimit.
 func (l Limit) String() string {
 	text := strconv.Itoa(l.Rate) + "/" + l.Per.String()
 	if l.Burst != 0 && l.Burst != l.Rate {
@@ -85,14 +85,14 @@ func (l Limit) burst() int {
 	return l.Burst
 }
 
-// interval is the time that an event takes, in whole microseconds. It is rounded up, or
-// more than Rate would be allowed.
+// interval returns the time that an event takes, in whole microseconds. It is rounded up;
+// otherwise more than Rate would be allowed.
 func (l Limit) interval() int64 {
 	all := int64(l.Rate) * int64(time.Microsecond)
 	return (int64(l.Per) + all - 1) / all
 }
 
-// span is how far the TAT may be ahead of the present, in microseconds.
+// span returns how far the TAT may be ahead of the present, in microseconds.
 func (l Limit) span() int64 { return l.interval() * int64(l.burst()) }
 
 func (l Limit) check() error {
@@ -104,7 +104,7 @@ func (l Limit) check() error {
 	case l.Burst < 0 || l.Burst > maxRate:
 		return fmt.Errorf("ratelimit: %w: Burst is %d: it must be from 1 to %d", ErrLimit, l.Burst, maxRate)
 	case l.Per/time.Duration(l.Rate) < minInterval:
-		return fmt.Errorf("ratelimit: %w: %v: more than %d a second; let an event stand for several with Cost", ErrLimit, l, time.Second/minInterval)
+		return fmt.Errorf("ratelimit: %w: %v: more than %d a second; use Cost to count several events at once", ErrLimit, l, time.Second/minInterval)
 	case time.Duration(l.burst()) > maxSpan/(l.Per/time.Duration(l.Rate)):
 		return fmt.Errorf("ratelimit: %w: %v: a full bucket would take more than %v to empty", ErrLimit, l, maxSpan)
 	}

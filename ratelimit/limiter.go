@@ -27,14 +27,14 @@ var (
 	giveScript = script.New(giveLua)
 )
 
-// Options are the settings of a Limiter. The zero value is a good default.
+// Options configure a Limiter. The zero value is a good default.
 type Options struct {
-	// Prefix begins every key. Default: "ratelimit:".
+	// Prefix is the prefix of every key. Default: "ratelimit:".
 	Prefix string
-	// Timeout bounds a decision. Default: 250 ms.
+	// Timeout limits how long a decision takes. Default: 250 ms.
 	Timeout time.Duration
-	// FailOpen allows events that could not be checked, because the server does not
-	// answer or refuses writes. Default: they are refused, and the error is returned.
+	// FailOpen allows events that could not be checked because the server does not answer or
+	// refuses writes. Default: they are refused, and the error is returned.
 	FailOpen bool
 }
 
@@ -45,7 +45,7 @@ type Limiter struct {
 	opt     Options
 }
 
-// New returns a limiter. It asks no server.
+// New returns a Limiter. It sends nothing to the server.
 func New(client rueidis.Client, opt Options) (*Limiter, error) {
 	if client == nil {
 		return nil, errors.New("ratelimit: no client")
@@ -70,33 +70,32 @@ type Check struct {
 	Cost int
 }
 
-// Result is a decision. Where several limits were asked, it is about the strictest of
-// them: one that refused, with the longest wait, or the one with the least left.
+// Result is a decision. If several limits were checked, it describes the strictest of them: one
+// that refused, with the longest wait, or the one with the fewest events remaining.
 type Result struct {
 	Allowed bool
-	// Key is the key of the limit that the rest is about.
+	// Key is the key of the limit that the other fields describe.
 	Key string
 	// Remaining is how many events the limit allows at once now.
 	Remaining int
-	// RetryAfter is how long to wait until the event is allowed, if nothing else
-	// happens; 0 if it was allowed, and negative if it never is, because it costs more
-	// than the limit allows at once.
+	// RetryAfter is how long to wait until the event is allowed, if nothing else happens. It is 0
+	// if the event was allowed, and negative if it never is, because it costs more than the limit
+	// allows at once.
 	RetryAfter time.Duration
 	// ResetAfter is how long to wait until the whole Burst is allowed again.
 	ResetAfter time.Duration
-	// Unchecked is why the decision was not made by the server: FailOpen allowed the
-	// event.
+	// Unchecked is why the server did not make the decision: FailOpen allowed the event.
 	Unchecked error
 }
 
-// Take decides about one event and counts it if it is allowed. One round trip.
+// Take decides on one event and counts it if it is allowed, in one round trip.
 func (l *Limiter) Take(ctx context.Context, key string, limit Limit) (Result, error) {
 	return l.TakeAll(ctx, Check{Key: key, Limit: limit})
 }
 
-// TakeAll decides about an event with up to 16 limits. If all of them allow it, all count
-// it; else none does. The keys must differ. One round trip; on a Cluster one for each
-// slot, and one more where something is given back.
+// TakeAll decides on an event with up to 16 limits. If all of them allow it, all count it;
+// otherwise none does. The keys must differ. It takes one round trip, or on a Cluster one per
+// slot, and one more if something is given back.
 func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) {
 	if err := validate(checks); err != nil {
 		return Result{}, err
@@ -124,10 +123,10 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 	return result, nil
 }
 
-// Give returns what an allowed event has taken, for one that did not happen after all. The
-// checks are those of Take or TakeAll: an event that one of them never allows gives nothing
-// back. It is an attempt: what cannot be given back is free again after a while by itself.
-// One round trip.
+// Give returns what an allowed event has taken, if the event did not happen after all. The checks
+// are those of Take or TakeAll: an event that one of them never allows gives nothing back. Give
+// is best effort: what cannot be given back becomes free again with time. It takes one round
+// trip.
 func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 	if err := validate(checks); err != nil {
 		return err
@@ -145,8 +144,8 @@ func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 	return nil
 }
 
-// Peek returns what the limit would allow now, and counts nothing. Allowed reports whether
-// one event would be. One round trip.
+// Peek returns what the limit would allow now, and counts nothing. Allowed reports whether one
+// event would be allowed. It takes one round trip.
 func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, error) {
 	checks := []Check{{Key: key, Limit: limit}}
 	if err := validate(checks); err != nil {
@@ -159,11 +158,11 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 	if err != nil {
 		return Result{}, fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
 	}
-	one := checks[0]
-	return one.result(reply[1], reply[1]+one.cost() <= limit.span()), nil
+	candidate := checks[0]
+	return candidate.result(reply[1], reply[1]+candidate.cost() <= limit.span()), nil
 }
 
-// Reset makes a limit forget all events. One round trip.
+// Reset makes a limit forget all events, in one round trip.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if err := giveScript.Run(ctx, l.client, []string{l.opt.Prefix + key}, nil).Error(); err != nil {
 		return fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
@@ -187,7 +186,7 @@ func validate(checks []Check) error {
 		}
 		for _, other := range checks[:i] {
 			if other.Key == c.Key {
-				return fmt.Errorf("ratelimit: %w: %s comes twice: two limits of one thing need two keys", ErrLimit, c.Key)
+				return fmt.Errorf("ratelimit: %w: duplicate key %s: each limit needs its own key", ErrLimit, c.Key)
 			}
 		}
 	}
@@ -197,8 +196,8 @@ func validate(checks []Check) error {
 // never reports whether the event costs more than the limit allows at once.
 func (c Check) never() bool { return c.Cost > c.Limit.burst() }
 
-// cost is by how much an event moves the TAT, in microseconds. One that is never allowed
-// counts as a little more than a full bucket: the product may be too large for an int64.
+// cost returns how far an event moves the TAT, in microseconds. An event that is never allowed
+// counts as a little more than a full bucket: the product may overflow an int64.
 func (c Check) cost() int64 {
 	if c.never() {
 		return c.Limit.span() + 1
@@ -208,7 +207,7 @@ func (c Check) cost() int64 {
 
 func micros(us int64) string { return strconv.FormatInt(us, 10) }
 
-// bySlot groups the places of checks that one script can decide.
+// bySlot groups the indexes of checks that one script can decide.
 func (l *Limiter) bySlot(checks []Check) [][]int {
 	var groups [][]int
 	place := map[int]int{}
@@ -228,7 +227,7 @@ func (l *Limiter) bySlot(checks []Check) [][]int {
 	return groups
 }
 
-// take returns how far each TAT is ahead.
+// take returns how far each TAT is ahead of the present.
 func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead []int64, allowed bool, err error) {
 	names := make([]string, len(group))
 	args := make([]string, 0, 2*len(group))
@@ -246,11 +245,11 @@ func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead 
 	return reply[1:], reply[0] == 1, nil
 }
 
-// giveTimeout bounds the wait for what is given back, after the caller's time has ended.
+// giveTimeout limits the time to give back what was taken, after the caller's context has ended.
 const giveTimeout = time.Second
 
-// give returns what was taken. It is an attempt: what it cannot give back is free again
-// after a while by itself.
+// give returns what was taken. It is best effort: what it cannot give back becomes free again
+// with time.
 func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) error {
 	if len(taken) == 0 {
 		return nil
@@ -268,7 +267,7 @@ func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) error {
 	return errors.Join(failed...)
 }
 
-// failed is the decision where the server made none.
+// failed returns the decision if the server made none.
 func (l *Limiter) failed(ctx context.Context, checks []Check, err error) (Result, error) {
 	err = fmt.Errorf("ratelimit: %s: %w", checks[0].Key, cut(ctx, err))
 	if l.opt.FailOpen && ctx.Err() == nil {
@@ -277,12 +276,11 @@ func (l *Limiter) failed(ctx context.Context, checks []Check, err error) (Result
 	return Result{Key: checks[0].Key}, err
 }
 
-// cut adds the reason where the caller's own time has ended, and explains a refusal of the
-// scripts.
+// cut adds the cause if the caller's context has ended, and explains an error of the scripts.
 func cut(ctx context.Context, err error) error {
 	if reply := (*rueidis.RedisError)(nil); errors.As(err, &reply) {
 		if key, ok := strings.CutPrefix(reply.Error(), "FOREIGN "); ok {
-			return fmt.Errorf("the key %q holds something that is no limit, and stays as it is: use another name or prefix", key)
+			return fmt.Errorf("the key %q holds something that is not a limit and was left unchanged: use another name or prefix", key)
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
@@ -291,23 +289,23 @@ func cut(ctx context.Context, err error) error {
 	return err
 }
 
-// strictest returns the result of the strictest limit so far; that of none has no key.
-func strictest(so Result, checks []Check, group []int, ahead []int64, allowed bool) Result {
+// strictest returns the result of the strictest limit so far; an empty Key means none.
+func strictest(current Result, checks []Check, group []int, ahead []int64, allowed bool) Result {
 	for i, at := range group {
 		c := checks[at]
-		one := c.result(ahead[i], allowed || ahead[i]+c.cost() <= c.Limit.span())
+		candidate := c.result(ahead[i], allowed || ahead[i]+c.cost() <= c.Limit.span())
 		switch {
-		case so.Key == "",
-			so.Allowed && !one.Allowed,
-			so.Allowed && one.Allowed && one.Remaining < so.Remaining,
-			!so.Allowed && !one.Allowed && (one.RetryAfter < 0 || so.RetryAfter >= 0 && one.RetryAfter > so.RetryAfter):
-			so = one
+		case current.Key == "",
+			current.Allowed && !candidate.Allowed,
+			current.Allowed && candidate.Allowed && candidate.Remaining < current.Remaining,
+			!current.Allowed && !candidate.Allowed && (candidate.RetryAfter < 0 || current.RetryAfter >= 0 && candidate.RetryAfter > current.RetryAfter):
+			current = candidate
 		}
 	}
-	return so
+	return current
 }
 
-// result is the decision of one limit whose TAT is that far ahead.
+// result returns the decision of one limit whose TAT is ahead by that much.
 func (c Check) result(ahead int64, allowed bool) Result {
 	r := Result{
 		Allowed:    allowed,

@@ -26,10 +26,10 @@ func open(t testing.TB, client rueidis.Client, opt ratelimit.Options) *ratelimit
 	return l
 }
 
-// slow is for a machine that stalls.
+// slow is for machines that stall.
 var slow = ratelimit.Options{Timeout: time.Hour}
 
-// A burst is allowed at once, then one event each interval.
+// A burst is allowed at once, then one event per interval.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), slow)
@@ -68,8 +68,8 @@ func near(got, want time.Duration) bool {
 	return got <= want+time.Millisecond && got > want-5*time.Minute
 }
 
-// An event that costs more than the burst is never allowed and never counted, however much
-// it costs, and gives nothing back.
+// An event that costs more than the burst is never allowed or counted, whatever its cost, and
+// gives nothing back.
 func TestCostAboveBurst(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -105,7 +105,7 @@ func TestCostAboveBurst(t *testing.T) {
 	}
 }
 
-// values returns what is stored of limits.
+// values returns the stored values of limits.
 func values(t *testing.T, client rueidis.Client, limits ...string) []string {
 	t.Helper()
 	keys := make([]string, len(limits))
@@ -119,8 +119,8 @@ func values(t *testing.T, client rueidis.Client, limits ...string) []string {
 	return values
 }
 
-// However many callers and processes there are, exactly the burst is allowed, and after a
-// while exactly as much as the time that has passed on the server is worth.
+// However many callers and processes there are, exactly the burst is allowed, and after a while
+// exactly as much as the time elapsed on the server is worth.
 func TestExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	for name, clients := range map[string]func(t *testing.T) rueidis.Client{
@@ -207,7 +207,7 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
-// What other clocks and larger limits have left shuts nobody out.
+// Values left by other clocks and larger limits lock nobody out.
 func TestForeignValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -224,14 +224,14 @@ func TestForeignValues(t *testing.T) {
 		if err != nil || r.Allowed != allowed || r.RetryAfter > 6*time.Second || r.ResetAfter > time.Minute {
 			t.Errorf("%q: %+v, %v", value, r, err)
 		}
-		// It drains, and shuts nobody out until another clock's time has come.
+		// It drains, and locks nobody out until another clock's time has come.
 		if n, err := client.Do(t.Context(), client.B().Pttl().Key("ratelimit:x").Build()).AsInt64(); err != nil || n < 1 || n > 60_000 {
 			t.Errorf("%q: the limit expires in %d ms, %v", value, n, err)
 		}
 	}
 }
 
-// What is no limit stays as it is, and so do the limits that are asked with it.
+// A key that is not a limit is left unchanged, and so are the limits checked along with it.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -253,7 +253,7 @@ func TestForeignKeys(t *testing.T) {
 			return text
 		}
 		do(command...)
-		do("SET", "ratelimit:other", future) // it would be cut to what it may be at most
+		do("SET", "ratelimit:other", future) // a write would cut it to its maximum
 		before := do("DUMP", "ratelimit:x")
 		l := open(t, client, slow)
 		x, other := ratelimit.Check{Key: "x", Limit: limit}, ratelimit.Check{Key: "other", Limit: limit}
@@ -263,7 +263,7 @@ func TestForeignKeys(t *testing.T) {
 		for name, err := range map[string]error{
 			"Take": take, "TakeAll": all, "Peek": peek, "Give": l.Give(ctx, x), "Reset": l.Reset(ctx, "x"),
 		} {
-			if err == nil || command[0] == "SET" && !strings.Contains(err.Error(), `the key "ratelimit:x" holds something that is no limit`) {
+			if err == nil || command[0] == "SET" && !strings.Contains(err.Error(), `the key "ratelimit:x" holds something that is not a limit`) {
 				t.Errorf("%v: %s: %v", command, name, err)
 			}
 		}
@@ -273,7 +273,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A limiter whose server hangs or is gone decides in time, as it was told.
+// A limiter whose server hangs or is gone decides in time, as configured.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -321,10 +321,10 @@ func TestInvalid(t *testing.T) {
 		}
 	}
 	if _, err := ratelimit.New(nil, ratelimit.Options{}); err == nil {
-		t.Error("no client is no error")
+		t.Error("New accepted a nil client")
 	}
 	if _, err := ratelimit.New(redistest.DB(t).Client(t), ratelimit.Options{Timeout: -1}); err == nil {
-		t.Error("a negative timeout is no error")
+		t.Error("New accepted a negative timeout")
 	}
 }
 
@@ -342,7 +342,7 @@ func TestParseLimit(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 		if again, err := ratelimit.ParseLimit(got.String()); err != nil || again != want {
-			t.Errorf("%q is written as %q, which is %+v, %v", text, got, again, err)
+			t.Errorf("%q is formatted as %q, which parses as %+v, %v", text, got, again, err)
 		}
 	}
 	for _, text := range []string{"", "10", "/m", "10/", "x/m", "10/x", "10/1m:", "10/1m:0", "10/1m:x", "0/m", "-1/m", "1/-1m", "1/99999d"} {

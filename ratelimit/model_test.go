@@ -11,16 +11,15 @@ import (
 	"retwis/ratelimit"
 )
 
-// hours is a limit whose numbers are whole hours, so that the time that a test takes
-// decides nothing.
+// hours is a limit whose numbers are whole hours, so that the duration of a test does not matter.
 type hours struct{ interval, burst int }
 
 func (h hours) limit() ratelimit.Limit {
 	return ratelimit.Limit{Rate: 1, Per: time.Duration(h.interval) * time.Hour, Burst: h.burst}
 }
 
-// Whatever limits a key is asked with, each counts all events that were allowed, and only
-// those: what was refused or only looked at changes nothing.
+// Whatever limits are used with a key, each counts all allowed events, and only those: refused
+// events and Peek change nothing.
 func TestChangingLimits(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -29,7 +28,7 @@ func TestChangingLimits(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		run++
 		key := fmt.Sprint("k", run)
-		ahead := 0 // the hours that all events take
+		ahead := 0 // hours that all events take
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {
 			h := hours{rapid.IntRange(1, 4).Draw(r, "interval"), rapid.IntRange(1, 8).Draw(r, "burst")}
 			cost := rapid.IntRange(1, 3).Draw(r, "cost")
@@ -48,7 +47,7 @@ func TestChangingLimits(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				if cost <= h.burst { // else it was never allowed
+				if cost <= h.burst { // otherwise it was never allowed
 					ahead = max(0, ahead-h.interval*cost)
 				}
 				continue
@@ -73,7 +72,7 @@ func TestChangingLimits(t *testing.T) {
 	})
 }
 
-// A server whose clock is behind finds a limit full at most, and it drains there.
+// A server whose clock is behind finds a limit full at most, and the limit drains there.
 func TestClockBehind(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -94,12 +93,12 @@ func TestClockBehind(t *testing.T) {
 			t.Errorf("%+v, %v: want a full limit", r, err)
 		}
 	}
-	for range 2 { // a smaller limit knows how large it was
+	for range 2 { // a smaller limit knows the size of the earlier one
 		if r, err := l.Take(t.Context(), "x", small); err != nil || r.Allowed || !near(r.ResetAfter, time.Hour) {
 			t.Errorf("%+v, %v: want a full limit", r, err)
 		}
 	}
-	// It is stored: a clock that goes on reaches it.
+	// The value is stored: the clock reaches it as it advances.
 	if n, err := client.Do(t.Context(), client.B().Pttl().Key("ratelimit:x").Build()).AsInt64(); err != nil || n < 1 || n > time.Hour.Milliseconds() {
 		t.Errorf("it expires in %d ms, %v", n, err)
 	}
@@ -109,7 +108,7 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
-// More than the rate is never allowed, where an event does not take whole microseconds.
+// No more than the rate is allowed if an event does not take whole microseconds.
 func TestRoundedInterval(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), slow)

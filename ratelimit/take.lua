@@ -1,10 +1,10 @@
 -- Takes from several limits: from all of them, or from none.
 -- KEYS      the limits: each the theoretical arrival time (TAT) in microseconds, a dot, and
---           how far it may be ahead of the present for the limit that moved it last
+--           how far it may be ahead of the present for the limit that last moved it
 -- ARGV      for each limit: how far the TAT may be ahead of the present, and how far the
 --           event moves it, in microseconds; 0 takes nothing
--- Reply     1 if the event is allowed, else 0; then for each limit how far its TAT is ahead
---           of the present now, in microseconds. FOREIGN and the key where one holds
+-- Reply     1 if the event is allowed, otherwise 0; then for each limit how far its TAT is
+--           ahead of the present now, in microseconds. FOREIGN and the key if a key holds
 --           something else: then nothing is written
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -17,8 +17,8 @@ end
 local reply, ahead, late = { 1 }, {}, {}
 for i, key in ipairs(KEYS) do
   local most, cost = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-  -- GETEX counts as a write, and after a write a server lets a script go on when its
-  -- memory is full: limits must hold then, too.
+  -- GETEX counts as a write, and after a write a server lets a script continue when its memory is
+  -- full: limits must hold then, too.
   local stored = redis.call(cost > 0 and 'GETEX' or 'GET', key)
   local tat, bound = now, most
   if stored then
@@ -45,7 +45,7 @@ for i, key in ipairs(KEYS) do
     ahead[i] = ahead[i] + cost
     set(key, ahead[i], tonumber(ARGV[2 * i - 1]))
   elseif late[i] and cost > 0 then
-    -- It is stored, or the bucket would stay full until this clock is there.
+    -- Store it, otherwise the bucket would stay full until this clock catches up.
     set(key, late[i], late[i])
   end
   reply[i + 1] = ahead[i]

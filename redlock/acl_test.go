@@ -12,14 +12,14 @@ import (
 	"retwis/redlock"
 )
 
-// The documented permissions are sufficient for everything.
-func TestRights(t *testing.T) {
+// The permissions listed in docs/locks.md are sufficient.
+func TestDocumentedPermissionsSuffice(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/locks.md")
 	require.OK(t)(err)
 	found := regexp.MustCompile("`([^`]*&redlock:[^`]*)`").FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/locks.md names no rights")
+		t.Fatal("docs/locks.md lists no permissions")
 	}
 	server := redistest.TCP(t)
 	client := server.Client(t)
@@ -51,7 +51,7 @@ func TestRights(t *testing.T) {
 		require.OK(t)(managers[0].Break(t.Context(), "job"))
 		unlock(t, <-next)
 	}
-	wait(t, "a ping of a connection that is idle", func() bool {
+	wait(t, "a ping on an idle connection", func() bool {
 		list, err := client.Do(t.Context(), client.B().Arbitrary("CLIENT", "LIST").Build()).ToString()
 		return err == nil && regexp.MustCompile(`(?m)cmd=ping .*user=locker`).MatchString(list)
 	})

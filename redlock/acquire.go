@@ -9,15 +9,15 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// maxName is the longest name in bytes.
+// maxName is the maximum length of a name in bytes.
 const maxName = 1024
 
 // Lock waits until it holds the name or the context is done. Waiting callers get the
 // lock in the order of their arrival. Within a process that order is exact; between
 // processes it holds as long as all waiters reach the servers.
 //
-// The lock lives for Options.TTL, or that of LockOptions, of which there can be one.
-// Extend prolongs it; Do calls Extend itself.
+// The lock lives for Options.TTL unless opts, which may contain one LockOptions, sets another
+// TTL. Extend renews it; Do calls Extend itself.
 func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
 	m.calls.RLock()
 	defer m.calls.RUnlock()
@@ -46,19 +46,19 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 	return m.start(ctx, h, opt, true), nil
 }
 
-// turn waits for a turn on a hold of this process. It returns nil if the caller has to ask
-// the servers.
+// turn waits for a turn on a hold of this process. It returns nil if the caller must ask the
+// servers.
 func (m *Manager) turn(ctx context.Context, name string, place *localWaiter) (*hold, error) {
 	h, err := m.localQueues.wait(ctx, m, name, place)
-	if h != nil && !h.lasts(time.Now()) { // the process was stopped since, or the servers have lost it
+	if h != nil && !h.lasts(time.Now()) { // the process was paused meanwhile, or the servers have lost the hold
 		m.release(h, false)
 		return nil, nil
 	}
 	return h, err
 }
 
-// start starts a turn on a hold. asked says that the caller was the one asking the servers,
-// or waited for its turn.
+// start starts a turn on a hold. asked reports whether the caller asked the servers itself or
+// waited for its turn.
 func (m *Manager) start(ctx context.Context, h *hold, opt LockOptions, asked bool) *Lock {
 	l := &Lock{hold: h, parent: context.WithoutCancel(ctx), maxHold: opt.MaxHold}
 	m.localQueues.hold(l, asked) // before its timer runs
@@ -66,7 +66,7 @@ func (m *Manager) start(ctx context.Context, h *hold, opt LockOptions, asked boo
 	return l
 }
 
-// TryLock tries once. The error is ErrHeld if another client holds the lock, and
+// TryLock makes one attempt. The error is ErrHeld if another client holds the lock, and
 // ErrNoQuorum if too few servers answered.
 func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
 	m.calls.RLock()
@@ -90,10 +90,10 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 	return m.start(ctx, h, opt, false), nil
 }
 
-// Do runs f while it holds the name, and extends the lock as long as f runs. The
-// context given to f ends when ctx does, and with the cause ErrLost as soon as the
-// lock cannot be shown to be held; f must then stop. Do returns the error of f,
-// joined with ErrLost if the lock was lost.
+// Do runs f while holding the lock on name, and extends the lock until f returns. The context
+// given to f ends when ctx does, and with the cause ErrLost as soon as the lock cannot be shown
+// to be held; f must then stop. Do returns the error of f, joined with ErrLost if the lock was
+// lost.
 func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Context, l *Lock) error, opts ...LockOptions) error {
 	l, err := m.Lock(ctx, name, opts...)
 	if err != nil {
@@ -123,8 +123,8 @@ func (m *Manager) check(ctx context.Context, name string) error {
 	return nil
 }
 
-// acquire asks the servers until they give the lock. It tries the fastest command
-// first, which takes a free name, and joins the queue if that fails.
+// acquire asks the servers until they grant the lock. It first tries the fastest command, which
+// takes a free name, and joins the queue if that fails.
 func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (*hold, error) {
 	begun := time.Now()
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
@@ -134,7 +134,7 @@ func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (
 	if err == nil {
 		return h, nil
 	}
-	m.localQueues.answered(name, err)
+	m.localQueues.noteError(name, err)
 	agreed, _, unsure := r.tally()
 	if agreed+unsure > 0 {
 		m.voters.withdraw(r)
@@ -156,7 +156,7 @@ func (m *Manager) lockOptions(given []LockOptions) (LockOptions, error) {
 		return opt, nil
 	}
 	if len(given) > 1 {
-		return opt, fmt.Errorf("redlock: %d LockOptions given: one lock has one", len(given))
+		return opt, fmt.Errorf("redlock: %d LockOptions given: at most one is allowed", len(given))
 	}
 	o := given[0]
 	if o.TTL != 0 {

@@ -21,7 +21,7 @@ func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hol
 	o.Kind = server.Acquire
 	if m.opt.Fencing {
 		o.Tokens = min(1+m.localQueues.waiting(o.Name), maxTokens)
-		if m.hints.wanted(o.Name, now) { // by goroutines that will come back for it
+		if m.hints.wanted(o.Name, now) { // by goroutines that will ask again
 			o.Tokens = maxTokens
 		}
 	}
@@ -42,29 +42,28 @@ func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hol
 		if token, err = m.voters.resolveToken(ctx, r); err != nil {
 			return nil, r, err
 		}
-		token -= uint64(o.Tokens - 1) // the first of them
+		token -= uint64(o.Tokens - 1) // the first token of the batch
 	}
 	until := m.voters.validUntil(r)
 	if !time.Now().Before(until) {
-		return nil, r, fmt.Errorf("redlock: %q: %w: the answers took %v, longer than the lock is valid",
+		return nil, r, fmt.Errorf("redlock: %q: %w: the replies took %v, longer than the lock is valid",
 			o.Name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.voters.stats.acquired.Add(1)
-	taken := time.Now()
+	acquiredAt := time.Now()
 	return &hold{
 		m: m, name: o.Name, value: o.Value, ttl: o.TTL, queued: o.Queue, servers: r.sentTo(),
-		share: taken.Add(min(minShare+shareRounds*taken.Sub(now), o.TTL/8)),
-		token: token, tokens: o.Tokens, until: until, answered: taken,
+		share: acquiredAt.Add(min(minShare+shareRounds*acquiredAt.Sub(now), o.TTL/8)),
+		token: token, tokens: o.Tokens, until: until, answered: acquiredAt,
 	}, r, nil
 }
 
-// validUntil returns when a lock that a round took or extended ends.
+// validUntil returns the end of a lock that a round acquired or extended.
 func (v *voters) validUntil(r *round) time.Time {
 	return r.start.Add(r.TTL - v.drift(r.TTL))
 }
 
-// drift returns the safety margin for clock drift: Options.Drift, in proportion for
-// another ttl.
+// drift returns the safety margin for clock drift: Options.Drift scaled to the TTL.
 func (v *voters) drift(ttl time.Duration) time.Duration {
 	if ttl >= v.opt.TTL {
 		return time.Duration(float64(v.opt.Drift) * (float64(ttl) / float64(v.opt.TTL)))
@@ -72,8 +71,8 @@ func (v *voters) drift(ttl time.Duration) time.Duration {
 	return min(v.opt.Drift, time.Duration(float64(v.opt.Drift)*(float64(ttl)/float64(v.opt.TTL)))+2*time.Millisecond)
 }
 
-// tokenMargin is how far a token advances beyond the known ones after a counter was
-// lost: more than a counter advances in the second in which it started.
+// tokenMargin is how far a token advances beyond the known tokens after a counter was lost: more
+// than a counter advances in its first second.
 const tokenMargin = 1_000_000
 
 // resolveToken returns the token of a lock once a majority has counted that far: any
@@ -101,18 +100,18 @@ func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
 	return token, nil
 }
 
-// withdraw releases whatever servers may have given, and leaves the queue. The value
-// must not be used again, because the release may arrive late.
+// withdraw releases whatever the servers may have granted, and leaves the queue. The value must
+// not be used again, because the release may arrive late.
 func (v *voters) withdraw(r *round) {
 	v.release(r.Op, r.sentTo())
 }
 
-// release sends the release of what an op has taken.
-func (v *voters) release(taken server.Op, from nodeSet) *round {
+// release sends the release of a name that an op acquired.
+func (v *voters) release(acquired server.Op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(v.nodes, v.quorum, server.Op{
-		Kind: server.Release, Name: taken.Name, Value: taken.Value,
-		Queue: taken.Queue, Free: taken.Free, Every: taken.Every, Grant: v.opt.grantTime(), Until: now.Add(taken.TTL),
+		Kind: server.Release, Name: acquired.Name, Value: acquired.Value,
+		Queue: acquired.Queue, Free: acquired.Free, Every: acquired.Every, Grant: v.opt.grantTime(), Until: now.Add(acquired.TTL),
 	}, now)
 	r.send(from)
 	return r

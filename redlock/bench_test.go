@@ -14,13 +14,13 @@ import (
 	"retwis/redlock"
 )
 
-// A name that is free costs two round trips, and no more commands within the script than
-// it takes to ask for waiters.
+// A free name costs two round trips, and the script runs no more commands than it needs to check
+// for waiters.
 func TestCostOfAFreeName(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
 	m, client := dial(t, servers, redlock.Options{}), servers[0].Client(t)
-	unlock(t, lock(t, m, "first")) // sends the scripts
+	unlock(t, lock(t, m, "first")) // loads the scripts
 	// The connection for messages may be opened meanwhile.
 	wait(t, "a lock that costs no more", func() bool {
 		require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
@@ -29,8 +29,8 @@ func TestCostOfAFreeName(t *testing.T) {
 	})
 }
 
-// executed returns which commands a server has executed since its last CONFIG RESETSTAT,
-// and how often.
+// executed returns the commands that a server has executed since its last CONFIG RESETSTAT, with
+// their counts.
 func executed(t *testing.T, client rueidis.Client) string {
 	t.Helper()
 	stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()

@@ -10,26 +10,25 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Break frees a name regardless of its holder, and hands it to the next waiter. It
-// returns the status before. The holder notices when it extends the lock next,
-// usually within Options.ExtendEvery, and continues until then: break a lock only if
-// the holder is known to be gone or to hang.
+// Break frees a name regardless of its holder, and hands it to the next waiter. It returns the
+// status from before. The holder notices at its next extension, usually within
+// Options.ExtendEvery, and continues until then: break a lock only if the holder is known to be
+// gone or to hang.
 //
-// It deletes locks of this package only. ErrNotLock means that a majority is impossible
-// because servers have something else under the name, such as the lock of another
-// library; nothing was changed, and the error says which command deletes it.
-// ErrNoQuorum means that so few servers could be asked that the name may still be held
-// on the others.
+// It deletes only locks of this package. ErrNotLock means that a majority is impossible because
+// servers have something else under the name, such as the lock of another library; nothing was
+// changed, and the error contains the command that deletes it. ErrNoQuorum means that so few
+// servers could be asked that the name may still be held on the others.
 func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
-	if err := m.check(outside(ctx), name); err != nil {
+	if err := m.check(withoutLocks(ctx), name); err != nil {
 		return Status{}, err
 	}
 	before, err := m.Status(ctx, name)
 	if err != nil {
 		return Status{}, err
 	}
-	// A server may have another value than the rest: of a dead holder, or of a
-	// waiter that was just granted the name and asks again.
+	// A server may have a different value than the others: that of a dead holder, or of a waiter
+	// that was just granted the name and asks again.
 	values := make(map[string]nodeSet)
 	failed := make(map[int]error)
 	others := 0
@@ -63,7 +62,7 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		r.mu.Lock()
 		for i, answered := range r.replies {
 			switch {
-			case !servers.has(i) || answered.Answer == server.Yes || answered.Answer == server.No: // no: another client has it meanwhile
+			case !servers.has(i) || answered.Answer == server.Yes || answered.Answer == server.No: // No: another client holds it now
 			case answered.Err != nil:
 				failed[i] = answered.Err
 			default:
@@ -79,7 +78,7 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		name, ErrNoQuorum, len(before.Servers)-len(failed), len(before.Servers), reasons(before, failed))
 }
 
-// reasons joins the errors of servers.
+// reasons joins the errors of the servers.
 func reasons(status Status, failed map[int]error) string {
 	var all []string
 	for i, n := range status.Servers {

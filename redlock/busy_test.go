@@ -13,8 +13,8 @@ import (
 	"retwis/redlock"
 )
 
-// A server that is busy with a script while a client connects is waited for: that it tracks no
-// keys for the client says nothing about its version.
+// The client waits for a server that is busy with a script while connecting: that the server does
+// not enable client tracking then says nothing about its version.
 func TestBusyServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "lua-time-limit 50")

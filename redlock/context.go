@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Context returns a context that ends with the cause ErrLost as soon as the lock
-// cannot be shown to be held, and with context.Canceled when it is unlocked. It has
-// the values of the context in which the lock was taken, and outlives that context.
-// After the machine was suspended, it ends within a second.
+// Context returns a context that ends with the cause ErrLost as soon as the lock cannot be shown
+// to be held, and with context.Canceled when it is unlocked. It has the values of the context
+// passed to Lock, and outlives that context. After the machine was suspended, it ends inContext a
+// second.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(l.holding(l.parent))
+		l.ctx, l.cancel = context.WithCancelCause(l.withLock(l.parent))
 		if l.over != nil {
 			l.cancel(l.over)
 			return l.ctx
 		}
-		l.timer.Reset(l.nextLook(time.Now()))
+		l.timer.Reset(l.nextCheck(time.Now()))
 	}
 	return l.ctx
 }
 
-// nextLook returns when to look at the clocks next: at the end of the lock. If its context is
-// used, in a second at most: a timer stands still while the machine is suspended, and the wall
-// clock does not.
-func (l *Lock) nextLook(now time.Time) time.Duration {
+// nextCheck returns how long to wait before checking the clocks again: until the end of the lock,
+// or at most a second if its context is in use, because timers stand still while the machine is
+// suspended and the wall clock does not.
+func (l *Lock) nextCheck(now time.Time) time.Duration {
 	left := l.end().Sub(now)
 	if l.ctx == nil {
 		return left
@@ -35,23 +35,23 @@ func (l *Lock) nextLook(now time.Time) time.Duration {
 	return min(left, time.Second)
 }
 
-// heldKey is the context key of the locks that the running function holds.
+// heldKey is the context key for the locks that the running function holds.
 type heldKey struct{}
 
-// heldLock is a lock in a context, with the outer ones.
+// heldLock is a lock in a context, linked to the outer ones.
 type heldLock struct {
 	lock  *Lock
 	outer *heldLock
 }
 
-// holding returns a context that contains the lock.
-func (l *Lock) holding(ctx context.Context) context.Context {
+// withLock returns a context that contains the lock.
+func (l *Lock) withLock(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(heldKey{}).(*heldLock)
 	return context.WithValue(ctx, heldKey{}, &heldLock{lock: l, outer: outer})
 }
 
-// within reports whether a context contains the lock.
-func (l *Lock) within(ctx context.Context) bool {
+// inContext reports whether a context contains the lock.
+func (l *Lock) inContext(ctx context.Context) bool {
 	h, _ := ctx.Value(heldKey{}).(*heldLock)
 	for ; h != nil; h = h.outer {
 		if h.lock == l {
@@ -61,12 +61,12 @@ func (l *Lock) within(ctx context.Context) bool {
 	return false
 }
 
-// outside returns a context without the locks that it contains: a holder may ask for the
+// withoutLocks returns a context without the locks that it contains: a holder may ask for the
 // status of the name that it holds.
-func outside(ctx context.Context) context.Context { return context.WithValue(ctx, heldKey{}, nil) }
+func withoutLocks(ctx context.Context) context.Context { return context.WithValue(ctx, heldKey{}, nil) }
 
-// nested returns an error if a context contains a lock of the same name, for which
-// the caller would wait forever.
+// nested returns an error if a context contains a lock of the same name: the caller would wait
+// for itself forever.
 func (m *Manager) nested(ctx context.Context, name string) error {
 	h, _ := ctx.Value(heldKey{}).(*heldLock)
 	for ; h != nil; h = h.outer {

@@ -16,8 +16,8 @@ import (
 	"retwis/redlock"
 )
 
-// waitInLine has a manager wait for a name until it is closed.
-func waitInLine(all *sync.WaitGroup, m *redlock.Manager, name string) {
+// queueUp makes a manager wait for a name until it is closed.
+func queueUp(all *sync.WaitGroup, m *redlock.Manager, name string) {
 	all.Go(func() { _, _ = m.Lock(context.Background(), name) })
 }
 
@@ -29,7 +29,8 @@ func TestDeadWaiters(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, n)
 			clients := clientsOf(t, servers)
-			// A grant is for ten minutes: the lock would not be had if one of them went to the dead.
+			// A grant lasts ten minutes: if a dead waiter got one, the lock could not be
+			// acquired.
 			opt := redlock.Options{}
 			a := dial(t, servers, opt)
 			var relays []*relay
@@ -51,12 +52,12 @@ func TestDeadWaiters(t *testing.T) {
 				m, err := redlock.Dial(through, generous(opt))
 				require.OK(t)(err)
 				gone = append(gone, m)
-				waitInLine(&all, m, "job")
+				queueUp(&all, m, "job")
 				waiters(t, a, "job", int64(i+1))
 			}
 			subscribers(t, clients, dead)
 			listening(t, clients, "job", dead)
-			// As when they are killed: the connections end, and nothing else is said.
+			// As if they were killed: the connections end without another command.
 			for _, r := range relays {
 				r.change(func() { r.refuses = true })
 				r.cut()
@@ -73,7 +74,7 @@ func TestDeadWaiters(t *testing.T) {
 	}
 }
 
-// attempts returns the records of the waiters of a name.
+// attempts returns the attempt records of the waiters of a name.
 func attempts(t testing.TB, client rueidis.Client, name string) map[string][]string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Hgetall().Key("redlock:attempts:{"+name+"}").Build()).AsStrMap()
@@ -85,7 +86,7 @@ func attempts(t testing.TB, client rueidis.Client, name string) map[string][]str
 	return split
 }
 
-// listening waits until so many waiters have asked while they listened.
+// listening waits until n waiters have asked while listening.
 func listening(t testing.TB, clients []rueidis.Client, name string, n int) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " waiters that listen"), func() bool {
@@ -110,7 +111,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 	t.Parallel()
 	const dead = 5
 	client := redistest.Cluster(t, 3).Client(t)
-	// A grant is for two seconds.
+	// A grant lasts two seconds.
 	opt := redlock.Options{TTL: 2 * time.Second, NodeTimeout: 400 * time.Millisecond, RetryMax: 100 * time.Millisecond}
 	managers := make([]*redlock.Manager, 2)
 	for i := range managers {
@@ -126,7 +127,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 		held, err = a.TryLock(t.Context(), "job")
 		return err == nil
 	})
-	// It does not expire there, however long the test takes.
+	// Keep it from expiring, however long the test takes.
 	require.OK(t)(client.Do(t.Context(), client.B().Persist().Key("job").Build()).Error())
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, b, "job") }()
@@ -140,7 +141,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 	if err := held.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Fatal(err)
 	}
-	// That is the value of a dead one for two seconds if it was not skipped.
+	// If a dead waiter was not skipped, the value is its value for two seconds.
 	value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString()
 	if err != nil && !rueidis.IsRedisNil(err) || strings.HasPrefix(value, "dead") {
 		t.Errorf("the name was given to %q (%v)", value, err)
@@ -148,7 +149,7 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 	_ = (<-got).Unlock(t.Context())
 }
 
-// abandonedWaiter is a waiter that came first, and should have asked again before now.
+// abandonedWaiter adds a waiter that came first and is overdue to ask again.
 func abandonedWaiter(t *testing.T, client rueidis.Client, name, value string) {
 	t.Helper()
 	member := "manager:" + value

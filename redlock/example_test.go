@@ -12,9 +12,9 @@ import (
 	"retwis/redlock"
 )
 
-// exampleManager skips the quarantine, because the servers of these examples are new. Servers
-// in production have been up for a while. Locks live long, and are extended often, so that the
-// examples show the same on a machine that stalls.
+// exampleManager skips the quarantine because the servers of these examples are new; servers in
+// production have been up for a while. The TTL is long and locks are extended often, so that the
+// output is the same on a machine that stalls.
 func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
 	urls, stop := redistest.Example(3)
 	opt.TTL, opt.NodeTimeout, opt.ExtendEvery = time.Hour, time.Minute, 100*time.Millisecond
@@ -28,14 +28,14 @@ func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
 	return m, func() { _ = m.Close(); stop() }
 }
 
-// Run something that must not run twice at the same time.
+// Do runs work that must not run twice at the same time.
 func ExampleManager_Do() {
 	m, stop := exampleManager(redlock.Options{})
 	defer stop()
 
 	err := m.Do(context.Background(), "invoice:42", func(ctx context.Context, l *redlock.Lock) error {
-		// The lock is extended for as long as this runs. ctx ends the moment
-		// it cannot be shown to be held: pass it on to all that you call.
+		// The lock is extended while this function runs. ctx ends as soon as the lock cannot be
+		// shown to be held: pass it to everything you call.
 		fmt.Println("billing under", l.Name())
 		return ctx.Err()
 	})
@@ -45,7 +45,7 @@ func ExampleManager_Do() {
 	// <nil>
 }
 
-// Let one of many do a job, and the others go on.
+// TryLock lets one of many processes do a job while the others move on.
 func ExampleManager_TryLock() {
 	m, stop := exampleManager(redlock.Options{})
 	defer stop()
@@ -63,7 +63,7 @@ func ExampleManager_TryLock() {
 	// <nil>
 }
 
-// What the lock guards refuses a holder that was paused for too long.
+// The protected resource rejects a holder that was paused for too long.
 func ExampleLock_Token() {
 	m, stop := exampleManager(redlock.Options{Fencing: true})
 	defer stop()
@@ -71,8 +71,8 @@ func ExampleLock_Token() {
 	storage, close := exampleStorage()
 	defer close()
 
-	// write stores a text in a hash, unless a later holder has written there.
-	// The check and the write are one step.
+	// write stores text in a hash, unless a later holder has written there. The check and the
+	// write are one atomic step.
 	write := rueidis.NewLuaScript(`
 		local seen = tonumber(redis.call('HGET', KEYS[1], 'token') or 0)
 		if tonumber(ARGV[1]) < seen then
@@ -89,7 +89,7 @@ func ExampleLock_Token() {
 	if err != nil {
 		panic(err)
 	}
-	// It is paused for longer than the lock lives, and another client gets it.
+	// It is paused for longer than the lock lives, and another client gets the lock.
 	if err := slow.Unlock(ctx); err != nil {
 		panic(err)
 	}
@@ -99,16 +99,16 @@ func ExampleLock_Token() {
 	}
 	fmt.Println("greater:", quick.Token() > slow.Token())
 	fmt.Println("the holder writes:", store(quick, "new"))
-	fmt.Println("the one that was paused writes:", store(slow, "old"))
+	fmt.Println("the paused holder writes:", store(slow, "old"))
 	// Output:
 	// greater: true
 	// the holder writes: true
-	// the one that was paused writes: false
+	// the paused holder writes: false
 }
 
-// Leader election: each process runs this loop, and one of them leads. The context of a
-// leader that is cut off ends before the next one is elected. It must stop then; what two
-// must never write needs a fencing token as well.
+// Leader election: each process runs this loop, and one of them leads. The context of a leader
+// that is cut off ends before the next leader is elected; the old one must stop then. Writes that
+// must never overlap need a fencing token as well.
 func ExampleManager_Do_leader() {
 	m, stop := exampleManager(redlock.Options{Owner: "web-1"}) // Status shows who leads
 	defer stop()
@@ -118,11 +118,11 @@ func ExampleManager_Do_leader() {
 		terms++
 		fmt.Println("elected: term", terms)
 		if terms == 2 {
-			resign() // the process is asked to end
+			resign() // the process is asked to stop
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		// Here the leader works until ctx ends. This one is deposed by an operator.
+		// The leader works until ctx ends. An operator deposes this one.
 		_, _ = m.Break(ctx, "leader")
 		<-ctx.Done()
 		return context.Cause(ctx)

@@ -2,10 +2,10 @@ package redlock
 
 import "retwis/redlock/internal/server"
 
-// Channel is where a manager listens for grants.
+// Channel returns the channel on which a manager listens for grants.
 func Channel(m *Manager) string { return server.Channel(m.voters.id) }
 
-// LocalWaiters returns how many goroutines wait for a name in the queue of a process.
+// LocalWaiters returns how many goroutines wait in the local queue of a name.
 func LocalWaiters(m *Manager, name string) int {
 	m.localQueues.mu.Lock()
 	defer m.localQueues.mu.Unlock()
@@ -15,10 +15,10 @@ func LocalWaiters(m *Manager, name string) int {
 	return 0
 }
 
-// Value returns the text under the name of a lock on the servers.
+// Value returns the value of a lock on the servers.
 func Value(l *Lock) string { return l.value }
 
-// Counts are what a Manager has done, and met, since it was made.
+// Counts are event counts since the Manager was created.
 type Counts struct{ Acquired, Turns, Lost, Disconnected uint64 }
 
 func CountsOf(m *Manager) Counts {

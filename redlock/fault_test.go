@@ -16,7 +16,7 @@ import (
 	"retwis/redlock"
 )
 
-// short has locks that run out soon.
+// short returns options for locks that expire soon.
 func short() redlock.Options { return redlock.Options{TTL: 400 * time.Millisecond} }
 
 // keys returns how many servers have a key.
@@ -58,9 +58,9 @@ func TestMinorityGone(t *testing.T) {
 		servers := redistest.Nodes(t, 5)
 		m := dial(t, servers, redlock.Options{})
 		l := lock(t, m, "held before")
-		// Nobody waits for the frozen ones: then they would be disconnected when it ends. They
-		// are as well where this process does not go on for as long.
-		wait(t, "locks that are not waited for", func() bool {
+		// No client waits for the frozen servers: they would be disconnected when the wait ends.
+		// That also happens if this process stalls for that long.
+		wait(t, "locks without waiting", func() bool {
 			allAnswer(t, m)
 			before := redlock.CountsOf(m).Disconnected
 			servers[1].Freeze(t)
@@ -113,7 +113,7 @@ func TestMajorityFrozen(t *testing.T) {
 		_, err := m.Lock(ctx, "job")
 		ended <- err
 	}()
-	listensOn(t, clients[3:], m) // it has been refused once
+	listensOn(t, clients[3:], m) // it was refused once
 	cancel()
 	if err := <-ended; !errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Lock: %v; want ErrNoQuorum and Canceled", err)
@@ -122,13 +122,13 @@ func TestMajorityFrozen(t *testing.T) {
 		s.Thaw(t)
 	}
 	// It does not expire.
-	wait(t, "all that was left to be taken back", func() bool {
+	wait(t, "everything left to be taken back", func() bool {
 		return keys(t, clients, "job") == 0 && keys(t, clients, "redlock:waiters:{job}") == 0
 	})
 	unlock(t, lock(t, m, "job"))
 }
 
-// listensOn waits until a manager listens for grants: a Lock of it has been refused.
+// listensOn waits until a manager listens for grants, which it does once a Lock was refused.
 func listensOn(t testing.TB, clients []rueidis.Client, m *redlock.Manager) {
 	t.Helper()
 	channel := redlock.Channel(m)
@@ -140,8 +140,8 @@ func listensOn(t testing.TB, clients []rueidis.Client, m *redlock.Manager) {
 	})
 }
 
-// A server that restarts without its data must not give a name again while the lock
-// that it forgot lives.
+// A server that restarts without its data must not grant a name while the lock that it forgot is
+// still alive.
 func TestForgottenLock(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -156,11 +156,11 @@ func TestForgottenLock(t *testing.T) {
 			}
 			other := lock(t, b, "job")
 			if now := time.Now(); now.Before(l.Until()) {
-				t.Errorf("another one got the lock %v before it ran out", l.Until().Sub(now))
+				t.Errorf("another client got the lock %v before it ran out", l.Until().Sub(now))
 			}
 			unlock(t, other)
 			if err := l.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
-				t.Errorf("Unlock of a lock that was forgotten: %v; want ErrLost", err)
+				t.Errorf("Unlock of a forgotten lock: %v; want ErrLost", err)
 			}
 		})
 	}
@@ -174,8 +174,8 @@ func TestLost(t *testing.T) {
 		clients := clientsOf(t, servers)
 		m := dial(t, servers, redlock.Options{ExtendEvery: 20 * time.Millisecond})
 		err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
-			// Two of three give the lock: a slow server, which gives it later, would make up
-			// for one of those that lose it.
+			// Wait for all three: two of three are enough for the lock, and a slow server that
+			// grants it later would make up for one that loses it.
 			wait(t, "all servers to have the lock", func() bool { return keys(t, clients, "job") == 3 })
 			for _, client := range clients[:2] {
 				client.Do(ctx, client.B().Del().Key("job").Build())
@@ -206,7 +206,7 @@ func TestLost(t *testing.T) {
 		have := 0
 		for _, client := range clients {
 			switch value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); {
-			case rueidis.IsRedisNil(err): // it had not forgotten the first lock yet
+			case rueidis.IsRedisNil(err): // the first lock was still there
 			case err != nil || value != redlock.Value(other):
 				t.Errorf("a server has %q (%v), want %q", value, err, redlock.Value(other))
 			default:
@@ -220,8 +220,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestNothingLeaks locks repeatedly while a server is frozen. It is not parallel, because it
-// measures the memory and the goroutines of the process.
+// TestNothingLeaks locks repeatedly while a server is frozen. It is not parallel because it
+// measures the memory and goroutines of the process.
 func TestNothingLeaks(t *testing.T) {
 	locks := redistest.Cases(500, 100_000)
 	servers := redistest.Nodes(t, 5)
@@ -246,8 +246,8 @@ func TestNothingLeaks(t *testing.T) {
 	if after := memory(); after > before+8<<20 {
 		t.Errorf("the heap grew from %d to %d", before, after)
 	}
-	// The client of the frozen server replaces its connection again and again. A connection
-	// has four goroutines, and the old one may still be ending. A goroutine that leaked stays.
+	// The client of the frozen server replaces its connection again and again. A connection has
+	// four goroutines, and the old ones may still be ending; a leaked goroutine stays.
 	wait(t, fmt.Sprint("the goroutines of two connections beside the ", goroutines, " before"), func() bool {
 		return runtime.NumGoroutine() <= goroutines+8
 	})

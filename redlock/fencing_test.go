@@ -10,9 +10,9 @@ import (
 	"retwis/redlock"
 )
 
-// Tokens grow, also within the second from which the counters of a name started,
-// when a minority of the counters is lost.
-func TestTokensOfYoungNames(t *testing.T) {
+// Tokens grow when a minority of the counters is lost, even within the second in which the
+// counters of a name started.
+func TestTokensOfNewNames(t *testing.T) {
 	t.Parallel()
 	names := redistest.Cases(15, 5000)
 	servers := redistest.Nodes(t, 5)
@@ -41,8 +41,8 @@ func TestTokensOfYoungNames(t *testing.T) {
 	}
 }
 
-// A server that is restarted may have lost the last steps of its counters.
-func TestTokensOfCountersThatWentBack(t *testing.T) {
+// A restarted server may have lost the last increments of its counters.
+func TestTokensAfterCountersWentBack(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
@@ -71,7 +71,7 @@ func TestTokensOfCountersThatWentBack(t *testing.T) {
 	unlock(t, l)
 }
 
-// Tokens grow regardless of the client, and of what happens to the counters.
+// Tokens grow regardless of the client and of lost counters.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
@@ -91,7 +91,7 @@ func TestTokens(t *testing.T) {
 	for i := range 10 {
 		next(managers[i%3])
 	}
-	for range redistest.Cases(2, 5) { // whichever two lost theirs, when the others know the last token
+	for range redistest.Cases(2, 5) { // whichever two lost theirs, if the others know the last token
 		wait(t, "all servers to know the token", func() bool {
 			for _, client := range clients {
 				known, err := client.Do(t.Context(), client.B().Get().Key("redlock:token:{job}").Build()).AsInt64()
@@ -107,7 +107,7 @@ func TestTokens(t *testing.T) {
 		next(managers[0])
 		clients = append(clients[2:], clients[:2]...)
 	}
-	// Another majority each time: what one has counted, the next one knows.
+	// A different majority each time: what one has counted, the next one knows.
 	for i := range servers {
 		servers[i].Freeze(t)
 		servers[(i+1)%5].Freeze(t)
@@ -128,8 +128,8 @@ func TestTokens(t *testing.T) {
 	next(managers[1])
 }
 
-// Tokens grow when all servers are restarted with counters that lack the last
-// tokens, as an append-only file or a snapshot may, and vote within the same second.
+// Tokens grow when all servers restart with counters that lack the last tokens, as an append-only
+// file or a snapshot may, and vote within the same second.
 func TestTokensAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -158,7 +158,7 @@ func TestTokensAfterRestart(t *testing.T) {
 				for _, server := range servers {
 					server.Restart(t, true)
 				}
-				wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
+				wait(t, "the servers to vote", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 				for range 5 {
 					next()
 				}

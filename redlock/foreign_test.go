@@ -25,7 +25,7 @@ func run(t testing.TB, client rueidis.Client, command ...string) rueidis.RedisRe
 	return result
 }
 
-// contents returns all keys of a server but its boot marker, with what they hold.
+// contents returns all keys of a server except its boot marker, with their values.
 func contents(t testing.TB, client rueidis.Client) map[string]string {
 	t.Helper()
 	names, err := run(t, client, "KEYS", "*").AsStrSlice()
@@ -39,7 +39,7 @@ func contents(t testing.TB, client rueidis.Client) map[string]string {
 	return all
 }
 
-// otherKeys are commands that make the key "job" something that is not a lock.
+// otherKeys are commands that make "job" a key that is not a lock.
 var otherKeys = map[string][]string{
 	"a counter":        {"SET", "job", "17"},
 	"empty text":       {"SET", "job", ""},
@@ -53,7 +53,7 @@ var otherKeys = map[string][]string{
 	"a stream":         {"XADD", "job", "1-1", "a", "b"},
 }
 
-// Nothing is locked, broken or written where the key of the name is something else.
+// A name whose key is something else is not locked, broken or written.
 func TestKeyOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -80,7 +80,7 @@ func TestKeyOfAnotherProgram(t *testing.T) {
 						}
 						for i, client := range clients {
 							if after := contents(t, client); !maps.Equal(after, before[i]) {
-								t.Fatalf("%s of %s: the server has %q, and had %q", act, what, after, before[i])
+								t.Fatalf("%s of %s: the server has %q; want %q", act, what, after, before[i])
 							}
 						}
 					}
@@ -90,8 +90,8 @@ func TestKeyOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// A key beside the name that is something else stops an attempt before it writes anything.
-func TestKeysBesideTheName(t *testing.T) {
+// A related key of the wrong kind stops an attempt before it writes anything.
+func TestRelatedKeysOfWrongKind(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
 	client := servers[0].Client(t)
@@ -108,9 +108,9 @@ func TestKeysBesideTheName(t *testing.T) {
 		if _, err := m.Lock(t.Context(), "job"); !errors.Is(err, redlock.ErrNotLock) {
 			t.Errorf("Lock beside %s: %v; want ErrNotLock", what, err)
 		}
-		l, err := m.TryLock(t.Context(), "job") // takes no place in the queue
+		l, err := m.TryLock(t.Context(), "job") // does not join the queue
 		if after := contents(t, client); err != nil && !maps.Equal(after, before) {
-			t.Errorf("TryLock beside %s: the server has %q, and had %q", what, after, before)
+			t.Errorf("TryLock beside %s: the server has %q; want %q", what, after, before)
 		}
 		if err == nil {
 			run(t, client, "DEL", command[1])
@@ -121,8 +121,8 @@ func TestKeysBesideTheName(t *testing.T) {
 	unlock(t, lock(t, other, "job"))
 }
 
-// A holder whose key was overwritten leaves it as it is.
-func TestLockThatWasOverwritten(t *testing.T) {
+// A holder leaves its key alone if another program has overwritten it.
+func TestOverwrittenLock(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
 	client := servers[0].Client(t)
@@ -148,7 +148,7 @@ func TestLockThatWasOverwritten(t *testing.T) {
 	}
 }
 
-// The lock of another library is waited for, and not broken.
+// Lock waits for the lock of another library, and Break rejects it.
 func TestLockOfAnotherLibrary(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -163,7 +163,7 @@ func TestLockOfAnotherLibrary(t *testing.T) {
 	}
 	_, err := m.Break(t.Context(), "job")
 	if !errors.Is(err, redlock.ErrNotLock) || !strings.Contains(err.Error(), `DEL "job"`) {
-		t.Errorf("Break: %v; want ErrNotLock, and the command that deletes it", err)
+		t.Errorf("Break: %v; want ErrNotLock and the command that deletes it", err)
 	}
 	if n := keys(t, clients, "job"); n != 3 {
 		t.Errorf("%d of 3 servers have it after Break", n)
@@ -175,7 +175,7 @@ func TestLockOfAnotherLibrary(t *testing.T) {
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, m, "job") }()
 	waiters(t, m, "job", 1)
-	// One server does not decide: what is left there is no obstacle.
+	// A single server does not decide: a key left there is no obstacle.
 	for _, client := range clients[1:] {
 		run(t, client, "DEL", "job")
 	}
@@ -184,7 +184,7 @@ func TestLockOfAnotherLibrary(t *testing.T) {
 		t.Error(err)
 	}
 	if n := keys(t, clients, "job"); n != 1 {
-		t.Errorf("%d servers have the name; want that of the other library", n)
+		t.Errorf("%d servers have the name; want one, of the other library", n)
 	}
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
 		t.Errorf("Extend of a lock that was broken: %v; want ErrLost", err)

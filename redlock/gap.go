@@ -9,19 +9,19 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// A name that is always handed over is never free, and clients of other libraries, which
-// poll, would never get it (starvation). So it is left free for a moment now and then,
-// more often if another library uses it; the waiters wait meanwhile.
+// A name that is always handed over is never free, so clients of other libraries, which poll,
+// would starve. It is therefore left free for a moment now and then, more often if another
+// library uses it; the waiters wait meanwhile.
 const (
 	gapTime  = 10 * time.Millisecond
 	gapEvery = time.Second
 	// gapAfter is the minimum number of handovers before a name is left free.
 	gapAfter = 4
-	// If a lock of another library was seen within sharedFor.
+	// These apply while another library's lock was seen within sharedFor.
 	sharedGapTime  = 40 * time.Millisecond
 	sharedGapEvery = 200 * time.Millisecond
 	sharedFor      = 10 * time.Second
-	// gapPoll is how often the servers are asked during a gap who took the name.
+	// gapPoll is how often the servers are asked during a gap who acquired the name.
 	gapPoll = 2 * time.Millisecond
 )
 
@@ -50,8 +50,8 @@ func (g *gaps) shared(name string, now time.Time) bool {
 	return elapsed.At(now)-g.slot(name).shared.Load() < int64(sharedFor)
 }
 
-// next returns for how long a name with waiters is left free now, usually 0, unless
-// another manager has left it free within every.
+// next returns how long a name with waiters is left free now, usually 0. The servers skip the gap
+// if another manager left the name free within every.
 func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 	slot := g.slot(name)
 	length, every = gapTime, gapEvery
@@ -64,30 +64,30 @@ func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 		return 0, 0
 	}
 	if !slot.last.CompareAndSwap(last, elapsed.At(now)) || last == 0 {
-		return 0, 0 // it has a waiter for the first time
+		return 0, 0 // the first handover of this name
 	}
 	slot.handovers.Store(0)
 	return length, every
 }
 
-// endGap ends a gap: the servers grant the name to the next waiter, unless another
-// client has taken it. Until then it asks them whether one has.
-func (m *Manager) endGap(gap time.Duration, taken server.Op, from nodeSet) {
+// endGap ends a gap: the servers grant the name to the next waiter, unless another client has
+// acquired it. Until then endGap polls them for such a client.
+func (m *Manager) endGap(gap time.Duration, acquired server.Op, from nodeSet) {
 	step := gap + time.Millisecond
-	if !m.gaps.shared(taken.Name, time.Now()) {
+	if !m.gaps.shared(acquired.Name, time.Now()) {
 		step = min(step, gapPoll)
 	}
 	time.AfterFunc(step, func() {
-		r := newRound(m.voters.nodes, m.voters.quorum, taken, time.Now())
+		r := newRound(m.voters.nodes, m.voters.quorum, acquired, time.Now())
 		r.all = true
 		r.then = func(bool) {
 			if r.foreign() {
-				m.gaps.noteForeign(taken.Name, time.Now())
+				m.gaps.noteForeign(acquired.Name, time.Now())
 			}
 		}
 		r.send(from)
 		if gap > step {
-			m.endGap(gap-step, taken, from)
+			m.endGap(gap-step, acquired, from)
 		}
 	})
 }

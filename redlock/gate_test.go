@@ -26,11 +26,11 @@ func TestAbandonedLocksAreForgotten(t *testing.T) {
 			require.OK(t)(held.Extend(t.Context()))
 		}
 		if until := m.localQueues.heldUntil("held"); until.IsZero() {
-			t.Error("the lock that is held was forgotten, too")
+			t.Error("the held lock was forgotten, too")
 		}
 		m.localQueues.mu.Lock()
 		if n := len(m.localQueues.byName); n != 1 {
-			t.Errorf("%d names are remembered; want the one that is held", n)
+			t.Errorf("%d names are remembered; want only the held one", n)
 		}
 		m.localQueues.mu.Unlock()
 		if err := held.Unlock(t.Context()); err != nil {

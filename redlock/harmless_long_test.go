@@ -19,17 +19,17 @@ import (
 	"retwis/redlock"
 )
 
-// A history of harmless faults has a length, in which a name is not free for longer than the gap: a
-// stale value keeps it for a TTL of ten seconds.
+// A history of harmless faults runs for a fixed length, during which a name is not free for
+// longer than the gap. A stale value would keep it blocked for the TTL of ten seconds.
 const (
 	harmlessLength = 30 * time.Minute
 	harmlessGap    = time.Second
 )
 
-// TestHarmlessHistories breaks connections, cuts links, stalls servers for up to 300 ms
-// and flushes scripts, on real servers with default options, and nothing else: no holder
-// finds its lock lost, unless the machine itself stalls, and no name is free for long while
-// a client waits for it.
+// TestHarmlessHistories breaks connections, cuts links, stalls servers for up to 300 ms and
+// flushes scripts, on real servers with default options, and injects no other faults. No holder
+// finds its lock lost, unless the machine itself stalls, and no name is free for long while a
+// client waits for it.
 func TestHarmlessHistories(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{1, 3} {
@@ -41,7 +41,7 @@ func TestHarmlessHistories(t *testing.T) {
 	}
 }
 
-// A waiter has 400 ms to confirm a lock that it is given, and a fault takes up to 300 of them.
+// A waiter has 400 ms to confirm a granted lock, and a fault takes up to 300 of them.
 const (
 	confirmTime  = 400 * time.Millisecond
 	harmfulStall = 90 * time.Millisecond
@@ -65,11 +65,11 @@ type harmless struct {
 
 	mu      sync.Mutex
 	holder  *redlock.Lock
-	free    time.Time // since when
+	free    time.Time // since when the name is free
 	locks   int
-	longest time.Duration // in which the name was free and a client waited
-	stall   time.Duration // the longest of this process
-	stalls  []time.Time   // when those ended that can lose a lock
+	longest time.Duration // longest time in which the name was free while a client waited
+	stall   time.Duration // longest stall of this process
+	stalls  []time.Time   // ends of stalls long enough to lose a lock
 	lost    []loss
 	wrong   []string
 }
@@ -98,14 +98,14 @@ func (h *harmless) play(length, gap time.Duration) {
 	var all sync.WaitGroup
 	for i, m := range h.all {
 		defer m.Close()
-		for range 1 + i%2*4 { // some alone, some with a queue in the process
+		for range 1 + i%2*4 { // one goroutine, or five with a local queue
 			all.Go(func() { h.compete(ctx, m) })
 		}
 	}
 	all.Go(func() { h.watchMachine(ctx) })
 	for ctx.Err() == nil {
 		h.fault()
-		time.Sleep(500*time.Millisecond + rand.N(500*time.Millisecond)) // the pace of the faults
+		time.Sleep(500*time.Millisecond + rand.N(500*time.Millisecond)) // interval between faults
 	}
 	all.Wait()
 	h.t.Logf("%d locks, %d faults, free for %v at most while a client waited, the machine stalled for %v", h.locks, h.faults, h.longest, h.stall)
@@ -125,7 +125,7 @@ func (h *harmless) play(length, gap time.Duration) {
 	}
 }
 
-// compete locks the name all the time.
+// compete locks the name continuously.
 func (h *harmless) compete(ctx context.Context, m *redlock.Manager) {
 	for {
 		began := time.Now()
@@ -140,7 +140,7 @@ func (h *harmless) compete(ctx context.Context, m *redlock.Manager) {
 			h.complain("Lock: %v", err)
 			continue
 		}
-		h.took(l, began)
+		h.acquired(l, began)
 		time.Sleep(rand.N(10 * time.Millisecond))
 		if rand.N(4) == 0 {
 			h.check("Extend", l.Extend(ctx))
@@ -158,7 +158,7 @@ func (h *harmless) compete(ctx context.Context, m *redlock.Manager) {
 	}
 }
 
-func (h *harmless) took(l *redlock.Lock, began time.Time) {
+func (h *harmless) acquired(l *redlock.Lock, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.locks++
@@ -186,7 +186,7 @@ func (h *harmless) complain(format string, args ...any) {
 	h.wrong = append(h.wrong, fmt.Sprintf(format, args...))
 }
 
-// fault does something that loses nothing.
+// fault injects a fault that loses nothing.
 func (h *harmless) fault() {
 	h.faults++
 	length := 80*time.Millisecond + rand.N(220*time.Millisecond)
@@ -206,7 +206,7 @@ func (h *harmless) fault() {
 		link.cut()
 		time.Sleep(length)
 		link.change(func() { link.refuses = false })
-	case 3: // one link stalls, or all of a process
+	case 3: // one link, or all links of a process
 		held := []*relay{link}
 		if h.rng.IntN(2) == 0 {
 			held = mine
@@ -224,7 +224,7 @@ func (h *harmless) fault() {
 	}
 }
 
-// watchMachine measures how late this process runs.
+// watchMachine measures how late this process is scheduled.
 func (h *harmless) watchMachine(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -10,13 +10,13 @@ import (
 type holding struct {
 	who, name  string
 	token      uint64
-	begin, end int64 // nanoseconds; what was held is between them
-	until      int64 // when it runs out unless it is extended
-	open       bool  // it has not let go yet
+	begin, end int64 // nanoseconds; the lock was held for at least this interval
+	until      int64 // when it expires unless extended
+	open       bool  // not released yet
 }
 
-// violations returns what a history must not show: two holders of a name at one
-// time, and tokens that do not grow.
+// violations returns the violations in a history: two holders of a name at the same time, and
+// tokens that do not grow.
 func violations(history []holding) []string {
 	byName := map[string][]holding{}
 	for _, h := range history {
@@ -25,14 +25,14 @@ func violations(history []holding) []string {
 	var wrong []string
 	for _, holdings := range byName {
 		slices.SortFunc(holdings, func(a, b holding) int { return int(a.begin - b.begin) })
-		longest := holdings[0] // of those before, the one that ended last
+		longest := holdings[0] // of the earlier holdings, the one that ended last
 		for i := 1; i < len(holdings); i++ {
 			before, after := holdings[i-1], holdings[i]
 			if before.end > longest.end {
 				longest = before
 			}
 			if after.begin < longest.end {
-				wrong = append(wrong, fmt.Sprintf("%s: %s got it %d ns before %s let go", after.name, after.who, longest.end-after.begin, longest.who))
+				wrong = append(wrong, fmt.Sprintf("%s: %s got it %d ns before %s released it", after.name, after.who, longest.end-after.begin, longest.who))
 			}
 			if before.token != 0 && after.token <= before.token {
 				wrong = append(wrong, fmt.Sprintf("%s: token %d after %d", after.name, after.token, before.token))

@@ -10,54 +10,54 @@ import (
 )
 
 const (
-	// maxTokens is the most fencing tokens of one hold, and so of its turns.
+	// maxTokens is the maximum number of fencing tokens, and so of turns, per hold.
 	maxTokens = 32
-	// A hold is shared for minShare, plus shareRounds times as long as it took to get
-	// the name, and for an eighth of its TTL at most.
+	// A hold is shared for minShare, plus shareRounds times as long as the acquisition took, but
+	// at most an eighth of its TTL.
 	minShare    = 8 * time.Millisecond
 	shareRounds = 4
-	// checkAfter is how old the last answer of the servers may be when a turn starts.
+	// checkAfter is the maximum age of the servers' last reply when a turn starts.
 	checkAfter = 5 * time.Millisecond
 )
 
-// hold is a name that this process has on the servers, under one value. Its goroutines
-// take turns on it, of which the servers know nothing; each turn is a Lock.
+// hold is a name that this process holds on the servers, under one value. Goroutines take turns
+// on it, which the servers do not see; each turn is a Lock.
 //
-// A hold is shared for a short time, and then released for other processes. So it need not
-// be extended between two turns, and no process has to know whether others wait.
+// A hold is shared only briefly and then released for other processes. So it need not be extended
+// between two turns, and no process has to know whether others wait.
 type hold struct {
 	m       *Manager
 	name    string
 	value   string
-	servers nodeSet // the servers that may have it
+	servers nodeSet // the servers that may have granted it
 	ttl     time.Duration
-	queued  bool      // it was waited for: a server may still have it in its queue
+	queued  bool      // acquired by waiting: a server may still have it in its queue
 	share   time.Time // until when turns are given
 	token   uint64    // the fencing token of the first turn, or 0
 	tokens  int       // the number of tokens
 
-	mu    sync.Mutex // also of its turns
+	mu    sync.Mutex // also guards the turns
 	until time.Time
-	turn  *Lock // the present turn, or the last one
+	turn  *Lock // the current or last turn
 	turns int
-	// answered is when a majority last confirmed the hold, and checking says that another
-	// answer is on the way.
+	// answered is when a majority last confirmed the hold; checking means that another reply is
+	// pending.
 	answered time.Time
 	checking bool
-	failed   string // why the last extension failed; empty: it did not
+	failed   string // why the last extension failed; empty if it succeeded
 	gone     bool   // the servers have lost it
-	owner    string // on record
+	owner    string // as recorded on the servers
 	since    time.Time
-	// timer fires when the turn ends by itself.
+	// timer fires when the turn expires.
 	timer *time.Timer
 }
 
-// op returns an op on the servers that have the name.
+// op returns an op for the servers that hold the name.
 func (h *hold) op(what server.Kind) server.Op {
 	return server.Op{Kind: what, Name: h.name, Value: h.value, TTL: h.ttl, Queue: what == server.Release && h.queued}
 }
 
-// shared reports whether one more turn may be given, with a TTL.
+// shared reports whether another turn with this TTL may be given.
 func (h *hold) shared(ttl time.Duration, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,8 +75,8 @@ func (h *hold) lastsLocked(now time.Time) bool {
 	return !h.gone && validFor(h.until, now) > h.ttl/2
 }
 
-// validFor returns how much time is left by both clocks: the monotonic one stops while the
-// machine is suspended, the wall clock may be set back.
+// validFor returns the time left according to both clocks: the monotonic clock stops while the
+// machine is suspended, and the wall clock may be set back.
 func validFor(until, now time.Time) time.Duration {
 	return min(until.Sub(now), until.Round(0).Sub(now.Round(0)))
 }
@@ -94,9 +94,9 @@ func (h *hold) begin(l *Lock, owner string) {
 		l.limit = now.Add(l.maxHold)
 	}
 	if h.timer == nil {
-		h.timer = time.AfterFunc(l.nextLook(now), h.expire)
+		h.timer = time.AfterFunc(l.nextCheck(now), h.expire)
 	} else {
-		h.timer.Reset(l.nextLook(now))
+		h.timer.Reset(l.nextCheck(now))
 	}
 	check := !h.checking && now.Sub(h.answered) > checkAfter
 	h.checking = h.checking || check
@@ -118,19 +118,19 @@ func (h *hold) expire() {
 	h.mu.Lock()
 	l, now := h.turn, time.Now()
 	if l.heldLocked(now) {
-		h.timer.Reset(l.nextLook(now))
+		h.timer.Reset(l.nextCheck(now))
 		h.mu.Unlock()
 		return
 	}
 	if l.ctx != nil {
-		l.stop(l.expired())
+		l.stop(l.expiredError())
 	}
 	h.mu.Unlock()
 	h.m.localQueues.drop(l)
 }
 
-// check extends the hold in the background, so that a turn notices within a moment that
-// the servers have lost it.
+// check extends the hold in the background, so that a turn soon notices that the servers have
+// lost it.
 func (h *hold) check() {
 	r := newRound(h.m.voters.nodes, h.m.voters.quorum, h.op(server.Extend), time.Now())
 	r.then = func(won bool) {
@@ -142,7 +142,7 @@ func (h *hold) check() {
 		case won:
 			h.prolong(r)
 		case refused > len(r.nodes)-r.need:
-			h.lose(h.turn.lost("a majority of the servers had lost it"))
+			h.lose(h.turn.lostError("a majority of the servers had lost it"))
 		}
 	}
 	r.send(h.servers)
@@ -151,8 +151,8 @@ func (h *hold) check() {
 // prolong records that a round has extended the hold.
 func (h *hold) prolong(r *round) {
 	now := time.Now()
-	if l := h.turn; l.over == nil && !l.heldLocked(now) { // a lock that has ended stays so
-		l.stop(l.expired())
+	if l := h.turn; l.over == nil && !l.heldLocked(now) { // a lock that has ended is not revived
+		l.stop(l.expiredError())
 	}
 	h.answered, h.failed = now, ""
 	if until := h.m.voters.validUntil(r); until.After(h.until) {
@@ -169,8 +169,8 @@ func (h *hold) lose(why error) {
 	h.turn.stop(why)
 }
 
-// recordOwner records the holder for as long as the hold lives, or removes the record. It
-// does not wait.
+// recordOwner records the holder for as long as the hold lives, or removes the record. It does
+// not wait for the servers.
 func (h *hold) recordOwner(gone bool) {
 	host, _ := os.Hostname()
 	record := h.op(server.RecordOwner)
@@ -178,23 +178,23 @@ func (h *hold) recordOwner(gone bool) {
 	h.m.voters.ask(record, h.servers)
 }
 
-// held is the error for other callers in this process that want the name.
-func (h *hold) held() error {
+// heldError is the error for other callers in this process that want the name.
+func (h *hold) heldError() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Errorf("redlock: %q: %w: by this process for another %v",
 		h.name, ErrHeld, max(0, time.Until(h.until)).Round(time.Millisecond))
 }
 
-// release releases a hold on the servers. It may leave the name free for a moment, for
-// clients of other libraries.
+// release releases a hold on the servers. It may leave the name free for a moment, for clients of
+// other libraries.
 func (m *Manager) release(h *hold, mayGap bool) *round {
 	now, freed := time.Now(), h.op(server.Release)
 	h.mu.Lock()
 	h.timer.Stop()
-	taken, owned := h.queued || h.turns > 1, h.owner != ""
+	contended, owned := h.queued || h.turns > 1, h.owner != ""
 	h.mu.Unlock()
-	if mayGap && (taken || m.localQueues.waiting(h.name) > 0) {
+	if mayGap && (contended || m.localQueues.waiting(h.name) > 0) {
 		freed.Free, freed.Every = m.gaps.next(h.name, now)
 	}
 	r := m.voters.release(freed, h.servers)
@@ -202,7 +202,7 @@ func (m *Manager) release(h *hold, mayGap bool) *round {
 		h.recordOwner(true)
 	}
 	if freed.Free > 0 {
-		m.hints.note(h.name, now) // so that no goroutine here takes it by the fast attempt
+		m.hints.note(h.name, now) // so that no goroutine of this process acquires it by the fast attempt
 		m.endGap(freed.Free, r.Op, h.servers)
 	}
 	return r

@@ -118,7 +118,7 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
-func TestEnded(t *testing.T) {
+func TestContextDoneAndClose(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
 	m := dial(t, []*redistest.Server{server}, redlock.Options{})
@@ -150,6 +150,6 @@ func TestEnded(t *testing.T) {
 		t.Errorf("TryLock after Close: %v; want ErrClosed", err)
 	}
 	if err := l.Unlock(t.Context()); err == nil {
-		t.Error("Unlock after Close is no error")
+		t.Error("Unlock succeeded after Close")
 	}
 }

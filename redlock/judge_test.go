@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A majority of the servers decides who holds a name.
-func TestJudge(t *testing.T) {
+// A majority of the servers determines the holder of a name.
+func TestStatusFollowsMajority(t *testing.T) {
 	t.Parallel()
 	a := ServerStatus{Holder: Holder{Value: "a", TTL: 2 * time.Second, Waiters: 1}}
 	later := ServerStatus{Holder: Holder{Value: "a", TTL: 3 * time.Second, Waiters: 4}}

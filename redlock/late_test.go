@@ -16,7 +16,7 @@ import (
 	"retwis/redlock"
 )
 
-// subscribers waits until every server has so many listening managers.
+// subscribers waits until every server has n listening managers.
 func subscribers(t testing.TB, clients []rueidis.Client, n int) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " subscribers"), func() bool {
@@ -30,12 +30,12 @@ func subscribers(t testing.TB, clients []rueidis.Client, n int) {
 	})
 }
 
-// A waiter that was disconnected while the lock was granted to it, and the grant expired, does
-// not mistake the late message for a lock, in any order of arrival.
+// A waiter that was disconnected while the lock was granted to it, and until the grant expired,
+// does not take the late message for a lock, whatever the order of arrival.
 func TestGrantArrivesLate(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond
-	const outage = 16 * timeout // a grant lives for 10
+	const outage = 16 * timeout // a grant lives for 10 timeouts
 	for _, n := range redistest.Cases([]int{3}, []int{1, 3, 5}) {
 		for name, later := range map[string][connections]time.Duration{
 			"together":                {0, 0},
@@ -71,17 +71,17 @@ func TestGrantArrivesLate(t *testing.T) {
 					waiting.Go(func() {
 						err := b.Do(ctx, "job", func(ctx context.Context, _ *redlock.Lock) error {
 							inside := taken.Load()
-							// Some work.
+							// Simulate some work.
 							select {
 							case <-ctx.Done():
 							case <-time.After(3 * time.Millisecond):
 							}
 							if inside && taken.Load() {
-								t.Error("the function has run while another client held the lock")
+								t.Error("the function ran while another client held the lock")
 							}
 							return nil
 						})
-						if err != nil && !errors.Is(err, redlock.ErrLost) { // it may be, on a machine that stalls
+						if err != nil && !errors.Is(err, redlock.ErrLost) { // ErrLost is possible on a machine that stalls
 							t.Errorf("Do: %v", err)
 						}
 					})
@@ -108,7 +108,7 @@ func TestGrantArrivesLate(t *testing.T) {
 				for kind := range before {
 					before[kind] = relays[0].through(kind)
 				}
-				// It has received the grant, and asked some more times.
+				// It has received the grant and asked a few more times.
 				wait(t, "the disconnected waiter", func() bool {
 					return relays[0].through(messages) > before[messages] && relays[0].through(commands) > before[commands]+20
 				})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// localQueues let one goroutine of this process at a time ask the servers for a name. The
-// others wait for a turn on what it gets, or to ask.
+// localQueues let only one goroutine of this process at a time ask the servers for a name. The
+// others wait for a turn on its hold, or until they may ask.
 type localQueues struct {
 	mu     sync.Mutex
 	byName map[string]*localQueue
@@ -16,15 +16,15 @@ type localQueues struct {
 
 // localQueue is the local queue of one name.
 type localQueue struct {
-	holder *Lock // of this process, or nil
-	asking bool  // a goroutine asks the servers, or is about to start its turn
-	before *Lock // had the turn before that, or nil
-	last   error // of the last attempt
+	holder *Lock // in this process, or nil
+	asking bool  // a goroutine is asking the servers, or is about to start its turn
+	before *Lock // the turn before that, or nil
+	last   error // the error of the last attempt
 	line   []*localWaiter
 }
 
-// localWaiter is a place in a local queue. It receives the hold on which it has a turn, or
-// nil: then it has to ask the servers.
+// localWaiter is a place in a local queue. It receives a hold to take a turn on, or nil if it
+// must ask the servers.
 type localWaiter struct {
 	ttl   time.Duration
 	given chan *hold
@@ -32,7 +32,7 @@ type localWaiter struct {
 
 func (gs *localQueues) init() { gs.byName = make(map[string]*localQueue) }
 
-// join returns a place in the queue, or nil if the caller has to ask the servers.
+// join returns a place in the queue, or nil if the caller must ask the servers.
 func (gs *localQueues) join(name string, ttl time.Duration) *localWaiter {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -50,7 +50,7 @@ func (gs *localQueues) join(name string, ttl time.Duration) *localWaiter {
 	return t
 }
 
-// wait returns the hold on which the caller has a turn, or nil if it has to ask the
+// wait returns a hold for the caller to take a turn on, or nil if the caller must ask the
 // servers.
 func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *localWaiter) (*hold, error) {
 	var cause error
@@ -74,7 +74,7 @@ func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *loc
 		gs.mu.Unlock()
 		return nil, err
 	}
-	// Its turn came at this moment: the next one gets it.
+	// Its turn came at this very moment: pass it to the next waiter.
 	h := <-t.given
 	passed := h != nil && g.give(h, time.Now())
 	gs.mu.Unlock()
@@ -88,8 +88,8 @@ func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *loc
 	return nil, err
 }
 
-// answered records the error of the last attempt.
-func (gs *localQueues) answered(name string, last error) {
+// noteError records the error of the last attempt.
+func (gs *localQueues) noteError(name string, last error) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	if g := gs.byName[name]; g != nil {
@@ -97,19 +97,19 @@ func (gs *localQueues) answered(name string, last error) {
 	}
 }
 
-// reason returns why the name is not available, as far as this process knows.
+// reason returns why the name is unavailable, as far as this process knows.
 func (g *localQueue) reason() error {
 	switch {
 	case g.holder != nil && g.holder.Valid():
-		return g.holder.held()
+		return g.holder.heldError()
 	case g.before != nil:
-		return g.before.held()
+		return g.before.heldError()
 	}
 	return g.last
 }
 
-// hold records the holder of a name. asked says that the caller was the one asking the
-// servers, or had a turn.
+// hold records the holder of a name. asked reports whether the caller asked the servers itself or
+// had a turn.
 func (gs *localQueues) hold(l *Lock, asked bool) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -133,8 +133,8 @@ func (gs *localQueues) leave(name string) {
 	gs.advance(name, g)
 }
 
-// pass gives the next waiter a turn on the hold of a lock that was unlocked, and reports
-// whether it may have one.
+// pass gives the next waiter a turn on the hold of an unlocked lock, and reports whether it
+// could.
 func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -146,7 +146,7 @@ func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 	return true
 }
 
-// give gives the first waiter a turn, if there is one, and it may have one.
+// give gives the first waiter a turn, if there is one and its TTL allows it.
 func (g *localQueue) give(h *hold, now time.Time) bool {
 	if len(g.line) == 0 || !h.shared(g.line[0].ttl, now) {
 		return false
@@ -175,7 +175,7 @@ func (gs *localQueues) waiting(name string) int {
 	return 0
 }
 
-// heldUntil returns until when this process holds a name, or zero.
+// heldUntil returns until when this process holds a name, or the zero time.
 func (gs *localQueues) heldUntil(name string) time.Time {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -185,8 +185,7 @@ func (gs *localQueues) heldUntil(name string) time.Time {
 	return time.Time{}
 }
 
-// advance lets the first waiter ask, unless the name is held or another goroutine
-// asks.
+// advance lets the first waiter ask, unless the name is held or another goroutine is asking.
 func (gs *localQueues) advance(name string, g *localQueue) {
 	switch {
 	case g.holder != nil || g.asking:

@@ -9,13 +9,13 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Lock is a name that is held. Many goroutines may use it.
+// Lock is a held lock on a name. It is safe for concurrent use.
 type Lock struct {
-	*hold // its mutex guards the fields below, but for the token
+	*hold // its mutex guards the fields below except token
 	token uint64
 
 	maxHold    time.Duration
-	limit      time.Time // of the turn, by maxHold; zero: none
+	limit      time.Time // end of the turn because of maxHold; zero: none
 	extensions int
 	over       error           // why it is no longer held
 	parent     context.Context // has the values for ctx
@@ -26,31 +26,30 @@ type Lock struct {
 // Name returns the locked name.
 func (l *Lock) Name() string { return l.name }
 
-// Token returns the fencing token: a number greater than that of every earlier lock
-// of this name, of any client. The resource that the lock protects should remember
-// the greatest token it has seen and reject a smaller one; then a holder that was
-// paused for longer than its lock lived does no harm.
+// Token returns the fencing token: a number greater than that of every earlier lock of this name,
+// by any client. The resource that the lock protects should remember the greatest token it has
+// seen and reject smaller ones; then a holder that was paused for longer than its lock lived does
+// no harm.
 //
-// It is 0 without Options.Fencing. The first token within a second is the
-// microseconds from 1970 to the next full second of a server's clock, the following
-// ones count up from there; if some servers have lost their counters or were
-// restarted, it may be a million greater. Tokens can go back only if a majority of
-// the servers has lost its counters, or was not reached when the last token was
-// given, and its clocks are behind that token: they were set back, or the token was
-// ahead of them, by up to a second, and by one more for each lock of the name that
-// found a part of the counters lost.
+// It is 0 without Options.Fencing. The first token within a second is the next full second of a
+// server's clock, in microseconds since 1970, and later tokens count up from there; a token may
+// be a million greater if some servers have lost their counters or were restarted. Tokens can go
+// back only if a majority of the servers lost its counters, or was not reached when the last
+// token was given, and the clocks of that majority are behind that token: they were set back, or
+// the token was ahead of them, by up to a second, plus one second for each lock of the name that
+// found some of the counters lost.
 func (l *Lock) Token() uint64 { return l.token }
 
-// Until returns the end of the lock unless it is extended.
+// Until returns when the lock ends unless it is extended.
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end()
 }
 
-// Valid reports whether the lock is held now, without asking the servers: it was not
-// unlocked or found lost, and its time is not over by either of the machine's
-// clocks. Until alone knows only one of them.
+// Valid reports whether the lock is held now, without asking the servers: it was not unlocked or
+// found lost, and its time is not over according to either of the machine's clocks. Until
+// considers only one of them.
 func (l *Lock) Valid() bool { return l.validAt(time.Now()) }
 
 func (l *Lock) validAt(now time.Time) bool {
@@ -61,7 +60,7 @@ func (l *Lock) validAt(now time.Time) bool {
 
 func (l *Lock) heldLocked(now time.Time) bool { return l.over == nil && validFor(l.end(), now) > 0 }
 
-// limited reports whether the lock ends because of MaxHold, however often it is extended.
+// limited reports whether MaxHold ends the lock, regardless of extensions.
 func (l *Lock) limited() bool { return !l.limit.IsZero() && !l.until.Before(l.limit) }
 
 // end returns the end of the turn.
@@ -72,9 +71,8 @@ func (l *Lock) end() time.Time {
 	return l.until
 }
 
-// Extend renews the full time of the lock, in one round trip. ErrLost means that the
-// lock is gone; after ErrNoQuorum it is still held until Until, and the caller can
-// retry.
+// Extend renews the lock for its full TTL, in one round trip. ErrLost means that the lock is
+// gone; after ErrNoQuorum it is still held until Until, and the caller can retry.
 func (l *Lock) Extend(ctx context.Context) error {
 	if err := l.mayExtend(); err != nil {
 		return err
@@ -103,14 +101,14 @@ func (l *Lock) mayExtend() error {
 	defer l.mu.Unlock()
 	switch {
 	case l.over == nil && !l.heldLocked(time.Now()):
-		l.stop(l.expired())
+		l.stop(l.expiredError())
 		return l.over
 	case l.over == context.Canceled:
-		return l.unlocked()
+		return l.unlockedError()
 	case l.over != nil:
 		return l.over
 	case l.m.opt.MaxExtensions > 0 && l.extensions >= l.m.opt.MaxExtensions:
-		return fmt.Errorf("redlock: %q: extended %d times, the most that Options.MaxExtensions allows", l.name, l.extensions)
+		return fmt.Errorf("redlock: %q: extended %d times, the limit of Options.MaxExtensions", l.name, l.extensions)
 	}
 	l.extensions++
 	return nil
@@ -128,40 +126,40 @@ func (l *Lock) extended(r *round) error {
 		l.m.voters.stats.extended.Add(1)
 		return nil
 	case l.limited():
-		l.stop(l.expired())
+		l.stop(l.expiredError())
 	default:
-		l.stop(l.lost("the answers came too late"))
+		l.stop(l.lostError("the replies came too late"))
 	}
 	return l.over
 }
 
-// unlockTimeouts is how many node timeouts Unlock waits: the wait delays no other
-// client, and an error would be of no use.
+// unlockTimeouts is how many node timeouts Unlock waits: waiting delays no other client, and an
+// error would not help.
 const unlockTimeouts = 4
 
-// Unlock releases the lock in one round trip, and returns when a majority of the
-// servers has released it; the rest follows. A waiter of this process gets the lock
-// without that.
+// Unlock releases the lock in one round trip, and returns when a majority of the servers has
+// released it; the others follow. If a goroutine of this process waits, it gets the lock without
+// that round trip.
 //
-// ErrLost means that the lock was lost before, so that another client may have held
-// the name meanwhile. ErrUnlocked only means that Unlock was called before.
-// ErrNoQuorum means that too few servers answered in time; they are asked again, and
-// the lock expires there after the TTL.
+// ErrLost means that the lock was lost earlier, so another client may have held the name
+// meanwhile. ErrUnlocked only means that Unlock was already called. ErrNoQuorum means that too
+// few servers answered in time; the others are asked again, and the lock expires there after the
+// TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
-	if l.within(ctx) {
+	if l.inContext(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	now := time.Now()
 	l.mu.Lock()
 	if l.over == nil && !l.heldLocked(now) {
-		l.stop(l.expired())
+		l.stop(l.expiredError())
 	}
 	over := l.over
 	l.stop(context.Canceled)
 	l.mu.Unlock()
 	switch {
 	case over == context.Canceled:
-		return l.unlocked()
+		return l.unlockedError()
 	case over == nil && l.m.localQueues.pass(l, now):
 		l.m.voters.stats.turns.Add(1)
 		return nil
@@ -180,7 +178,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// stop records why the lock is no longer held. The first reason stays.
+// stop records why the lock is no longer held. The first reason is kept.
 func (l *Lock) stop(why error) {
 	if l.over != nil {
 		return
@@ -195,30 +193,29 @@ func (l *Lock) stop(why error) {
 	}
 }
 
-// lost is the error of a lock that was lost.
-func (l *Lock) lost(why string) error {
+// lostError is the error of a lock that was lost.
+func (l *Lock) lostError(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
 }
 
-// expired is the error of a lock that was not extended in time, or that was held for
-// MaxHold.
-func (l *Lock) expired() error {
+// expiredError is the error of a lock that was not extended in time, or that reached MaxHold.
+func (l *Lock) expiredError() error {
 	if l.limited() {
 		return fmt.Errorf("redlock: %q: %w: %w: %v", l.name, ErrLost, ErrMaxHold, l.maxHold)
 	}
 	if l.failed != "" {
-		return l.lost("its time ran out; the last extension failed (" + l.failed + ")")
+		return l.lostError("its time ran out; the last extension failed (" + l.failed + ")")
 	}
-	return l.lost("its time ran out")
+	return l.lostError("its time ran out")
 }
 
-// unlocked is the error of using a lock after Unlock.
-func (l *Lock) unlocked() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
+// unlockedError is the error of using a lock after Unlock.
+func (l *Lock) unlockedError() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
 
-// Keep runs f under the lock like Manager.Do: it extends the lock meanwhile and
-// unlocks it at the end.
+// Keep runs f under the lock like Manager.Do: it extends the lock while f runs and unlocks it at
+// the end.
 func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (err error) {
-	inner, cancel := context.WithCancelCause(l.holding(ctx))
+	inner, cancel := context.WithCancelCause(l.withLock(ctx))
 	defer cancel(nil)
 	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	defer stop()
@@ -255,13 +252,13 @@ func (l *Lock) keepExtending(ctx context.Context) {
 		case errors.Is(err, ErrNoQuorum):
 			pause = max(l.m.extendEvery(l.ttl)/8, l.m.opt.RetryMin)
 		default:
-			return // lost, or extended as often as may be
+			return // lost, or no extensions left
 		}
 		timer.Reset(pause)
 	}
 }
 
-// extendEvery returns Options.ExtendEvery, in proportion for another ttl.
+// extendEvery returns Options.ExtendEvery scaled to the TTL.
 func (m *Manager) extendEvery(ttl time.Duration) time.Duration {
 	if ttl == m.opt.TTL {
 		return m.opt.ExtendEvery

@@ -13,7 +13,7 @@ import (
 	"retwis/redlock"
 )
 
-// ttl returns how long the servers keep a name at least.
+// ttl returns the shortest remaining time of a name on the servers.
 func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 	t.Helper()
 	status, err := m.Status(t.Context(), name)
@@ -21,9 +21,9 @@ func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 	return status.Holder.TTL
 }
 
-// A lock can have a longer or shorter TTL than that of its manager. The servers record it: a
-// restarted one is quarantined for that time.
-func TestTTLOfOneLock(t *testing.T) {
+// A lock can have a longer or shorter TTL than its manager. The servers record it: a restarted
+// server is quarantined for that time.
+func TestLockOptionsTTL(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	m := dial(t, servers, redlock.Options{TTL: 2 * time.Hour, NodeTimeout: time.Minute})
@@ -48,7 +48,7 @@ func TestTTLOfOneLock(t *testing.T) {
 				}
 				return err == nil
 			})
-			for range 2 { // as it was taken, and extended
+			for range 2 { // as acquired, and as extended
 				left, known := ttl(t, m, name), time.Until(l.Until())
 				if left > want || left < want*3/4 || known >= left || known < want*3/4 {
 					t.Errorf("%s: the servers keep it for %v, it is valid for %v; want %v", name, left, known, want)
@@ -58,7 +58,7 @@ func TestTTLOfOneLock(t *testing.T) {
 			unlock(t, l)
 		}
 	}
-	// Handed over within the process to a caller with another TTL.
+	// The lock is handed over within the process to a caller with another TTL.
 	l := lock(t, m, "job", redlock.LockOptions{TTL: time.Hour})
 	next := make(chan *redlock.Lock)
 	go func() { next <- lock(t, m, "job", redlock.LockOptions{TTL: 5 * time.Hour}) }()
@@ -91,7 +91,7 @@ func TestTTLOfOneLock(t *testing.T) {
 	}
 }
 
-// A lock that is held for as long as it may be ends as one that is lost.
+// A lock that reaches MaxHold ends as lost.
 func TestMaxHold(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -110,16 +110,16 @@ func TestMaxHold(t *testing.T) {
 	if took := time.Since(begun); !errors.Is(err, redlock.ErrLost) || took < 500*time.Millisecond {
 		t.Errorf("%v after %v; want ErrLost", err, took)
 	}
-	// It is free at once, as the work has ended.
+	// It is free immediately, because the work has ended.
 	l, err := tryLock(t, m, "job")
 	require.OK(t)(err)
 	if time.Until(l.Until()) < time.Minute {
-		t.Errorf("the limit of one lock holds for another: %v", l.Until())
+		t.Errorf("the limit of one lock applies to another: %v", l.Until())
 	}
 	unlock(t, l)
 }
 
-// Who holds a lock is on record as long as it lives, and no longer.
+// The owner is recorded as long as the lock lives, and no longer.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -160,7 +160,7 @@ func TestOwner(t *testing.T) {
 	unlock(t, l)
 	wait(t, "no owner", func() bool { return keys(t, clients, "redlock:owner:={a}job") == 0 })
 
-	// Handed on within the process, to one of another name.
+	// The lock is handed over within the process, to a lock with another owner.
 	l = lock(t, m, "{a}job")
 	next := make(chan *redlock.Lock)
 	go func() { next <- lock(t, m, "{a}job", redlock.LockOptions{Owner: "exporter"}) }()
@@ -171,7 +171,7 @@ func TestOwner(t *testing.T) {
 	unlock(t, l)
 	wait(t, "no owner", func() bool { return keys(t, clients, "redlock:owner:={a}job") == 0 })
 
-	// That of a lock which is gone is not shown for the next, nor what is no owner.
+	// The owner of an earlier lock is not shown for the next one, nor is a malformed record.
 	l = lock(t, watcher, "{a}job")
 	for i, client := range clients {
 		hset := client.B().Hset().Key("redlock:owner:={a}job").FieldValue().FieldValue("value", "other").FieldValue("text", "nobody").Build()

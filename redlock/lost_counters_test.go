@@ -10,10 +10,10 @@ import (
 	"retwis/redlock"
 )
 
-// The last token was given by three of five servers. Two of these lose their counters, and the
-// third does not answer: those that are left do not know it, and the next token is larger all the
-// same. All are ahead of the clock, so that this does not help.
-func TestTokenAfterThoseThatKnewItForgot(t *testing.T) {
+// Three of five servers gave the last token. Two of them lose their counters, and the third does
+// not answer: the remaining servers do not know the token, but the next one is still larger. All
+// counters are ahead of the clock, so that the clock does not help.
+func TestTokenAfterLostCounters(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)

@@ -1,20 +1,16 @@
-// Package redlock locks names across processes and machines, on Redis or Valkey
-// servers, by the Redlock algorithm.
+// Package redlock provides distributed locks on independent Redis or Valkey servers. It
+// implements the Redlock algorithm.
 //
-// It has no shared locks, semaphores or reentrant locks, and takes one name at a time. No
-// lock that expires can stop a holder that was paused: where two writers would break
-// something, check the fencing token, or use a transaction of the database instead. It
-// changes no key but the locks that it made. For one server and locks that may now and
-// then be held twice, rueidislock is enough; see docs/locks.md.
+// # Problem
 //
-// # The problem
+// SET name value NX PX 10000 on one server is a lock until that server is restarted, frozen or
+// unreachable. This package asks N independent servers
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): a client holds a
+// lock if a majority of them, N/2+1, granted it, for what is left of the time to live (TTL) when
+// the last server of that majority answers. Five servers tolerate the loss of any two. One server
+// works the same way and is the simple case.
 //
-// SET name value NX PX 10000 on one server is a lock, until that server is restarted,
-// frozen or unreachable. This package asks N independent servers
-// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): a client
-// holds a lock if a majority of them, N/2+1, gave it, for the rest of the time to live
-// (TTL) when the last of that majority answers. Five servers tolerate the loss of any
-// two. One server works the same and is the simple case.
+// # Example
 //
 //	m, err := redlock.Dial([]string{"redis://a", "redis://b", "redis://c"}, redlock.Options{})
 //	…
@@ -22,48 +18,52 @@
 //		return bill(ctx) // ctx ends as soon as the lock cannot be shown to be held
 //	})
 //
-// # Safety and liveness
+// # Guarantees
 //
-// Mutual exclusion holds as long as the clocks of servers and clients run at the same
-// speed to within Options.Drift, and no server forgets a lock. A server that was
-// restarted does not vote as long as a lock that it forgot may live (delayed restart);
-// that time is measured by clocks that nothing can set. What this package cannot detect
-// can break the exclusion: a clock that is set forward while the server holds a lock,
-// keys that are deleted or evicted, and a failover to a replica without the last writes.
-// No lock of this kind can stop a holder that was paused after it checked the time: a
-// resource that must never be written twice has to check the fencing token
-// (Options.Fencing).
+// Safety: mutual exclusion holds as long as the clocks of servers and clients run at the same
+// speed to within Options.Drift, and no server forgets a lock. A restarted server does not vote
+// while a lock that it forgot may still be alive (delayed restart); that time is measured by
+// clocks that cannot be set.
 //
-// If a holder dies, its names are free after the TTL. A server that does not answer
-// delays no client. Waiting clients get the lock in the order of their arrival; the
-// release notifies the next one, without polling. Goroutines of a process take turns on a
-// name for a short time, without asking the servers. Dead waiters are skipped. If several clients
-// ask at the same time and none gets a majority (split brain), each releases what it
-// got and retries after a random pause. Clients of other libraries, which poll, find a
-// name free now and then even if clients of this package always wait for it.
-//
-// Locks are not reentrant: Lock and Do fail with ErrNested if the context shows that
-// the caller holds the name.
+// Liveness: if a holder dies, its names are free after the TTL. A server that does not answer
+// delays no client. Waiting clients get the lock in order of arrival; a release notifies the next
+// waiter, without polling. Dead waiters are skipped. Goroutines of one process take turns on a
+// name for a short time without asking the servers. If several clients ask at the same time and
+// none gets a majority (split brain), each releases its votes and retries after a random pause.
+// Clients of other libraries, which poll, find a name free now and then even if clients of this
+// package always wait for it.
 //
 // # Cost
 //
-// Lock on a free name and Unlock take one round trip each, to all servers at once; the
-// slowest of the majority decides. A turn within the process takes none. Fencing takes a second round trip only after a
-// failure. Concurrent requests to one server travel in one batch. A Manager has one
-// goroutine and one connection for each server, and one more of each after the first
+// Lock on a free name and Unlock take one round trip each, to all servers at once; the slowest
+// server of the majority decides. A turn within the process takes none. Fencing takes a second
+// round trip only after a failure. Concurrent requests to one server travel in one batch. A
+// Manager has one goroutine and one connection per server, and one more of each after the first
 // wait.
 //
-// On the servers, a lock is a plain string under the name itself, so that it excludes
-// any other Redlock client and is excluded by it. A name with waiters has a queue in
-// redlock:waiters:{name} and redlock:attempts:{name}, with fencing a counter
-// redlock:token:{name}, and with Options.Owner a record of the holder,
-// redlock:owner:{name}; all of them expire.
+// On the servers, a lock is a plain string under the name itself, so it excludes any other
+// Redlock client and is excluded by it. A name with waiters has a queue in redlock:waiters:{name}
+// and redlock:attempts:{name}; Options.Fencing adds a counter, redlock:token:{name}, and
+// Options.Owner a record of the holder, redlock:owner:{name}. All of them expire.
+//
+// # Limits
+//
+// This package cannot detect everything that breaks mutual exclusion: a clock that is set forward
+// while the server holds a lock, keys that are deleted or evicted, and a failover to a replica
+// that lacks the last writes. No lock that expires can stop a holder that was paused after it
+// checked the time: a resource that must never be written twice has to check the fencing token
+// (Options.Fencing), or use a transaction of the database instead.
+//
+// There are no shared locks and no semaphores, and a lock covers one name. Locks are not
+// reentrant: Lock and Do fail with ErrNested if the context shows that the caller already holds
+// the name. The package changes no lock key that it did not create. For a single server and locks
+// that may occasionally be held twice, rueidislock is enough; see docs/locks.md.
 //
 // # Operation
 //
-// A server that is new or was restarted is quarantined: it does not vote for a TTL,
-// unless SkipQuarantine states that it has forgotten no locks. Status reports which
-// servers vote and who holds a name, with counts for metrics, and Break frees a name.
+// A new or restarted server is quarantined: it does not vote for one TTL, unless SkipQuarantine
+// states that it has forgotten no locks. Status reports which servers vote and who holds a name,
+// with counts for metrics, and Break frees a name.
 package redlock
 
 import (
@@ -80,37 +80,36 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Manager makes locks on one set of servers. Many goroutines may use it. One Manager
-// per process is best: its goroutines then queue locally without asking the servers.
+// Manager creates locks on one set of servers. It is safe for concurrent use. Use one Manager per
+// process: its goroutines then queue locally without asking the servers.
 type Manager struct {
 	opt         Options
 	voters      *voters
 	localQueues localQueues
 	hints       hints
 	gaps        gaps
-	// cluster says that names are keys of a Cluster, see server.SharesSlot.
+	// cluster means that names are keys of a Cluster, see server.SharesSlot.
 	cluster bool
 
 	mu sync.Mutex
 
 	ctx       context.Context // ends when Close stops waiting
 	cancel    context.CancelFunc
-	closing   chan struct{} // closed when no caller may wait any more
+	closing   chan struct{} // closed when no caller may wait any longer
 	calls     sync.RWMutex  // held for reading by every Lock and TryLock
 	closeOnce sync.Once
 	listening sync.Once
-	work      sync.WaitGroup // of the nodes
-	listeners sync.WaitGroup // of their listeners
+	work      sync.WaitGroup // the workers of the nodes
+	listeners sync.WaitGroup // the listeners of the nodes
 }
 
-// New returns a Manager on independent servers, with one client each. The caller
-// closes the clients. An odd number of servers is best: an even one needs one more
-// vote and survives no more failures than the odd number below it. The client of a
-// Cluster counts as one server, whose failovers can lose locks.
+// New returns a Manager for independent servers, with one client each. The caller closes the
+// clients. Use an odd number of servers: an even number needs one more vote and survives no more
+// failures than the odd number below it. A Cluster client counts as one server; a failover in the
+// Cluster can lose locks.
 //
-// Servers that cannot be reached yet are not an error: New waits for them briefly,
-// and Lock keeps trying. The same server twice is an error, because it would have
-// two votes.
+// Servers that cannot be reached yet are not an error: New waits for them briefly, and Lock keeps
+// trying. Passing the same server twice is an error, because it would have two votes.
 func New(nodes []rueidis.Client, opt Options) (*Manager, error) {
 	servers := make([]*server.Redis, len(nodes))
 	for i, client := range nodes {
@@ -130,10 +129,10 @@ func label(i int, client rueidis.Client) string {
 	return fmt.Sprintf("node %d", i)
 }
 
-// Dial is New with its own connections to independent servers, by URL:
+// Dial is like New but opens its own connections to independent servers, given by URL:
 // redis://user:password@host:6379/0, unix:///path or, over TLS,
-// rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the
-// parameters). Close closes them.
+// rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the parameters). Close
+// closes them.
 func Dial(urls []string, opt Options) (*Manager, error) {
 	servers := make([]*server.Redis, len(urls))
 	for i, url := range urls {
@@ -162,7 +161,7 @@ func newRedisManager(servers []*server.Redis, opt Options) (*Manager, error) {
 	})
 }
 
-// newManager makes a Manager and asks the servers for their identity.
+// newManager returns a Manager after asking the servers for their identity.
 func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*Manager, error) {
 	opt, err := opt.withDefaults()
 	switch {
@@ -171,7 +170,7 @@ func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*
 	case len(servers) == 0:
 		return nil, errors.New("redlock: no nodes given: give at least one server, better three or five")
 	case len(servers) > maxNodes:
-		return nil, fmt.Errorf("redlock: %d nodes given: at most %d make sense", len(servers), maxNodes)
+		return nil, fmt.Errorf("redlock: %d nodes given: the maximum is %d", len(servers), maxNodes)
 	}
 	m := &Manager{
 		opt: opt,
@@ -215,11 +214,11 @@ func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*
 	return m, nil
 }
 
-// discoverTime is how long New and Dial wait for servers at most.
+// discoverTime limits how long New and Dial wait for servers.
 const discoverTime = time.Second
 
-// discover waits until a majority of the servers is known, and a moment longer for
-// the rest. It fails only if a server is there twice.
+// discover waits until a majority of the servers is known, and a moment longer for the rest. It
+// fails only if a server was given twice.
 func (m *Manager) discover() error {
 	r := m.voters.ask(server.Op{Kind: server.Boot, TTL: m.opt.TTL}, m.voters.all)
 	begun := time.Now()
@@ -238,15 +237,15 @@ func (m *Manager) discover() error {
 	return nil
 }
 
-// skipTime is how long SkipQuarantine waits for servers at most.
+// skipTime limits how long SkipQuarantine waits for servers.
 const skipTime = 5 * time.Second
 
-// SkipQuarantine declares that all servers have every lock that they ever gave, so
-// that they vote immediately although they were started recently. That is true for
-// new servers, and for servers that write every change to disk before they answer
-// (appendfsync always) and were restarted with that data. It is wrong for any other
-// server that was restarted less than a TTL ago. On an error some servers were not
-// reached; the others vote. For a single server, use a Manager of that server alone.
+// SkipQuarantine declares that the servers still have every lock that they ever gave, so that
+// they vote immediately although they were started recently. That is true for new servers, and
+// for servers that write every change to disk before they answer (appendfsync always) and were
+// restarted with that data. It is wrong for any other server that was restarted less than a TTL
+// ago. After an error, some servers were not reached; the others vote. To skip the quarantine of
+// a single server, use a separate Manager for it.
 func (m *Manager) SkipQuarantine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, skipTime)
 	defer cancel()
@@ -258,21 +257,20 @@ func (m *Manager) SkipQuarantine(ctx context.Context) error {
 		switch {
 		case won:
 			return nil
-		case cause == nil: // one was slow, or could not be reached just now
+		case cause == nil: // a server was slow or temporarily unreachable
 			select {
 			case <-time.After(m.opt.RetryMin):
 				continue
 			case <-ctx.Done():
 			}
 		}
-		return fmt.Errorf("redlock: not all servers were reached, but those that agreed vote: %d of %d agreed (%s)", r.agreed(), len(m.voters.nodes), r.reasons(skipTime))
+		return fmt.Errorf("redlock: not all servers were reached; those that agreed vote: %d of %d agreed (%s)", r.agreed(), len(m.voters.nodes), r.reasons(skipTime))
 	}
 }
 
-// Close ends every waiting Lock with ErrClosed. It waits, for a second at most,
-// until abandoned locks are released on the servers, except on servers that do not
-// answer, where they expire. Locks that are held stay so until they expire: unlock
-// them first.
+// Close ends every waiting Lock with ErrClosed. It waits, for a second at most, until abandoned
+// locks are released on the servers; on servers that do not answer they expire. Close does not
+// release locks that are still held, which then last until they expire: unlock them first.
 func (m *Manager) Close() error {
 	m.closeOnce.Do(func() {
 		close(m.closing)
@@ -295,8 +293,8 @@ func (m *Manager) Close() error {
 	return nil
 }
 
-// drain waits until all work is done, a second has passed, or only servers that do
-// not answer have work left.
+// drain waits until all work is done, a second has passed, or only unresponsive servers have work
+// left.
 func (m *Manager) drain(done <-chan struct{}) {
 	end := time.NewTimer(discoverTime)
 	defer end.Stop()

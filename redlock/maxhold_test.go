@@ -11,9 +11,9 @@ import (
 	"retwis/internal/require"
 )
 
-// holding runs a test in a simulation without faults, on managers with a TTL of a second.
+// withManagers runs a test in a simulation without faults, on managers with a TTL of a second.
 // The context ends after two minutes, so that a lock that never ends fails the test.
-func holding(t *testing.T, opt Options, test func(t *testing.T, ctx context.Context, ms []*Manager)) {
+func withManagers(t *testing.T, opt Options, test func(t *testing.T, ctx context.Context, ms []*Manager)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, schedule{seed: 1})
@@ -24,7 +24,7 @@ func holding(t *testing.T, opt Options, test func(t *testing.T, ctx context.Cont
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		defer func() { // even if the test gives up
+		defer func() { // even if the test fails early
 			for _, m := range w.managers {
 				if err := m.Close(); err != nil {
 					t.Error(err)
@@ -36,7 +36,7 @@ func holding(t *testing.T, opt Options, test func(t *testing.T, ctx context.Cont
 	})
 }
 
-// within checks that a duration is what it should be, or little more.
+// within checks that a duration is at least want, and exceeds it by at most more.
 func within(t *testing.T, what string, got, want, more time.Duration) {
 	t.Helper()
 	if got < want || got > want+more {
@@ -44,10 +44,10 @@ func within(t *testing.T, what string, got, want, more time.Duration) {
 	}
 }
 
-// The context of a holder ends after MaxHold to the moment, however it falls between two
-// extensions, and the next holder gets the name at once.
+// The context of a holder ends exactly after MaxHold, even between two extensions, and the next
+// holder gets the name immediately.
 func TestMaxHoldEndsInTime(t *testing.T) {
-	holding(t, Options{MaxHold: 2 * time.Second}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{MaxHold: 2 * time.Second}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		for _, limit := range []time.Duration{
 			time.Millisecond, simTTL / 3, simTTL, simTTL + time.Millisecond, 0, 10 * simTTL,
 		} {
@@ -80,9 +80,9 @@ func TestMaxHoldEndsInTime(t *testing.T) {
 	})
 }
 
-// A lock that nobody watches ends, too: Unlock and Extend say why.
+// A lock that nobody watches ends, too: Unlock and Extend return the reason.
 func TestMaxHoldWithoutContext(t *testing.T) {
-	holding(t, Options{MaxHold: simTTL / 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{MaxHold: simTTL / 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		for what, use := range map[string]func(*Lock) error{
 			"Extend": func(l *Lock) error { return l.Extend(ctx) },
 			"Unlock": func(l *Lock) error { return l.Unlock(ctx) },
@@ -90,7 +90,7 @@ func TestMaxHoldWithoutContext(t *testing.T) {
 			for _, limited := range []bool{true, false} {
 				opt := LockOptions{}
 				if !limited {
-					opt.MaxHold = time.Hour // its TTL ends before
+					opt.MaxHold = time.Hour // its TTL ends earlier
 				}
 				l, err := ms[0].Lock(ctx, what, opt)
 				require.OK(t)(err)
@@ -106,10 +106,10 @@ func TestMaxHoldWithoutContext(t *testing.T) {
 	})
 }
 
-// Goroutines that hand a lock on have a whole MaxHold each.
+// Goroutines that hand a lock over get a full MaxHold each.
 func TestMaxHoldStartsWithHandover(t *testing.T) {
 	const limit, work, count = simTTL * 3 / 2, simTTL * 7 / 5, 20
-	holding(t, Options{MaxHold: limit}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{MaxHold: limit}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		var all sync.WaitGroup
 		begun := time.Now()
 		for range count {
@@ -131,10 +131,10 @@ func TestMaxHoldStartsWithHandover(t *testing.T) {
 	})
 }
 
-// A holder that ends nothing when its context ends keeps the others out for a TTL more.
-func TestMaxHoldOfHanging(t *testing.T) {
-	holding(t, Options{MaxHold: 3 * simTTL}, func(t *testing.T, ctx context.Context, ms []*Manager) {
-		for i, next := range ms { // of the same process, and of another one
+// A holder that ignores the end of its context blocks the others for another TTL.
+func TestMaxHoldOfHangingHolder(t *testing.T) {
+	withManagers(t, Options{MaxHold: 3 * simTTL}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		for i, next := range ms { // in the same process, and in another one
 			held, stop, done := make(chan time.Time), make(chan struct{}), make(chan error)
 			go func() {
 				done <- ms[0].Do(ctx, "name", func(context.Context, *Lock) error {
@@ -152,7 +152,7 @@ func TestMaxHoldOfHanging(t *testing.T) {
 				t.Errorf("Do: %v", err)
 			}
 			if !l.Valid() {
-				t.Error("the late end of one holder took the lock from the next")
+				t.Error("the late end of one holder released the lock of the next")
 			}
 			if err := l.Unlock(ctx); err != nil {
 				t.Error(err)
@@ -161,10 +161,10 @@ func TestMaxHoldOfHanging(t *testing.T) {
 	})
 }
 
-// While a machine is suspended, timers stand still and the wall clock goes on: the context of a
-// lock that is over ends within a second after.
+// While a machine is suspended, timers stand still but the wall clock advances: the context of an
+// expired lock ends within a second of the resume.
 func TestContextAfterSuspension(t *testing.T) {
-	holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		l, err := ms[0].Lock(ctx, "name")
 		require.OK(t)(err)
 		set := func(until time.Time) {

@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// A lock is extended, passed on and unlocked while the memory of the servers is full. Nothing
-// new is locked then.
+// A lock can be extended, handed over and unlocked while the memory of the servers is full. No
+// new locks are granted then.
 func TestMemoryFull(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -42,8 +42,8 @@ func TestMemoryFull(t *testing.T) {
 	unlock(t, l)
 }
 
-// The error of a lock that could not be extended says why.
-func TestLostBecauseOf(t *testing.T) {
+// The error of a lost lock states why the last extension failed.
+func TestErrLostStatesCause(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
 	m := dial(t, []*redistest.Server{server}, short())

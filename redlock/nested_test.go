@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// A lock is not reentrant: a caller that already holds the name gets an error immediately,
-// instead of waiting for itself.
+// A lock is not reentrant: a caller that already holds the name gets an error immediately instead
+// of waiting for itself.
 func TestNested(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -32,12 +32,12 @@ func TestNested(t *testing.T) {
 	}
 	err := m.Do(t.Context(), "job", func(ctx context.Context, _ *redlock.Lock) error {
 		check(ctx)
-		// Others are not in the way, nor is another name.
+		// Locks on other servers are unaffected, and so are other names.
 		if err := other.Do(ctx, "job", nothing); err != nil {
 			t.Errorf("the name on other servers: %v", err)
 		}
 		return m.Do(ctx, "another", func(ctx context.Context, _ *redlock.Lock) error {
-			check(ctx) // through more than one lock
+			check(ctx) // through an outer lock
 			return nil
 		})
 	})
@@ -56,7 +56,7 @@ func TestNested(t *testing.T) {
 
 type valueKey struct{}
 
-// The context of a lock has the values of its caller's, and not its end.
+// The context of a lock has the values of its caller's context, but does not end with it.
 func TestContextValues(t *testing.T) {
 	t.Parallel()
 	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
@@ -79,7 +79,7 @@ func TestContextValues(t *testing.T) {
 			t.Errorf("%s: the value is %v", what, got)
 		}
 		if err := l.Context().Err(); err != nil {
-			t.Errorf("%s: the lock ended with the context in which it was taken: %v", what, err)
+			t.Errorf("%s: the lock ended with the context in which it was acquired: %v", what, err)
 		}
 		unlock(t, l)
 	}
@@ -90,27 +90,27 @@ func TestContextValues(t *testing.T) {
 	unlock(t, l)
 }
 
-// Valid says whether the lock may be used now.
+// Valid reports whether the lock is still held.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
 	m := dial(t, servers, short())
 	l := lock(t, m, "job")
 	if !l.Valid() {
-		t.Error("a lock that was just taken is not valid")
+		t.Error("a lock that was just acquired is not valid")
 	}
 	unlock(t, l)
 	if l.Valid() {
-		t.Error("a lock that was unlocked is valid")
+		t.Error("an unlocked lock is valid")
 	}
 	l = lock(t, m, "job")
 	<-l.Context().Done()
 	if l.Valid() {
-		t.Error("a lock that ran out is valid")
+		t.Error("an expired lock is valid")
 	}
 }
 
-// Who unlocks twice made a mistake, and has not lost the lock.
+// A second Unlock is a mistake of the caller, not a lost lock.
 func TestUnlockTwice(t *testing.T) {
 	t.Parallel()
 	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
@@ -131,16 +131,15 @@ func TestUnlockTwice(t *testing.T) {
 	}
 }
 
-// The error does not depend on whether another process or another goroutine holds the
-// name.
-func TestHeldByWhomever(t *testing.T) {
+// The error is the same whether another process or another goroutine holds the name.
+func TestErrHeldFromAnyHolder(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	here, there := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	local, remote := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	impatient := dial(t, servers, redlock.Options{NodeTimeout: 10 * nodeTimeout})
 	enough := errors.New("enough")
-	// three has three goroutines wait for the name, until something is so.
+	// three makes three goroutines wait for the name, until the until function returns.
 	three := func(m *redlock.Manager, until func()) (all []error) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		errs := make(chan error)
@@ -162,17 +161,17 @@ func TestHeldByWhomever(t *testing.T) {
 		holder *redlock.Manager
 		until  func()
 	}{
-		{"this process", here, func() {
-			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 3 })
+		{"this process", local, func() {
+			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 3 })
 		}},
-		// One of them asks, the others wait for it.
-		{"another process", there, func() {
-			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(here, "job") == 2 })
-			listensOn(t, clients, here)
+		// One of them asks the servers, the others wait for it.
+		{"another process", remote, func() {
+			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 2 })
+			listensOn(t, clients, local)
 		}},
 	} {
 		l := lock(t, c.holder, "job")
-		for _, err := range three(here, c.until) {
+		for _, err := range three(local, c.until) {
 			if !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
 				t.Errorf("held by %s: %v; want ErrHeld and the cause", c.name, err)
 			}
@@ -200,9 +199,9 @@ func TestNeverAsked(t *testing.T) {
 	clients := clientsOf(t, servers)
 	m := dial(t, servers, redlock.Options{NodeTimeout: nodeTimeout})
 	servers[2].Freeze(t)
-	unlock(t, lock(t, m, "before")) // it does not answer, and gets no new requests
-	// A timeout is not enough: its request may still wait to be sent.
-	wait(t, "the frozen server to be left alone", func() bool {
+	unlock(t, lock(t, m, "before")) // the frozen server does not answer, and gets no new requests
+	// A timeout is not enough: its request may still be waiting to be sent.
+	wait(t, "the frozen server to be skipped", func() bool {
 		status, err := m.Status(t.Context(), "job")
 		return err == nil && status.Servers[2].Err != nil && strings.Contains(status.Servers[2].Err.Error(), "no answer for ")
 	})

@@ -12,26 +12,26 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Errors of a node that does not ask its server.
+// Errors for requests that a node does not send.
 var (
 	errNotAsked  = errors.New("not asked")
 	errNeverHeld = errors.New("never held")
 )
 
 const (
-	// maxBatch is the most ops in a batch: rueidis would send more on a separate
-	// connection.
+	// maxBatch is the maximum number of ops in a batch: rueidis would send a larger one on a
+	// separate connection.
 	maxBatch = 1000
-	// A server that cannot be reached is retried after redialMin, then after 1.5
-	// times the last pause, up to redialMax.
+	// An unreachable server is retried after redialMin, then after 1.5 times the previous pause,
+	// up to redialMax.
 	redialMin = 5 * time.Millisecond
 	redialMax = 250 * time.Millisecond
 )
 
-// node sends the requests of many goroutines to one server in batches: while one
-// batch is in flight the next one collects. A server that does not answer within the
-// node timeout, or cannot be reached, gets no new requests until it is back, so that
-// it costs the others no time; releases for it are kept until the lock has expired.
+// node sends the requests of many goroutines to one server in batches: while one batch is in
+// flight, the next one collects. A server that does not answer within the node timeout, or cannot
+// be reached, gets no new requests until it is back, so it does not slow down the others;
+// releases for it are kept until the lock has expired.
 type node struct {
 	server server.Server
 	index  int
@@ -39,19 +39,19 @@ type node struct {
 
 	mu    sync.Mutex
 	queue []*round
-	// since is when the batch in flight was sent; zero: there is none.
+	// since is when the batch in flight was sent; zero if there is none.
 	since time.Time
 	// The server gets no requests before downUntil, because of downErr.
 	downUntil time.Time
 	downErr   error
 	closed    bool
 	wake      chan struct{}
-	// subscribed says that the grants of this server arrive.
+	// subscribed means that grants of this server arrive.
 	subscribed atomic.Bool
 
-	// The worker owns these.
+	// Only the worker uses these.
 	redial      time.Duration
-	quarantined bool // by its last reply
+	quarantined bool // according to its last reply
 	identified  bool
 	retries     []*round
 	ops         []*server.Op
@@ -62,8 +62,8 @@ func newNode(v *voters, index int, s server.Server) *node {
 	return &node{voters: v, index: index, server: s, wake: make(chan struct{}, 1)}
 }
 
-// send hands a round to the worker, or answers it immediately if the server is known
-// not to answer in time. It reports whether the server may receive it.
+// send hands a round to the worker, or answers it immediately if the server is known not to
+// answer in time. It reports whether the server may receive the request.
 func (n *node) send(r *round) bool {
 	n.mu.Lock()
 	if err := n.unavailable(r.start); err != nil && (r.Kind != server.Release || n.closed) {
@@ -94,7 +94,7 @@ func (n *node) unavailable(now time.Time) error {
 	return nil
 }
 
-// answers reports whether the server is believed to answer.
+// answers reports whether the server is believed to be responsive.
 func (n *node) answers(now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +108,7 @@ func (n *node) signal() {
 	}
 }
 
-// work sends batches until the manager closes and nothing is left to do.
+// work sends batches until the manager closes and no work is left.
 func (n *node) work(ctx context.Context) {
 	var batch, spare []*round
 	retry := time.NewTimer(0)
@@ -121,7 +121,7 @@ func (n *node) work(ctx context.Context) {
 		case <-n.wake:
 		case <-retry.C:
 		case <-draining:
-			draining = nil // closed: receive it once
+			draining = nil // closed: receive only once
 		case <-ctx.Done():
 			return
 		}
@@ -141,7 +141,7 @@ func (n *node) work(ctx context.Context) {
 	}
 }
 
-// take returns the next batch: releases that failed before, then new requests.
+// take returns the next batch: failed releases to retry, then new requests.
 func (n *node) take(into []*round) []*round {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -155,9 +155,9 @@ func (n *node) take(into []*round) []*round {
 		}
 		n.retries = n.retries[:0]
 	}
-	taken := min(len(n.queue), maxBatch-len(into))
-	into = append(into, n.queue[:taken]...)
-	rest := copy(n.queue, n.queue[taken:])
+	queued := min(len(n.queue), maxBatch-len(into))
+	into = append(into, n.queue[:queued]...)
+	rest := copy(n.queue, n.queue[queued:])
 	clear(n.queue[rest:])
 	n.queue = n.queue[:rest]
 	if len(into) > 0 {
@@ -172,7 +172,7 @@ func (n *node) idle() bool {
 	return len(n.queue) == 0
 }
 
-// serve sends one batch and passes the replies on.
+// serve sends one batch and distributes the replies.
 func (n *node) serve(ctx context.Context, batch []*round) {
 	n.mu.Lock()
 	down := n.downErr
@@ -198,7 +198,7 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	late := n.since.Add(-n.voters.opt.NodeTimeout)
 	for _, r := range batch {
 		if r.Kind != server.Release && r.start.Before(late) {
-			// Decided without this server long ago.
+			// The round was decided without this server long ago.
 			r.vote(n.index, server.Reply{Answer: server.Failed, Err: errNotAsked})
 			continue
 		}
@@ -243,7 +243,7 @@ func (n *node) pass(batch []*round) {
 	}
 }
 
-// noteVote logs that the server votes, or does not, if a reply says so for the first time.
+// noteVote logs the first reply after which the server votes, or does not.
 func (n *node) noteVote(asked server.Kind, answered server.Reply) {
 	left := answered.Quarantined
 	if answered.Err != nil { // errors.As allocates
@@ -265,14 +265,14 @@ func (n *node) noteVote(asked server.Kind, answered server.Reply) {
 	}
 }
 
-// retryLater keeps a release for another try.
+// retryLater keeps a release for another attempt.
 func (n *node) retryLater(r *round) {
 	if r.Kind == server.Release && time.Now().Before(r.Until) {
 		n.retries = append(n.retries, r)
 	}
 }
 
-// identify makes the server known to the manager, once per connection.
+// identify introduces the server to the manager, once per connection.
 func (n *node) identify(ctx context.Context) error {
 	ask := server.Op{Kind: server.Boot, TTL: n.voters.opt.TTL}
 	replies := make([]server.Reply, 1)
@@ -308,7 +308,7 @@ func (n *node) answerAll(batch []*round, answered server.Reply) {
 	}
 }
 
-// rejectAll answers the remaining requests after the manager has closed.
+// rejectAll answers the remaining requests after the manager was closed.
 func (n *node) rejectAll() {
 	n.mu.Lock()
 	left := n.queue
@@ -380,7 +380,7 @@ func (v *voters) checkIdentity(i int, answered server.Reply) error {
 	return nil
 }
 
-// duplicateError says that two of the nodes are one server.
+// duplicateError means that two of the nodes are the same server.
 type duplicateError struct{ one, other string }
 
 func (e *duplicateError) Error() string {

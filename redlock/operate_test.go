@@ -34,17 +34,17 @@ func TestBreak(t *testing.T) {
 	if !before.Held || before.Holder.Value != redlock.Value(l) {
 		t.Errorf("%+v was broken, want %s", before.Holder, redlock.Value(l))
 	}
-	other := <-next // long before the lock expires, or the waiter asks again
+	other := <-next // long before the lock expires or the waiter asks again
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
-		t.Errorf("Extend of a lock that was broken: %v; want ErrLost", err)
+		t.Errorf("Extend of a broken lock: %v; want ErrLost", err)
 	}
 	unlock(t, other)
 
-	// Nothing is held: nothing is done.
+	// Break of a free name does nothing.
 	if before, err := operator.Break(t.Context(), "job"); err != nil || before.Undecided {
 		t.Errorf("Break of a free name: %v %+v", err, before)
 	}
-	// Also what only a minority has.
+	// Break also removes a value that only a minority has.
 	client := servers[1].Client(t)
 	client.Do(t.Context(), client.B().Set().Key("job").Value(server.NewValue()).Build())
 	if _, err := operator.Break(t.Context(), "job"); err != nil {
@@ -60,7 +60,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// Status of no name says which servers vote.
+// Status without a name reports which servers vote.
 func TestStatusOfServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -70,7 +70,7 @@ func TestStatusOfServers(t *testing.T) {
 	one, err := redlock.Dial(urls(servers[:1]), generous(redlock.Options{}))
 	require.OK(t)(err)
 	defer one.Close()
-	wait(t, "the server to be trusted", func() bool { return one.SkipQuarantine(t.Context()) == nil })
+	wait(t, "the server to vote", func() bool { return one.SkipQuarantine(t.Context()) == nil })
 	unlock(t, lock(t, one, "job"))
 	servers[2].Kill(t)
 	var status redlock.Status
@@ -81,12 +81,12 @@ func TestStatusOfServers(t *testing.T) {
 		return err == nil && s[2].Err != nil && s[0].Err == nil && s[1].Err == nil
 	})
 	if status.Voting != 1 || status.Quorum != 2 || status.Held {
-		t.Errorf("%+v; want that one votes", status)
+		t.Errorf("%+v; want one voting server", status)
 	}
 	if h := status.Servers[0]; !h.Votes || h.Quarantined != 0 || time.Since(h.Since).Abs() > time.Hour || h.LongestTTL != time.Hour || h.Err != nil {
-		t.Errorf("a server that is trusted, and was locked on: %+v", h)
+		t.Errorf("a voting server with a lock: %+v", h)
 	}
-	// Reading the status records no ttl.
+	// Status declares no TTL.
 	if h := status.Servers[1]; h.Votes || h.Quarantined <= 0 || !h.Since.IsZero() || h.LongestTTL != 0 || h.Err != nil {
 		t.Errorf("a new server: %+v", h)
 	}
@@ -95,7 +95,7 @@ func TestStatusOfServers(t *testing.T) {
 	}
 }
 
-// How many servers vote is a part of the status, and changes of it of the log.
+// Status reports how many servers vote, and the log reports changes.
 func TestVoting(t *testing.T) {
 	t.Parallel()
 	own := redistest.Own(t)

@@ -8,19 +8,17 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Options of a Manager. The zero value is a good default.
+// Options configure a Manager. The zero value is a good default.
 //
-// All managers of one set of servers should have the same TTL: a server that was
-// restarted does not vote for the longest TTL in use. A single lock can differ by
-// LockOptions.
+// All managers of one set of servers should have the same TTL: a restarted server does not vote
+// for the longest TTL in use. LockOptions override the options for a single lock.
 type Options struct {
-	// TTL is how long a lock lives without being extended, and so how long a
-	// name stays locked after its holder died. Default 10 s; whole
-	// milliseconds, from 10 ms to a day.
+	// TTL is how long a lock lives without being extended, and so how long a name stays locked
+	// after its holder died. Default 10 s; whole milliseconds, from 10 ms to a day.
 	TTL time.Duration
-	// NodeTimeout is how long one server may take to answer before the rest
-	// decides without it. It should be a few times the slowest round trip and
-	// much shorter than the TTL. Default 50 ms, at most a quarter of the TTL.
+	// NodeTimeout is how long to wait for one server before the others decide without it. It
+	// should be a few times the slowest round trip and much shorter than the TTL. Default 50 ms,
+	// at most a quarter of the TTL.
 	NodeTimeout time.Duration
 	// RetryMin and RetryMax bound the random, growing pause between two
 	// attempts of a Lock that waits. A release notifies the next waiter
@@ -28,37 +26,34 @@ type Options struct {
 	// died, or the holder is a client of another library. Defaults 10 ms and
 	// 250 ms.
 	RetryMin, RetryMax time.Duration
-	// Drift is subtracted from the time that a lock is valid, for clocks that do
-	// not run at the same speed. Default 1% of the TTL plus 2 ms.
+	// Drift is subtracted from the time that a lock is valid, to allow for clocks that do not run
+	// at the same speed. Default 1% of the TTL plus 2 ms.
 	Drift time.Duration
-	// ExtendEvery is how often Do extends its lock. Default a
-	// third of the TTL.
+	// ExtendEvery is how often Do extends its lock. Default: a third of the TTL.
 	ExtendEvery time.Duration
-	// MaxExtensions limits the extensions of a lock; after the last one it
-	// expires. Default 0: no limit, so that a holder that hangs and keeps
-	// extending blocks all other clients.
+	// MaxExtensions limits the extensions of a lock; after the last one it expires. Default 0: no
+	// limit, so a holder that hangs and keeps extending blocks all other clients.
 	MaxExtensions int
-	// MaxHold limits the time that a lock is held, with all extensions. Then its
-	// context ends with ErrMaxHold, it can no longer be extended, and the name is
-	// free when it is unlocked, or a TTL later if the holder hangs. Each lock has its
-	// whole MaxHold, also that of a goroutine to which another one passed it on. Default 0: no
-	// limit, so that a holder that hangs while Do extends its lock blocks all other
-	// clients.
+	// MaxHold limits the time that a lock is held, including all extensions. After it the context
+	// of the lock ends with ErrMaxHold, the lock can no longer be extended, and the name is free
+	// when it is unlocked, or a TTL later if the holder hangs. Every lock gets its full MaxHold,
+	// even if another goroutine handed the name over. Default 0: no limit, so a holder that hangs
+	// while Do extends its lock blocks all other clients.
 	MaxHold time.Duration
-	// Owner is printable text of up to 200 bytes that describes the holder to
-	// operators: Status shows it, with the host and the process id, to every client
-	// of the servers. Never put secrets there. Default empty: nothing is recorded,
-	// which saves each server a command per lock.
+	// Owner is printable text of up to 200 bytes that describes the holder to operators: Status
+	// shows it, with the host and the process ID, to every client of the servers. Never put
+	// secrets there. Default empty: nothing is recorded, which saves each server one command per
+	// lock.
 	Owner string
-	// Fencing gives each lock a token that is greater than that of every earlier
-	// lock of the same name. See Lock.Token.
+	// Fencing gives each lock a token that is greater than that of every earlier lock of the same
+	// name. See Lock.Token.
 	Fencing bool
-	// Logger receives messages about servers that disconnect, come back, or do
-	// not vote yet. Default nil: none.
+	// Logger receives messages about servers that disconnect, reconnect, or do not vote yet.
+	// Default nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// withDefaults validates the options and sets defaults. The error names the field.
+// withDefaults validates the options and sets defaults. Errors name the field.
 func (o Options) withDefaults() (Options, error) {
 	for _, field := range []struct {
 		name  string
@@ -117,49 +112,48 @@ func (o Options) grantTime() time.Duration {
 	return min(max(10*o.NodeTimeout, 10*time.Millisecond), o.TTL)
 }
 
-// askTime is the time within which a live waiter asks again: twice the longest
-// pause, plus the duration of an attempt.
+// askTime is the time within which a live waiter asks again: twice the longest pause, plus the
+// duration of an attempt.
 func (o Options) askTime() time.Duration { return 2*o.RetryMax + 4*o.NodeTimeout }
 
 // lineTime is how long a queue outlives the last waiter that joined it.
 func (o Options) lineTime() time.Duration { return 4*o.RetryMax + o.TTL }
 
-// LockOptions override the Options of the same names for one lock; zero means that
+// LockOptions override the Options of the same names for one lock; a zero field keeps the value
 // of the Manager.
 type LockOptions struct {
-	// TTL is how long this lock lives without being extended. A server that was
-	// restarted does not vote for the longest TTL in use, even of a single lock:
-	// it is better to extend a short one.
+	// TTL is how long this lock lives without being extended. A restarted server does not vote
+	// for the longest TTL in use, even that of a single lock: prefer a short TTL and extend it.
 	TTL time.Duration
-	// MaxHold limits the time that this lock is held.
+	// MaxHold limits how long this lock is held.
 	MaxHold time.Duration
 	// Owner describes the holder of this lock.
 	Owner string
 }
 
-// maxTTL is the longest TTL: all clients wait that long after a holder died or
-// a server was restarted. A live holder extends.
+// maxTTL is the longest TTL: all clients wait that long after a holder died or a server was
+// restarted. Live holders extend.
 const maxTTL = 24 * time.Hour
 
 // checkTTL rejects a TTL out of range.
-func checkTTL(of string, ttl time.Duration) error {
+func checkTTL(typeName string, ttl time.Duration) error {
 	switch {
 	case ttl < 10*time.Millisecond || ttl%time.Millisecond != 0:
-		return fmt.Errorf("redlock: %s.TTL is %v: it must be whole milliseconds, at least 10", of, ttl)
+		return fmt.Errorf("redlock: %s.TTL is %v: it must be whole milliseconds, at least 10", typeName, ttl)
 	case ttl > maxTTL:
-		return fmt.Errorf("redlock: %s.TTL is %v: it can be %v at most; extend the lock to hold it for longer", of, ttl, maxTTL)
+		return fmt.Errorf("redlock: %s.TTL is %v: the maximum is %v; extend the lock to hold it for longer", typeName, ttl, maxTTL)
 	}
 	return nil
 }
 
-func checkHolder(of string, o LockOptions) error {
+func checkHolder(typeName string, o LockOptions) error {
 	switch {
 	case o.MaxHold < 0:
-		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", of, o.MaxHold)
+		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", typeName, o.MaxHold)
 	case len(o.Owner) > server.MaxOwner:
-		return fmt.Errorf("redlock: %s.Owner has %d bytes: it can have %d at most", of, len(o.Owner), server.MaxOwner)
+		return fmt.Errorf("redlock: %s.Owner has %d bytes: at most %d are allowed", typeName, len(o.Owner), server.MaxOwner)
 	case !server.Printable(o.Owner):
-		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", of, o.Owner)
+		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", typeName, o.Owner)
 	}
 	return nil
 }

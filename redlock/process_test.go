@@ -21,8 +21,8 @@ import (
 	"retwis/redlock"
 )
 
-// workerEnv makes a worker of the test binary: a process that competes for locks on
-// the servers it names.
+// workerEnv turns the test binary into a worker: a process that competes for locks on the servers
+// in the variable.
 const workerEnv = "REDLOCK_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -37,11 +37,11 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// workerTTL is short, so that what is forgotten and lost shows soon.
+// workerTTL is short, so that lost and forgotten locks show soon.
 const workerTTL = time.Second
 
-// work competes until stdin ends. It prints a line for each lock when it has it, and
-// one when it lets go.
+// work competes until stdin ends. It prints a line when it acquires a lock and another when it
+// releases it.
 func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 	drift, _ := time.ParseDuration(os.Getenv("REDLOCK_TEST_DRIFT"))
 	m, err := redlock.Dial(servers, generous(redlock.Options{
@@ -72,24 +72,24 @@ func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-// worker competes for locks and says which it has.
+// worker competes for locks and reports which ones it holds.
 type worker struct {
 	m   *redlock.Manager
 	mu  sync.Mutex
 	out io.Writer
-	// work is how long a lock is held at most, as a rule.
+	// work is the usual maximum time that a lock is held.
 	work  time.Duration
 	locks atomic.Int64
 }
 
-// say prints a line. The last field shows that it is whole.
+// say prints a line. The last field shows that the line is complete.
 func (w *worker) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(w.out, format+" .\n", args...)
 }
 
-// compete takes a lock, in one of the ways that there are, holds it and lets go.
+// compete acquires a lock in one of the possible ways, holds it and releases it.
 func (w *worker) compete(ctx context.Context, name string) {
 	waiting, cancel := context.WithTimeout(ctx, rand.N(2*time.Second))
 	defer cancel()
@@ -118,7 +118,7 @@ func (w *worker) compete(ctx context.Context, name string) {
 	}
 }
 
-// hold says from when until when it believes to have the lock.
+// hold reports from when to when it believes that it holds the lock.
 func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 	id := fmt.Sprint(os.Getpid(), "-", w.locks.Add(1))
 	begin := time.Now()
@@ -140,22 +140,22 @@ func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 	w.say("end %s %d", id, end.UnixNano())
 }
 
-// workers are processes that compete, and what they have said.
+// workers are competing processes and their reports.
 type workers struct {
 	t     *testing.T
 	mu    sync.Mutex
-	locks map[string]holding // by id
+	locks map[string]holding // by ID
 	all   sync.WaitGroup
 }
 
-// process is a worker at work.
+// process is a running worker.
 type process struct {
 	*os.Process
 	stdin  io.Closer
-	killed atomic.Int64 // when, in nanoseconds
+	killed atomic.Int64 // when it was killed, in nanoseconds
 }
 
-// end ends a worker: at once, or when it is done.
+// end ends a worker: immediately, or when it is done.
 func (p *process) end(kill bool) {
 	if kill {
 		p.killed.Store(time.Now().UnixNano())
@@ -201,7 +201,7 @@ func (w *workers) heard(who, line string) {
 	defer w.mu.Unlock()
 	words := strings.Fields(line)
 	if len(words) == 0 || words[len(words)-1] != "." {
-		return // it was killed in the middle of it
+		return // it was killed in the middle of the line
 	}
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(words[i], 10, 64)
@@ -210,8 +210,8 @@ func (w *workers) heard(who, line string) {
 	switch {
 	case len(words) == 7 && words[0] == "got":
 		h := holding{who: who, name: words[2], token: uint64(number(3)), begin: number(4), until: number(5), open: true}
-		if h.begin < h.until { // else it knows that it has it no more
-			// Until it says more, it is known to have had it for an instant.
+		if h.begin < h.until { // otherwise it knows that it no longer holds the lock
+			// Until the next report it is known to have held the lock for an instant.
 			h.end = h.begin
 			w.locks[words[1]] = h
 		}
@@ -223,7 +223,7 @@ func (w *workers) heard(who, line string) {
 	}
 }
 
-// gone notes that a process has ended, which held what it held until it was killed.
+// gone records that a process has ended; its locks count as held until it was killed.
 func (w *workers) gone(who string, killed int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,8 +244,8 @@ func (w *workers) history() (all []holding) {
 	return all
 }
 
-// TestHistory has processes compete while servers freeze, die, forget and are cut
-// off, and processes are killed.
+// TestHistory makes processes compete while servers freeze, die, forget and are cut off, and
+// processes are killed.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	for _, fencing := range []bool{true, false} {
@@ -264,7 +264,7 @@ func TestHistory(t *testing.T) {
 			m, err := redlock.Dial(urls, generous(redlock.Options{TTL: workerTTL}))
 			require.OK(t)(err)
 			defer m.Close()
-			wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
+			wait(t, "the servers to vote", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 			w := &workers{t: t, locks: map[string]holding{}}
 			var processes []*process
 			for range 4 {
@@ -296,7 +296,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// faults breaks servers and connections, two at a time at most, as a rule.
+// faults breaks servers and connections, usually two at a time at most.
 type faults struct {
 	t       *testing.T
 	servers []*redistest.Server
@@ -312,7 +312,7 @@ func (f *faults) next() {
 	i := f.rng.IntN(len(f.servers))
 	server, relay := f.servers[i], f.relays[i]
 	switch n := f.rng.IntN(30); {
-	case n == 0: // seldom, as the server keeps out of the voting for two seconds
+	case n == 0: // rarely, because the server does not vote for two seconds
 		f.thaw()
 		server.Restart(f.t, true)
 	case n == 1:
@@ -338,10 +338,10 @@ func (f *faults) next() {
 		f.undo[0]()
 		f.undo = f.undo[1:]
 	}
-	time.Sleep(time.Duration(20+f.rng.IntN(150)) * time.Millisecond) // the pace of the faults
+	time.Sleep(time.Duration(20+f.rng.IntN(150)) * time.Millisecond) // interval between faults
 }
 
-// toxic adds a fault of the network in one direction. Its end cuts the connections.
+// toxic adds a network fault in one direction. Its end cuts the connections.
 func (f *faults) toxic(r *relay, fault toxic) {
 	way := []int{toServer, fromServer}[f.rng.IntN(2)]
 	r.poison(way, fault)
@@ -365,13 +365,13 @@ func (f *faults) heal() {
 	f.thaw()
 }
 
-// wait polls until something is so, as long as the test runs. What it waits for is in the list of the
-// goroutines of a test that takes too long.
-func wait(t testing.TB, _ string, so func() bool) {
+// wait polls until a condition holds, for as long as the test runs. The ignored text shows in the
+// goroutine dump of a test that times out.
+func wait(t testing.TB, _ string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for !so() {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():

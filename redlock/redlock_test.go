@@ -13,7 +13,7 @@ import (
 	"retwis/redlock"
 )
 
-// urls returns where servers listen.
+// urls returns the URLs of servers.
 func urls(servers []*redistest.Server) []string {
 	all := make([]string, len(servers))
 	for i, s := range servers {
@@ -22,8 +22,8 @@ func urls(servers []*redistest.Server) []string {
 	return all
 }
 
-// generous has locks that do not expire while a test runs, and gives servers more time to answer
-// than they take on the busiest machine, unless the test has set it.
+// generous returns options with locks that do not expire while a test runs, and a node timeout
+// that is long enough for the busiest machine, unless the test has set them.
 func generous(opt redlock.Options) redlock.Options {
 	if opt.TTL == 0 {
 		opt.TTL = time.Hour
@@ -37,13 +37,13 @@ func generous(opt redlock.Options) redlock.Options {
 // nodeTimeout is the default, for tests in which servers do not answer.
 const nodeTimeout = 50 * time.Millisecond
 
-// dial returns a manager of servers that may vote immediately.
+// dial returns a manager on servers that may vote immediately.
 func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
 	t.Helper()
 	m, err := redlock.Dial(urls(servers), generous(opt))
 	require.OK(t)(err)
 	t.Cleanup(func() { _ = m.Close() })
-	wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
+	wait(t, "the servers to vote", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 	return m
 }
 
@@ -54,7 +54,7 @@ func lock(t testing.TB, m *redlock.Manager, name string, opts ...redlock.LockOpt
 	return l
 }
 
-// tryLock tries until enough servers answer in time.
+// tryLock retries until enough servers answer in time.
 func tryLock(t testing.TB, m *redlock.Manager, name string) (*redlock.Lock, error) {
 	t.Helper()
 	for {
@@ -73,7 +73,7 @@ func unlock(t testing.TB, l *redlock.Lock) {
 	}
 }
 
-// extend extends a lock, again if too few servers answer in time.
+// extend extends a lock, and retries if too few servers answer in time.
 func extend(t testing.TB, l *redlock.Lock) {
 	t.Helper()
 	require.OK(t)(tryExtend(t, l))
@@ -104,8 +104,8 @@ func TestOneHolder(t *testing.T) {
 	unlock(t, <-got)
 }
 
-// A recently started server may have forgotten a lock: it does not vote until that would have
-// expired, or until SkipQuarantine.
+// A recently started server may have forgotten a lock: it does not vote until that lock would
+// have expired, or until SkipQuarantine.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -120,7 +120,7 @@ func TestQuarantine(t *testing.T) {
 	require.OK(t)(err)
 	defer shared.Close()
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
-		for range 2 { // the second over a connection that was used before
+		for range 2 { // the second over a used connection
 			_, err := m.TryLock(t.Context(), "job")
 			if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "does not vote for another") {
 				t.Errorf("%s: %v; want ErrNoQuorum, and why", name, err)

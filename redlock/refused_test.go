@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// Lock does not wait for what waiting does not change.
-func TestLockEndsWhereServersRefuse(t *testing.T) {
+// Lock does not wait if waiting cannot help.
+func TestLockReturnsErrRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
 	do := func(command ...string) {
@@ -34,7 +34,7 @@ func TestLockEndsWhereServersRefuse(t *testing.T) {
 			defer m.Close()
 			_, err = m.Lock(t.Context(), "job")
 			if !errors.Is(err, redlock.ErrRefused) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v; want ErrRefused at once, and %s", err, test.want)
+				t.Errorf("%v; want ErrRefused immediately, and %s", err, test.want)
 			}
 		})
 	}

@@ -12,16 +12,15 @@ import (
 	"retwis/internal/require"
 )
 
-// A client has two connections to a server: one for commands, one on which it hears
-// messages.
+// A client has two connections to a server: one for commands, one for messages.
 const (
 	commands = iota
 	messages
 	connections
 )
 
-// relay stands between a client and a server, and can keep back what goes over
-// either connection without losing it.
+// relay sits between a client and a server, and can hold back the data of either connection
+// without losing it.
 type relay struct {
 	listener net.Listener
 	target   string // the socket or the port of the server
@@ -29,20 +28,20 @@ type relay struct {
 
 	mu      sync.Mutex
 	conns   map[net.Conn]bool
-	held    [connections]time.Time     // until when nothing gets through
-	delay   [connections]time.Duration // of what gets through
-	passed  [connections]int           // chunks that got through
+	held    [connections]time.Time     // until when nothing passes
+	delay   [connections]time.Duration // added to what passes
+	passed  [connections]int           // number of chunks that passed
 	changed chan struct{}
-	refuses bool // new connections
+	refuses bool // rejects new connections
 	closed  bool
-	toxics  [2]toxic // of the data to the server and from it
+	toxics  [2]toxic // by direction: to the server, from the server
 }
 
-// toxic is a fault of the network in one direction.
+// toxic is a network fault in one direction.
 type toxic struct {
 	blocked       bool
 	delay, jitter time.Duration
-	piece         int // bytes that arrive at once; 0: all
+	piece         int // maximum number of bytes that arrive together; 0: all
 }
 
 // The directions of toxics.
@@ -51,7 +50,7 @@ const (
 	fromServer
 )
 
-// relayed puts a relay in front of a server, which is closed when the test ends.
+// relayed puts a relay in front of a server. It is closed when the test ends.
 func relayed(t testing.TB, network, target string) *relay {
 	t.Helper()
 	r := newRelay(t, network, target)
@@ -110,7 +109,7 @@ func (r *relay) change(f func()) {
 	r.changed = make(chan struct{})
 }
 
-// hold keeps back what goes over the connections of one kind.
+// hold holds back the data of connections of one kind.
 func (r *relay) hold(kind int, length time.Duration) {
 	r.change(func() { r.held[kind] = time.Now().Add(length) })
 }
@@ -119,7 +118,7 @@ func (r *relay) slow(kind int, delay time.Duration) {
 	r.change(func() { r.delay[kind] = delay })
 }
 
-// through returns how much has got through to or from connections of a kind.
+// through returns how many chunks have passed over connections of a kind.
 func (r *relay) through(kind int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +130,7 @@ func (r *relay) serve(client, server net.Conn) {
 	if r.isClosed() {
 		r.cut()
 	}
-	var kind kindOf
+	var kind connKind
 	var both sync.WaitGroup
 	for way, ends := range [][2]net.Conn{{client, server}, {server, client}} {
 		both.Go(func() {
@@ -159,13 +158,13 @@ func (r *relay) isClosed() bool {
 	return r.closed
 }
 
-// kindOf is of which kind a connection has shown to be.
-type kindOf struct {
+// connKind is the kind that a connection has turned out to be.
+type connKind struct {
 	mu   sync.Mutex
 	kind int
 }
 
-func (k *kindOf) see(chunk []byte) int {
+func (k *connKind) see(chunk []byte) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if bytes.Contains(chunk, []byte("SUBSCRIBE")) {
@@ -174,12 +173,12 @@ func (k *kindOf) see(chunk []byte) int {
 	return k.kind
 }
 
-func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf, way int) {
+func (r *relay) copy(to io.Writer, from io.Reader, seen *connKind, way int) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if !r.wait(of.see(buffer[:n])) {
+			if !r.wait(seen.see(buffer[:n])) {
 				return
 			}
 			if !r.deliver(to, buffer[:n], way) {
@@ -192,8 +191,8 @@ func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf, way int) {
 	}
 }
 
-// deliver writes a chunk through the toxic of a direction. It returns false when the
-// connection is over.
+// deliver writes a chunk through the toxic of a direction. It returns false when the connection
+// has ended.
 func (r *relay) deliver(to io.Writer, chunk []byte, way int) bool {
 	var late time.Duration
 	for first := true; len(chunk) > 0; first = false {
@@ -228,7 +227,7 @@ func (r *relay) deliver(to io.Writer, chunk []byte, way int) bool {
 // poison sets the toxic of a direction.
 func (r *relay) poison(way int, fault toxic) { r.change(func() { r.toxics[way] = fault }) }
 
-// wait returns true when a chunk may pass.
+// wait returns true when a chunk may pass, and false if the relay was closed.
 func (r *relay) wait(kind int) bool {
 	r.mu.Lock()
 	earliest := time.Now().Add(r.delay[kind])

@@ -13,15 +13,15 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// round sends the same op to every server. It is decided as soon as a majority
-// agrees or cannot agree any more. Later replies still reach vote.
+// round sends the same op to every server. It is decided as soon as a majority agrees or can no
+// longer agree. Later replies still reach vote.
 type round struct {
 	server.Op
 	start time.Time
 	need  int
 	nodes []*node
-	// all waits for every reply, not for a majority only; untilMajority does so
-	// unless a majority agrees first.
+	// all waits for every reply, not only for a majority; untilMajority does so unless a majority
+	// agrees first.
 	all, untilMajority bool
 	// then, if not nil, is called once when the round is decided.
 	then func(won bool)
@@ -35,8 +35,8 @@ type round struct {
 	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
-	// raise is called for servers that gave a smaller token than resolved,
-	// including those that answer later.
+	// raise is called for servers that gave a smaller token than resolved, including servers that
+	// answer later.
 	resolved uint64
 	raise    func(i int)
 }
@@ -59,7 +59,7 @@ func newRound(nodes []*node, need int, o server.Op, now time.Time) *round {
 	}
 }
 
-// send asks the servers in a set.
+// send sends the op to a set of servers.
 func (r *round) send(to nodeSet) {
 	for i, n := range r.nodes {
 		if !to.has(i) {
@@ -74,8 +74,8 @@ func (r *round) send(to nodeSet) {
 	}
 }
 
-// never returns the reply on behalf of a server that is not asked: it cannot hold
-// what it was never asked to take.
+// never returns the reply on behalf of a server that is not asked: it cannot hold what it was
+// never asked to give.
 func (r *round) never() server.Reply {
 	if r.Kind == server.Extend || r.Kind == server.Release {
 		return server.Reply{Answer: server.No, Err: errNeverHeld}
@@ -126,8 +126,8 @@ func (r *round) vote(i int, answered server.Reply) {
 	}
 }
 
-// await reports whether a majority agreed within the timeout, or returns why the
-// context ended. Servers may still answer after that.
+// await reports whether a majority agreed within the timeout, or returns the cause if the context
+// ended. Servers may still answer later.
 func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) {
 	select {
 	case <-r.decided: // saves the timer
@@ -153,8 +153,8 @@ func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) 
 	return r.yes >= r.need, nil
 }
 
-// tally returns how many servers agreed, how many refused, and how many may have
-// executed the op without saying so.
+// tally returns how many servers agreed, how many refused, and how many may have executed the op
+// without confirming it.
 func (r *round) tally() (agreed, refused, unsure int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,9 +172,9 @@ func (r *round) tally() (agreed, refused, unsure int) {
 	return agreed, refused, unsure
 }
 
-// maxToken returns the greatest token, how many servers gave it, and whether some
-// servers had a counter and others had none: those have lost it, or were not reached
-// when an earlier token was given.
+// maxToken returns the greatest token, how many servers gave it, and whether some servers had a
+// counter and others did not: those have lost it, or were not reached when an earlier token was
+// given.
 func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 	return token, agreed, fresh && counted
 }
 
-// withAnswer returns the servers that gave an answer.
+// withAnswer returns the servers that gave this answer.
 func (r *round) withAnswer(what server.Answer) nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +236,7 @@ func (r *round) foreign() bool {
 	return false
 }
 
-// isForeign reports whether another library made a value.
+// isForeign reports whether another library created a value.
 func isForeign(value string) bool { return value != "" && !server.IsValue(value) }
 
 // duration returns how long the decision took.
@@ -249,8 +249,7 @@ func (r *round) duration() time.Duration {
 	return r.end.Sub(r.start)
 }
 
-// raiseBelow calls raise for every server that gave no token or a smaller one, now
-// or later.
+// raiseBelow calls raise for every server that gave no token or a smaller one, now or later.
 func (r *round) raiseBelow(token uint64, raise func(i int)) {
 	r.mu.Lock()
 	r.resolved, r.raise = token, raise
@@ -273,8 +272,8 @@ func (r *round) sentTo() nodeSet {
 	return r.sent
 }
 
-// freeIn returns how long it takes until the locks have expired on enough servers
-// for a majority, or -1 if that is unknown.
+// freeIn returns how long it takes until the locks have expired on enough servers for a majority,
+// or -1 if that is unknown.
 func (r *round) freeIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -304,8 +303,8 @@ func (r *round) agreed() int {
 	return r.yes
 }
 
-// err returns who agreed and why the others did not, wrapping the sentinel that
-// fits.
+// err returns an error that lists who agreed and why the others did not, wrapping the sentinel
+// that fits.
 func (r *round) err(timeout time.Duration) error {
 	reasons := r.reasons(timeout)
 	r.mu.Lock()
@@ -335,7 +334,7 @@ func (r *round) err(timeout time.Duration) error {
 	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)", r.Name, cause, r.yes, len(r.nodes), reasons)
 }
 
-// reasons returns why each server that did not agree did not.
+// reasons returns the reason of each server that did not agree.
 func (r *round) reasons(timeout time.Duration) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -356,7 +355,7 @@ func (r *round) reasons(timeout time.Duration) string {
 		case answered.Answer == server.No:
 			why = "no longer held"
 		case r.over || time.Since(r.start) < timeout:
-			why = "had not answered yet"
+			why = "has not answered yet"
 		default:
 			why = fmt.Sprintf("timeout after %v", timeout)
 		}

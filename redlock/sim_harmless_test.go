@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// harmlessTTL is long: a name that stands still until it expires is noticed.
+	// harmlessTTL is long, so that a name that is blocked until it expires is noticed.
 	harmlessTTL = 10 * time.Second
-	// harmlessGap is how long a name may be free while a client waits for it: some
-	// faults, one after the other.
+	// harmlessGap is how long a name may be free while a client waits for it: a few consecutive
+	// faults.
 	harmlessGap = time.Second
 )
 
-// share locks one name all the time, and checks that it is not free for long, and that a
-// holder never finds it lost.
+// share locks one name continuously, and checks that it is never free for long and that a holder
+// never finds it lost.
 func (w *world) share(ctx context.Context, m *Manager, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l, err := m.Lock(ctx, "name")
 		if err != nil {
-			continue // the end
+			continue // the simulation ends
 		}
-		w.took(l)
+		w.acquired(l)
 		w.mu.Lock()
 		if w.free.After(began) {
 			began = w.free
@@ -48,7 +48,7 @@ func (w *world) share(ctx context.Context, m *Manager, rng *rand.Rand) {
 	}
 }
 
-// lost records that a lock is free, and an error that says that it was lost.
+// lost records that a lock was released, and any error that it was lost.
 func (w *world) lost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +93,8 @@ func (w *world) cut(links []*simLink, cut bool) {
 	}
 }
 
-// TestSimulationOfHarmlessFaults breaks connections and stalls servers, and nothing else:
-// no name stands still, and no lock is lost.
+// TestSimulationOfHarmlessFaults breaks connections and stalls servers, and injects no other
+// faults: no name is blocked, and no lock is lost.
 func TestSimulationOfHarmlessFaults(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []int{1, 3} {
@@ -111,8 +111,8 @@ func TestSimulationOfHarmlessFaults(t *testing.T) {
 }
 
 // TestVoteOfSlowServer gives a waiter the vote of one server, which then does not answer for a
-// moment, while the others make the waiter begin anew. The vote is withdrawn, too: else the
-// name would stand still on that server for a TTL.
+// moment, while the others make the waiter start over. That vote must be withdrawn, too:
+// otherwise the name would be blocked on that server for a TTL.
 func TestVoteOfSlowServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestVoteOfSlowServer(t *testing.T) {
 		thawed := time.Now()
 		waiting.Wait()
 		if took := taken.Sub(thawed); took > harmlessGap {
-			t.Errorf("it took %v to get the lock, of which the first server had the vote of earlier", took)
+			t.Errorf("it took %v to get the lock: the first server kept the old vote", took)
 		}
 		time.Sleep(harmlessGap)
 		for _, s := range []*simServer{a, c} {

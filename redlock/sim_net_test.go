@@ -16,36 +16,36 @@ type simLink struct {
 	server *simServer
 	m      *Manager
 	net    *simNet
-	// listens says that the manager knows of its subscription.
+	// listens means that the manager knows of its subscription.
 	listens atomic.Bool
 
 	mu    sync.Mutex
-	known simMachine // that of the manager, and the boot that answered it last
-	since time.Time  // it knows it
+	known simMachine // the manager's machine, and the boot that last answered it
+	since time.Time  // since when it knows that boot
 }
 
-// simNet is what the network does.
+// simNet simulates the network.
 type simNet struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
-	loss  float64 // of requests, and of replies
-	slow  float64 // of messages that take long
+	loss  float64 // probability, for requests and for replies
+	slow  float64 // probability that a message is slow
 	late  sync.WaitGroup
 	calm  bool
 	cuts  map[*simLink]bool
 	holds map[*simLink]simHold
-	drops func(*server.Op) bool // ops that the network swallows on purpose
-	// harmless closes connections that break, with what is on the way, and waits longer for
-	// a server that stalls.
+	drops func(*server.Op) bool // ops that the network drops on purpose
+	// harmless closes connections that break, including what is in flight, and waits longer for a
+	// server that stalls.
 	harmless bool
 }
 
-// simHold is until when the connections of a link keep what goes over them: the one
-// of the commands, and the one of the messages.
+// simHold is until when the two connections of a link, for commands and for messages, hold back
+// their data.
 type simHold struct{ commands, messages time.Time }
 
-// hold keeps what goes over a link for a while. Nothing is lost, and the two
-// connections need not go on at the same time.
+// hold holds back the data of a link for a while. Nothing is lost, and the two connections need
+// not resume at the same time.
 func (n *simNet) hold(l *simLink, commands, messages time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,7 +53,7 @@ func (n *simNet) hold(l *simLink, commands, messages time.Duration) {
 	n.holds[l] = simHold{now.Add(commands), now.Add(messages)}
 }
 
-// pass returns when a connection of a link is not held any more.
+// pass returns when a connection of a link is no longer held.
 func (n *simNet) pass(l *simLink, messages bool) {
 	for {
 		n.mu.Lock()
@@ -82,7 +82,7 @@ func (n *simNet) brokenAfter() time.Duration {
 	return simAnswerTime
 }
 
-// AnswerTime is how long a connection may be silent.
+// answerTime is how long a connection may be silent.
 func (n *simNet) answerTime() time.Duration {
 	if n.harmless {
 		return server.AnswerTime
@@ -102,7 +102,7 @@ func (n *simNet) upTo(d time.Duration) time.Duration {
 	return time.Duration(n.rng.Int64N(int64(d)))
 }
 
-// delay is how long a message takes.
+// delay returns the latency of a message.
 func (n *simNet) delay() time.Duration {
 	if n.chance(n.slow) {
 		return n.upTo(300 * time.Millisecond)
@@ -137,7 +137,7 @@ func (l *simLink) Run(_ context.Context, batch []*server.Op, replies []server.Re
 		failAll(replies, false)
 		return
 	}
-	sent := make([]server.Op, len(batch)) // what is on the wire stays as it was
+	sent := make([]server.Op, len(batch)) // what is on the wire no longer changes
 	for i, o := range batch {
 		sent[i] = *o
 	}
@@ -185,7 +185,7 @@ func (l *simLink) Run(_ context.Context, batch []*server.Op, replies []server.Re
 	l.learn(boot)
 }
 
-// learn notes that a boot of the server has answered.
+// learn records that a boot of the server has answered.
 func (l *simLink) learn(boot int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,14 +194,14 @@ func (l *simLink) learn(boot int) {
 	}
 }
 
-// evidence is what boot.lua is sent.
+// evidence returns what boot.lua is sent.
 func (l *simLink) evidence() simEvidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return simEvidence{longest: l.m.voters.records.Longest(), known: l.known, since: l.since, now: time.Now()}
 }
 
-// arrives waits until the server, in the same run, takes what was sent.
+// arrives waits until the server, in the same run, receives what was sent.
 func (l *simLink) arrives(boot int, timeout time.Duration) bool {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()

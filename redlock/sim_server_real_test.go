@@ -14,7 +14,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// realServer returns a server that votes, its client, and what asks it.
+// realServer returns the client of a voting server, and a function that sends it ops.
 func realServer(t *testing.T) (rueidis.Client, func(server.Op) server.Reply) {
 	t.Helper()
 	client := redistest.Own(t).Client(t)
@@ -54,13 +54,13 @@ func TestWrongClock(t *testing.T) {
 		score, err := client.Do(t.Context(), client.B().Zscore().Key("redlock:waiters:{name}").Member(simManager+":"+value).Build()).AsFloat64()
 		require.OK(t)(err)
 		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > time.Hour/2 {
-			t.Errorf("%s: it stands as if it had waited for %v", value, waited)
+			t.Errorf("%s: it is queued as if it had waited for %v", value, waited)
 		}
 	}
 }
 
-// TestSimServer does the same on a simulated and on a real server: what the
-// simulation proves is worth as much as the two agree.
+// TestSimServer compares a simulated server with a real one: the simulation proves only as much
+// as the two agree.
 func TestSimServer(t *testing.T) {
 	t.Parallel()
 	client, ask := realServer(t)
@@ -100,19 +100,19 @@ func TestSimServer(t *testing.T) {
 			}
 			want := sim.do(&o, simManager, false, simEvidence{longest: time.Millisecond})
 			if got.Token != want.Token && (got.Token%1e6 < 10 || want.Token%1e6 < 10) {
-				// A second began between the two.
+				// A new second began between the two.
 				sim.data.tokens[o.Name], want.Token = got.Token, got.Token
 			}
 			if got.Answer != want.Answer || got.Token != want.Token || got.Value != want.Value || got.Waiters != want.Waiters || got.Fresh != want.Fresh {
-				t.Fatalf("%+v: a real server says %+v, the simulated one %+v", o, got, want)
+				t.Fatalf("%+v: the real server replied %+v, the simulated one %+v", o, got, want)
 			}
 		}
 		keepMarker(t, client)
 	})
 }
 
-// place returns a waiter's place on a real server, which is not its time of arrival if
-// the two differ by more than a second (see TestWrongClock).
+// place returns a waiter's place on a real server. It is not its time of arrival if the two
+// differ by more than a second (see TestWrongClock).
 func place(t *rapid.T, client rueidis.Client, o server.Op) int64 {
 	for _, name := range []string{"{" + o.Name + "}", "=" + o.Name} {
 		score := client.Do(context.Background(), client.B().Zscore().Key("redlock:waiters:"+name).Member(simManager+":"+o.Value).Build())
@@ -125,7 +125,7 @@ func place(t *rapid.T, client rueidis.Client, o server.Op) int64 {
 	return o.Since
 }
 
-// keepMarker empties a server but for its boot marker.
+// keepMarker deletes everything on a server except its boot marker.
 func keepMarker(t *rapid.T, client rueidis.Client) {
 	ctx := context.Background()
 	boot := client.Do(ctx, client.B().Hgetall().Key("redlock:boot").Build())

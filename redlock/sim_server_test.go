@@ -11,15 +11,15 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// simServer simulates the scripts on a server with its own clock, without a protocol and
+// simServer simulates the scripts on a server with its own clock, without protocol and
 // commands. TestSimServer compares it with a real server.
 type simServer struct {
 	label string
 	index int // among the servers
-	// second is its clock as it counts tokens, or nil: that of the simulation.
+	// second, if not nil, is the clock for tokens instead of the simulation's.
 	second func() int64
-	rate   float64 // how fast its clock runs
-	// forgetful does not keep itself out of the voting after a restart.
+	rate   float64 // speed of its clock
+	// forgetful makes it vote right after a restart.
 	forgetful bool
 	// byClock ends its quarantine by its own clock.
 	byClock bool
@@ -27,7 +27,7 @@ type simServer struct {
 	mu       sync.Mutex
 	epoch    time.Time
 	offset   time.Duration // by how much its clock was set
-	stepped  time.Time     // when it was last set forward
+	stepped  time.Time     // when its clock was last set forward
 	boot     int
 	started  time.Duration
 	data     simData
@@ -38,19 +38,19 @@ type simServer struct {
 	ears     []simEar
 }
 
-// simData is what a server keeps, and may lose.
+// simData is what a server stores, and may lose.
 type simData struct {
 	keys   map[string]simKey
 	lines  map[string][]simWaiter
 	tokens map[string]uint64
 	free   map[string]time.Duration
-	run    int           // the boot in which votes were last known to count; 0: none
-	since  time.Duration // when they did first
+	run    int           // the last boot whose votes counted; 0: none
+	since  time.Duration // when they first counted
 	ttl    time.Duration
 	clocks map[simMachine]time.Time // since when a machine has known a boot
 }
 
-// simMachine is a machine and the boot of a server that it knows.
+// simMachine is a machine and the server boot that it knows.
 type simMachine struct {
 	name string
 	boot int
@@ -60,7 +60,7 @@ type simMachine struct {
 type simEvidence struct {
 	longest    time.Duration
 	known      simMachine
-	since, now time.Time // by the clock of the machine
+	since, now time.Time // by the machine's clock
 }
 
 type simKey struct {
@@ -72,7 +72,7 @@ type simWaiter struct {
 	since   int64
 	manager string
 	value   string
-	again   time.Duration // by when it asks again
+	askBy   time.Duration // when it is due to ask again
 	listens bool
 }
 
@@ -84,7 +84,7 @@ type simEar struct {
 func newSimServer(label string, rate float64) *simServer {
 	s := &simServer{label: label, rate: rate, epoch: time.Now(), boot: 1, up: true, changed: make(chan struct{})}
 	s.data = newSimData()
-	s.data.run = 1 // it is new, and known to be
+	s.data.run = 1 // it is new, and known to be new
 	return s
 }
 
@@ -114,12 +114,12 @@ func (d simData) clone() simData {
 	return c
 }
 
-// now is the time on the server's clock.
+// now returns the time on the server's clock.
 func (s *simServer) now() time.Duration {
 	return time.Duration(float64(time.Since(s.epoch))*s.rate) + s.offset
 }
 
-// quarantine is boot.lua.
+// quarantine simulates boot.lua.
 func (s *simServer) quarantine(e simEvidence) time.Duration {
 	if s.forgetful || s.data.run == s.boot {
 		return 0
@@ -154,7 +154,7 @@ func (s *simServer) set(name, value string, ttl time.Duration) {
 	s.data.keys[name] = simKey{value, s.now() + ttl}
 }
 
-// grant is grant.lua.
+// grant simulates grant.lua.
 func (s *simServer) grant(name string, ttl time.Duration, caller string) string {
 	for len(s.data.lines[name]) > 0 {
 		next := s.data.lines[name][0]
@@ -162,7 +162,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		if next.value == caller {
 			return next.value
 		}
-		if s.now() > next.again {
+		if s.now() > next.askBy {
 			continue
 		}
 		heard := 0
@@ -180,13 +180,13 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 	return ""
 }
 
-// count is token.lua.
+// count simulates token.lua.
 func (s *simServer) count(name string, n uint64) (token uint64, fresh bool) {
 	last := s.data.tokens[name]
-	if s.second != nil { // of a real server, which has voted for long
+	if s.second != nil { // of a real server that has been voting for a long time
 		token = uint64(s.second()+1)*1_000_000 + n - 1
 	} else {
-		// The year of the simulation.
+		// The simulation starts in this year.
 		const year = 946684800_000_000
 		token = year + uint64(s.now()/time.Second+1)*1_000_000
 		earliest := year + uint64((s.data.since + 2*time.Second).Microseconds())
@@ -206,7 +206,7 @@ func (s *simServer) leave(name, value string) {
 	s.data.lines[name] = slices.DeleteFunc(s.data.lines[name], func(w simWaiter) bool { return w.value == value })
 }
 
-// do carries out one op.
+// do executes one op.
 func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simEvidence) server.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simE
 	}
 }
 
-// acquire is acquire.lua, and SET NX.
+// acquire simulates acquire.lua, and SET NX.
 func (s *simServer) acquire(o *server.Op, manager string, listens bool, held simKey, taken bool) server.Reply {
 	yes := func() server.Reply {
 		s.set(o.Name, o.Value, o.TTL)
@@ -299,7 +299,7 @@ func (s *simServer) acquire(o *server.Op, manager string, listens bool, held sim
 	return yes()
 }
 
-// change applies a fault, and wakes the goroutines that wait for one.
+// change applies a fault, and wakes the goroutines that wait for a change.
 func (s *simServer) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,7 +308,7 @@ func (s *simServer) change(f func()) {
 	s.changed = make(chan struct{})
 }
 
-// restart starts another run of the server, with what it has kept.
+// restart starts another run of the server with the data that it kept.
 func (s *simServer) restart(data simData) {
 	s.change(func() {
 		s.boot++

@@ -16,27 +16,26 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// schedule is one simulated history: managers that compete for names while servers
-// freeze, restart and forget, and the network loses and delays.
+// schedule is one simulated history: managers compete for names while servers freeze, restart and
+// forget, and the network loses and delays messages.
 type schedule struct {
 	seed      uint64
-	forgetful bool          // plant a bug: servers vote after a restart
-	byClock   bool          // plant a bug: a quarantine ends by the server's clock
+	forgetful bool          // inject a bug: servers vote right after a restart
+	byClock   bool          // inject a bug: a quarantine ends by the server's clock
 	drift     time.Duration // 0: the default
 	fencing   bool
 	maxHold   time.Duration // 0: none
-	unlimited bool          // plant a bug: locks do not end after maxHold
+	unlimited bool          // inject a bug: locks do not end after maxHold
 	length    time.Duration
-	// outages has processes that stand still and links that hold what they
-	// carry, and no other faults; holders that hold for long.
+	// outages includes paused processes and links that hold back their data, but no other faults;
+	// holders hold for long.
 	outages bool
-	// harmless has only faults that lose nothing, on this many servers, see
+	// harmless is the number of servers in a schedule whose faults lose nothing; see
 	// TestSimulationOfHarmlessFaults.
 	harmless int
 }
 
-// simulate runs a schedule and returns what was wrong with it, and how many locks
-// were taken.
+// simulate runs a schedule and returns the violations and the number of locks acquired.
 func simulate(t *testing.T, s schedule) (wrong []string, taken int) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, s)
@@ -46,17 +45,17 @@ func simulate(t *testing.T, s schedule) (wrong []string, taken int) {
 	return wrong, taken
 }
 
-// world is a simulation at work.
+// world is a running simulation.
 type world struct {
 	schedule
 	servers  []*simServer
 	managers []*Manager
-	pace     time.Duration // between two faults, at most
+	pace     time.Duration // maximum time between two faults
 	net      *simNet
 	links    []*simLink
 
 	mu     sync.Mutex
-	active map[string][]*Lock // that may be held, by name
+	active map[string][]*Lock // locks that may be held, by name
 	since  map[*Lock]time.Time
 	tokens map[string]uint64 // the greatest so far
 	wrong  []string
@@ -66,10 +65,10 @@ type world struct {
 
 const (
 	simServers = 5
-	simCount   = 4 // managers
+	simCount   = 4 // number of managers
 	simTTL     = time.Second
-	// simStep is how far a clock may be set forward once within simTTL: with that
-	// and its rate it stays within the default Options.Drift.
+	// simStep is how far a clock may be set forward once within simTTL: together with its rate
+	// that stays within the default Options.Drift.
 	simStep = 3 * time.Millisecond
 )
 
@@ -86,12 +85,12 @@ func newWorld(t *testing.T, s schedule) *world {
 		w.net.loss, w.net.slow, w.net.harmless = 0, 0, true
 	}
 	for i := range count {
-		// Clocks that are up to 0.8% fast let go of locks early.
+		// Clocks that are up to 0.8% fast end locks early.
 		server := newSimServer(fmt.Sprint("server", i), 1+rng.Float64()*0.008)
 		server.index, server.forgetful, server.byClock = i, s.forgetful, s.byClock
 		w.servers = append(w.servers, server)
 	}
-	if s.outages { // these need time to show what they do
+	if s.outages { // these need time to take effect
 		w.pace += 700 * time.Millisecond
 	}
 	w.net.calm = true
@@ -100,7 +99,7 @@ func newWorld(t *testing.T, s schedule) *world {
 		opt.MaxHold = 0
 	}
 	for i := range simCount {
-		if s.outages && i%2 == 1 { // it grants a name for a shorter time than the others
+		if s.outages && i%2 == 1 { // grants the name for a shorter time than the others
 			opt.NodeTimeout = simTTL / 100
 		}
 		w.managers = append(w.managers, w.manager(t, opt))
@@ -172,14 +171,14 @@ func (w *world) compete(ctx context.Context, m *Manager, rng *rand.Rand) {
 		}
 		cancel()
 		if err == nil {
-			w.took(l)
+			w.acquired(l)
 			w.hold(ctx, l, rng)
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
 	}
 }
 
-// hold does what holders do.
+// hold simulates a holder.
 func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 	kind := rng.IntN(12)
 	if w.outages && kind > 5 {
@@ -189,7 +188,7 @@ func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 	case 0: // dies: never unlocks
 		time.Sleep(time.Until(l.Until()))
 		return
-	case 1: // holds on to the last moment
+	case 1: // holds until the last moment
 		<-l.Context().Done()
 	case 2: // extends
 		for range rng.IntN(4) {
@@ -205,9 +204,9 @@ func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 	_ = l.Unlock(context.WithoutCancel(ctx))
 }
 
-// took checks a lock that was just given: no other client holds the name, and the token is
-// the greatest.
-func (w *world) took(l *Lock) {
+// acquired checks a new lock: no other client holds the name, and the token is the greatest so
+// far.
+func (w *world) acquired(l *Lock) {
 	w.mu.Lock()
 	w.taken++
 	if w.fencing {
@@ -269,7 +268,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			kept := s.data.clone()
 			s.mu.Unlock()
 			s.restart(kept)
-		case 3: // with what was on the disk
+		case 3: // with the data on its disk
 			s.mu.Lock()
 			kept := s.snapshot
 			s.mu.Unlock()
@@ -290,21 +289,21 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 				time.Sleep(away)
 				s.restart(newSimData())
 			})
-		case 7, 8: // a process stands still, and what is sent to it is kept
+		case 7, 8: // a process pauses, and what is sent to it is kept
 			m := w.managers[rng.IntN(len(w.managers))]
 			length := 500*time.Millisecond + time.Duration(rng.Int64N(int64(2500*time.Millisecond)))
 			for _, l := range w.links {
 				if l.m == m {
-					w.net.hold(l, length, length+w.apart(rng))
+					w.net.hold(l, length, length+w.resumeDelay(rng))
 				}
 			}
 		case 9: // an outage of a link, after which everything arrives
 			length := time.Duration(rng.Int64N(int64(2 * time.Second)))
-			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.apart(rng))
-		case 10: // a clock is set back: what is locked there stays so for longer
+			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.resumeDelay(rng))
+		case 10: // a clock is set back: locks there last longer
 			s := w.servers[rng.IntN(len(w.servers)/2)]
 			s.change(func() { s.offset -= time.Duration(rng.Int64N(int64(5 * time.Second))) })
-		case 11: // or forward, by less than Options.Drift allows for
+		case 11: // or forward, by less than Options.Drift allows
 			if w.drift == 0 && time.Since(s.stepped) > simTTL {
 				s.change(func() { s.offset += time.Duration(rng.Int64N(int64(simStep))); s.stepped = time.Now() })
 			}
@@ -318,7 +317,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			w.net.late.Go(func() {
 				time.Sleep(simTTL / 2)
 				s.change(func() {
-					if s.boot == boot { // else it may have given locks by that clock
+					if s.boot == boot { // otherwise it may have granted locks by that clock
 						s.offset += behind
 					}
 				})
@@ -332,15 +331,15 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// apart is how much later the second connection of a link goes on than the first.
-func (w *world) apart(rng *rand.Rand) time.Duration {
+// resumeDelay returns how much later the second connection of a link resumes.
+func (w *world) resumeDelay(rng *rand.Rand) time.Duration {
 	if rng.IntN(2) == 0 {
 		return 0
 	}
 	return time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
 }
 
-// schedules returns how many to run: thousands where time is given.
+// schedules returns how many schedules to run: the long tests run three times RAPID_CHECKS.
 func schedules(t *testing.T) int {
 	t.Helper()
 	const few = 48
@@ -353,8 +352,8 @@ func schedules(t *testing.T) int {
 	return max(few, 3*checks)
 }
 
-// TestSimulationComplains plants bugs, each of which some schedule must reveal.
-func TestSimulationComplains(t *testing.T) {
+// TestSimulationFindsInjectedBugs injects bugs, each of which some schedule must reveal.
+func TestSimulationFindsInjectedBugs(t *testing.T) {
 	t.Parallel()
 	bugs := map[string]func(*schedule){
 		"no quarantine": func(s *schedule) { s.forgetful = true },
@@ -378,8 +377,8 @@ func TestSimulationComplains(t *testing.T) {
 	}
 }
 
-// TestSimulation finds no two holders, and no token that goes back, whatever happens
-// to servers and network.
+// TestSimulation finds no two holders and no token that goes back, regardless of faults of
+// servers and network.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	const shards = 4
@@ -399,14 +398,14 @@ func TestSimulation(t *testing.T) {
 				}
 			}
 			if taken < schedules(t) {
-				t.Errorf("only %d locks were taken", taken)
+				t.Errorf("only %d locks were acquired", taken)
 			}
 		})
 	}
 }
 
 // leftBehind makes managers ask for a name at the same time, so that votes are split (split
-// brain), and returns the schedules after which orphaned keys remained.
+// brain), and returns how many keys remain.
 func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	for i := range schedules {
 		synctest.Test(t, func(t *testing.T) {
@@ -451,14 +450,14 @@ func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	return left
 }
 
-// TestFailureLeavesNothing checks that a client that fails releases its votes long before
-// they expire, and that the test would notice if it did not.
+// TestFailureLeavesNothing checks that a client that fails releases its votes long before they
+// expire, and that the test would notice if it did not.
 func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	if left := leftBehind(t, 100, false); left > 0 {
 		t.Errorf("%d keys left behind", left)
 	}
 	if left := leftBehind(t, 100, true); left == 0 {
-		t.Error("nothing was noticed where failures are not released")
+		t.Error("unreleased votes of failed attempts went unnoticed")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/require"
 )
 
-// calmly runs a test in a simulation without other faults than its own.
+// calmly runs a test in a simulation without faults except its own.
 func calmly(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestContextEndsWithTheLock(t *testing.T) {
 		held, until := l.Context(), l.Until()
 		w.freeze(simServers/2 + 1)
 		if err := l.Extend(t.Context()); !errors.Is(err, ErrNoQuorum) || !l.Valid() {
-			t.Errorf("Extend: %v, valid %v; want ErrNoQuorum, and that it is held", err, l.Valid())
+			t.Errorf("Extend: %v, valid %v; want ErrNoQuorum and a held lock", err, l.Valid())
 		}
 		<-held.Done()
 		within(t, "the context ended", time.Since(until), 0, 0)
@@ -60,9 +60,9 @@ func TestContextEndsWithTheLock(t *testing.T) {
 	})
 }
 
-// A lock is extended as often as may be, and expires after that.
+// A lock is extended up to the limit, and then expires.
 func TestMaxExtensions(t *testing.T) {
-	holding(t, Options{MaxExtensions: 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{MaxExtensions: 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		var begun time.Time
 		err := ms[0].Do(ctx, "name", func(ctx context.Context, _ *Lock) error {
 			begun = time.Now()
@@ -80,7 +80,7 @@ func TestMaxExtensions(t *testing.T) {
 }
 
 // Close does not wait for a server that does not answer.
-func TestCloseBesideFrozenServer(t *testing.T) {
+func TestCloseWithFrozenServer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
 		require.OK(t)(err)
@@ -96,9 +96,9 @@ func TestCloseBesideFrozenServer(t *testing.T) {
 	})
 }
 
-// What passes is waited for, and said at the end: not that the last attempt was cut
-// short by it.
-func TestLockEndsWithTheReason(t *testing.T) {
+// Lock waits out temporary conditions and reports them at the end, not that the last attempt was
+// cut short.
+func TestLockReportsLastReason(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		for _, s := range w.servers {
 			s.restart(newSimData())
@@ -110,7 +110,7 @@ func TestLockEndsWithTheReason(t *testing.T) {
 				defer cancel()
 				_, err := w.managers[0].Lock(ctx, fmt.Sprint("name", i))
 				if !errors.Is(err, ErrNoQuorum) || strings.Count(err.Error(), "quarantined") <= simServers/2 {
-					t.Errorf("%v; want that a majority is quarantined", err)
+					t.Errorf("%v; want a quarantined majority", err)
 				}
 			})
 		}
@@ -118,8 +118,8 @@ func TestLockEndsWithTheReason(t *testing.T) {
 	})
 }
 
-// Status waits for a server that hangs as long as for one answer, though it asks for two.
-func TestStatusBesideFrozenServer(t *testing.T) {
+// Status asks twice but waits for a hanging server only once.
+func TestStatusWithFrozenServer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
 		w.freeze(1)

@@ -21,21 +21,19 @@ import (
 	"retwis/redlock"
 )
 
-// historyEnv is for how long TestRandomHistories runs, "1h" say. Then the clocks of
-// the servers are set, too, which takes a C compiler. By default it runs for minutes.
+// historyEnv sets how long TestRandomHistories runs, for example "1h". If set, the test also sets
+// the clocks of the servers, which takes a C compiler. By default it runs for minutes.
 const historyEnv = "REDLOCK_HISTORY"
 
-// soakDrift allows for clocks that are set forward by soakStep at most, once within
-// the time to live.
+// soakDrift allows for clocks that are set forward by at most soakStep, once per TTL.
 const (
 	soakDrift = 60 * time.Millisecond
 	soakStep  = 40 * time.Millisecond
 )
 
-// TestRandomHistories has processes compete on real servers while processes are
-// stopped and killed, connections are cut, delayed and held separately, servers
-// freeze, die and come back empty or not, and clocks are set. No two processes may hold
-// the same lock.
+// TestRandomHistories makes processes compete on real servers while processes are paused and
+// killed, connections are cut, delayed and held separately, servers freeze, die and come back
+// empty or not, and clocks are set. No two processes may hold the same lock.
 func TestRandomHistories(t *testing.T) {
 	t.Parallel()
 	length, round := 10*time.Minute, 15*time.Second
@@ -60,7 +58,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// soak is what all rounds have in common.
+// soak is what all rounds share.
 type soak struct {
 	length   time.Duration // of a round
 	clocks   *clockShim
@@ -78,7 +76,7 @@ func (s *soak) String() string {
 	return fmt.Sprintf("%d rounds, %d locks, %d violations; faults: %s", s.rounds, s.locks, s.overlaps, strings.Join(faults, ", "))
 }
 
-// round is one history, on its own servers.
+// round plays one history on its own servers.
 func (s *soak) round(t *testing.T) {
 	sizes := []int{1, 3, 3, 5}
 	n, fencing := sizes[s.rounds%len(sizes)], s.rounds/len(sizes)%3 == 2
@@ -128,7 +126,7 @@ type soakServer struct {
 	frozen  bool
 }
 
-// soakRound is a history in the making.
+// soakRound is a running history.
 type soakRound struct {
 	*soak
 	t         *testing.T
@@ -137,7 +135,7 @@ type soakRound struct {
 	servers   []*soakServer
 	processes []*soakProcess
 	workers   *workers
-	work      time.Duration // how long a lock is held at most, as a rule
+	work      time.Duration // usual maximum time that a lock is held
 	undo      []soakUndo
 }
 
@@ -170,7 +168,7 @@ func (r *soakRound) later(after time.Duration, f func()) {
 	r.undo = append(r.undo, soakUndo{time.Now().Add(after), f})
 }
 
-// heal ends the faults that are over, or all.
+// heal ends the faults that are due, or all faults.
 func (r *soakRound) heal(all bool) {
 	var left []soakUndo
 	for _, u := range r.undo {
@@ -183,13 +181,13 @@ func (r *soakRound) heal(all bool) {
 	r.undo = left
 }
 
-// upTo returns a random time.
+// upTo returns a random duration.
 func (r *soakRound) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.rng.Int64N(int64(d)))
 }
 
-// apart is how much later one of two connections goes on than the other.
-func (r *soakRound) apart() time.Duration {
+// resumeDelay returns how much later one of two connections resumes than the other.
+func (r *soakRound) resumeDelay() time.Duration {
 	if r.rng.IntN(2) == 0 {
 		return 0
 	}
@@ -199,15 +197,15 @@ func (r *soakRound) apart() time.Duration {
 func (r *soakRound) hold(link *relay, length time.Duration) {
 	a, b := length, length
 	if r.rng.IntN(2) == 0 {
-		a += r.apart()
+		a += r.resumeDelay()
 	} else {
-		b += r.apart()
+		b += r.resumeDelay()
 	}
 	link.hold(commands, a)
 	link.hold(messages, b)
 }
 
-// fault does something bad.
+// fault injects a fault.
 func (r *soakRound) fault() {
 	i := r.rng.IntN(len(r.servers))
 	server := r.servers[i]
@@ -277,7 +275,7 @@ func (r *soakRound) fault() {
 		return
 	case n < 37:
 		if r.fencing && i >= len(r.servers)/2 {
-			return // tokens may go back where a majority is set back and has lost its counters
+			return // tokens may go back if a majority is set back and has lost its counters
 		}
 		kind = "clock set back"
 		r.set(server, -r.upTo(3*time.Second))
@@ -291,7 +289,7 @@ func (r *soakRound) fault() {
 	r.faults[kind]++
 }
 
-// end ends what is left of a round.
+// end ends the remaining faults and processes of a round.
 func (r *soakRound) end() {
 	r.heal(true)
 	for _, p := range r.processes {
@@ -312,7 +310,7 @@ func (r *soakRound) set(server *soakServer, by time.Duration) {
 	server.offset += by
 	var bytes [8]byte
 	binary.NativeEndian.PutUint64(bytes[:], uint64(server.offset))
-	clock, err := os.OpenFile(r.clocks.of(server.Dir()), os.O_WRONLY, 0)
+	clock, err := os.OpenFile(r.clocks.file(server.Dir()), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = clock.WriteAt(bytes[:], 0)
 		clock.Close()
@@ -322,12 +320,12 @@ func (r *soakRound) set(server *soakServer, by time.Duration) {
 	}
 }
 
-// clockShim is a library that moves the clock of a program into which it is loaded, by
-// what a file says in nanoseconds.
+// clockShim is a library that shifts the clock of the program that loads it, by the nanoseconds
+// in a file.
 type clockShim struct{ dir string }
 
-// of returns the file for the server in this directory.
-func (s *clockShim) of(dir string) string { return filepath.Join(s.dir, filepath.Base(dir)) }
+// file returns the file for the server in this directory.
+func (s *clockShim) file(dir string) string { return filepath.Join(s.dir, filepath.Base(dir)) }
 
 const clockShimSource = `
 #define _GNU_SOURCE
@@ -378,8 +376,7 @@ time_t time(time_t *seconds) {
 }
 `
 
-// buildClockShim builds the library, and has every server that is started from now on
-// use it.
+// buildClockShim builds the library and loads it into every server started from now on.
 func buildClockShim(t *testing.T) *clockShim {
 	t.Helper()
 	s := &clockShim{dir: t.TempDir()}

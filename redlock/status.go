@@ -10,46 +10,46 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Status is what the servers say about a name and about themselves.
+// Status describes a name and the servers, as the servers report it.
 type Status struct {
 	Servers []ServerStatus
-	Quorum  int // how many servers have to agree
-	Voting  int // how many give locks now; with fewer than Quorum nothing can be locked
+	Quorum  int // number of servers that must agree
+	Voting  int // number of servers that grant locks now; with fewer than Quorum nothing can be locked
 
 	Held bool // a majority of the servers has the same lock
-	// Undecided says that so few servers have answered, or may vote, that a client may
-	// hold the name on the others.
+	// Undecided means that so few servers have answered, or may vote, that a client may hold the
+	// name on the others.
 	Undecided bool
-	// NotLock says that the name cannot be locked: so many servers use it for something
-	// else, see ErrNotLock.
+	// NotLock means that the name cannot be locked, because too many servers use it for something
+	// else; see ErrNotLock.
 	NotLock bool
-	// Holder is the lock if it is held, with the shortest remaining time and the largest
-	// number of waiters that one of its servers reports.
+	// Holder is the current lock if Held, with the shortest remaining time and the largest number
+	// of waiters that any of its servers reports.
 	Holder Holder
 }
 
-// ServerStatus is what one server says.
+// ServerStatus is the report of one server.
 type ServerStatus struct {
 	Node        string        // its address
-	Votes       bool          // it answers and gives locks
+	Votes       bool          // it answers and grants locks
 	Since       time.Time     // since when it votes, by its clock; zero: unknown
-	Quarantined time.Duration // for how long it does not vote, because it may have forgotten locks
-	LongestTTL  time.Duration // on record there; zero: none
-	Holder      Holder        // of the name; zero: it is free
-	Foreign     bool          // another library, or another program, made the value: Break refuses it
+	Quarantined time.Duration // how long it still does not vote because it may have forgotten locks
+	LongestTTL  time.Duration // longest TTL on record there; zero: none
+	Holder      Holder        // holder of the name; zero: it is free
+	Foreign     bool          // another library or program wrote the value: Break rejects it
 	Err         error         // why it could not be asked, or ErrNotLock
 }
 
-// Holder is a lock as a server reports it.
+// Holder describes a lock as a server reports it.
 type Holder struct {
-	Value   string        // the text under the name
-	TTL     time.Duration // how long the server keeps it
-	Waiters int64         // the number of processes that wait for it
+	Value   string        // the value stored under the name
+	TTL     time.Duration // remaining time on the server
+	Waiters int64         // number of waiting processes
 	Owner   Owner         // zero: not recorded
 }
 
-// Owner is the description that a holder gives of itself: see Options.Owner. Another
-// client may have written anything there.
+// Owner is a holder's description of itself, see Options.Owner. Another client may have written
+// anything there.
 type Owner struct {
 	Host  string
 	PID   int
@@ -57,15 +57,15 @@ type Owner struct {
 	Text  string    // Options.Owner
 }
 
-// counters are what a Manager has done, and met, since it was made.
+// counters count events since the Manager was created.
 type counters struct {
 	acquired, turns, extended, lost, disconnected atomic.Uint64
 }
 
-// Status asks every server in one round trip who holds a name, and whether the server
-// votes. An empty name asks for the servers alone.
+// Status asks every server in one round trip who holds a name, and whether the server votes. With
+// an empty name it asks only about the servers.
 func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
-	if err := m.check(outside(ctx), name); err != nil && (name != "" || !errors.Is(err, ErrName)) {
+	if err := m.check(withoutLocks(ctx), name); err != nil && (name != "" || !errors.Is(err, ErrName)) {
 		return Status{}, err
 	}
 	now := time.Now()
@@ -122,7 +122,7 @@ func (s *ServerStatus) counts() bool {
 	return (s.Err == nil || errors.Is(s.Err, ErrNotLock)) && s.Quarantined == 0
 }
 
-// judge derives from what the servers say who holds the name.
+// judge determines who holds the name from the reports of the servers.
 func (s *Status) judge() {
 	votes, most, unknown, others := make(map[string]int, 1), 0, 0, 0
 	for _, n := range s.Servers {

@@ -38,14 +38,14 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 			status, err := m.Status(t.Context(), name)
 			require.OK(t)(err)
 			if status.Held || status.Voting > 0 {
-				t.Errorf("%+v holds it, %d servers vote", status.Holder, status.Voting)
+				t.Errorf("the holder is %+v, %d servers vote", status.Holder, status.Voting)
 			}
 			if !status.Undecided {
-				t.Errorf("%+v: servers that do not vote decide", status)
+				t.Errorf("%+v: the status depends on servers that do not vote", status)
 			}
 			for _, n := range status.Servers {
 				if n.Holder.Value != "" || n.Quarantined == 0 {
-					t.Errorf("%+v: a server that does not vote has a value", n)
+					t.Errorf("%+v: a server that does not vote reports a value", n)
 				}
 			}
 		})

@@ -15,8 +15,9 @@ func laterBy(d time.Duration, t time.Time) time.Time {
 	return t
 }
 
-// While a machine is suspended the monotonic clock stands still: by it a lock has an hour left that
-// is over by the wall clock. The other way round, the wall clock was set back.
+// While a machine is suspended the monotonic clock stands still: according to it a lock has an
+// hour left that has ended by the wall clock. The reverse happens when the wall clock is set
+// back.
 func TestValidByBothClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

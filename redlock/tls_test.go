@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// Servers whose certificates a private authority signed, and which require
-// one, are reached with the parameters of their URLs.
+// Servers with certificates of a private authority that require a client certificate are reached
+// with the parameters of their URLs.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	var urls []string
@@ -30,7 +30,7 @@ func TestTLS(t *testing.T) {
 	unlock(t, lock(t, m, "job"))
 }
 
-// The error of a server without TLS behind a rediss:// URL says so.
+// The error for a server without TLS behind a rediss:// URL names the cause.
 func TestTLSWithPlainServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -39,7 +39,7 @@ func TestTLSWithPlainServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	// Also while the next attempt to connect is under way.
+	// Also while the next attempt to connect is in progress.
 	for range 2 {
 		wait(t, "an error that names TLS and no longer waits", func() bool {
 			_, err := m.TryLock(t.Context(), "job")

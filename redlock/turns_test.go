@@ -10,7 +10,7 @@ import (
 	"retwis/internal/require"
 )
 
-// queued starts goroutines that wait in the queue of the process, and returns what they get.
+// queued starts goroutines that wait in the local queue, and returns the locks they get.
 func queued(t *testing.T, m *Manager, name string, n int) <-chan *Lock {
 	t.Helper()
 	got := make(chan *Lock, n)
@@ -29,7 +29,7 @@ func queued(t *testing.T, m *Manager, name string, n int) <-chan *Lock {
 	return got
 }
 
-// wanting returns how many goroutines of a process wait for a name, here or on the servers.
+// wanting returns how many goroutines of a process wait for a name, locally or on the servers.
 func wanting(m *Manager, name string) int {
 	m.localQueues.mu.Lock()
 	defer m.localQueues.mu.Unlock()
@@ -43,7 +43,7 @@ func wanting(m *Manager, name string) int {
 	return len(g.line)
 }
 
-// lockNow takes a lock in a simulation.
+// lockNow acquires a lock in a simulation.
 func lockNow(t *testing.T, m *Manager, name string) *Lock {
 	t.Helper()
 	l, err := m.Lock(t.Context(), name)
@@ -56,10 +56,10 @@ func unlockNow(t *testing.T, l *Lock) {
 	require.OK(t)(l.Unlock(t.Context()))
 }
 
-// A hold has a fencing token for its caller and for those that wait when the servers are
-// asked, and the next holder, of any process, has a greater one.
+// A hold has fencing tokens for its caller and for the goroutines waiting when the servers are
+// asked, and the next holder, in any process, has a greater token.
 func TestTokensOfTurns(t *testing.T) {
-	holding(t, Options{Fencing: true}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+	withManagers(t, Options{Fencing: true}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		a, b := ms[0], ms[1]
 		var last uint64
 		next := func(l *Lock) {
@@ -88,7 +88,7 @@ func TestTokensOfTurns(t *testing.T) {
 		}
 		next(lockNow(t, b, "name"))
 
-		// Two goroutines that come back at once take turns, too.
+		// Two goroutines that come back immediately take turns, too.
 		var all sync.WaitGroup
 		before := a.voters.stats.turns.Load()
 		for range 2 {
@@ -107,7 +107,7 @@ func TestTokensOfTurns(t *testing.T) {
 	})
 }
 
-// A loss on the servers is noticed by a turn that starts a moment later: its context ends, and
+// A turn that starts a moment later notices that the servers lost the lock: its context ends, and
 // no further turn is given.
 func TestTurnNoticesLoss(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
@@ -122,7 +122,7 @@ func TestTurnNoticesLoss(t *testing.T) {
 		unlockNow(t, l)
 		l = <-got
 		if l.hold != lost {
-			t.Fatal("the lock was not passed on: the test does not test it")
+			t.Fatal("the lock was not handed over: the test is void")
 		}
 		begun := time.Now()
 		<-l.Context().Done()
@@ -130,23 +130,23 @@ func TestTurnNoticesLoss(t *testing.T) {
 		if cause := context.Cause(l.Context()); !errors.Is(cause, ErrLost) || l.Valid() {
 			t.Errorf("the cause is %v, valid %v; want ErrLost", cause, l.Valid())
 		}
-		// The next one does not wait for it.
+		// The next waiter does not wait for that turn.
 		next := <-got
 		if next.hold == lost {
-			t.Error("a turn was given on a hold that was lost")
+			t.Error("a turn was given on a lost hold")
 		}
 		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
 			t.Errorf("Unlock: %v; want ErrLost", err)
 		}
 		if !next.Valid() {
-			t.Error("the late end of one holder took the lock from the next")
+			t.Error("the late end of one holder released the lock of the next")
 		}
 		unlockNow(t, next)
 	})
 }
 
-// Turns are given for a short time after a loss, even if each of them is too short to see the
-// answer of the servers.
+// Turns are given only for a short time after a loss, even if each of them is too short to see
+// the reply of the servers.
 func TestShortTurnsNoticeLoss(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
@@ -161,7 +161,7 @@ func TestShortTurnsNoticeLoss(t *testing.T) {
 			_ = l.Unlock(t.Context())
 			l = <-got
 		}
-		// The check, its answer, and the attempt of the next one.
+		// The check, its reply, and the attempt of the next waiter.
 		within(t, "the last turn on a lost hold", time.Since(begun), 0, 3*checkAfter)
 		for range 64 {
 			_ = l.Unlock(t.Context())
@@ -173,8 +173,8 @@ func TestShortTurnsNoticeLoss(t *testing.T) {
 	})
 }
 
-// A process that is stopped between the end of a turn and the start of the next one does not
-// start it when it continues: the hold may have expired.
+// A process that is paused between the end of a turn and the start of the next one does not start
+// that turn when it resumes: the hold may have expired.
 func TestStoppedBeforeTurn(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m, other := w.managers[0], w.managers[1]
@@ -182,13 +182,13 @@ func TestStoppedBeforeTurn(t *testing.T) {
 		place := m.localQueues.join("name", simTTL)
 		unlockNow(t, l)
 		if len(place.given) != 1 {
-			t.Fatal("the turn was not passed on")
+			t.Fatal("the turn was not handed over")
 		}
 		time.Sleep(2 * simTTL)
 		theirs := lockNow(t, other, "name")
 		h, err := m.turn(t.Context(), "name", place)
 		if h != nil || err != nil {
-			t.Fatalf("it has the turn all the same (%v)", err)
+			t.Fatalf("it got the turn anyway (%v)", err)
 		}
 		m.localQueues.leave("name")
 		if err := theirs.Extend(t.Context()); err != nil {
@@ -211,17 +211,17 @@ func TestLossBetweenTurns(t *testing.T) {
 			s.change(func() { delete(s.data.keys, "name") })
 		}
 		unlockNow(t, l)
-		unlockNow(t, <-got)        // while the servers are asked
-		time.Sleep(4 * checkAfter) // they have answered
+		unlockNow(t, <-got)        // while the check is pending
+		time.Sleep(4 * checkAfter) // the servers have answered
 		h, err := m.turn(t.Context(), "name", place)
 		if len(place.given) != 0 || h != nil || err != nil {
-			t.Errorf("a turn on a hold that was lost (%v)", err)
+			t.Errorf("a turn on a lost hold (%v)", err)
 		}
 		m.localQueues.leave("name")
 	})
 }
 
-// The goroutine whose turn it is may have given up at this moment: the next one gets it.
+// The goroutine whose turn it is may just have given up: the next one gets it.
 func TestTurnOfCanceledGoroutine(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
@@ -245,7 +245,7 @@ func TestTurnOfCanceledGoroutine(t *testing.T) {
 	})
 }
 
-// Extend that finds the lock expired does not keep the next goroutine waiting.
+// If Extend finds the lock expired, the next goroutine does not wait.
 func TestExtendOfExpiredLock(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
@@ -261,11 +261,12 @@ func TestExtendOfExpiredLock(t *testing.T) {
 	})
 }
 
-// A process gives turns for a short time while another one waits, whatever the turns cost.
+// A process gives turns only for a short time while another process waits, however long the turns
+// take.
 func TestShareOfHold(t *testing.T) {
 	for name, work := range map[string]time.Duration{"no work": 0, "short": time.Millisecond, "long": 3 * minShare} {
 		t.Run(name, func(t *testing.T) {
-			holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+			withManagers(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 				stop, cancel := context.WithCancel(ctx)
 				var all sync.WaitGroup
 				for range 8 {
@@ -275,7 +276,7 @@ func TestShareOfHold(t *testing.T) {
 							if err != nil {
 								return
 							}
-							time.Sleep(work + time.Microsecond) // else the clock of the simulation stands still
+							time.Sleep(work + time.Microsecond) // otherwise the simulated clock would stand still
 							_ = l.Unlock(ctx)
 						}
 					})
@@ -293,7 +294,7 @@ func TestShareOfHold(t *testing.T) {
 	}
 }
 
-// A lock that was unlocked leaves nothing behind until its time is over.
+// An unlocked lock leaves no timer behind.
 func TestUnlockStopsTheTimer(t *testing.T) {
 	calmly(t, func(t *testing.T, w *world) {
 		l := lockNow(t, w.managers[0], "name")
@@ -305,8 +306,8 @@ func TestUnlockStopsTheTimer(t *testing.T) {
 }
 
 // A turn starts with most of its TTL, and a caller with another TTL gets its own.
-func TestTurnHasItsTime(t *testing.T) {
-	holding(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+func TestTurnGetsFullTTL(t *testing.T) {
+	withManagers(t, Options{}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		m := ms[0]
 		l := lockNow(t, m, "name")
 		got := queued(t, m, "name", 1)

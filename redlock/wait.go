@@ -12,8 +12,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// queue waits in the queue of a name after a pause, with begun as the time of
-// arrival.
+// queue waits in the queue of a name after a pause; begun is the time of arrival.
 func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*hold, error) {
 	var t waiter
 	m.voters.waiters.renew(&t)
@@ -45,15 +44,14 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		}
 		last = err
 		m.listen()
-		m.localQueues.answered(name, err)
+		m.localQueues.noteError(name, err)
 		m.hints.note(name, time.Now())
 		if r.foreign() {
 			m.gaps.noteForeign(name, time.Now())
 		}
-		// Split brain: several clients asked at the same time and none has a
-		// majority, so none may keep its votes. If one has a majority, the other
-		// servers keep their votes for the waiter that is next there, and so does
-		// a server that has not answered.
+		// Split brain: several clients asked at the same time and none has a majority, so none
+		// may keep its votes. If one has a majority, the other servers keep their votes for the
+		// waiter that is next there, and so does a server that has not answered.
 		agreed, _, _ := r.tally()
 		split := agreed > 0 && !r.hasLeader()
 		if split {
@@ -70,8 +68,8 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 	}
 }
 
-// firstPause returns the first pause between attempts: a short one until messages of
-// a majority arrive.
+// firstPause returns the first pause between attempts. It is short until grant messages arrive
+// from a majority.
 func (m *Manager) firstPause() time.Duration {
 	subscribed := 0
 	for _, n := range m.voters.nodes {
@@ -92,7 +90,7 @@ func (m *Manager) pause(r *round, split bool, backoff time.Duration) time.Durati
 	}
 	pause := backoff/2 + rand.N(backoff)
 	if free := r.freeIn(); free >= 0 && free < pause {
-		// The holder's time runs out before: it may have died.
+		// The holder's lock ends before that: the holder may have died.
 		pause = free + time.Millisecond + rand.N(m.opt.RetryMin/2+1)
 	}
 	return pause
@@ -143,8 +141,8 @@ func (m *Manager) listen() {
 	})
 }
 
-// hints remembers, approximately, which names had waiters lately: for those the fast
-// attempt is pointless, and one fencing token too few.
+// hints remembers, approximately, which names had waiters recently: for those the fast attempt is
+// pointless, and one fencing token is not enough.
 type hints struct {
 	seed  maphash.Seed
 	slots [256]atomic.Int64

@@ -16,13 +16,13 @@ import (
 	"retwis/redlock"
 )
 
-// waiters waits until so many processes wait for a name, on a majority of the servers.
+// waiters waits until n processes wait for a name, on a majority of the servers.
 func waiters(t testing.TB, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	waitersOn(t, 0, m, name, n)
 }
 
-// waitersOn is waiters for a number of servers; 0: a majority.
+// waitersOn is like waiters for a given number of servers; 0: a majority.
 func waitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " waiters"), func() bool {
@@ -37,10 +37,11 @@ func waitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int
 	})
 }
 
-// patientPause is how long a patient waiter waits at least before it asks again.
+// patientPause is the minimum time before a patient waiter asks again.
 const patientPause = 5 * time.Second
 
-// patient asks again so seldom that only the word of a release comes sooner.
+// patient returns options with which only the message of a release arrives before the next
+// attempt.
 func patient() redlock.Options {
 	return redlock.Options{RetryMin: 2 * patientPause, RetryMax: 2 * patientPause}
 }
@@ -68,7 +69,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		// On all of them: the next one must not come first on a server that is slow.
+		// On all servers: the next waiter must not come first on a slow server.
 		waitersOn(t, len(servers), holder, "job", int64(i+1))
 	}
 	unlock(t, l)
@@ -96,7 +97,7 @@ func TestNotified(t *testing.T) {
 				listensOn(t, clientsOf(t, servers), b)
 				unlock(t, l)
 				unlock(t, <-got)
-				if time.Since(begun) < patientPause { // a machine that stalls tries again
+				if time.Since(begun) < patientPause { // a machine that stalls retries
 					notified++
 				}
 				return notified == 10
@@ -132,10 +133,10 @@ func TestCanceledWaiterLeavesTheQueue(t *testing.T) {
 func TestWaiterKilled(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	// A grant is for ten minutes.
+	// A grant lasts ten minutes.
 	a := dial(t, servers, redlock.Options{})
 	var held []*redlock.Lock
-	for i := range 3 { // all that the worker wants
+	for i := range 3 { // all names that the worker wants
 		held = append(held, lock(t, a, fmt.Sprint("name", i)))
 	}
 	w := &workers{t: t, locks: map[string]holding{}}
@@ -151,7 +152,7 @@ func TestWaiterKilled(t *testing.T) {
 	unlock(t, lock(t, a, "name0"))
 }
 
-// Goroutines of a process take turns, without asking the servers.
+// Goroutines of a process take turns without asking the servers.
 func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	for _, fencing := range []bool{false, true} {
@@ -178,7 +179,7 @@ func TestHandedOver(t *testing.T) {
 			if counts := redlock.CountsOf(m); counts.Turns < counts.Acquired {
 				t.Errorf("%d turns, and %d locks of the servers", counts.Turns, counts.Acquired)
 			}
-			// What is handed on is on the servers too, before long.
+			// A hold that is handed over is refreshed on the servers before long.
 			l := lock(t, m, "job")
 			next := make(chan *redlock.Lock)
 			go func() { next <- lock(t, m, "job") }()
@@ -203,8 +204,8 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
-// A process that hands its lock on and on lets others have theirs.
-func TestHandedOnWithBounds(t *testing.T) {
+// A process that hands its lock over repeatedly still lets others in.
+func TestHandoversLetOthersIn(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
@@ -226,20 +227,20 @@ func TestHandedOnWithBounds(t *testing.T) {
 	all.Wait()
 }
 
-// The waiters after a holder that never unlocks continue when its time is over.
-func TestHolderForgets(t *testing.T) {
+// The waiters behind a holder that never unlocks continue when its time is over.
+func TestHolderNeverUnlocks(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
 	m := dial(t, servers, redlock.Options{NodeTimeout: 100 * time.Millisecond})
 	first := lock(t, m, "job", redlock.LockOptions{TTL: 400 * time.Millisecond})
 	second := lock(t, m, "job")
 	if now := time.Now(); now.Before(first.Until()) {
-		t.Errorf("the second got it %v before the first ran out", first.Until().Sub(now))
+		t.Errorf("the second got it %v before the first expired", first.Until().Sub(now))
 	}
 	unlock(t, second)
 }
 
-// On a Cluster a name has one master.
+// On a Cluster each name has one master.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -266,7 +267,7 @@ func TestCluster(t *testing.T) {
 			release(t, l)
 			return true
 		})
-		wait(t, "a lock that does not expire meanwhile", func() bool {
+		wait(t, "a lock that does not expire in the meantime", func() bool {
 			l := lock(t, a, name)
 			other, err := b.TryLock(t.Context(), name)
 			valid := l.Valid()
@@ -283,7 +284,7 @@ func TestCluster(t *testing.T) {
 		release(t, lock(t, b, name))
 	}
 	if _, err := a.TryLock(t.Context(), "a}b"); err == nil {
-		t.Error("a name whose keys lie in several slots was taken")
+		t.Error("a name whose keys lie in several slots was locked")
 	}
 	release(t, lock(t, a, "{a}b"))
 }

@@ -9,11 +9,11 @@ import (
 // waiter is one waiter in the queue of a name.
 type waiter struct {
 	value  string
-	asked  nodeSet       // the servers that may have the value, of any attempt; the caller of Lock owns it
-	agreed nodeSet       // the servers that gave the lock in reply to the last attempt
-	grants nodeSet       // the servers that granted the lock since
+	asked  nodeSet       // servers that may have the value from any attempt; owned by the caller of Lock
+	agreed nodeSet       // servers that gave the lock in reply to the last attempt
+	grants nodeSet       // servers that have granted the lock since
 	soon   chan struct{} // the first server has granted it, or may have
-	ready  chan struct{} // a majority has
+	ready  chan struct{} // a majority has granted it
 }
 
 // wake wakes the waiter: immediately if a majority has given it the lock.
@@ -84,8 +84,8 @@ func (w *waiters) note(t *waiter, r *round) {
 	}
 }
 
-// granted processes the message of a server that has granted the lock to a value. The
-// waiter asks then: the message may be of any age, and is no lock.
+// granted processes a server's message that it granted the lock to a value. The waiter then asks
+// again: the message may be arbitrarily old and does not prove a lock.
 func (w *waiters) granted(from int, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +95,8 @@ func (w *waiters) granted(from int, value string) {
 	}
 }
 
-// listening is called when the messages of a server start to arrive. Earlier ones
-// may have been missed.
+// listening is called when messages of a server start to arrive. Earlier ones may have been
+// missed.
 func (w *waiters) listening() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

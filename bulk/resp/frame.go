@@ -11,7 +11,7 @@ type Frame struct {
 // span is the range of an argument in Frame.raw.
 type span struct{ start, end int }
 
-// Raw returns the whole command, valid until the frame is used for the next one.
+// Raw returns the complete command, valid until the frame is reused.
 func (f *Frame) Raw() []byte { return f.raw }
 
 // Len returns the number of arguments, including the command's name.
@@ -20,7 +20,7 @@ func (f *Frame) Len() int { return len(f.args) }
 // Arg returns argument i, valid as long as Raw. Argument 0 is the command's name.
 func (f *Frame) Arg(i int) []byte { return f.raw[f.args[i].start:f.args[i].end] }
 
-// RawFrom returns the encoded arguments from number i on.
+// RawFrom returns the encoded arguments starting with number i.
 func (f *Frame) RawFrom(i int) []byte {
 	if i == 0 {
 		return f.raw
@@ -28,7 +28,7 @@ func (f *Frame) RawFrom(i int) []byte {
 	return f.raw[f.args[i-1].end+2:]
 }
 
-// Reset begins a command of n arguments. The caller adds each of them with Add.
+// Reset starts a command of n arguments. The caller adds each of them with Add.
 func (f *Frame) Reset(n int) {
 	f.raw = AppendLength(f.raw[:0], '*', n)
 	f.args = f.args[:0]
@@ -41,7 +41,7 @@ func (f *Frame) Add(arg []byte) {
 	f.raw = append(append(f.raw, arg...), '\r', '\n')
 }
 
-// AppendLength appends a header of the protocol: "*3\r\n" or "$3\r\n".
+// AppendLength appends a protocol header: "*3\r\n" or "$3\r\n".
 func AppendLength(dst []byte, kind byte, n int) []byte {
 	if n < 10 {
 		return append(dst, kind, byte('0'+n), '\r', '\n')

@@ -1,26 +1,25 @@
 // Package resp writes and reads commands in Redis' protocol (RESP).
 //
-// A file in this format is the fastest input for mass insertion: [Encoder] generates
-// one from Go values, "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such
-// a stream and checks each command completely before it returns it, so that a program
-// that forwards commands never forwards half of one. An append-only file of a server
-// has the same format.
+// A file in this format is the fastest input for mass insertion: [Encoder] generates one from Go
+// values; "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such a stream and checks
+// each command completely before returning it, so that a program that forwards commands never
+// forwards half of one. An append-only file of a server has the same format.
 //
 // Neither allocates memory per command.
 package resp
 
 import "strconv"
 
-// keepBuffer bounds the buffer that is kept after a large command.
+// keepBuffer limits the buffer that is kept after a large command.
 const keepBuffer = 1 << 20
 
-// InputError describes a fault in an input and its place.
+// InputError describes a fault in an input and where it is.
 type InputError struct {
-	File   string // the name of the file, if there are several
+	File   string // name of the file, if there are several
 	Line   int64  // line number, starting at 1; 0 for inputs without lines
 	Offset int64  // in bytes, for inputs without lines
 	Msg    string
-	// Truncated says that the input ends within a command or a record.
+	// Truncated means that the input ends within a command or a record.
 	Truncated bool
 }
 

@@ -14,11 +14,11 @@ const (
 	maxLen     = 512 << 20     // the default of proto-max-bulk-len
 )
 
-// Scanner reads commands from a stream of Redis' protocol. Each command it returns is
-// complete and well formed, even if the stream is truncated or damaged.
+// Scanner reads commands from a stream in Redis' protocol. Each command it returns is complete
+// and well formed, even if the stream is truncated or damaged.
 //
-// Memory: 256 KiB, or the size of the largest command if that is more. A wrong length
-// does not reserve memory: the buffer grows only with the bytes that were read.
+// Memory: 256 KiB, or the size of the largest command if that is more. A wrong length does not
+// reserve memory: the buffer grows only by bytes that were read.
 type Scanner struct {
 	r      io.Reader
 	buf    []byte
@@ -26,24 +26,24 @@ type Scanner struct {
 	end    int   // end of the valid bytes in buf
 	base   int64 // offset of buf[0] in the stream
 	done   bool  // r is exhausted
-	failed error // of r; it may have come with bytes, which are used first
+	failed error // error of r; it may have come with bytes, which are used first
 	frame  Frame
-	size   int // of the current command
+	size   int // size of the current command
 	err    error
 }
 
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner { return NewScannerAt(r, 0) }
 
-// NewScannerAt returns a Scanner that reads from r and adds offset to every offset
-// that it reports: r is the rest of a stream that was read up to there.
+// NewScannerAt returns a Scanner that reads from r and adds offset to every offset that it
+// reports: r is the rest of a stream that was read up to there.
 func NewScannerAt(r io.Reader, offset int64) *Scanner {
 	return &Scanner{r: r, buf: make([]byte, bufferSize), base: offset}
 }
 
-// Scan advances to the next command. It returns false at the end of the input and at
-// the first error. It skips what a server ignores: blank lines, commands without
-// arguments ("*0"), and the annotations of an append-only file ("#TS:…").
+// Scan advances to the next command. It returns false at the end of the input and at the first
+// error. It skips what a server ignores: blank lines, commands without arguments ("*0"), and the
+// annotations of an append-only file ("#TS:…").
 func (s *Scanner) Scan() bool { return s.Next(&s.frame) == nil }
 
 // Frame returns the current command, valid until the next Scan.
@@ -64,8 +64,8 @@ func (s *Scanner) Err() error {
 	return s.err
 }
 
-// Next reads the next command into f and returns io.EOF at the end. It is Scan for a
-// frame of the caller.
+// Next reads the next command into f and returns io.EOF at the end. It is like Scan with a frame
+// owned by the caller.
 func (s *Scanner) Next(f *Frame) error {
 	if s.err != nil {
 		return s.err
@@ -115,8 +115,8 @@ func (s *Scanner) args(f *Frame, n, at int) error {
 	return nil
 }
 
-// length parses a header such as "*3\r\n" at byte at of the command. It returns the
-// number and the offset after the header, or -1 if there is no valid header.
+// length parses a header such as "*3\r\n" at byte at of the command. It returns the number and
+// the offset after the header, or -1 if there is no valid header.
 func (s *Scanner) length(at int, kind byte, most int) (n, next int) {
 	for {
 		b := s.buf[s.pos:s.end]
@@ -161,7 +161,7 @@ func (s *Scanner) need(n int) bool {
 		if s.pos > 0 {
 			s.slide()
 		}
-		if s.end == len(s.buf) { // only bytes that were read make it grow
+		if s.end == len(s.buf) { // the buffer grows only by bytes that were read
 			s.buf = append(make([]byte, 0, min(4*len(s.buf), max(n, 2*len(s.buf)))), s.buf...)
 			s.buf = s.buf[:cap(s.buf)]
 		}
@@ -188,8 +188,7 @@ func (s *Scanner) slide() {
 	s.pos, s.end = 0, len(rest)
 }
 
-// skipOrError skips a blank line or an annotation, or returns the reason why no command
-// begins here.
+// skipOrError skips a blank line or an annotation, or returns why no command begins here.
 func (s *Scanner) skipOrError() error {
 	if !s.need(1) {
 		if s.failed != nil {
@@ -219,11 +218,11 @@ func (s *Scanner) skipOrError() error {
 	return s.lengthError(0, '*', maxArgs)
 }
 
-// maxAnnotation is the longest annotation that a server accepts.
+// maxAnnotation is the length of the longest annotation that a server accepts.
 const maxAnnotation = 128
 
-// annotation skips a line such as "#TS:1795308651", which a server writes into its
-// append-only file with aof-timestamp-enabled.
+// annotation skips a line such as "#TS:1795308651", which a server writes into its append-only
+// file with aof-timestamp-enabled.
 func (s *Scanner) annotation() error {
 	for n := 1; s.need(n) && n <= maxAnnotation; n++ {
 		if s.buf[s.pos+n-1] == '\n' {
@@ -291,7 +290,7 @@ func lfHint(b byte) string {
 		`"commands" reads commands as they are typed`
 }
 
-// typedHint points to the format for commands as they are typed.
+// typedHint points to the format for typed commands.
 func typedHint(b byte) string {
 	if b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' {
 		return `; for commands as they are typed, use the format "commands"`
@@ -303,7 +302,7 @@ func (s *Scanner) wrong(at int, format string, args ...any) error {
 	return &InputError{Offset: s.Offset() + int64(at), Msg: fmt.Sprintf(format, args...)}
 }
 
-// truncated is the error of an input that ends within a command.
+// truncated returns the error of an input that ends within a command.
 func (s *Scanner) truncated(at int, expected string) error {
 	if s.failed != nil {
 		return s.failed

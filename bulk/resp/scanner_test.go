@@ -31,7 +31,7 @@ func TestScanner(t *testing.T) {
 	for name, test := range map[string]struct {
 		input string
 		want  []string
-		err   string // of the error, if there is one
+		err   string // expected error, if any
 	}{
 		"empty":             {"", nil, ""},
 		"one":               {"*1\r\n$4\r\nPING\r\n", []string{"PING"}, ""},
@@ -86,7 +86,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// An error of the reader that comes with bytes ends the scan after the commands that these
+// An error of the reader that comes with bytes ends the scan after the commands that these bytes
 // complete.
 func TestScannerReadError(t *testing.T) {
 	t.Parallel()
@@ -139,8 +139,8 @@ func TestScannerMemory(t *testing.T) {
 	}
 }
 
-// slowScan is a naive Scanner for a whole input. It returns the commands before the
-// first damaged one.
+// slowScan is a naive Scanner for a complete input. It returns the commands before the first
+// damaged one.
 func slowScan(b []byte) (found []string, ok bool) {
 	line := func(kind byte, most int) (int, bool) {
 		i := bytes.Index(b, []byte("\r\n"))
@@ -219,7 +219,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// pieces returns few bytes per Read.
+// pieces returns a few bytes per Read.
 type pieces struct {
 	r io.Reader
 	n int
@@ -253,7 +253,7 @@ func TestEncoderFails(t *testing.T) {
 	for e.Encode("SET", "key", "value") == nil {
 	}
 	if e.Flush() == nil || e.Encode("PING") == nil {
-		t.Error("the error was forgotten")
+		t.Error("the error was not kept")
 	}
 }
 

@@ -2,14 +2,14 @@ package resp
 
 import "strconv"
 
-// How much of a command Text shows.
+// Limits of what Text shows of a command.
 const (
 	shownArgs  = 12
 	shownBytes = 60
 )
 
-// Text returns an encoded command as one would type it into redis-cli, shortened to 12
-// arguments of 60 bytes.
+// Text returns an encoded command as one would type it into redis-cli, shortened to 12 arguments
+// of 60 bytes.
 func Text(raw []byte) string {
 	var f Frame
 	if Parse(raw, &f) != nil {
@@ -34,8 +34,7 @@ func Text(raw []byte) string {
 	return string(text)
 }
 
-// AppendQuoted appends a word, in quotes where redis-cli and bulk's format "commands"
-// need them.
+// AppendQuoted appends a word, quoted where redis-cli and bulk's format "commands" require it.
 func AppendQuoted(dst, word []byte) []byte {
 	plain := len(word) > 0
 	for _, b := range word {

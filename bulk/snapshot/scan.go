@@ -16,7 +16,7 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// The opcodes of a snapshot that a scan writes.
+// Opcodes that a scan writes.
 const (
 	opExpiryMillis = 252
 	opSelect       = 254
@@ -24,24 +24,24 @@ const (
 )
 
 const (
-	// scanCount is how many keys one step asks for, and dumped how many of them are
-	// held in memory at once.
+	// scanCount is how many keys one SCAN step requests; dumped is how many of them are held in
+	// memory at once.
 	scanCount = 256
 	dumped    = 32
-	// footer is the end of a DUMP: two bytes of version, eight of checksum.
+	// footer is the size of the end of a DUMP: two bytes of version, eight of checksum.
 	footer = 10
-	// oldest is the version of an empty snapshot: that of Redis 6.2.
+	// oldest is the version of an empty snapshot, that of Redis 6.2.
 	oldest = 9
 )
 
-// Scan writes a snapshot of the keys of one server, with SCAN and DUMP: those of the
-// database that its client has selected, as database db. client sends the commands for
-// keys, node those for the server: they differ on a Cluster only. progress, if set, is
-// called with the number of keys so far. When keys expire goes by the clock of the server,
-// or by that of this machine if the user has no right to TIME. A key can be in the snapshot twice, if it moves
-// within its server's table during the scan, or if the server restarts or a failover replaces
-// it: then all is read again. One whose slot moves to another server of a Cluster can be
-// missing. Memory: that of 32 keys.
+// Scan writes a snapshot of the keys of one server, using SCAN and DUMP: the keys of the database
+// that its client has selected, saved as database db. client sends commands for keys, node
+// commands for the server: they differ on a Cluster only. progress, if set, is called with the
+// number of keys so far. Expiry times are relative to the clock of the server, or to that of this
+// machine if the user may not call TIME. A key can be in the snapshot twice: if it moves within
+// its server's table during the scan, or if the server restarts or is replaced by a failover,
+// after which everything is read again. A key whose slot moves to another server of a Cluster can
+// be missing. Scan holds at most 32 keys in memory.
 func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
 	for page, err := range scan.Server(ctx, node, scan.Pattern{Count: scanCount}) {
@@ -73,11 +73,11 @@ type scanner struct {
 	version uint16 // 0: nothing was written yet
 	keys    int64
 
-	// time is what the clock of the server showed when this machine's showed read.
+	// time is the server's clock at the moment when this machine's clock was at read.
 	time, read time.Time
 }
 
-// readClock reads the clock of the server. A page of keys asks again: the clock may be
+// readClock reads the clock of the server. Each page of keys reads it again: the clock may be
 // adjusted, and after a failover it is that of another machine.
 func (s *scanner) readClock(ctx context.Context, node rueidis.Client) error {
 	parts, err := node.Do(ctx, node.B().Time().Build().ToRetryable()).AsIntSlice()
@@ -99,7 +99,7 @@ func (s *scanner) readClock(ctx context.Context, node rueidis.Client) error {
 // now returns the time of the server, whatever this machine's clock says.
 func (s *scanner) now() time.Time { return s.time.Add(time.Since(s.read)) }
 
-// dump writes some keys. Those that are gone by now are left out.
+// dump writes some keys. It leaves out those that no longer exist.
 func (s *scanner) dump(ctx context.Context, keys []string) error {
 	b := s.client.B()
 	cmds := make(rueidis.Commands, 0, 2*len(keys))
@@ -120,7 +120,7 @@ func (s *scanner) dump(ctx context.Context, keys []string) error {
 		if err != nil {
 			return fmt.Errorf("key %.100q: %w", key, err)
 		}
-		if left == -2 { // it ended between the two commands
+		if left == -2 { // it expired or was deleted between the two commands
 			continue
 		}
 		if err := s.write(key, value, now, left); err != nil {
@@ -160,7 +160,7 @@ func (s *scanner) begin(version uint16) error {
 	case version > rdb.Version:
 		return fmt.Errorf("the server writes values of version %d, and only versions up to %d can be read back", version, rdb.Version)
 	case s.version > version:
-		return nil // another server of the Cluster, which is being upgraded, has sent this key
+		return nil // from another server of the Cluster, which is being upgraded
 	case s.version != 0:
 		return errors.New("the server was upgraded during the scan: repeat it")
 	}
@@ -189,7 +189,7 @@ func (s *scanner) byte(b byte)    { _ = s.w.WriteByte(b) }
 func (s *scanner) bytes(b []byte) { _, _ = s.w.Write(b) }
 func (s *scanner) text(t string)  { _, _ = s.w.WriteString(t) }
 
-// length writes a length as a snapshot has it.
+// length writes a length in the format of a snapshot.
 func (s *scanner) length(n uint64) {
 	switch {
 	case n < 1<<6:

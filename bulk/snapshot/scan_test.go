@@ -14,14 +14,14 @@ import (
 	"retwis/internal/redistest"
 )
 
-// scanned returns when a scan says that the only key expires.
+// scanned returns the expiry that a scan reports for the only key.
 func scanned(t *testing.T, c rueidis.Client) time.Time {
 	t.Helper()
 	var file bytes.Buffer
 	if err := snapshot.Scan(t.Context(), c, c, 0, &file, nil); err != nil {
 		t.Fatal(err)
 	}
-	const head = len("REDIS0000") + 2 // and the number of the database
+	const head = len("REDIS0000") + 2 // and the database number
 	entry := file.Bytes()[head:]
 	if entry[0] != 252 {
 		t.Fatalf("the key has no expiry: %q", entry)
@@ -31,8 +31,8 @@ func scanned(t *testing.T, c rueidis.Client) time.Time {
 
 func near(got, want time.Time) bool { return got.Sub(want).Abs() < 10*time.Minute }
 
-// The clock of the server says when a key expires: that of this machine is wrong by 26
-// years here.
+// The expiry of a key follows the clock of the server: this machine's clock is off by 26 years
+// here.
 func TestScanWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -48,7 +48,7 @@ func TestScanWithAWrongClock(t *testing.T) {
 	})
 }
 
-// A user without the right to TIME has the clock of this machine.
+// For a user without permission for TIME, the scan uses the clock of this machine.
 func TestScanWithoutTime(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)

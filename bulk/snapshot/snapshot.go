@@ -1,14 +1,13 @@
 // Package snapshot reads a snapshot (RDB) from a running server, for a backup.
 //
-// [Take] asks for it as a replica does, and as "redis-cli --rdb" does: the server forks,
-// and sends all of its databases as they are at that moment. It needs the rights of a
-// replica. [Scan] reads the keys of one database one after another with SCAN and DUMP,
-// and needs to read keys only: a key that changes meanwhile is as it was at some time
-// during the scan, and a key that exists from the beginning to the end is always there.
-// Of a Cluster, both write one server: a key whose slot moves between two of them can be in
-// neither snapshot.
+// [Take] requests it as a replica does, and as "redis-cli --rdb" does: the server forks, and
+// sends all of its databases as they are at that moment. It needs the permissions of a replica.
+// [Scan] reads the keys of one database in sequence with SCAN and DUMP, and only needs permission
+// to read keys: a key that changes meanwhile is saved as it was at some time during the scan, and
+// a key that exists throughout is always included. On a Cluster, both save a single server: a key
+// whose slot moves between two servers can be missing from both snapshots.
 //
-// Package bulk loads what both write, into any server: [bulk.Options].Database picks one
+// Package bulk loads both kinds of snapshots into any server: [bulk.Options].Database selects one
 // database.
 package snapshot
 
@@ -31,18 +30,17 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// ErrRefused: the server gives this user no snapshot, or none at all. Scan may work.
-var ErrRefused = errors.New("the server gives no snapshot")
+// ErrRefused means that the server sends no snapshot to this user, or to anyone. Scan may work.
+var ErrRefused = errors.New("the server refuses to send a snapshot")
 
-// silence is how long a server may send nothing. While it prepares the snapshot, it sends
-// a sign of life every second.
+// silence is how long a server may send nothing. While it prepares the snapshot, it sends a
+// newline every second.
 const silence = time.Minute
 
-// Take writes a snapshot of a server to w: the server at addr, a node of a Cluster, or the
-// one of the options, or of their sentinels, if addr is empty. It needs the rights to
-// REPLCONF and SYNC; without them, or where a service refuses them, the error is
-// ErrRefused. The server forks once; it may wait some seconds before that, for other
-// replicas (repl-diskless-sync-delay).
+// Take writes a snapshot of a server to w. The server is addr, a node of a Cluster, or the one of
+// the options, or of their sentinels, if addr is empty. It needs permission for REPLCONF and
+// SYNC; without it, or if a hosting service refuses them, the error is ErrRefused. The server
+// forks once; it may first wait some seconds for other replicas (repl-diskless-sync-delay).
 func Take(ctx context.Context, options rueidis.ClientOption, addr string, w io.Writer) (err error) {
 	defer func() {
 		if err != nil {
@@ -62,8 +60,8 @@ func Take(ctx context.Context, options rueidis.ClientOption, addr string, w io.W
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	// Servers before 7.0 do not know rdb-only, and keep the changes for a replica that
-	// then never asks for them. A server that refuses REPLCONF refuses SYNC, too.
+	// Servers before 7.0 do not know rdb-only, and buffer changes for a replica that then never
+	// asks for them. A server that refuses REPLCONF refuses SYNC, too.
 	for _, what := range [][2]string{{"capa", "eof"}, {"rdb-only", "1"}} {
 		if _, err := c.Do("REPLCONF", what[0], what[1]); err != nil && !server.IsReply(err, "") {
 			return err
@@ -89,7 +87,7 @@ func Take(ctx context.Context, options rueidis.ClientOption, addr string, w io.W
 	return nil
 }
 
-// patient bounds the wait for each read.
+// patient limits the wait for each read.
 type patient struct {
 	c *server.Conn
 	r io.Reader
@@ -106,8 +104,8 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// announced reads the line before the snapshot: its length, or the mark after its end.
-// Empty lines before it are signs of life.
+// announced reads the line before the snapshot: its length, or the mark that follows its end.
+// Empty lines before it are keep-alives.
 func announced(in *bufio.Reader) (length int64, mark []byte, err error) {
 	for {
 		line, err := in.ReadString('\n')
@@ -129,20 +127,20 @@ func announced(in *bufio.Reader) (length int64, mark []byte, err error) {
 				return length, nil, nil
 			}
 		}
-		return 0, nil, fmt.Errorf("%w: it answers %.60q to SYNC", ErrRefused, line)
+		return 0, nil, fmt.Errorf("%w: it answered SYNC with %.60q", ErrRefused, line)
 	}
 }
 
-// markSize is the size of the mark after a snapshot whose length is not known.
+// markSize is the size of the mark after a snapshot of unknown length.
 const markSize = 40
 
-// isTemporary reports whether an error of SYNC is not about the rights of the user.
+// isTemporary reports whether an error of SYNC is not about missing permissions.
 func isTemporary(reply string) bool {
 	class := rediserr.OfReply(reply)
 	return class == rediserr.Unavailable || class == rediserr.WritesRefused
 }
 
-// known returns an error if the snapshot is of a version that nothing here can read.
+// known returns an error if the snapshot has a version that this program cannot read.
 func known(in *bufio.Reader) error {
 	head, err := in.Peek(9)
 	if err != nil {
@@ -151,17 +149,17 @@ func known(in *bufio.Reader) error {
 	version, newer := rdb.Header(head)
 	switch {
 	case version == 0:
-		return fmt.Errorf("%w: what it sends is no snapshot (RDB)", ErrRefused)
+		return fmt.Errorf("%w: what it sent is not a snapshot (RDB)", ErrRefused)
 	case newer:
 		return fmt.Errorf("the server writes snapshots (RDB) of version %d, and only versions up to %d can be read back", version, rdb.Version)
 	}
 	return nil
 }
 
-// copyToMark copies a snapshot up to the mark after its end. Nothing follows the mark.
+// copyToMark copies a snapshot up to the mark that follows it. Nothing follows the mark.
 func copyToMark(w io.Writer, in io.Reader, mark []byte) error {
 	buf := make([]byte, 1<<16)
-	held := 0 // bytes at the beginning of buf that may be a part of the mark
+	held := 0 // bytes at the start of buf that may be part of the mark
 	for {
 		n, err := in.Read(buf[held:])
 		got := buf[:held+n]
@@ -183,7 +181,7 @@ func copyToMark(w io.Writer, in io.Reader, mark []byte) error {
 	}
 }
 
-// cut explains a connection that ends within the snapshot.
+// cut explains a connection that ended within the snapshot.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the server closed the connection before the end of the snapshot; its log has the reason")

@@ -1,11 +1,9 @@
-// Package arch enforces the architecture of this module: which package may
-// import which.
+// Package arch enforces the architecture of this module: which package may import which.
 //
-// Every package has a level and imports only from lower ones. An import that
-// breaks this is one line in a large change and easily missed in review, so the
-// test of this package reads the imports of every source file and compares them
-// with the table in Retwis. It parses the files itself because the test cache
-// tracks the files a test opens, but not what "go list" has read.
+// Every package has a level and imports only from lower levels. A violation is one line in a
+// large change and easily missed in review, so the test of this package reads the imports of
+// every source file and compares them with the table in Retwis. It parses the files itself
+// because the test cache tracks the files a test opens, but not what "go list" has read.
 package arch
 
 import (
@@ -25,19 +23,19 @@ import (
 
 // Architecture is a table of packages and the rules for imports between them.
 type Architecture struct {
-	// Levels holds the level of each package by its path in the module. A path
-	// that ends in /... stands for all packages below it.
+	// Levels holds the level of each package by its path in the module. A path that ends in /...
+	// matches all packages below it.
 	Levels map[string]int
 	// Siblings lists the imports that are allowed within one level: the
 	// importing package, then the imported one.
 	Siblings [][2]string
-	// Whole lists packages whose tests may import each other: they test a part in the whole.
-	Whole []string
-	// Without lists what a package must not import, besides Impure; each includes the
+	// SharedTests lists packages whose tests may import each other, because they test a part
+	// within the whole.
+	SharedTests []string
+	// Forbidden lists imports that a package must not use, besides Impure; each includes the
 	// packages below it.
-	Without map[string][]string
-	// Reserved lists, for the name of a method, the packages that may call it, besides
-	// TestSupport.
+	Forbidden map[string][]string
+	// Reserved lists, by method name, the packages that may call the method, besides TestSupport.
 	Reserved map[string][]string
 	// TestSupport lists packages that only tests import. They have no level and
 	// may import any package.
@@ -54,15 +52,15 @@ func Retwis() Architecture {
 	return Architecture{
 		Levels:      levels,
 		Siblings:    append(siblingsOfSocial(), siblings...),
-		Without:     map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
-		Whole:       []string{"internal/app", "internal/social", "internal/social/..."},
+		Forbidden:   map[string][]string{"internal/social": {"github.com/redis/rueidis"}},
+		SharedTests: []string{"internal/app", "internal/social", "internal/social/..."},
 		TestSupport: []string{"internal/redistest", "internal/require", "internal/files/filestest", "internal/mail/mailtest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Reserved:    reserved,
 		Pure:        4, Impure: []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
 }
 
-// levels has the packages, from the highest to the lowest.
+// levels lists the packages, from the highest level to the lowest.
 var levels = map[string]int{
 	"cmd/retwis": 7, // main
 
@@ -83,14 +81,14 @@ var levels = map[string]int{
 	"internal/seed":           5,
 	"internal/certificates":   5,
 
-	// The application, put together, and what works on all of it.
+	// The assembled application, and packages that work on all of it.
 	"internal/app":               4,
 	"internal/social/check":      4,
 	"internal/social/import2009": 4,
 	"internal/social/load":       4,
 	"internal/social/live":       4,
 
-	// The application by subject. It knows no HTTP.
+	// The application by subject. It does not know HTTP.
 	"internal/social":             3,
 	"internal/social/...":         3,
 	"internal/social/live/stream": 3,
@@ -142,10 +140,11 @@ var levels = map[string]int{
 	"internal/watched":           0,
 }
 
-// reserved has the packages that work on the database as a whole, for which app.App opens.
+// reserved lists the packages that work on the database as a whole and may call
+// app.App.Internals.
 var reserved = map[string][]string{"Internals": {"internal/app", "internal/social/check", "internal/social/live", "internal/social/load"}}
 
-// siblings are the imports within a level, but for those of the application.
+// siblings are the imports within a level, except those of the application.
 var siblings = [][2]string{
 	{"internal/cli", "internal/cli/..."},       // the root command lists the commands of each noun
 	{"internal/cli/...", "internal/cli/shell"}, // flags, tables and input that all commands share
@@ -173,7 +172,7 @@ var siblings = [][2]string{
 	{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 	{"bulk/internal/...", "bulk/resp"},
 	{"bulk/internal/...", "bulk/internal/..."},
-	{"index", "index/internal/..."},                        // what knows no index as a whole
+	{"index", "index/internal/..."},                        // parts that are independent of a whole index
 	{"index/internal/conditions", "index/internal/ranged"}, // the ranges that conditions select
 	{"index/internal/entries", "index/internal/ranged"},
 	{"index/internal/entries", "index/internal/batch"},
@@ -186,7 +185,7 @@ var siblings = [][2]string{
 	{"index/text", "index/text/internal/..."},                       // words, queries and postings
 	{"redlock", "redlock/internal/..."},
 	{"redlock/internal/server", "redlock/internal/clock"},
-	{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
+	{"internal/ordered", "index/decimal"}, // input and output of a decimal column
 	{"internal/maintain", "maintain"},
 	{"internal/maintain", "internal/redis/partition"},
 	{"internal/maintain", "internal/redis/scan"},
@@ -202,7 +201,7 @@ var siblings = [][2]string{
 	{"internal/redis/store", "internal/redis/redisurl"},    // a URL names the database
 	{"internal/redis/store", "internal/redis/rediserr"},
 	{"internal/redis/store", "internal/sleep"},
-	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is no error
+	{"internal/redis/reply", "internal/redis/rediserr"}, // a wrong type is not an error
 	{"internal/redis/reads", "internal/redis/reply"},
 	{"internal/redis/store", "internal/redis/nodes"},
 	{"internal/picture", "internal/turns"},              // decoding waits in a queue
@@ -211,7 +210,7 @@ var siblings = [][2]string{
 	{"internal/watched", "internal/redis/rediserr"},     // whether a server was reached
 	{"internal/redis/nodes", "internal/redis/rediserr"}, // which of several errors to report
 	{"internal/redis/nodes", "internal/redis/keys"},     // how many slots there are
-	{"internal/web", "internal/web/httpserver"},         // what a site needs around its pages
+	{"internal/web", "internal/web/httpserver"},         // middleware around the pages
 	{"internal/web", "internal/web/metrics"},
 	{"internal/web", "internal/web/request"},
 	{"internal/web", "internal/web/static"},
@@ -282,7 +281,7 @@ func skip(root, dir string) error {
 	return err
 }
 
-// ignored reports whether the go command ignores a directory of this name.
+// ignored reports whether the go command ignores a directory with this name.
 func ignored(name string) bool {
 	return name == "testdata" || name == "vendor" || name == "node_modules" ||
 		strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
@@ -359,7 +358,7 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 		target, ours = ".", true
 	}
 	if !ours {
-		if !test && slices.ContainsFunc(c.arch.Without[pkg], func(p string) bool { return under(imported, p) }) {
+		if !test && slices.ContainsFunc(c.arch.Forbidden[pkg], func(p string) bool { return under(imported, p) }) {
 			return fmt.Sprintf("%s must not import %s", pkg, imported)
 		}
 		if level <= c.arch.Pure && !test && slices.ContainsFunc(c.arch.Impure, func(p string) bool { return under(imported, p) }) {
@@ -373,7 +372,7 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 		}
 		return fmt.Sprintf("%s imports %s, which is for tests only", pkg, target)
 	}
-	if target == pkg || test && c.isWhole(pkg) && c.isWhole(target) { // an external test package
+	if target == pkg || test && c.sharesTests(pkg) && c.sharesTests(target) { // an external test package
 		return ""
 	}
 	targetLevel, known := c.level(target)
@@ -388,8 +387,8 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 	return ""
 }
 
-// checkState reports the hidden state that a pure package must not have: init
-// functions, and globals that other code sets.
+// checkState reports hidden state that a pure package must not have: init functions, and globals
+// that other code sets.
 func (c *checker) checkState(pkg string, level int, file *ast.File) {
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
@@ -415,8 +414,8 @@ func embeds(doc *ast.CommentGroup) bool {
 	})
 }
 
-// level returns the level of a package: its own entry in the table, otherwise
-// that of the nearest directory above it.
+// level returns the level of a package: its own entry in the table, otherwise that of the nearest
+// directory above it.
 func (c *checker) level(pkg string) (int, bool) {
 	if level, ok := c.arch.Levels[pkg]; ok {
 		return level, true
@@ -429,8 +428,8 @@ func (c *checker) level(pkg string) (int, bool) {
 	return 0, false
 }
 
-func (c *checker) isWhole(pkg string) bool {
-	return slices.ContainsFunc(c.arch.Whole, func(pattern string) bool { return matches(pattern, pkg) })
+func (c *checker) sharesTests(pkg string) bool {
+	return slices.ContainsFunc(c.arch.SharedTests, func(pattern string) bool { return matches(pattern, pkg) })
 }
 
 func (c *checker) siblings(from, to string) bool {

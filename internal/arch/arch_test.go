@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRetwis checks this module. It opens every Go file and directory itself, so
-// that a change to any of them invalidates the cached test result.
+// TestRetwis checks this module. It opens every Go file and directory itself, so that a change to
+// any of them invalidates the cached test result.
 func TestRetwis(t *testing.T) {
 	t.Parallel()
 	violations, err := Check(filepath.Join("..", ".."), Retwis())
@@ -21,7 +21,7 @@ func TestRetwis(t *testing.T) {
 	}
 }
 
-// small is an architecture with one of everything.
+// small returns an architecture with one of everything.
 func small() Architecture {
 	return Architecture{
 		Levels:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
@@ -29,9 +29,9 @@ func small() Architecture {
 		TestSupport: []string{"internal/support"},
 		Pure:        1,
 		Impure:      []string{"net/http", "flag"},
-		Without:     map[string][]string{"tool": {"example.com/redis"}},
+		Forbidden:   map[string][]string{"tool": {"example.com/redis"}},
 		Reserved:    map[string][]string{"Organs": {"internal/web"}},
-		Whole:       []string{"tool", "index", "index/..."},
+		SharedTests: []string{"tool", "index", "index/..."},
 	}
 }
 
@@ -155,7 +155,7 @@ func TestCheckCannotRead(t *testing.T) {
 	}
 }
 
-// imports returns a source file with one import a line, starting on line 2.
+// imports returns a source file with one import per line, starting on line 2.
 func imports(paths ...string) string {
 	text := "package p\n"
 	for _, path := range paths {

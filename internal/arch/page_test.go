@@ -15,8 +15,8 @@ var (
 	packageName = regexp.MustCompile("`([^`]+)`")
 )
 
-// The page for those who change the code has the same table as this package.
-func TestPage(t *testing.T) {
+// The architecture page shows the same table as this package.
+func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
 	if err != nil {
@@ -33,12 +33,12 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if want := Retwis().Levels; !maps.Equal(page, want) {
-		t.Errorf("docs/architecture.md has the levels\n%v\nand this package\n%v", page, want)
+		t.Errorf("docs/architecture.md has the levels\n%v\nbut this package has\n%v", page, want)
 	}
 }
 
-// The page for those who look for a part of the application names each of its packages.
-func TestWay(t *testing.T) {
+// The section "Finding your way" of CONTRIBUTING.md names each package of the application.
+func TestContributingListsPackages(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))

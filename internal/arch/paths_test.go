@@ -18,8 +18,8 @@ var (
 	funcName = regexp.MustCompile(`\b(?:([a-z]\w*)\.)?([A-Za-z]\w*)\.([A-Za-z]\w*)\b`)
 )
 
-// declared returns the types, functions ("Func") and methods ("Type.Method") of the packages of
-// this module, and their package comments, by the names of the packages.
+// declared returns the types, functions ("Func") and methods ("Type.Method") of each package of
+// this module, and the package comments, by package name.
 func declared(t *testing.T) (functions map[string][]string, docs map[string]string) {
 	t.Helper()
 	functions, docs = map[string][]string{}, map[string]string{}
@@ -61,7 +61,7 @@ func declared(t *testing.T) (functions map[string][]string, docs map[string]stri
 	return functions, docs
 }
 
-// receiver returns the name of the type of a method.
+// receiver returns the name of the receiver type of a method.
 func receiver(fn *ast.FuncDecl) string {
 	expr := fn.Recv.List[0].Type
 	if star, ok := expr.(*ast.StarExpr); ok {
@@ -79,7 +79,7 @@ func receiver(fn *ast.FuncDecl) string {
 	return ""
 }
 
-// The functions exist that a package comment names in "The path of …".
+// Every function named in a "The path of …" section of a package comment exists.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	functions, docs := declared(t)
@@ -90,7 +90,7 @@ func TestPaths(t *testing.T) {
 				continue
 			}
 			title, _, _ := strings.Cut(section, "\n")
-			last := pkg // the package of the name before
+			last := pkg // the package of the previous name
 			for _, step := range pathStep.Split(section, -1)[1:] {
 				for _, m := range funcName.FindAllStringSubmatch(step, -1) {
 					in, typ, name := m[1], m[2], m[3]

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// No test fails because something took longer than some seconds or minutes, or gives up at a time
-// that it chose: a machine can always be slower. In a bubble of testing/synctest time is simulated,
-// so its files are left out, as is what only the long run has.
+// No test may fail because something took longer than some seconds or minutes, or give up after a
+// time that it chose: a machine can always be slower. In a testing/synctest bubble time is
+// simulated, so those files are excluded, as are files that only the long run includes.
 func TestNoTestAssertsSeconds(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
@@ -27,7 +27,7 @@ func TestNoTestAssertsSeconds(t *testing.T) {
 			return err
 		}
 		for _, at := range secondsIn(file) {
-			t.Errorf("%s: a test fails or gives up because of a time that has passed", set.Position(at))
+			t.Errorf("%s: a test fails or gives up because of elapsed time", set.Position(at))
 		}
 		return nil
 	})
@@ -36,8 +36,7 @@ func TestNoTestAssertsSeconds(t *testing.T) {
 	}
 }
 
-// secondsIn returns where a file compares a time that has passed with a bound, or asks whether it
-// is later than that.
+// secondsIn returns where a file compares an elapsed time with a limit, or checks for a deadline.
 func secondsIn(file *ast.File) (places []token.Pos) {
 	for _, i := range file.Imports {
 		if i.Path.Value == `"testing/synctest"` {
@@ -74,7 +73,7 @@ func secondsIn(file *ast.File) (places []token.Pos) {
 	return places
 }
 
-// hasPassed reports whether an expression is a time that has passed, or a variable that has one.
+// hasPassed reports whether an expression is an elapsed time, or a variable that holds one.
 func hasPassed(e ast.Expr, variables map[string]bool) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -2,8 +2,8 @@ package arch
 
 import "strings"
 
-// importsOfSocial lists what each package of the application imports of the others, by
-// their names below internal/social. All may import internal/social, which has the nouns.
+// importsOfSocial lists which other packages of the application each package imports, by their
+// names below internal/social. All may import internal/social, which defines the domain types.
 var importsOfSocial = map[string]string{
 	"accounts":    "audit auth blocklist limits media removal search storage takeout timeline",
 	"adopt":       "layout2009 storage timeline",

@@ -18,42 +18,43 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// An order takes longer than a server gives a client for the handshake.
+// An order takes longer than the time a server gives a client for the handshake.
 const (
 	orderTime     = time.Minute
 	handshakeTime = 5 * time.Second // for the rest of the handshake
 )
 
-// ACMEOptions are the settings of NewACME.
+// ACMEOptions configure NewACME.
 type ACMEOptions struct {
-	// Domains are the names of the site. At least one.
+	// Domains are the domain names of the site. At least one is required.
 	Domains []string
-	// Email is where the authority writes to; may be empty.
+	// Email is the contact address for the authority; may be empty.
 	Email string
 	// Directory is the URL of the authority. Default: Let's Encrypt.
 	Directory string
-	// Cache is a directory for the certificates and the key of the account. It is
-	// created for this user only.
+	// Cache is a directory for the certificates and the account key. It is created readable by
+	// this user only.
 	Cache  string
 	Logger *slog.Logger
 }
 
-// ACME gets the certificate of a domain when a client asks for the domain the first time,
-// and renews each 30 days before it ends.
+// ACME obtains the certificate of a domain when a client first asks for the domain, and renews it
+// 30 days before it expires.
 type ACME struct {
 	manager *autocert.Manager
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	expires map[string]ends
-	failed  map[string]time.Time // when a failure was logged, by name
-	late    map[string]time.Time // when it was logged that a certificate is not renewed, by name
+	failed  map[string]time.Time // when a failure was last logged, by name
+	late    map[string]time.Time // when a missing renewal was last logged, by name
 }
 
-// ends are the ends of the certificates of a name: old clients need another kind of key.
+// ends are the expiry times of the certificates of a name, by kind of key: old clients need
+// another kind.
 type ends map[x509.PublicKeyAlgorithm]time.Time
 
-// NewACME returns a source that asks an authority. It asks for nothing yet.
+// NewACME returns a source that uses an authority. It sends no requests yet.
 func NewACME(opt ACMEOptions) (*ACME, error) {
 	if len(opt.Domains) == 0 {
 		return nil, errNoDomain
@@ -80,8 +81,8 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 // isNumber reports whether the last part of a name is a number, as in an IPv4 address.
 func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
-// withoutPort is a policy for names that may have a port, as in the header Host of a
-// challenge to another port than 80.
+// withoutPort is a policy for names that may include a port, as in the Host header of a challenge
+// to a port other than 80.
 func withoutPort(policy autocert.HostPolicy) autocert.HostPolicy {
 	return func(ctx context.Context, host string) error {
 		if name, _, err := net.SplitHostPort(host); err == nil {
@@ -101,13 +102,13 @@ func (a *ACME) Config() *tls.Config {
 func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if a.isFirst(name) {
-		// A server that bounds handshakes sets the deadline again after this one.
+		// A server that limits handshakes sets the deadline again after this one.
 		_ = hello.Conn.SetDeadline(time.Now().Add(orderTime))
 		defer func() { _ = hello.Conn.SetDeadline(time.Now().Add(handshakeTime)) }()
 	}
 	cert, err := a.manager.GetCertificate(hello)
 	if err != nil {
-		// Anybody can ask for any name; only those of the site are worth a line.
+		// Anyone can ask for any name; only names of the site are worth a log line.
 		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(a.failed, name, time.Minute) {
 			a.log.Error("cannot get a certificate", "domain", name, "error", err)
 		}
@@ -122,7 +123,7 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return cert, nil
 }
 
-// note notes the certificate that is used for a name.
+// note records the certificate that is used for a name.
 func (a *ACME) note(name string, leaf *x509.Certificate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,28 +135,28 @@ func (a *ACME) note(name string, leaf *x509.Certificate) {
 		a.expires[name] = ends{}
 	}
 	if !before.IsZero() {
-		clear(a.expires[name]) // no client may need the other kind any more
+		clear(a.expires[name]) // the other kind may no longer be needed
 	}
 	a.expires[name][leaf.PublicKeyAlgorithm] = leaf.NotAfter
 	a.log.Info("a new certificate is used", "domain", name, "expires", leaf.NotAfter.UTC())
 }
 
-// isLate reports whether a certificate should have been renewed some time ago. autocert begins with a
-// third of its time left, or 30 days.
+// isLate reports whether a certificate should have been renewed some time ago. autocert starts
+// renewing when a third of its lifetime, or 30 days, are left.
 func isLate(leaf *x509.Certificate) bool {
 	renewal := min(leaf.NotAfter.Sub(leaf.NotBefore)/3, 30*24*time.Hour)
 	return time.Until(leaf.NotAfter) < renewal*3/4
 }
 
-// isFirst reports whether a name is one of the site that has had no certificate yet: then
-// clients wait for the authority.
+// isFirst reports whether a name belongs to the site and has had no certificate yet: then clients
+// wait for the authority.
 func (a *ACME) isFirst(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.expires[name]) == 0 && a.manager.HostPolicy(context.Background(), name) == nil
 }
 
-// mayReport bounds the lines of a kind for each name: one in some time.
+// mayReport limits log lines of a kind to one per name and interval.
 func (a *ACME) mayReport(reported map[string]time.Time, name string, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,8 +167,7 @@ func (a *ACME) mayReport(reported map[string]time.Time, name string, every time.
 	return true
 }
 
-// Redirect implements [Source]. The challenges http-01 of the authority come over plain
-// HTTP.
+// Redirect implements [Source]. The http-01 challenges of the authority come over plain HTTP.
 func (a *ACME) Redirect(port string) http.Handler {
 	challenges := a.manager.HTTPHandler(Redirect(port))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

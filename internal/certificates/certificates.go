@@ -1,5 +1,5 @@
-// Package certificates gives a site its TLS certificates: from files, which it reads
-// again when they change, or from an authority that speaks ACME, such as Let's Encrypt.
+// Package certificates provides the TLS certificates of a site: from files, which it reloads when
+// they change, or from an authority that speaks ACME, such as Let's Encrypt.
 package certificates
 
 import (
@@ -14,29 +14,28 @@ import (
 	"time"
 )
 
-// Source is where the certificates of a site come from.
+// Source is a source of certificates for a site.
 type Source interface {
-	// Config returns the configuration of a server.
+	// Config returns the TLS configuration for a server.
 	Config() *tls.Config
-	// Redirect answers requests over plain HTTP: with what the authority asks for, and
-	// else with a redirect to the same address over HTTPS, at a port.
+	// Redirect handles plain HTTP requests: it answers challenges of the authority, and redirects
+	// other requests to the same address over HTTPS, at a port.
 	Redirect(port string) http.Handler
-	// Expires returns when the certificate that is in use ends, by name: the first one, where clients
-	// use several. The name of a
-	// certificate from a file is the first one in it.
+	// Expires returns when the certificate in use expires, by name; if clients use several, the
+	// earliest expiry. The name of a certificate from a file is the first name in it.
 	Expires() map[string]time.Time
 }
 
-// config is what all sources have in common.
+// config returns the TLS configuration that all sources share.
 func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: get}
 }
 
-// checkEvery is how often Files looks for new files, at most.
+// checkEvery is the minimum time between two checks for new files.
 const checkEvery = time.Second
 
-// Files is a certificate in two files. A handshake reads them again, at most once a
-// second, so that no signal and no restart is needed when they change.
+// Files is a certificate in two files. A handshake reloads them, at most once a second, so no
+// signal or restart is needed when they change.
 type Files struct {
 	certPath, keyPath string
 	log               *slog.Logger
@@ -44,12 +43,12 @@ type Files struct {
 
 	mu        sync.Mutex
 	current   *tls.Certificate
-	cert, key []byte // the contents of the files that were read last
+	cert, key []byte // contents of the files when they were last read
 	checked   time.Time
-	unread    bool // the files could not be read the last time
+	unread    bool // the files could not be read last time
 }
 
-// NewFiles reads a certificate, with those that lead to its authority, and its key.
+// NewFiles loads a certificate, with its chain, and its key.
 func NewFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	f := &Files{certPath: cert, keyPath: key, log: log, now: time.Now}
 	certText, keyText, err := f.read()
@@ -84,8 +83,8 @@ func (f *Files) Config() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.certificate(), nil })
 }
 
-// certificate returns the newest pair that fits together. Files that are being replaced
-// one after the other do not fit for a moment.
+// certificate returns the newest matching pair. While files are replaced one after another, they
+// briefly do not match.
 func (f *Files) certificate() *tls.Certificate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +96,7 @@ func (f *Files) certificate() *tls.Certificate {
 	cert, key, err := f.read()
 	if err != nil {
 		if !f.unread {
-			f.log.Error("cannot read the certificate; the one from before is still used", "error", err)
+			f.log.Error("cannot read the certificate; still using the previous one", "error", err)
 		}
 		f.unread = true
 		return f.current
@@ -109,7 +108,7 @@ func (f *Files) certificate() *tls.Certificate {
 	f.cert, f.key = cert, key
 	pair, err := parse(cert, key)
 	if err != nil {
-		f.log.Error("the new certificate is not valid; the one from before is still used", "cert", f.certPath, "key", f.keyPath, "error", err)
+		f.log.Error("the new certificate is not valid; still using the previous one", "cert", f.certPath, "key", f.keyPath, "error", err)
 		return f.current
 	}
 	f.current = pair

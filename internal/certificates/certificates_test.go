@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair returns a certificate for a name, signed by itself.
+// pair returns a self-signed certificate for a name.
 func pair(t *testing.T, name string, until time.Time) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,7 +41,7 @@ func pair(t *testing.T, name string, until time.Time) (cert, key []byte) {
 	return pairOf(t, private, name, until)
 }
 
-// pairOf is pair for a key.
+// pairOf is like pair with a given key.
 func pairOf(t *testing.T, private crypto.Signer, name string, until time.Time) (cert, key []byte) {
 	t.Helper()
 	template := x509.Certificate{
@@ -66,8 +66,8 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// New files are used within a second; those that do not fit, or are missing, are reported
-// once, and the certificate from before is used.
+// New files are used within a second. A pair that does not match, or is incomplete, is reported
+// once, and the previous certificate stays in use.
 func TestFilesChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestFilesChange(t *testing.T) {
 			}
 		}
 		want("one.example.com")
-		write(t, certPath, cert2) // the key is missing still
+		write(t, certPath, cert2) // the key is still missing
 		want("one.example.com")
 		logged(0)
 		time.Sleep(time.Second)
@@ -173,8 +173,9 @@ func TestACMEDomains(t *testing.T) {
 	}
 }
 
-// A certificate that the authority does not renew is used, and reported once an hour. A client that
-// needs another kind of key gets another certificate, and neither is a new one each time.
+// A certificate that the authority does not renew stays in use, and is reported once an hour. A
+// client that needs another kind of key gets another certificate, and neither is reordered each
+// time.
 func TestACMENotRenewed(t *testing.T) {
 	t.Parallel()
 	const domain, day = "retwis.example.com", 24 * time.Hour
@@ -211,7 +212,7 @@ func TestACMENotRenewed(t *testing.T) {
 			}
 		}
 	}
-	<-asked // all that is written to the directory is there
+	<-asked // everything written to the directory is there
 	for line, want := range map[string]int{"level=ERROR": 1, "has not been renewed": 1, "a new certificate is used": 2} {
 		if n := strings.Count(out.String(), line); n != want {
 			t.Errorf("%q is in %d lines, want %d: %s", line, n, want, out.String())

@@ -8,17 +8,16 @@ import (
 	"sync"
 )
 
-// orderLinks adds the address of an order to the answer that finalizes it. Package acme
-// needs it there to wait for the certificate; RFC 8555 does not ask authorities for it, and
-// some leave it out.
+// orderLinks adds the order URL to the response that finalizes an order. Package acme needs it to
+// wait for the certificate; RFC 8555 does not require it, and some authorities omit it.
 type orderLinks struct {
 	next http.RoundTripper
 
 	mu     sync.Mutex
-	orders map[string]string // by the address that finalizes them
+	orders map[string]string // by finalize URL
 }
 
-// maxOrder bounds what is read of an answer.
+// maxOrder limits how much of a response is read.
 const maxOrder = 1 << 20
 
 // RoundTrip implements [http.RoundTripper].
@@ -54,7 +53,7 @@ func (l *orderLinks) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// take returns the order that an address finalizes, once.
+// take returns the order of a finalize URL, once.
 func (l *orderLinks) take(finalize string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

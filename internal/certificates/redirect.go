@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Redirect leads from plain HTTP to the same address over HTTPS, at a port. Requests that
-// change something are refused: a redirect would send what they carry a second time, and
-// hide that it went over the network in clear.
+// Redirect returns a handler that redirects plain HTTP to the same address over HTTPS, at a port.
+// It rejects requests that change something: a redirect would send their data a second time, and
+// hide that it was sent in clear text.
 func Redirect(port string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -36,7 +36,7 @@ func Redirect(port string) http.Handler {
 	})
 }
 
-// validHost refuses what is neither a name nor an address.
+// validHost rejects anything that is neither a host name nor an address.
 func validHost(host string) bool {
 	if host == "" || len(host) > 253 {
 		return false

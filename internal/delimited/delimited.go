@@ -1,13 +1,13 @@
 // Package delimited reads records of CSV and of TSV.
 //
-// CSV is that of RFC 4180: a field with commas, line ends or quotes is in quotes, and a quote
-// in it is doubled. What is between quotes stays as it is, CR LF too. Blank lines are skipped.
+// CSV follows RFC 4180: a field with commas, line ends or quotes is quoted, and quotes inside it
+// are doubled. Quoted text is kept unchanged, including CR LF. Blank lines are skipped.
 //
 // TSV has no quotes: each line is a record, and a tab ends a field. A tab, a line end, a zero
-// byte and a backslash in a field are written \t, \n, \r, \0 and \\, as "mysql --batch" does.
-// Any other backslash is an error, because it is unknown what it stands for.
+// byte and a backslash in a field are written as \t, \n, \r, \0 and \\, as "mysql --batch" does.
+// Any other backslash is an error, because its meaning is unknown.
 //
-// It is not for files with other separators, for comments, or for writing.
+// The package does not support other separators, comments, or writing.
 package delimited
 
 import (
@@ -26,9 +26,9 @@ import (
 // Options describe a file, or the rest of one.
 type Options struct {
 	Tabs      bool     // TSV
-	Columns   []string // their names; by default the first record
-	Offset    int64    // where the reader begins in the file
-	Line      int64    // the lines before that
+	Columns   []string // column names; default: the first record
+	Offset    int64    // offset of the reader in the file
+	Line      int64    // number of lines before that offset
 	MaxRecord int      // in bytes
 }
 
@@ -36,12 +36,12 @@ type Options struct {
 type Reader struct {
 	opt     Options
 	w       *window.Window
-	lines   int64 // read so far
-	line    int64 // on which the record begins
-	size    int   // of the record, in bytes
-	current int   // where the last line of the record begins
+	lines   int64 // number of lines read so far
+	line    int64 // line on which the record begins
+	size    int   // size of the record in bytes
+	current int   // start of the last line of the record
 	spans   []span
-	copied  []byte // fields without their escapes
+	copied  []byte // fields with escapes resolved
 	fields  [][]byte
 }
 
@@ -51,16 +51,16 @@ type span struct {
 	copied   bool
 }
 
-// RecordError is what is wrong with a record. Reading can go on after it unless it is the Last.
+// RecordError describes a bad record. Reading can continue after it unless Last is set.
 type RecordError struct {
-	Line int64 // on which the record begins
+	Line int64 // line on which the record begins
 	Msg  string
 	Last bool
 }
 
 func (e *RecordError) Error() string { return e.Msg }
 
-// NewReader reads the header, unless opt has the columns. A *RecordError is about the header.
+// NewReader reads the header, unless opt has the columns. A *RecordError refers to the header.
 func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	d := &Reader{opt: opt, w: window.New(r, opt.Offset, opt.MaxRecord), lines: opt.Line}
 	if err := d.w.SkipByteOrderMark(); err != nil || opt.Columns != nil {
@@ -79,8 +79,8 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 // Names returns the names of all columns.
 func (r *Reader) Names() []string { return r.opt.Columns }
 
-// Places returns the place of each of these columns in a record: an error for one that is
-// missing, unless it is optional, which gives -1, and for one whose name two columns have.
+// Places returns the index of each of these columns in a record. A missing column is an error, or
+// -1 if it is optional; a name shared by two columns is an error.
 func (r *Reader) Places(required, optional []string) ([]int, error) {
 	var places []int
 	for i, name := range slices.Concat(required, optional) {
@@ -129,7 +129,8 @@ func (r *Reader) Next() ([][]byte, error) {
 		if err := r.nextLine(); err != nil {
 			return nil, err
 		}
-		// A blank line is a record only where nothing else writes an empty text.
+		// A blank line is a record only in a one-column TSV, where it is the only way to write
+		// empty text.
 		if len(r.Raw()) > 0 || r.opt.Tabs && len(r.opt.Columns) == 1 {
 			break
 		}
@@ -194,7 +195,7 @@ func (r *Reader) splitPlain(separator byte) {
 	}
 }
 
-// splitTabs splits a line of TSV and undoes its escapes.
+// splitTabs splits a line of TSV and resolves its escapes.
 func (r *Reader) splitTabs() error {
 	r.splitPlain('\t')
 	line := r.Raw()
@@ -222,13 +223,13 @@ func (r *Reader) splitTabs() error {
 	return nil
 }
 
-// escapes are the letters after a backslash in TSV, and escaped what they stand for.
+// escapes are the letters after a backslash in TSV, and escaped the characters they stand for.
 const (
 	escapes = `tnr0\`
 	escaped = "\t\n\r\x00\\"
 )
 
-// splitQuoted splits a record that has quotes, and reads the lines on which it goes on.
+// splitQuoted splits a record that has quotes, and reads the lines on which it continues.
 func (r *Reader) splitQuoted() error {
 	for at := 0; at >= 0; {
 		if at < r.size && r.w.Bytes()[at] == '"' {
@@ -254,13 +255,13 @@ func (r *Reader) splitQuoted() error {
 	return nil
 }
 
-// quoted reads a field whose content begins at a place, and returns where the next field
-// begins, or -1 after the last one.
+// quoted reads a field whose content starts at at, and returns the start of the next field, or -1
+// after the last one.
 func (r *Reader) quoted(at int) (next int, err error) {
 	field := span{from: at}
 	for copied := len(r.copied); ; {
 		i := bytes.IndexByte(r.w.Bytes()[at:r.size], '"')
-		if i < 0 { // it goes on in the next line
+		if i < 0 { // it continues on the next line
 			at = r.size
 			if err := r.nextLine(); err == nil {
 				continue
@@ -292,7 +293,7 @@ func (r *Reader) quoted(at int) (next int, err error) {
 	}
 }
 
-// misplaced returns the error of a quote at a place in the last line of the record.
+// misplaced returns the error for a misplaced quote in the last line of the record.
 func (r *Reader) misplaced(at int, what string) error {
 	column := at - r.current + 1
 	if r.lines > r.line {

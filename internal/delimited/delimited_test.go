@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// records reads all records of a text, a byte at a time if slow, with the line of each and what
-// is wrong with those that are.
+// records reads all records of a text, a byte at a time if slow, and returns each with its line,
+// or its error.
 func records(t rapid.TB, text string, opt Options, slow bool) (all []string) {
 	t.Helper()
 	var in io.Reader = strings.NewReader(text)
@@ -54,7 +54,7 @@ func records(t rapid.TB, text string, opt Options, slow bool) (all []string) {
 	}
 }
 
-// A CSV is read as package encoding/csv reads it, but that CR LF within quotes stays.
+// CSV is read as by package encoding/csv, except that CR LF within quotes is kept.
 func TestCSVProperty(t *testing.T) {
 	t.Parallel()
 	letter := rapid.SampledFrom([]string{"a", "b", ",", `"`, `""`, "\n", "\r\n", "\r", `","`, "é", " "})
@@ -92,7 +92,7 @@ func TestCSVProperty(t *testing.T) {
 	})
 }
 
-// What is written with quotes where it needs them, or with the escapes of TSV, is read as it was.
+// Text written with the necessary quotes, or with the escapes of TSV, is read back unchanged.
 func TestRoundTripProperty(t *testing.T) {
 	t.Parallel()
 	field := rapid.StringOf(rapid.RuneFrom([]rune("ab,\"\t\n\r\\\x00né0t")))

@@ -10,7 +10,7 @@ import (
 func TestElapsed(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(start.String(), " m=") {
-		t.Errorf("%v is by a clock that can be set", start)
+		t.Errorf("%v is from a clock that can be set", start)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := Now()

@@ -14,32 +14,32 @@ import (
 	"time"
 )
 
-// An archive of files is a tar archive of all of them, and SHA256SUMS at its end, as sha256sum -c
-// reads it. It is not compressed: pictures are.
+// An archive is a tar archive of all files, followed by a SHA256SUMS file for sha256sum -c. It is
+// not compressed, because pictures already are.
 
 // sumsName is the last entry of an archive.
 const sumsName = "SHA256SUMS"
 
-// maxFile bounds a file of an archive.
+// maxFile limits the size of a file in an archive.
 const maxFile = 64 << 20
 
-// ErrDamaged: an archive is not whole, or not as it was written.
+// ErrDamaged means that an archive is incomplete, or was changed after it was written.
 var ErrDamaged = errors.New("files: the archive is damaged")
 
-// Copied counts what an archive has.
+// Copied counts the contents of an archive.
 type Copied struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// isPicture reports whether a file is one of those that a site shows. Others are parts that a killed
-// process has left, or were put into an archive by somebody else.
+// isPicture reports whether a file is one that a site shows. Others are partial files of killed
+// processes, or were put into an archive by someone else.
 func isPicture(name string) bool {
 	return slices.Contains([]string{".jpg", ".png", ".gif", ".webp"}, path.Ext(name))
 }
 
-// Export writes all files of a place as an archive. The place may be in use: a file that is
-// deleted meanwhile is left out. One file is in memory at a time.
+// Export writes all files of a store as an archive. The store may be in use: a file that is
+// deleted meanwhile is left out. Export holds one file in memory at a time.
 func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
 	var done Copied
 	var sums bytes.Buffer
@@ -80,9 +80,9 @@ func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
 	return done, out.Close()
 }
 
-// Import reads an archive to its end and writes its files to a place; to nil, it only verifies
-// them. It returns ErrDamaged where something is not as it was written; what it has written by
-// then stays. It can be repeated.
+// Import reads an archive to its end and writes its files to a store; if the store is nil, it
+// only verifies them. It returns ErrDamaged if the archive is damaged; files written until then
+// stay. It can be repeated.
 func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 	var done Copied
 	var sums bytes.Buffer
@@ -94,7 +94,7 @@ func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 		header, err := in.Next()
 		switch {
 		case err != nil:
-			return done, fmt.Errorf("%w: it has no end: %w", ErrDamaged, err)
+			return done, fmt.Errorf("%w: it is truncated: %w", ErrDamaged, err)
 		case header.Name == sumsName:
 			return done, finish(in, &sums)
 		case header.Typeflag != tar.TypeReg || checkName(header.Name) != nil || !isPicture(header.Name) || header.Size < 0 || header.Size > maxFile:

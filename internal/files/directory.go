@@ -15,13 +15,14 @@ import (
 	"retwis/internal/owner"
 )
 
-// Directory is a Store in a directory, in subdirectories by the first two digits of each name.
+// Directory is a Store in a directory, with subdirectories named by the first two digits of each
+// name.
 type Directory string
 
 var _ Store = Directory("")
 
-// partial ends the names of files that are being written. List returns them, like all that a
-// killed process has left.
+// partial is the suffix of files that are being written. List also returns those left by killed
+// processes.
 const partial = ".part"
 
 func (d Directory) String() string { return string(d) }
@@ -30,8 +31,8 @@ func (d Directory) path(name string) string {
 	return filepath.Join(string(d), name[:2], name)
 }
 
-// Put implements Store: it writes another file, which gets the name when the disk has it. What root
-// writes belongs to the owner of the directory.
+// Put implements Store: it writes a temporary file and renames it once the disk has it. Files
+// written by root go to the owner of the directory.
 func (d Directory) Put(ctx context.Context, name string, data []byte) error {
 	if err := errors.Join(checkName(name), ctx.Err()); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (d Directory) put(path string, data []byte) (err error) {
 	return syncDirectory(dir)
 }
 
-// syncDirectory forces the names in a directory to the disk.
+// syncDirectory forces the entries of a directory to disk.
 func syncDirectory(dir string) error {
 	opened, err := os.Open(dir)
 	if err != nil {
@@ -74,12 +75,12 @@ func syncDirectory(dir string) error {
 	}
 	err = opened.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // file systems that cannot do it need not
+		err = nil // some file systems cannot do it and need not
 	}
 	return errors.Join(err, opened.Close())
 }
 
-// failed says what an error means.
+// failed translates an error into one of this package's errors.
 func (d Directory) failed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,7 +147,7 @@ func (d Directory) List(ctx context.Context) iter.Seq2[Info, error] {
 	}
 }
 
-// listOne returns the files of a subdirectory.
+// listOne returns the files of one subdirectory.
 func (d Directory) listOne(ctx context.Context, dir string) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

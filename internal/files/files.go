@@ -1,10 +1,10 @@
-// Package files keeps files that never change, by random names, where all processes of a site
-// find them: in a directory, or in a bucket of a server that speaks the protocol of Amazon S3.
+// Package files stores immutable files under random names, where all processes of a site find
+// them: in a directory, or in a bucket of a server that speaks the Amazon S3 protocol.
 //
-//  1. [Open] opens a place by the value of --media.
-//  2. [Store.Put] writes a file, whole or not at all; [Store.Open] reads it, or a part of it.
-//  3. [Store.Delete] removes files; [Store.List] finds those that nothing names any more.
-//  4. [Probe] writes, reads and deletes a file, to see whether the place is usable.
+//  1. [Open] opens a store by the value of --media.
+//  2. [Store.Put] writes a file atomically; [Store.Open] reads it, or a part of it.
+//  3. [Store.Delete] removes files; [Store.List] finds those that are no longer referenced.
+//  4. [Probe] writes, reads and deletes a file, to check that the store is usable.
 package files
 
 import (
@@ -24,28 +24,28 @@ import (
 )
 
 var (
-	// ErrNotFound: there is no file of this name.
+	// ErrNotFound means that there is no file with this name.
 	ErrNotFound = errors.New("files: no such file")
-	// ErrFull: there is no room for another file.
+	// ErrFull means that there is no space for another file.
 	ErrFull = errors.New("files: no space left")
-	// ErrUnavailable: the place cannot be reached, or refuses what it is asked for.
+	// ErrUnavailable means that the store cannot be reached, or rejects a request.
 	ErrUnavailable = errors.New("files: not available")
 )
 
-// Store is a place for files. It is safe for concurrent use, also by several processes.
+// Store stores files. It is safe for concurrent use, even by several processes.
 //
-// Names are hexadecimal digits, a hyphen, a word and an extension: 5f…c2-400.jpg. Another name
-// is an error. Every error wraps one of those of this package, or that of the context.
+// Names consist of hexadecimal digits, a hyphen, a word and an extension: 5f…c2-400.jpg. Other
+// names are errors. Every error wraps one of the errors of this package, or that of the context.
 type Store interface {
 	// Put writes a file, or replaces it. When it returns, a crash cannot lose the file.
 	Put(ctx context.Context, name string, data []byte) error
 	// Open opens a file, or returns ErrNotFound. Reading ends with ctx.
 	Open(ctx context.Context, name string) (*File, error)
-	// Delete removes files; one that does not exist is no error.
+	// Delete removes files. A file that does not exist is not an error.
 	Delete(ctx context.Context, names ...string) error
-	// List returns the files, in the order of their names. It ends after an error.
+	// List returns the files in order of their names. It stops after an error.
 	List(ctx context.Context) iter.Seq2[Info, error]
-	// String names the place, without secrets.
+	// String describes the store, without secrets.
 	String() string
 }
 
@@ -62,26 +62,27 @@ type File struct {
 	Info
 }
 
-// minDigits is how many digits a name has at least: more than two files ever share.
+// minDigits is the minimum number of hexadecimal digits in a name; two files never share that
+// many.
 const minDigits = 16
 
 var isName = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d,64}-[0-9a-z]{1,16}\.[a-z0-9]{1,8}$`, minDigits))
 
-// checkName refuses what is no name of a file, such as a path that leads elsewhere.
+// checkName rejects invalid file names, such as paths that lead elsewhere.
 func checkName(name string) error {
 	if !isName.MatchString(name) {
-		return fmt.Errorf("%w: %.40q is not the name of a file", ErrNotFound, name)
+		return fmt.Errorf("%w: %.40q is not a valid file name", ErrNotFound, name)
 	}
 	return nil
 }
 
-// typeOf is the media type of a file.
+// typeOf returns the media type of a file.
 func typeOf(name string) string { return mime.TypeByExtension(path.Ext(name)) }
 
-// Open opens a place: the path of a directory, which is made when it is first written to, or
-// s3://[key:secret@]host[:port]/bucket[/prefix][?region=NAME][&tls=off]. getenv has
-// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION where the
-// address has none. It does not connect.
+// Open opens a store: the path of a directory, which is created on the first write, or
+// s3://[key:secret@]host[:port]/bucket[/prefix][?region=NAME][&tls=off]. If the address lacks
+// credentials or a region, getenv supplies AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+// AWS_SESSION_TOKEN and AWS_REGION. Open does not connect.
 func Open(place string, getenv func(string) string) (Store, error) {
 	if strings.HasPrefix(place, "s3:") {
 		return openS3(place, getenv)
@@ -102,7 +103,7 @@ func Probe(ctx context.Context, s Store) error {
 	}
 	got, err := Read(ctx, s, name)
 	if err == nil && !bytes.Equal(got, want) {
-		err = fmt.Errorf("%w: a file that was written has other contents", ErrUnavailable)
+		err = fmt.Errorf("%w: a file has different contents than written", ErrUnavailable)
 	}
 	return errors.Join(err, s.Delete(ctx, name))
 }
@@ -121,7 +122,7 @@ func Read(ctx context.Context, s Store, name string) ([]byte, error) {
 	return data, nil
 }
 
-// failed wraps an error of a place, unless it wraps one of this package already.
+// failed wraps an error of a store, unless it already wraps one of this package's errors.
 func failed(ctx context.Context, s Store, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable):

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 func noEnv(string) string { return "" }
 
-// each runs a test on a place of each kind.
+// each runs a test on a store of each kind.
 func each(t *testing.T, test func(t *testing.T, s files.Store)) {
 	t.Helper()
 	t.Run("directory", func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// Two equal files at the same time are whole, and nothing partial is left.
-func TestTogether(t *testing.T) {
+// Two identical files written concurrently are complete, and no partial file is left.
+func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s files.Store) {
 		results := make(chan error)
@@ -209,7 +209,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	server.Return()
 	if got := list(t, s); !slices.Equal(got, []string{nameOf(1)}) {
-		t.Errorf("afterwards there are %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }
 
@@ -248,7 +248,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// An archive has every file, also where others are deleted meanwhile; a damaged one is refused.
+// An archive contains every file, even if others are deleted meanwhile; a damaged archive is
+// rejected.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s files.Store) {
@@ -288,7 +289,7 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-// An archive of somebody else can have what no site writes: with right checksums, too.
+// An archive from someone else can contain files that no site writes, with correct checksums.
 func TestArchiveOfOtherFiles(t *testing.T) {
 	t.Parallel()
 	for _, header := range []tar.Header{
@@ -325,7 +326,7 @@ func TestArchiveOfOtherFiles(t *testing.T) {
 	}
 }
 
-// deleting is a place where a file is deleted after it was listed.
+// deleting is a store in which a file is deleted after it was listed.
 type deleting struct{ files.Store }
 
 func (d deleting) Open(ctx context.Context, name string) (*files.File, error) {
@@ -337,8 +338,8 @@ func (d deleting) Open(ctx context.Context, name string) (*files.File, error) {
 	return d.Store.Open(ctx, name)
 }
 
-// What a process leaves that was killed while it wrote is listed, so that somebody deletes it, and
-// is in no archive.
+// A partial file of a process that was killed while writing is listed, so that it can be deleted,
+// but is not in any archive.
 func TestPartial(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -361,6 +362,6 @@ func TestPartial(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := list(t, s); !slices.Equal(got, []string{nameOf(1)}) {
-		t.Errorf("afterwards there are %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }

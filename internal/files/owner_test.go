@@ -10,8 +10,8 @@ import (
 	"retwis/internal/files"
 )
 
-// What root writes in the directory of another user belongs to that user, whose service could not
-// read it otherwise. What any other user writes is its own.
+// Files that root writes in another user's directory belong to that user, whose service could not
+// read them otherwise. Files of any other user stay that user's own.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	home, want := t.TempDir(), os.Geteuid()

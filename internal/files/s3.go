@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// s3Timeout bounds each call where the caller has set no deadline before it.
+	// s3Timeout limits each call, unless the caller's deadline is earlier.
 	s3Timeout = 15 * time.Second
-	// s3Tries is how often a call is sent where it fails.
+	// s3Tries is the maximum number of attempts per call.
 	s3Tries = 3
-	// insufficientStorage is a status of HTTP.
+	// insufficientStorage is an HTTP status.
 	insufficientStorage = 507
 )
 
@@ -35,7 +35,7 @@ type s3 struct {
 
 func openS3(place string, getenv func(string) string) (Store, error) {
 	u, err := url.Parse(place)
-	if err != nil { // its text would show the secret
+	if err != nil { // the text of err would contain the secret
 		return nil, errors.New("files: the address of the S3 server cannot be read: write it like s3://host/bucket")
 	}
 	bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
@@ -44,7 +44,8 @@ func openS3(place string, getenv func(string) string) (Store, error) {
 	}
 	opt := &minio.Options{
 		Secure: true, Region: cmp.Or(getenv("AWS_REGION"), "us-east-1"), MaxRetries: s3Tries,
-		// Otherwise a bucket becomes a part of the host name, which few servers but Amazon's have.
+		// Otherwise the bucket becomes part of the host name, which few servers besides Amazon's
+		// support.
 		BucketLookup: minio.BucketLookupAuto,
 	}
 	for name, values := range u.Query() {
@@ -54,7 +55,7 @@ func openS3(place string, getenv func(string) string) (Store, error) {
 		case name == "tls" && (value == "on" || value == "off"):
 			opt.Secure = value == "on"
 		default:
-			return nil, fmt.Errorf("files: %s: there is no parameter %s=%s: use region=NAME, tls=on or tls=off", u.Redacted(), name, value)
+			return nil, fmt.Errorf("files: %s: unknown parameter %s=%s: use region=NAME, tls=on or tls=off", u.Redacted(), name, value)
 		}
 	}
 	key, secret, token := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN")
@@ -77,12 +78,12 @@ func openS3(place string, getenv func(string) string) (Store, error) {
 
 func (s *s3) String() string { return s.place }
 
-// deadline bounds a call.
+// deadline limits a call.
 func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s3Timeout)
 }
 
-// failed says what an error means.
+// failed translates an error into one of this package's errors.
 func (s *s3) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +97,7 @@ func (s *s3) failed(ctx context.Context, err error) error {
 	return failed(ctx, s, err)
 }
 
-// Put implements Store. The server has the whole object or nothing.
+// Put implements Store. The server has either the complete object or nothing.
 func (s *s3) Put(ctx context.Context, name string, data []byte) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (s *s3) Open(ctx context.Context, name string) (*File, error) {
 		return nil, err
 	}
 	opened := &openObject{object, timer, cancel}
-	info, err := object.Stat() // asks the server
+	info, err := object.Stat() // sends a request to the server
 	timer.Stop()
 	if err != nil {
 		err = s.failed(ctx, err)
@@ -133,8 +134,8 @@ func (s *s3) Open(ctx context.Context, name string) (*File, error) {
 	return &File{opened, Info{name, info.Size, info.LastModified}}, nil
 }
 
-// openObject is an object of which each read is a call: the caller may be slow, the server may
-// not.
+// openObject is an object in which each read is a separate call with its own deadline: the caller
+// may be slow, the server may not.
 type openObject struct {
 	io.ReadSeekCloser
 	timer  *time.Timer

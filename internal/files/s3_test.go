@@ -19,7 +19,7 @@ import (
 	"retwis/internal/files/filestest"
 )
 
-// pipes is a listener whose connections are in memory: their time can be simulated.
+// pipes is a listener with in-memory connections, so that time can be simulated.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -37,7 +37,7 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// stalledWriter sends some bytes, and then nothing until the client has gone.
+// stalledWriter sends some bytes, and then nothing until the client disconnects.
 type stalledWriter struct {
 	http.ResponseWriter
 	gone <-chan struct{}
@@ -52,11 +52,11 @@ func (w *stalledWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// The caller who reads a file from a bucket may be slow; a server that sends nothing may not.
+// A caller who reads a file from a bucket may be slow; a server that sends nothing may not.
 func TestSlowS3(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var stalls atomic.Pointer[string] // the method whose responses are cut short, or "list"
+		var stalls atomic.Pointer[string] // the method whose responses are truncated, or "list"
 		stalls.Store(new(string))
 		bucket, conns := filestest.NewS3(t), make(pipes)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Package fold brings the spellings of a word to one form, so that they match: upper and
-// lower case, full width, ligatures, accents, kinds of apostrophes.
+// Package fold normalizes the spellings of a word so that they match: upper and lower case, full
+// width, ligatures, accents, kinds of apostrophes.
 package fold
 
 import (
@@ -12,23 +12,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Case folds case and compatibility forms, such as full width, and decomposes the text
-// (NFKD).
+// Case folds case and compatibility forms, such as full width, and decomposes the text (NFKD).
 func Case(text string) string {
 	// Folding can produce characters that decompose further.
 	return norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
 }
 
-// hosts maps the names of hosts as browsers do, which also go where a strict profile does not: to
-// names with underscores, and with hyphens anywhere.
+// hosts maps host names as browsers do, which also accept what a strict profile rejects:
+// underscores, and hyphens anywhere.
 var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.VerifyDNSLength(false))
 
-// Host returns the name of a host as a browser asks for it: in lower case, with the ASCII form of other
-// letters, without dots around it. It returns the best it can of a name that nobody can have.
+// Host returns a host name as a browser requests it: in lower case, with other letters in ASCII
+// form (Punycode), without leading or trailing dots. For an invalid name it returns the best
+// approximation.
 func Host(typed string) string {
 	host, err := hosts.ToASCII(typed)
 	if err != nil {
-		// Of what cannot be mapped as a whole, each part for itself.
+		// If the whole name cannot be mapped, map each part separately.
 		parts := strings.FieldsFunc(norm.NFKC.String(typed), func(r rune) bool { return r == '.' || r == '。' })
 		for i, part := range parts {
 			if parts[i], err = hosts.ToASCII(part); err != nil {
@@ -40,7 +40,7 @@ func Host(typed string) string {
 	return strings.Trim(host, ".")
 }
 
-// Visible removes what shows nothing: format characters, joiners, variation selectors, fillers.
+// Visible removes invisible characters: format characters, joiners, variation selectors, fillers.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' {
@@ -50,15 +50,14 @@ func Visible(text string) string {
 	}, text)
 }
 
-// Letters removes the diacritics of a text that Case has folded: those of Latin, Greek and
-// Cyrillic letters, and the points of Hebrew and Arabic. Marks of other scripts, which make
-// another letter or are vowels, are composed with their letters again (NFC), so that か is
-// not a prefix of が. Letters that do not decompose become those that people type for them:
-// ø becomes o, ł becomes l, æ becomes ae.
+// Letters removes the diacritics of text that Case has folded: those of Latin, Greek and Cyrillic
+// letters, and the points of Hebrew and Arabic. Marks of other scripts, which form another letter
+// or are vowels, are recomposed with their letters (NFC), so that か is not a prefix of が. Letters
+// that do not decompose become what people type instead: ø becomes o, ł becomes l, æ becomes ae.
 func Letters(text string) string {
 	var kept strings.Builder
 	kept.Grow(len(text))
-	var letter rune // that the next marks belong to; 0 at the start of a word
+	var letter rune // the letter to which the next marks belong; 0 at the start of a word
 	for _, r := range text {
 		if unicode.Is(unicode.Mn, r) {
 			if !isDiacritic(letter, r) {
@@ -88,8 +87,8 @@ func IsApostrophe(r rune) bool {
 	return false
 }
 
-// IsASCII reports whether a text has only ASCII characters, so that Letters would leave it
-// as it is, and Case too but for upper case.
+// IsASCII reports whether text has only ASCII characters: then Letters would not change it, and
+// Case would change only upper case.
 func IsASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -99,14 +98,15 @@ func IsASCII(text string) bool {
 	return true
 }
 
-// smallCapitals are letters of phonetic alphabets that people write words with. They do not decompose.
+// smallCapitals are letters of phonetic alphabets that people use in words. They do not
+// decompose.
 var smallCapitals = map[rune]string{
 	'ᴀ': "a", 'ʙ': "b", 'ᴄ': "c", 'ᴅ': "d", 'ᴇ': "e", 'ꜰ': "f", 'ɢ': "g", 'ʜ': "h", 'ɪ': "i", 'ᴊ': "j", 'ᴋ': "k", 'ʟ': "l", 'ᴍ': "m",
 	'ɴ': "n", 'ᴏ': "o", 'ᴘ': "p", 'ꞯ': "q", 'ʀ': "r", 'ꜱ': "s", 'ᴛ': "t", 'ᴜ': "u", 'ᴠ': "v", 'ᴡ': "w", 'ʏ': "y", 'ᴢ': "z",
 }
 
-// asciiOf returns the ASCII letters that are commonly typed for a letter that does not
-// decompose, or "".
+// asciiOf returns the ASCII letters that are commonly typed for a letter that does not decompose,
+// or "".
 func asciiOf(r rune) string {
 	if r < utf8.RuneSelf {
 		return ""
@@ -139,7 +139,7 @@ func asciiOf(r rune) string {
 	return ""
 }
 
-// isDiacritic reports whether a letter stays the same without a mark.
+// isDiacritic reports whether a letter remains the same letter without a mark.
 func isDiacritic(letter, mark rune) bool {
 	return unicode.In(letter, unicode.Latin, unicode.Greek, unicode.Cyrillic) ||
 		unicode.In(mark, unicode.Hebrew, unicode.Arabic, unicode.Variation_Selector) ||

@@ -1,9 +1,8 @@
 // Package logfile writes logs in the background.
 //
-// A disk that is full or slow must not hold up requests, and a flood of requests must
-// not fill the memory with lines. A Writer takes lines into a bounded buffer and never
-// waits. What does not fit is counted, and the next line that fits reports how many
-// were dropped.
+// A disk that is full or slow must not hold up requests, and a flood of requests must not fill
+// the memory with lines. A Writer puts lines into a bounded buffer and never waits. Lines that do
+// not fit are counted, and the next line that fits reports how many were dropped.
 package logfile
 
 import (
@@ -16,7 +15,7 @@ import (
 )
 
 const (
-	// bufferSize bounds the lines that wait to be written, in bytes.
+	// bufferSize limits the lines waiting to be written, in bytes.
 	bufferSize = 1 << 20
 	// closeTimeout is how long Close waits for the last lines.
 	closeTimeout = 2 * time.Second
@@ -28,14 +27,14 @@ type Writer struct {
 
 	mu      sync.Mutex
 	pending []byte
-	spare   []byte // the buffer that was written last
-	dropped uint64 // lines, ever
-	noted   uint64 // of them, those that the log reports
+	spare   []byte // the last buffer written
+	dropped uint64 // lines dropped so far
+	noted   uint64 // how many of them the log has reported
 	closed  bool
 	more    chan struct{} // has a value when there is something to write
-	done    chan struct{} // closed when the last line is written
+	done    chan struct{} // closed when the last line has been written
 
-	out    sync.Mutex // held while writing, and while the file is exchanged
+	out    sync.Mutex // held while writing, and while the file is replaced
 	stream io.Writer
 	file   *os.File
 
@@ -50,8 +49,8 @@ func New(stream io.Writer) *Writer {
 	return w
 }
 
-// Open returns a log that is appended to a file. It creates the file for this user
-// only: a log has the addresses of clients.
+// Open returns a log that is appended to a file. It creates the file readable by this user only:
+// a log contains the addresses of clients.
 func Open(path string) (*Writer, error) {
 	file, err := openFile(path)
 	if err != nil {
@@ -77,7 +76,7 @@ func (w *Writer) Logger(json bool, level slog.Leveler) *slog.Logger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note = func(dropped uint64) {
-		notes.Warn("lines of the log were dropped, because it is written too slowly", "dropped", dropped)
+		notes.Warn("log lines were dropped because the log is written too slowly", "dropped", dropped)
 	}
 	return logger
 }
@@ -90,13 +89,13 @@ func handler(to io.Writer, json bool, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(to, opt)
 }
 
-// direct writes past the buffer. Only run uses it.
+// direct bypasses the buffer. Only run uses it.
 type direct struct{ *Writer }
 
 func (d direct) Write(line []byte) (int, error) { return d.write(line) }
 
-// Write takes a line, or drops it. It never waits for the disk, and never fails: there
-// is nothing that a request could do about a log.
+// Write buffers a line, or drops it. It never waits for the disk, and never fails: a request
+// cannot do anything about the log.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,8 +111,8 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Dropped is how many lines were dropped so far, because the buffer was full or could
-// not be written.
+// Dropped returns how many lines have been dropped, because the buffer was full or could not be
+// written.
 func (w *Writer) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +168,8 @@ func (w *Writer) write(lines []byte) (int, error) {
 	return w.stream.Write(lines)
 }
 
-// Reopen opens the file again, under its name: logrotate has moved the old one away. A
-// stream stays as it is. Where it fails, the log continues in the old file.
+// Reopen opens the file again under its name, after logrotate has moved the old one away. It does
+// nothing for a stream. If it fails, the log continues in the old file.
 func (w *Writer) Reopen() error {
 	if w.path == "" {
 		return nil
@@ -189,7 +188,7 @@ func (w *Writer) Reopen() error {
 	return old.Close()
 }
 
-// Close writes what is left, for two seconds at most. Later lines are dropped.
+// Close writes the remaining lines, for at most two seconds. Later lines are dropped.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -198,7 +197,7 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.mu.Unlock()
-	// A value that is there already is the last one, too: run reads closed after it.
+	// A value that is already there serves as the last one, too: run reads closed after it.
 	select {
 	case w.more <- struct{}{}:
 	default:

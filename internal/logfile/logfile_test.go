@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Every line is in the file, whole, when the log is closed.
+// Every line is in the file, complete, when the log is closed.
 func TestConcurrentLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.log")
@@ -67,7 +67,7 @@ func TestConcurrentLines(t *testing.T) {
 	}
 }
 
-// stuck is a disk that takes nothing until it is released.
+// stuck is a disk that accepts nothing until it is released.
 type stuck struct {
 	release chan struct{}
 	bytes.Buffer
@@ -78,8 +78,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// A stuck disk holds nobody up. The lines that did not fit are counted, and the log
-// reports them.
+// A stuck disk blocks nobody. The lines that did not fit are counted, and the log reports them.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	disk := &stuck{release: make(chan struct{})}
@@ -99,13 +98,13 @@ func TestStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := disk.String()
-	var reported uint64 // in several lines, where the disk got stuck late
+	var reported uint64 // in several lines if the disk got stuck late
 	for _, found := range regexp.MustCompile(`dropped=(\d+)`).FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.ParseUint(found[1], 10, 64)
 		reported += n
 	}
 	if reported != dropped {
-		t.Errorf("the log reports %d lines that it lacks, and it lacks %d", reported, dropped)
+		t.Errorf("the log reports %d missing lines, but %d are missing", reported, dropped)
 	}
 	if n := strings.Count(text, long); uint64(n)+dropped != lines {
 		t.Errorf("%d lines written, %d dropped, of %d", n, dropped, lines)
@@ -130,7 +129,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return f.Buffer.Write(p)
 }
 
-// A disk that was full is written again.
+// Writing resumes on a disk that was full.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	disk := &full{full: true, tried: make(chan struct{}, 1)}

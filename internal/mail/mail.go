@@ -1,5 +1,5 @@
-// Package mail sends mails through the mail server of the site: plain text, over TLS unless that
-// server is on the same machine.
+// Package mail sends mails through the mail server of the site: in plain text, and over TLS
+// unless that server is on the same machine.
 package mail
 
 import (
@@ -27,39 +27,40 @@ import (
 )
 
 const (
-	// dialTimeout bounds a connection, and sendTimeout all of a mail.
+	// dialTimeout limits connecting, and sendTimeout the whole transmission of a mail.
 	dialTimeout = 10 * time.Second
 	sendTimeout = 30 * time.Second
 )
 
-// ErrRefused: a server refuses the mail for good, as that of an address that does not exist does.
-var ErrRefused = errors.New("mail: refused for good")
+// ErrRefused means that a server rejects the mail permanently, for example because the address
+// does not exist.
+var ErrRefused = errors.New("mail: permanently refused")
 
-// ErrDeferred: a server does not take this mail now. It may take others.
-var ErrDeferred = errors.New("mail: refused for now")
+// ErrDeferred means that a server does not accept this mail now. It may accept others.
+var ErrDeferred = errors.New("mail: temporarily refused")
 
-// Server is a mail server, and the site that it sends for. It is safe for concurrent use.
+// Server is a mail server and the site that sends through it. It is safe for concurrent use.
 type Server struct {
 	host, user, password string
 	port                 int
-	implicit, local      bool // TLS from the first byte on; no TLS
+	implicit, local      bool // TLS from the first byte; no TLS
 	from                 string
 	base                 *url.URL
 
 	roots *x509.CertPool // nil: those of the machine
 }
 
-// Open returns the mail server of an address such as smtp://user:password@host:587, and is not
-// asked: see Check. smtps:// speaks TLS from the first byte on, smtp:// begins it with STARTTLS, or
-// does without on the same machine. The parameter from is the sender. base is the public address
-// of the site, to which the links in mails lead. No error has the password.
+// Open returns the mail server at an address such as smtp://user:password@host:587, without
+// connecting: see Check. smtps:// uses TLS from the first byte; smtp:// uses STARTTLS, or no TLS
+// on the same machine. The parameter from is the sender. base is the public address of the site,
+// to which the links in mails lead. Errors never contain the password.
 func Open(address, base string) (*Server, error) {
 	site, err := url.Parse(base)
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Hostname() == "" || strings.Trim(site.Path, "/") != "" || site.RawQuery != "" || site.User != nil {
 		return nil, fmt.Errorf("%q is not the public address of a site: write it like https://retwis.example.com", base)
 	}
 	u, err := url.Parse(address)
-	if err != nil { // its text would show the password
+	if err != nil { // the text of err would contain the password
 		return nil, errors.New("the address of the mail server cannot be read: write it like smtp://user:password@host:587")
 	}
 	s := &Server{host: u.Hostname(), port: 587, implicit: u.Scheme == "smtps", base: &url.URL{Scheme: site.Scheme, Host: site.Host}}
@@ -96,16 +97,16 @@ func Open(address, base string) (*Server, error) {
 // String names the server, without a password.
 func (s *Server) String() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
-// Link is the public address of a path of the site.
+// Link returns the public address of a path of the site.
 func (s *Server) Link(path string) string { return s.base.String() + path }
 
-// maxAddress bounds an address, in bytes (RFC 5321).
+// maxAddress limits the length of an address, in bytes (RFC 5321).
 const maxAddress = 254
 
-// Address returns the address that somebody has typed, in the one form of its mailbox: in lower case,
-// with the ASCII form of its domain, which every server takes. ok is false for what is no address of
-// a mailbox on the internet: with a name, a comment or quotes, with letters before the @ that only
-// some servers take, on a machine without a domain.
+// Address returns the canonical form of a typed address: in lower case, with its domain in ASCII
+// form, which every server accepts. ok is false for anything that is not the address of a mailbox
+// on the internet: addresses with a name, a comment or quotes, with characters before the @ that
+// only some servers accept, or on a machine without a domain.
 func Address(typed string) (address string, ok bool) {
 	typed = strings.TrimSpace(typed)
 	at := strings.LastIndexByte(typed, '@')
@@ -117,7 +118,7 @@ func Address(typed string) (address string, ok bool) {
 	return address, IsAddress(address) && isDomain(domain)
 }
 
-// maxTyped bounds what is looked at: the ASCII form of a domain can be longer, or shorter.
+// maxTyped limits the length of the input: the ASCII form of a domain can be longer or shorter.
 const maxTyped = 4 * maxAddress
 
 // isDomain reports whether a host is below a top-level domain.
@@ -126,7 +127,7 @@ func isDomain(host string) bool {
 	return last > 0 && strings.Trim(host[last+1:], "0123456789") != "" && fold.IsASCII(host)
 }
 
-// IsAddress reports whether a text is an address without a name, a comment or quotes.
+// IsAddress reports whether text is an address without a name, a comment or quotes.
 func IsAddress(text string) bool {
 	parsed, err := mail.ParseAddress(text)
 	return err == nil && parsed.Address == text && len(text) <= maxAddress && fold.IsASCII(text) && !strings.ContainsFunc(text, func(r rune) bool {
@@ -134,18 +135,18 @@ func IsAddress(text string) bool {
 	})
 }
 
-// Message is a mail. Control characters do not get into its headers.
+// Message is a mail. Control characters are kept out of its headers.
 type Message struct {
-	Site        string // the name of the sender
+	Site        string // name of the sender
 	To          string
 	Subject     string
 	Text        string
-	Unsubscribe string // a link that ends mails like this one; empty for none
+	Unsubscribe string // link that ends mails like this one; may be empty
 }
 
-// Send sends a mail. It returns ErrRefused where trying again is of no use, and ErrDeferred where only
-// this mail has to wait. No error has the address, or what a server has said, which can repeat it. After an error the mail may have
-// arrived all the same.
+// Send sends a mail. It returns ErrRefused if retrying is pointless, and ErrDeferred if only this
+// mail has to wait. Errors never contain the address, or the server's response, which may repeat
+// it. After an error the mail may have arrived nevertheless.
 func (s *Server) Send(ctx context.Context, m Message) error {
 	if !IsAddress(m.To) {
 		return fmt.Errorf("%w: no address", ErrRefused)
@@ -164,12 +165,12 @@ func (s *Server) Send(ctx context.Context, m Message) error {
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	err := s.with(ctx, func(ctx context.Context, c *gomail.Client) error { return c.DialAndSendWithContext(ctx, msg) })
 	if msg.IsDelivered() {
-		return nil // what fails after that is no reason to send it again
+		return nil // a later failure is no reason to send it again
 	}
 	return err
 }
 
-// Check connects to the server and logs in, and sends nothing.
+// Check connects to the server and logs in, without sending anything.
 func (s *Server) Check(ctx context.Context) error {
 	return s.with(ctx, func(ctx context.Context, c *gomail.Client) error {
 		conn, err := c.DialToSMTPClientWithContext(ctx)
@@ -185,7 +186,7 @@ func (s *Server) with(ctx context.Context, do func(context.Context, *gomail.Clie
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	var open net.Conn // the library leaves it open where it cannot log in
+	var open net.Conn // the library leaves it open if it cannot log in
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 		if err != nil {
@@ -211,8 +212,8 @@ func (s *Server) with(ctx context.Context, do func(context.Context, *gomail.Clie
 	return s.failed(err)
 }
 
-// bounded is a connection with a deadline that stays: the library sets one only after it has
-// logged in, and then a later one.
+// bounded is a connection with a fixed deadline: the library sets one only after it has logged
+// in, and then a later one.
 type bounded struct{ net.Conn }
 
 // SetDeadline implements [net.Conn].
@@ -225,7 +226,7 @@ func (s *Server) tls() *tls.Config {
 func (s *Server) options(dial gomail.DialContextFunc) []gomail.Option {
 	policy, auth := gomail.TLSMandatory, gomail.SMTPAuthAutoDiscover
 	switch {
-	case s.implicit: // there is no more TLS to begin, and the log-in finds out that there is some
+	case s.implicit: // TLS has already started, and the log-in detects it
 		policy = gomail.TLSOpportunistic
 	case s.local:
 		policy, auth = gomail.NoTLS, gomail.SMTPAuthPlainNoEnc
@@ -240,7 +241,7 @@ func (s *Server) options(dial gomail.DialContextFunc) []gomail.Option {
 	return all
 }
 
-// failed says what an error means, without what the server has said.
+// failed translates an error into one of this package's errors, without the server's response.
 func (s *Server) failed(err error) error {
 	var refused *gomail.SendError
 	var reply *textproto.Error
@@ -261,15 +262,15 @@ func (s *Server) failed(err error) error {
 	case errors.As(err, &reply):
 		return fmt.Errorf("mail: %s: status %d before the mail", s, reply.Code)
 	case errors.As(err, &network) && network.Timeout():
-		return fmt.Errorf("mail: %s does not answer in time", s)
+		return fmt.Errorf("mail: %s did not answer in time", s)
 	}
 	return fmt.Errorf("mail: %s: %w", s, err) // before a mail
 }
 
-// aboutMail are the steps at which a refusal is about the mail, and not about this site.
+// aboutMail are the steps at which a rejection is about the mail, not about this site.
 var aboutMail = []gomail.SendErrReason{gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose}
 
-// line returns a text for a header: one line.
+// line returns text for a header, as one line.
 func line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

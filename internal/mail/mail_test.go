@@ -30,7 +30,7 @@ func open(t *testing.T, address string) *Server {
 
 var hello = Message{Site: "Lighthouse", To: "ada@example.net", Subject: "Hello", Text: "One line.\n.\nAnother one, with é.\n"}
 
-// Addresses that make no sense are refused, without their password.
+// Invalid addresses are rejected, without showing their password.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A mail arrives as it was written, without encryption on this machine only, after a log-in.
+// A mail arrives as it was written: unencrypted only on this machine, and after a log-in.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"local", "STARTTLS", "TLS"} {
@@ -104,13 +104,13 @@ func TestUnencrypted(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t)
 	s := open(t, "smtp://ada:secret@"+server.Address)
-	s.local = false // and the certificate is nobody's
+	s.local = false // and the certificate is not trusted
 	if err := s.Send(t.Context(), hello); err == nil || len(server.Logins()) > 0 || len(server.Mails()) > 0 {
 		t.Errorf("%v, %v", err, server.Mails())
 	}
 }
 
-// Texts cannot add headers.
+// Message texts cannot add headers.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t)
@@ -136,8 +136,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What a server refuses is refused for good if it is about the mail. Errors do not have what it
-// says.
+// A rejection is permanent if it is about the mail. Errors do not contain the server's response.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -163,8 +162,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A server that is away, or says nothing, is an error in time.
-func TestAway(t *testing.T) {
+// A server that is down or silent causes an error in time.
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build programs
 
-// Package outside tests the module from outside: imported by the program of
-// another module, and copied under another module path.
+// Package outside tests the module from the outside: imported by a program of another module, and
+// copied to another module path.
 package outside
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// top returns the directory of the module.
+// top returns the root directory of the module.
 func top(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
@@ -27,8 +27,7 @@ func top(t *testing.T) string {
 	return dir
 }
 
-// run runs a command and returns its output. A workspace that the caller chose
-// does not count.
+// run runs a command and returns its output. It ignores a workspace that the caller has chosen.
 func run(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -45,7 +44,7 @@ func run(t *testing.T, dir string, command ...string) string {
 type page struct {
 	program string
 	output  string
-	builds  []string // each the lines of a shell
+	builds  []string // shell commands, several lines each
 }
 
 var block = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
@@ -68,7 +67,7 @@ func readPage(t *testing.T) page {
 		}
 	}
 	if p.program == "" || p.output == "" || len(p.builds) != 2 {
-		t.Fatalf("docs/import.md has changed its form: %+v", p)
+		t.Fatalf("docs/import.md has an unexpected structure: %+v", p)
 	}
 	return p
 }
@@ -85,8 +84,8 @@ func TestImport(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, "main.go"), p.program)
-			// The checksums of the clone save looking them up, so that the test
-			// needs no network beyond what the build of this module needs.
+			// Using the checksums of this module avoids looking them up, so that the test needs
+			// no network beyond what building this module needs.
 			sums, err := os.ReadFile(filepath.Join(top(t), "go.sum"))
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +93,7 @@ func TestImport(t *testing.T) {
 			write(t, filepath.Join(dir, "go.sum"), string(sums))
 			run(t, dir, "/bin/sh", "-ec", strings.ReplaceAll(commands, "../retwis", top(t)))
 			if got := run(t, dir, "./yours", url); got != p.output {
-				t.Errorf("the program printed\n%s\nand the page says\n%s", got, p.output)
+				t.Errorf("the program printed\n%s\nbut the page shows\n%s", got, p.output)
 			}
 		})
 	}

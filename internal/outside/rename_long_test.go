@@ -16,7 +16,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// renamed is the path that the module is given.
+// renamed is the new path of the module.
 const renamed = "example.com/you/retwis"
 
 func TestRename(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRename(t *testing.T) {
 		t.Errorf("no example ran:\n%s", output)
 	}
 
-	// Once more, from a path with dots in it, back to where it was.
+	// Once more, from a path with dots, back to the original path.
 	run(t, dir, "make", "rename-module", "MODULE="+old)
 	wantSame(t, original, dir)
 }
@@ -75,7 +75,7 @@ func modulePath(t *testing.T, dir string) string {
 	return strings.TrimPrefix(first, "module ")
 }
 
-// wantNoneLeft looks for the old path in imports and in what go.mod says.
+// wantNoneLeft looks for the old path in imports and in go.mod.
 func wantNoneLeft(t *testing.T, dir, old string) {
 	t.Helper()
 	imported := regexp.MustCompile("[\"`]" + regexp.QuoteMeta(old) + `/\w+`)
@@ -100,12 +100,12 @@ func wantSame(t *testing.T, original map[string][]byte, dir string) {
 	now := files(t, dir)
 	for name, text := range original {
 		if !bytes.Equal(text, now[name]) {
-			t.Errorf("%s is not what it was", name)
+			t.Errorf("%s has changed", name)
 		}
 	}
 }
 
-// files reads the module in a directory, without what is built or downloaded.
+// files reads the module in a directory, except for what is built or downloaded.
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

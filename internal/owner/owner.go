@@ -1,4 +1,4 @@
-// Package owner gives what root writes in the directory of another user to that user: a service
+// Package owner gives files that root creates in another user's directory to that user: a service
 // that runs as the user could not open files of root.
 package owner
 
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Owner is the user that owns the files of a directory. Where root works on the directory of
-// another user, its child processes run as that user, who also owns new files.
+// Owner is the owner of a directory. If root works on another user's directory, its child
+// processes run as that user, who also gets its new files.
 type Owner struct {
 	dir  string
 	uid  int
@@ -22,8 +22,8 @@ type Owner struct {
 	root bool // this process is root, and the owner is another user
 }
 
-// Of returns the owner of a directory; of one that does not exist yet, this user. It
-// returns an error with what to do if this user may not work on the directory.
+// Of returns the owner of a directory, or this user if the directory does not exist yet. If this
+// user may not work on the directory, the error says what to do.
 func Of(dir string) (Owner, error) {
 	o := Owner{dir: dir, uid: os.Geteuid(), gid: os.Getegid()}
 	info, err := os.Stat(dir)
@@ -45,8 +45,8 @@ func Of(dir string) (Owner, error) {
 	return o, nil
 }
 
-// MkdirAll makes a directory and those above it that are missing, as os.MkdirAll does, and lets
-// them inherit their owner.
+// MkdirAll creates a directory and its missing parents, like os.MkdirAll, and gives each of them
+// the owner of its parent.
 func MkdirAll(dir string, mode fs.FileMode) error {
 	err := os.Mkdir(dir, mode)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,9 +56,10 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 		err = os.Mkdir(dir, mode)
 	}
 	if err != nil {
-		return os.MkdirAll(dir, mode) // no error where it exists
+		return os.MkdirAll(dir, mode) // no error if it exists
 	}
-	// No link: the owner of the directory above may have put one in the place of the new one.
+	// Do not follow symlinks: the owner of the parent may have replaced the new directory with
+	// one.
 	made, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -66,9 +67,9 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 	return errors.Join(Inherit(made), made.Close())
 }
 
-// Inherit gives an open file or directory that this process has created to the owner of the
-// directory that it is in. Only root gives files away; it keeps those that it may not give, as on
-// some network file systems.
+// Inherit gives an open file or directory that this process has created to the owner of its
+// parent directory. Only root can do that; where the file system forbids it, as some network file
+// systems do, root keeps the file.
 func Inherit(file *os.File) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -93,10 +94,10 @@ func (o Owner) Refuse() error {
 	return fmt.Errorf("owner: %s belongs to %s; run the command as that user: sudo -u '%s' retwis …", o.dir, name, name)
 }
 
-// UID is the number of the user.
+// UID returns the user ID of the owner.
 func (o Owner) UID() int { return o.uid }
 
-// Another reports whether the owner is not the user of this process.
+// Another reports whether the owner is a different user than that of this process.
 func (o Owner) Another() bool { return o.root }
 
 // Credential makes a child process run as the owner.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Drawn returns the picture of somebody who has none, as SVG of less than a kilobyte: a
-// pattern that depends on the name alone, in any case. It has no ids and no styles, so
-// that any number of them can be part of a page.
+// Drawn returns the default picture of a user, as an SVG of less than a kilobyte: a pattern that
+// depends only on the name, ignoring case. It has no IDs and no styles, so that any number of
+// them can be embedded in a page.
 func Drawn(name string) []byte {
 	d := drawingOf(name)
 	var svg strings.Builder
@@ -23,13 +23,13 @@ func Drawn(name string) []byte {
 	return []byte(svg.String())
 }
 
-// A drawing is a square of four times four tiles.
+// A drawing is a square of four by four tiles.
 const (
 	tile = 20
 	side = 4 * tile
 )
 
-// drawing is a ground and what is on it, in some colours.
+// drawing is a background and colored layers on it.
 type drawing struct {
 	ground uint32
 	layers []layer
@@ -43,14 +43,14 @@ type layer struct {
 // shape is a closed outline.
 type shape []point
 
-// point is where a line ends, or an arc.
+// point is the end of a line or of an arc.
 type point struct {
 	x, y int
-	turn int // the quarters of a circle, 1 or 2 to the right and -1 to the left; 0 for a line
+	turn int // quarters of a circle: 1 or 2 to the right, -1 to the left; 0 for a line
 }
 
-// palettes are a ground and the three colours on it. Grounds are neither light nor dark,
-// so that they stand out from white and black pages.
+// palettes are a background and three foreground colors each. Backgrounds are neither light nor
+// dark, so that they stand out from white and black pages.
 func palettes() [][4]uint32 {
 	return [][4]uint32{
 		{0x0f6b5c, 0x6ad3bc, 0xe3efec, 0xf2b84b}, // teal
@@ -68,8 +68,8 @@ func palettes() [][4]uint32 {
 	}
 }
 
-// drawingOf chooses the colours and the tiles of one quarter; the others are the same,
-// turned or mirrored.
+// drawingOf chooses the colors and the tiles of one quarter; the others are the same, turned or
+// mirrored.
 func drawingOf(name string) drawing {
 	digest := sha256.Sum256([]byte(strings.ToLower(name)))
 	colors := palettes()[int(digest[0])%len(palettes())]
@@ -77,8 +77,8 @@ func drawingOf(name string) drawing {
 	mirrored := digest[1]%2 == 0
 	for i := range 4 {
 		s := shapeOf(int(digest[2+2*i])).moved(tile*(i%2), tile*(i/2))
-		// The lightest colour is for the tile in the middle and for edges, but not for the
-		// corner, where the picture would have no end on a light page.
+		// The lightest color is used for the middle tile and for edges, but not for the corner,
+		// where the picture would have no visible border on a light page.
 		l := &d.layers[int(digest[3+2*i])%min(2+i, 3)]
 		for q := range 4 {
 			part := s
@@ -94,13 +94,13 @@ func drawingOf(name string) drawing {
 	return d
 }
 
-// shapeOf returns the shape in a tile.
+// shapeOf returns the shape of a tile.
 func shapeOf(n int) shape {
 	const t, half = tile, tile / 2
 	kinds := []shape{
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: t, y: t}, {x: 0, y: t}},                                           // square
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // quarter of a disc
-		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // once more
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // again
 		{{x: 0, y: 0}, {x: t, y: t, turn: 1}, {x: 0, y: 0, turn: 1}},                                       // leaf
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t}},                                                         // triangle
 		{{x: half, y: 0}, {x: t, y: half}, {x: half, y: t}, {x: 0, y: half}},                               // diamond
@@ -122,7 +122,7 @@ func (s shape) moved(x, y int) shape {
 	return moved
 }
 
-// mirrored mirrors a shape in the diagonal, which keeps it in its quarter.
+// mirrored returns the shape mirrored along the diagonal, which keeps it in its quarter.
 func (s shape) mirrored() shape {
 	mirrored := make(shape, len(s))
 	for i, p := range s {
@@ -131,7 +131,7 @@ func (s shape) mirrored() shape {
 	return mirrored
 }
 
-// quarterTurn turns a shape in a square of this side, clockwise.
+// quarterTurn returns the shape turned clockwise in a square with this side.
 func (s shape) quarterTurn(side int) shape {
 	turned := make(shape, len(s))
 	for i, p := range s {
@@ -140,7 +140,7 @@ func (s shape) quarterTurn(side int) shape {
 	return turned
 }
 
-// path returns the shapes as SVG, as short as it can be.
+// path returns the shapes as SVG, as short as possible.
 func (l layer) path() string {
 	var d []byte
 	for _, s := range l.shapes {
@@ -170,7 +170,7 @@ func (l layer) path() string {
 	return string(d)
 }
 
-// number appends a number, after a space if it could be read as a part of what is before.
+// number appends a number, after a space if it could be read as part of the previous number.
 func number(d []byte, n int) []byte {
 	if last := d[len(d)-1]; '0' <= last && last <= '9' && n >= 0 {
 		d = append(d, ' ')

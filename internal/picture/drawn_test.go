@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Ten thousand names have ten thousand pictures, small and without what could collide or
-// run in a page.
+// Ten thousand names have ten thousand distinct pictures, small and without anything that could
+// collide or execute in a page.
 func TestDrawnIsDistinct(t *testing.T) {
 	t.Parallel()
 	seen := map[[32]byte]string{}

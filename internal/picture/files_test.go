@@ -19,10 +19,10 @@ import (
 	"testing"
 )
 
-// The colours of the quarters of a sample, from the left to the right and down.
+// Colors of the quarters of a sample, from left to right and top to bottom.
 var quarters = [4]color.RGBA{{200, 40, 40, 255}, {40, 160, 60, 255}, {40, 60, 200, 255}, {230, 220, 60, 255}}
 
-// sample is a picture of four quarters.
+// sample returns a picture of four quarters.
 func sample(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i, c := range quarters {
@@ -32,7 +32,7 @@ func sample(w, h int) *image.NRGBA {
 	return img
 }
 
-// noise is a picture that cannot be compressed, the same each time.
+// noise returns an incompressible picture, the same each time.
 func noise(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -45,7 +45,7 @@ func noise(w, h int) *image.NRGBA {
 	return img
 }
 
-// photo resembles a photograph: gradients, edges and a little noise.
+// photo returns a picture like a photograph: gradients, edges and a little noise.
 func photo(w, h int) *image.YCbCr {
 	img := image.NewYCbCr(image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -100,7 +100,7 @@ func animate(tb testing.TB, n, w, h int) []byte {
 	return file.Bytes()
 }
 
-// testdata reads a file that no encoder here writes.
+// testdata reads a file that no encoder here can write.
 func testdata(tb testing.TB, name string) []byte {
 	tb.Helper()
 	file, err := os.ReadFile(filepath.Join("testdata", name))
@@ -110,7 +110,7 @@ func testdata(tb testing.TB, name string) []byte {
 	return file
 }
 
-// segment is a segment of a JPEG.
+// segment returns a segment of a JPEG.
 func segment(marker byte, data []byte) []byte {
 	return append([]byte{0xff, marker, byte((len(data) + 2) >> 8), byte(len(data) + 2)}, data...)
 }
@@ -120,7 +120,7 @@ func afterSOI(file []byte, segments ...[]byte) []byte {
 	return bytes.Join([][]byte{file[:2], bytes.Join(segments, nil), file[2:]}, nil)
 }
 
-// chunk is a chunk of a PNG.
+// chunk returns a chunk of a PNG.
 func chunk(name string, data []byte) []byte {
 	all := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	all = append(append(all, name...), data...)
@@ -132,7 +132,7 @@ func afterIHDR(file []byte, chunks ...[]byte) []byte {
 	return bytes.Join([][]byte{file[:33], bytes.Join(chunks, nil), file[33:]}, nil)
 }
 
-// riff is a WebP file of these chunks.
+// riff returns a WebP file of these chunks.
 func riff(chunks ...[]byte) []byte {
 	all := bytes.Join(chunks, nil)
 	file := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(all)+4))
@@ -147,7 +147,7 @@ func riffChunk(name string, data []byte) []byte {
 	return all
 }
 
-// vp8x is the header of a WebP file with more than a picture.
+// vp8x returns the header of an extended WebP file.
 func vp8x(flags byte, w, h int) []byte {
 	return riffChunk("VP8X", append([]byte{flags, 0, 0, 0}, size24(w, h)...))
 }
@@ -157,7 +157,7 @@ func size24(w, h int) []byte {
 	return []byte{byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)}
 }
 
-// exif has an orientation, and where the picture was taken.
+// exif returns EXIF data with an orientation and a GPS position.
 func exif(orientation int) []byte {
 	const short, rational, long = 3, 5, 4
 	le := binary.LittleEndian
@@ -179,10 +179,10 @@ func exif(orientation int) []byte {
 	return append(tiff, secret...)
 }
 
-// secret is what must not be served.
+// secret must not be served.
 const secret = "GPS:52.5163N"
 
-// stored is how a camera stores a picture that it then says to be turned.
+// stored returns a picture as a camera stores it with that orientation.
 func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	at := func(x, y int) (int, int) { // where the pixel of the upright picture is stored
@@ -195,7 +195,7 @@ func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 			return x, h - 1 - y
 		case 5:
 			return y, x
-		case 6: // its right side is up: the upper row of the stored one is on the right
+		case 6: // the right side is up: the upper row of the stored picture is on the right
 			return y, w - 1 - x
 		case 7:
 			return h - 1 - y, w - 1 - x
@@ -218,10 +218,10 @@ func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 	return s
 }
 
-// column is a colour of a profile, in XYZ.
+// column is a primary color of a profile, in XYZ.
 type column [3]float64
 
-// icc is a profile of three columns and a curve.
+// icc returns a profile of three columns and a curve.
 func icc(columns [3]column, curve []byte) []byte {
 	be := binary.BigEndian
 	tags := [][]byte{}
@@ -249,13 +249,13 @@ func icc(columns [3]column, curve []byte) []byte {
 	return file
 }
 
-// gamma is a curve of an exponent.
+// gamma returns a curve with an exponent.
 func gamma(exponent float64) []byte {
 	curve := append([]byte("curv\x00\x00\x00\x00"), 0, 0, 0, 1)
 	return binary.BigEndian.AppendUint16(curve, uint16(exponent*256+0.5))
 }
 
-// parametric is a curve of a function.
+// parametric returns a curve with a function.
 func parametric(function uint16, parameters ...float64) []byte {
 	curve := binary.BigEndian.AppendUint16([]byte("para\x00\x00\x00\x00"), function)
 	curve = append(curve, 0, 0)
@@ -279,12 +279,12 @@ func sRGB() []byte {
 		parametric(3, 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045))
 }
 
-// iccSegment is a profile in a JPEG.
+// iccSegment returns a JPEG segment with a profile.
 func iccSegment(profile []byte) []byte {
 	return segment(app2, append([]byte("ICC_PROFILE\x00\x01\x01"), profile...))
 }
 
-// compress is a stream as PNG has it, of as many zeros.
+// compress returns a zlib stream, as in PNG, of n zeros.
 func compress(n int) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
@@ -292,7 +292,7 @@ func compress(n int) []byte {
 	return out.Bytes()
 }
 
-// zeros writes zeros without having them all.
+// zeros writes zeros without holding them all in memory.
 func zeros(w io.WriteCloser, n int) {
 	some := make([]byte, 1<<16)
 	for ; n > 0; n -= len(some) {
@@ -305,7 +305,7 @@ func zeros(w io.WriteCloser, n int) {
 	}
 }
 
-// inflatable is a chunk of a profile.
+// inflatable returns a compressed profile chunk.
 func inflatable(profile []byte) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
@@ -315,7 +315,7 @@ func inflatable(profile []byte) []byte {
 	return chunk("iCCP", append([]byte("p\x00\x00"), out.Bytes()...))
 }
 
-// ihdr is the header of a PNG.
+// ihdr returns the header chunk of a PNG.
 func ihdr(w, h uint32, depth, kind, passes byte) []byte {
 	data := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	return chunk("IHDR", append(data, depth, kind, 0, 0, passes))
@@ -325,12 +325,12 @@ func pngFile(chunks ...[]byte) []byte {
 	return append([]byte("\x89PNG\r\n\x1a\n"), bytes.Join(append(chunks, chunk("IEND", nil)), nil)...)
 }
 
-// gifHeader is a canvas with a palette of two colours.
+// gifHeader returns a canvas with a palette of two colors.
 func gifHeader(w, h int) []byte {
 	return append([]byte("GIF89a"), byte(w), byte(w>>8), byte(h), byte(h>>8), 0x80, 0, 0, 0, 0, 0, 255, 255, 255)
 }
 
-// gifFrame is a picture in a GIF, of one colour.
+// gifFrame returns a GIF frame of one color.
 func gifFrame(x, y, w, h int) []byte {
 	frame := []byte{0x2c, byte(x), byte(x >> 8), byte(y), byte(y >> 8), byte(w), byte(w >> 8), byte(h), byte(h >> 8), 0, 2}
 	var codes bytes.Buffer
@@ -348,7 +348,7 @@ func gifBlocks(data []byte) []byte {
 	return append(blocks, 0)
 }
 
-// bitWriter writes numbers of some bits, the lowest first, as VP8L has them.
+// bitWriter writes numbers of several bits, lowest bit first, as in VP8L.
 type bitWriter struct {
 	data []byte
 	n    int
@@ -364,7 +364,7 @@ func (b *bitWriter) write(value uint32, bits int) {
 	}
 }
 
-// simpleCode is a code of one symbol, which takes no bits.
+// simpleCode writes a code with one symbol, which takes no bits.
 func (b *bitWriter) simpleCode(symbol uint32) {
 	b.write(1, 1) // simple
 	b.write(0, 1) // of one symbol
@@ -372,7 +372,7 @@ func (b *bitWriter) simpleCode(symbol uint32) {
 	b.write(symbol, 8)
 }
 
-// vp8l begins a lossless picture.
+// vp8l starts a lossless picture.
 func vp8l(w, h int) *bitWriter {
 	b := &bitWriter{}
 	b.write(0x2f, 8)
@@ -391,8 +391,8 @@ func (b *bitWriter) blank() []byte {
 	return b.data
 }
 
-// manyCodes is a picture of a few pixels with groups of large codes: the first tile says
-// that the last group is used.
+// manyCodes returns a picture of a few pixels with groups of large codes: the first tile uses the
+// last group.
 func manyCodes(w, h, groups int) []byte {
 	b := vp8l(w, h)
 	b.write(0, 1)  // no transforms
@@ -415,15 +415,15 @@ func manyCodes(w, h, groups int) []byte {
 	return b.data
 }
 
-// fullCode is a code in which each symbol has a length: repeated lengths cost little.
+// fullCode writes a code in which each symbol has a length: repeated lengths cost little.
 func (b *bitWriter) fullCode(symbols int) {
-	// Lengths are coded with three symbols: 16, which repeats, and two lengths that make a
+	// Lengths are coded with three symbols: 16, which repeats, and two lengths that form a
 	// complete code.
 	bits := 0
 	for 1<<bits < symbols {
 		bits++
 	}
-	short := 1<<bits - symbols // so many have a bit less
+	short := 1<<bits - symbols // number of symbols with a bit less
 	b.write(0, 1)              // not simple
 	b.write(15, 4)             // nineteen lengths of codes of lengths
 	order := []int{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
@@ -439,7 +439,7 @@ func (b *bitWriter) fullCode(symbols int) {
 	}
 	b.write(0, 1) // all symbols have lengths
 	run := func(length, n int) {
-		// The shortest code is 0; the others are 10 and 11, in the order of symbols.
+		// The shortest code is 0; the others are 10 and 11, in symbol order.
 		code := uint32(0b01)
 		if length == bits {
 			code = 0b11

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fuzz sends files that begin like one type: they are refused with an error of this
-// package, or made into pictures that can be decoded.
+// fuzz submits files that start like a given type: they are rejected with an error of this
+// package, or converted to pictures that can be decoded.
 func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, file []byte))) {
 	f.Helper()
 	add := func(_ string, file []byte) {
@@ -20,7 +20,7 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 	}
 	damagedFiles(f, add)
 	bombs(f, add)
-	// Little memory, so that large pictures, which take long, are refused.
+	// Little memory, so that large pictures, which take long, are rejected.
 	m := New(Options{Memory: 32 << 20, Timeout: time.Second})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if !matches(magic, file) {
@@ -37,7 +37,7 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 				t.Fatalf("%s of %d×%d: %v", r.Type, r.Width, r.Height, err)
 			}
 			if bytes.Contains(r.Data, []byte(secret)) {
-				t.Fatal("metadata are passed on")
+				t.Fatal("metadata is kept")
 			}
 		}
 	})
@@ -72,7 +72,7 @@ func FuzzICC(f *testing.F) {
 	})
 }
 
-// noiseOf is a picture of these bytes, multiplied with alpha as pictures are.
+// noiseOf returns a picture of these bytes, multiplied by alpha.
 func noiseOf(data []byte) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	copy(img.Pix, data)

@@ -10,13 +10,13 @@ import (
 	"io"
 )
 
-// What an animation may have at most; of a larger one, the first picture is used.
+// Limits of an animation; of a larger one, only the first picture is used.
 const (
 	maxFrames      = 100
 	maxFramePixels = 4_000_000
 )
 
-// readGIF counts the frames, of which the header says nothing.
+// readGIF counts the frames, because the header does not state their number.
 func readGIF(file []byte) (header, error) {
 	config, err := gif.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
@@ -26,7 +26,7 @@ func readGIF(file []byte) (header, error) {
 	frames, pixels := gifFrames(file)
 	h.animated = 1 < frames && frames <= maxFrames && pixels <= maxFramePixels
 	h.format = func(r io.Reader) (image.Image, error) { return firstFrame(r, image.Rect(0, 0, h.width, h.height)) }
-	// A byte for the index of each pixel, and the whole picture, of which a frame is a part.
+	// One byte per pixel for the index, plus the whole picture that a frame is part of.
 	h.memory = 5 * int64(h.width) * int64(h.height)
 	if h.animated {
 		h.memory += 2 * maxFramePixels
@@ -34,18 +34,18 @@ func readGIF(file []byte) (header, error) {
 	return h, nil
 }
 
-// firstFrame decodes the first picture of a GIF, on its canvas.
+// firstFrame decodes the first picture of a GIF onto its canvas.
 func firstFrame(r io.Reader, canvas image.Rectangle) (image.Image, error) {
 	frame, err := gif.Decode(r)
 	if err != nil || frame.Bounds() == canvas {
 		return frame, err
 	}
-	whole := image.NewRGBA(canvas)
-	draw.Draw(whole, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
-	return whole, nil
+	full := image.NewRGBA(canvas)
+	draw.Draw(full, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
+	return full, nil
 }
 
-// gifFrames counts the frames of a GIF and their pixels, until they are too many.
+// gifFrames counts the frames of a GIF and their pixels, until there are too many.
 func gifFrames(file []byte) (frames, pixels int) {
 	const extension, picture = 0x21, 0x2c
 	rest := skipTable(file[10], cut(file, 13))
@@ -59,15 +59,15 @@ func gifFrames(file []byte) (frames, pixels int) {
 			frames++
 			pixels += (int(rest[4]) | int(rest[5])<<8) * (int(rest[6]) | int(rest[7])<<8)
 			rest = skipTable(rest[8], rest[9:])
-			rest = skipBlocks(cut(rest, 1)) // after the size of codes
-		default: // the end
+			rest = skipBlocks(cut(rest, 1)) // after the code size
+		default: // the trailer
 			return frames, pixels
 		}
 	}
 	return frames, pixels
 }
 
-// skipTable skips a table of colours, if these flags say that there is one.
+// skipTable skips a color table, if the flags indicate one.
 func skipTable(flags byte, rest []byte) []byte {
 	if flags&0x80 == 0 {
 		return rest
@@ -75,7 +75,7 @@ func skipTable(flags byte, rest []byte) []byte {
 	return cut(rest, 3<<(1+flags&7))
 }
 
-// skipBlocks skips blocks, each with its length before it, up to an empty one.
+// skipBlocks skips blocks, each preceded by its length, up to an empty one.
 func skipBlocks(rest []byte) []byte {
 	for len(rest) > 0 && rest[0] > 0 {
 		rest = cut(rest, 1+int(rest[0]))
@@ -83,7 +83,7 @@ func skipBlocks(rest []byte) []byte {
 	return cut(rest, 1)
 }
 
-// cut returns what is after n bytes.
+// cut returns data without its first n bytes.
 func cut(data []byte, n int) []byte { return data[min(n, len(data)):] }
 
 // frames decodes an animation.

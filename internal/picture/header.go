@@ -8,24 +8,24 @@ import (
 	"io"
 )
 
-// maxSide bounds width and height, of which some decoders keep whole rows.
+// maxSide limits width and height, because some decoders keep whole rows.
 const maxSide = 1<<16 - 1
 
-// header is what a file says about itself before any of its pixels is decoded.
+// header is what is known about a file before any of its pixels is decoded.
 type header struct {
-	file          []byte // or a part of it that is a picture in itself
+	file          []byte // or a part of it that is a picture by itself
 	format        func(r io.Reader) (image.Image, error)
 	width, height int
 	orientation   int      // 1 to 8, as in EXIF
 	profile       *profile // nil for sRGB
 	memory        int64    // bytes that decoding may take
-	animated      bool     // and small enough to stay so
+	animated      bool     // and small enough to stay animated
 	lossless      bool
 }
 
-// reader reads the header of a type.
+// reader reads the header of a file type.
 type reader struct {
-	magic string // "?" stands for any byte
+	magic string // "?" matches any byte
 	read  func(file []byte) (header, error)
 }
 
@@ -71,11 +71,11 @@ func matches(magic string, file []byte) bool {
 	return true
 }
 
-// decode decodes the first picture. Whatever a decoder does with it, the result is a picture of the
+// decode decodes the first picture. Whatever the decoder does, the result is a picture of the
 // size that the header promised, or an error.
 func (h header) decode(ctx context.Context) (img image.Image, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a decoder that a file has broken
+		if r := recover(); r != nil { // the file has crashed the decoder
 			img, err = nil, fmt.Errorf("%w: %v", ErrDamaged, r)
 		}
 	}()
@@ -84,16 +84,16 @@ func (h header) decode(ctx context.Context) (img image.Image, err error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if size := img.Bounds().Size(); size != image.Pt(h.width, h.height) {
-		return nil, fmt.Errorf("%w: it has not the size that it says", ErrDamaged)
+		return nil, fmt.Errorf("%w: its size differs from its header", ErrDamaged)
 	}
 	return img, nil
 }
 
-// pieces is how many bytes a decoder gets at once. A few of them can stand for much work,
-// such as a scan of a progressive JPEG in which nothing changes, so they are few.
+// pieces is how many bytes a decoder gets at once. It is small because a few bytes can cause much
+// work, such as a scan of a progressive JPEG in which nothing changes.
 const pieces = 512
 
-// limited reads and writes until a context is done. Decoders know no contexts.
+// limited reads and writes until a context is done. Decoders do not support contexts.
 type limited struct {
 	ctx context.Context
 	r   io.Reader

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// hostile is a file that somebody sends to do harm.
+// hostile is a malicious file.
 type hostile struct {
 	name string
 	file []byte
 }
 
-// hostileFiles makes them one after the other, so that they take no memory themselves.
+// hostileFiles generates the files one at a time, so that they take no memory themselves.
 func hostileFiles(tb testing.TB, send func(h hostile)) {
 	tb.Helper()
 	add := func(name string, file []byte) { send(hostile{name, file}) }
@@ -34,8 +34,7 @@ func hostileFiles(tb testing.TB, send func(h hostile)) {
 	webPBombs(tb, add)
 }
 
-// heap samples the bytes of the heap until stop is called, which returns the highest above
-// what there was before.
+// heap samples the heap size until stop is called, which returns the maximum growth.
 func heap() (stop func() int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() int64 {
@@ -66,9 +65,9 @@ func heap() (stop func() int64) {
 	}
 }
 
-// TestHostileFiles sends all of them, one by one and eight at once: each is refused with an
-// error of this package, or is made into pictures that can be decoded, within 300 MB. It
-// measures memory, so it is not parallel to others.
+// TestHostileFiles submits all files, one by one and eight at once: each is rejected with an
+// error of this package, or is converted to pictures that can be decoded, within 300 MB. It is
+// not parallel because it measures memory.
 func TestHostileFiles(t *testing.T) {
 	m := New(Options{Timeout: time.Second, Waiting: 1000})
 	var made, refused atomic.Int64
@@ -125,8 +124,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// processorTime is how much of the time of processors this process has had: others have the
-// rest of a busy machine.
+// processorTime returns the CPU time that this process has used: other processes use the rest of
+// a busy machine.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

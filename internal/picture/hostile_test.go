@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// damagedFiles are pictures that are cut or changed, and that are something else as well.
+// damagedFiles are pictures that are truncated, modified, or combined with something else.
 func damagedFiles(tb testing.TB, add func(name string, file []byte)) {
 	tb.Helper()
 	for name, file := range map[string][]byte{
@@ -37,7 +37,7 @@ func damagedFiles(tb testing.TB, add func(name string, file []byte)) {
 	}
 }
 
-// otherFiles are no pictures, or none that are accepted.
+// otherFiles are not pictures, or not of an accepted type.
 func otherFiles(add func(name string, file []byte)) {
 	for name, text := range map[string]string{
 		"svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>`, "page": "<!DOCTYPE html><script>alert(1)</script>",
@@ -51,7 +51,7 @@ func otherFiles(add func(name string, file []byte)) {
 	}
 }
 
-// withSize changes the size in the frame of a JPEG.
+// withSize changes the size in the frame header of a JPEG.
 func withSize(file []byte, w, h int) []byte {
 	file = slices.Clone(file)
 	for _, marker := range []byte{sof0, sof2} {
@@ -63,15 +63,16 @@ func withSize(file []byte, w, h int) []byte {
 	return file
 }
 
-// frame is a JPEG frame of one component.
+// frame returns a JPEG frame header with one component.
 func frame(marker byte, w, h int) []byte {
 	return segment(marker, []byte{8, byte(h >> 8), byte(h), byte(w >> 8), byte(w), 1, 1, 0x11, 0})
 }
 
-// scans is a progressive JPEG of a few bytes for each of many scans, which visit all blocks.
+// scans returns a progressive JPEG with a few bytes for each of many scans, all of which visit
+// all blocks.
 func scans(w, h, n int) []byte {
 	const dc, ac = 0, 0x10
-	one := func(class, symbol byte) []byte { // a table of one code, 0
+	one := func(class, symbol byte) []byte { // a table with one code, 0
 		return segment(0xc4, append(append([]byte{class, 1}, make([]byte, 15)...), symbol))
 	}
 	file := append([]byte{0xff, soi}, segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...))...)
@@ -240,8 +241,8 @@ func webPBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("webp of a chunk that is longer than the file", long)
 }
 
-// What a file takes is at most what it is charged for, even if all that is allocated for it
-// is summed, most of which is not in use at the same time. It is not parallel to others either.
+// A file takes at most the memory it is charged for, even if everything allocated for it is added
+// up, most of which is not in use at the same time. This test is not parallel either.
 func TestMemoryIsCharged(t *testing.T) {
 	clear := sample(1700, 200)
 	clear.Pix[3] = 100
@@ -274,7 +275,7 @@ func TestMemoryIsCharged(t *testing.T) {
 	}
 }
 
-// Files that are no pictures, or none that are accepted, are refused.
+// Files that are not pictures, or not of an accepted type, are rejected.
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
 	otherFiles(func(name string, file []byte) {

@@ -12,18 +12,18 @@ import (
 	blurhash "github.com/bbrks/go-blurhash"
 )
 
-// The quality of JPEG: below it, edges of text show. A page has many small avatars, which have no
-// text to read.
+// JPEG quality: below this, edges of text show artifacts. A page has many small avatars, which
+// contain no text to read.
 const (
 	quality      = 82
 	smallQuality = 70
-	small        = 80 // pixels on a side, at most
+	small        = 80 // maximum side in pixels
 )
 
-// plan is what is made of a picture.
+// plan is how a picture is converted.
 type plan struct {
-	crop  image.Rectangle // of the picture as it is in the file
-	sizes []size          // upright, the largest first
+	crop  image.Rectangle // of the picture as stored in the file
+	sizes []size          // upright, largest first
 }
 
 type size struct {
@@ -31,8 +31,8 @@ type size struct {
 	width, height int
 }
 
-// planOf returns the sizes of a kind. What is cut off is the same on both sides, so that
-// the orientation changes only which sides are long.
+// planOf returns the sizes of a kind. It crops both sides equally, so that the orientation only
+// determines which sides are long.
 func planOf(h header, kind Kind) plan {
 	w, ht := h.width, h.height
 	turned := h.orientation >= 5
@@ -49,7 +49,7 @@ func planOf(h header, kind Kind) plan {
 		cw, ch = min(w, 3*ht), min(ht, max(w/3, 1))
 		bounds = []size{{"1600", 1600, 534}, {"600", 600, 200}}
 	default:
-		// Screenshots of phones, twice as high as wide, can be read.
+		// Screenshots of phones, twice as high as wide, stay readable.
 		bounds = []size{{"1600", 1600, 3200}, {"400", 400, 800}}
 	}
 	p := plan{}
@@ -64,21 +64,21 @@ func planOf(h header, kind Kind) plan {
 	return p
 }
 
-// fit makes a picture as large as bounds allow, but not larger than it is.
+// fit scales a picture to fit into bounds, without enlarging it.
 func fit(w, h int, bounds size) size {
 	scale := min(1, float64(bounds.width)/float64(w), float64(bounds.height)/float64(h))
 	bounds.width, bounds.height = max(1, int(float64(w)*scale+0.5)), max(1, int(float64(h)*scale+0.5))
 	return bounds
 }
 
-// memory returns what scaling and encoding take: the picture of the largest size, once more
-// if it is turned, its file, which is copied as it grows, and what encoders need.
+// memory returns what scaling and encoding take: the picture in its largest size, once more if it
+// is turned, its file, which is copied as it grows, and what encoders need.
 func (p plan) memory() int64 {
 	const encoders = 4 << 20
 	return 24*int64(p.sizes[0].width)*int64(p.sizes[0].height) + encoders
 }
 
-// job makes a picture of one file.
+// job converts one file.
 type job struct {
 	header
 	kind Kind
@@ -107,7 +107,7 @@ func (j job) run(ctx context.Context) (Picture, error) {
 	if p.Blurhash, err = blur(ctx, img); err != nil {
 		return Picture{}, err
 	}
-	// An animation of which a later frame is damaged stays a still.
+	// If a later frame of an animation is damaged, it becomes a still.
 	if j.animated && j.kind == Post && j.plan.sizes[0].width == j.width && j.plan.sizes[0].height == j.height {
 		if r, err := j.animation(ctx); err == nil {
 			p.Renditions[0] = r
@@ -118,8 +118,8 @@ func (j job) run(ctx context.Context) (Picture, error) {
 	return p, nil
 }
 
-// source returns the picture in its largest size, upright and in sRGB, and whether it has
-// few colours, which JPEG would spoil.
+// source returns the picture in its largest size, upright and in sRGB, and whether it has few
+// colors, which JPEG would spoil.
 func (j job) source(ctx context.Context) (img *image.RGBA, exact bool, err error) {
 	src, err := j.decode(ctx)
 	if err != nil {
@@ -140,8 +140,8 @@ func (j job) source(ctx context.Context) (img *image.RGBA, exact bool, err error
 	return upright(img, j.orientation), exact, nil
 }
 
-// hasFewColors reports whether a picture is drawn rather than photographed: of at most 256
-// colours, but not of grays only.
+// hasFewColors reports whether a picture is drawn rather than photographed: it has at most 256
+// colors, and not only grays.
 func hasFewColors(img image.Image) bool {
 	const few = 256
 	var pix []uint8
@@ -165,7 +165,7 @@ func hasFewColors(img image.Image) bool {
 	return len(seen) <= few
 }
 
-// encode writes a picture: as PNG where exact, or where pixels are transparent.
+// encode encodes a picture: as PNG if exact, or if pixels are transparent.
 func (j job) encode(ctx context.Context, img *image.RGBA, exact bool) (Rendition, error) {
 	var file bytes.Buffer
 	r := Rendition{Type: "image/jpeg", Width: img.Rect.Dx(), Height: img.Rect.Dy()}
@@ -188,8 +188,8 @@ func (j job) encode(ctx context.Context, img *image.RGBA, exact bool) (Rendition
 	return r, nil
 }
 
-// animation writes the frames of a GIF anew. They keep their size: to scale them, each
-// would have to be composed and its colours chosen again.
+// animation encodes the frames of a GIF again. They keep their size: scaling would require
+// composing each frame and choosing its colors again.
 func (j job) animation(ctx context.Context) (Rendition, error) {
 	frames, err := j.frames(ctx)
 	if err != nil {
@@ -202,8 +202,8 @@ func (j job) animation(ctx context.Context) (Rendition, error) {
 	return Rendition{Name: j.plan.sizes[0].name, Type: "image/gif", Width: j.width, Height: j.height, Data: file.Bytes()}, nil
 }
 
-// blur returns the blurhash of a picture. Its components are so coarse that a tiny picture
-// has them all.
+// blur returns the blurhash of a picture. Its components are so coarse that a tiny copy of the
+// picture is enough.
 func blur(ctx context.Context, img *image.RGBA) (string, error) {
 	const tiny = 32
 	s := fit(img.Rect.Dx(), img.Rect.Dy(), size{"", tiny, tiny})

@@ -19,7 +19,7 @@ const (
 
 var errNoFrame = errors.New("jpeg: no frame before the first scan")
 
-// readJPEG walks through the segments before the first scan, as the decoder does.
+// readJPEG scans the segments before the first scan, as the decoder does.
 func readJPEG(file []byte) (header, error) {
 	config, err := jpeg.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
@@ -41,7 +41,7 @@ func readJPEG(file []byte) (header, error) {
 				parts = append(parts, part)
 			}
 		case segment.marker == sos:
-			// It may still say that the components are red, green and blue.
+			// It may still declare that the components are red, green and blue.
 			rgb = rgb || bytes.Contains(data, []byte{0xff, app14})
 		}
 	}
@@ -58,12 +58,12 @@ type jpegSegment struct {
 	data   []byte
 }
 
-// jpegSegments returns the segments up to the first scan, which has all that follows.
+// jpegSegments returns the segments up to the first scan, which contains the rest of the file.
 func jpegSegments(file []byte) func(yield func(jpegSegment) bool) {
 	return func(yield func(jpegSegment) bool) {
 		rest := file[2:]
 		for len(rest) >= 4 {
-			if rest[0] != 0xff || rest[1] == 0 || rest[1] == 0xff { // filling
+			if rest[0] != 0xff || rest[1] == 0 || rest[1] == 0xff { // fill bytes
 				rest = rest[1:]
 				continue
 			}
@@ -111,8 +111,8 @@ func newJPEGFrame(marker byte, data []byte) jpegFrame {
 	return f
 }
 
-// memory returns what the decoder allocates: the components; their coefficients, of 32 bits
-// each, if scans refine them one after the other; and those of CMYK and RGB once more.
+// memory returns what the decoder allocates: the components; their 32-bit coefficients, if scans
+// refine them successively; and those of CMYK and RGB once more.
 func (f jpegFrame) memory(rgb bool) int64 {
 	h, v := max(1, int64(f.sampling[0][0])), max(1, int64(f.sampling[0][1]))
 	blocks := int64(0)
@@ -130,11 +130,11 @@ func (f jpegFrame) memory(rgb bool) int64 {
 	return memory
 }
 
-// maxICCParts is how many parts a colour profile has at most: their numbers are of one byte. Many
-// take long to sort.
+// maxICCParts is the maximum number of parts of a color profile: part numbers have one byte.
+// Sorting many parts takes long.
 const maxICCParts = 255
 
-// iccPart is a part of a colour profile, which may be longer than a segment.
+// iccPart is a part of a color profile, which may be longer than a segment.
 type iccPart struct {
 	number byte
 	data   []byte

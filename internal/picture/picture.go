@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// MaxBytes is the size of the largest file.
+	// MaxBytes is the maximum size of a file.
 	MaxBytes = 16 << 20
-	// MaxPixels is the number of pixels of the largest picture.
+	// MaxPixels is the maximum number of pixels of a picture.
 	MaxPixels = 40_000_000
 )
 
-// Types are the media types of files that are accepted.
+// Types are the accepted media types.
 const Types = "image/jpeg, image/png, image/gif, image/webp"
 
-// What is wrong with a file, or why it was not read.
+// Errors of Make.
 var (
 	ErrType     = errors.New("picture: not one of " + Types)
 	ErrTooLarge = errors.New("picture: larger than 16 MB or 40 megapixels, or needs too much memory")
@@ -31,57 +31,57 @@ var (
 	ErrTime     = errors.New("picture: takes too long to decode")
 )
 
-// Kind says what a picture is for, and with that which renditions are made.
+// Kind is the purpose of a picture, which determines its renditions.
 type Kind int
 
-// The kinds of pictures.
+// Kinds of pictures.
 const (
-	Post   Kind = iota // as it is, 1,600 and 400 pixels wide
+	Post   Kind = iota // uncropped, 1,600 and 400 pixels wide
 	Avatar             // a square, 400 and 80 pixels wide
 	Header             // three times as wide as high, 1,600 and 600 pixels wide
 )
 
 // Rendition is one file of a picture, ready to be served.
 type Rendition struct {
-	// Name is that of the size, its width in pixels if the original has as many: "1600"
-	// and "400" of a post, "400" and "80" of an avatar, "1600" and "600" of a header.
+	// Name is the name of the size, which is the width in pixels if the original is that large:
+	// "1600" and "400" for a post, "400" and "80" for an avatar, "1600" and "600" for a header.
 	Name          string
 	Type          string // "image/jpeg", "image/png" or "image/gif"
 	Width, Height int
 	Data          []byte
 }
 
-// Ext returns the ending of a file's name: "jpg", "png" or "gif".
+// Ext returns the file name extension: "jpg", "png" or "gif".
 func (r Rendition) Ext() string {
 	return strings.Replace(strings.TrimPrefix(r.Type, "image/"), "jpeg", "jpg", 1)
 }
 
-// Picture is what a file has become.
+// Picture is the result of converting a file.
 type Picture struct {
-	Renditions []Rendition // the largest first
-	Blurhash   string      // of 4 by 3 components
+	Renditions []Rendition // largest first
+	Blurhash   string      // with 4 by 3 components
 }
 
-// Options of a Maker. Zero values are the defaults.
+// Options configure a Maker. Zero values mean the defaults.
 type Options struct {
-	Memory  int64         // bytes that all decoding may take at once; 256 MB
-	Timeout time.Duration // of one file, once it is its turn; 10 s
-	Waiting int           // how many may wait for their turn; 16
+	Memory  int64         // bytes for all concurrent decoding; default 256 MB
+	Timeout time.Duration // per file, once it is its turn; default 10 s
+	Waiting int           // maximum number of waiting files; default 16
 }
 
-// Maker makes pictures, as many at once as its memory allows.
+// Maker converts pictures, as many at once as its memory allows.
 type Maker struct {
 	memory  int64
 	timeout time.Duration
 	queue   turns.Queue
 
 	mu      sync.Mutex
-	running int64 // bytes that are in use
-	garbage int64 // bytes that were, and may not be collected yet
+	running int64 // bytes in use
+	garbage int64 // bytes that were in use, and may not have been collected yet
 }
 
-// atOnce is how many files are decoded at once at most: each takes at least this part of
-// the memory, since the processors are for pages too.
+// atOnce is the maximum number of files decoded at once: each is charged at least this fraction
+// of the memory, because the processors must also serve pages.
 const atOnce = 8
 
 // New returns a Maker.
@@ -104,9 +104,9 @@ func New(o Options) *Maker {
 // Waiting returns how many files wait for their turn.
 func (m *Maker) Waiting() int { return m.queue.Waiting() }
 
-// Make decodes a file and encodes it anew, in the sizes of a kind. place is where the file
-// comes from, such as an address: places take turns. Its error is one of this package's, or
-// that of ctx; that of a file which had to wait too long for ctx is both.
+// Make decodes a file and encodes it again, in the sizes of a kind. place is the origin of the
+// file, such as a client address: places take turns. The error is one of this package's, or that
+// of ctx; if ctx ended because the file had to wait too long, it is both.
 func (m *Maker) Make(ctx context.Context, place string, file []byte, kind Kind) (Picture, error) {
 	if len(file) > MaxBytes {
 		return Picture{}, ErrTooLarge
@@ -134,14 +134,14 @@ func (m *Maker) Make(ctx context.Context, place string, file []byte, kind Kind) 
 	switch {
 	case err == nil:
 		return p, nil
-	case limited.Err() != nil: // whatever a decoder made of it
+	case limited.Err() != nil: // regardless of the decoder's result
 		return Picture{}, context.Cause(limited)
 	}
 	return Picture{}, err
 }
 
-// start collects the garbage of earlier files before it could exceed the budget together
-// with what is decoded now: left to itself, the heap grows to twice of what is in use.
+// start collects the garbage of earlier files before it could exceed the budget together with the
+// new file: otherwise the heap would grow to twice the memory in use.
 func (m *Maker) start(need int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,10 +17,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// unhurried has the defaults, but for a time that is enough on a busy machine.
+// unhurried returns a Maker with the defaults, except for a timeout long enough for a busy
+// machine.
 func unhurried() *Maker { return New(Options{Timeout: time.Minute}) }
 
-// makeOf makes a picture.
+// makeOf converts a picture.
 func makeOf(tb testing.TB, file []byte, kind Kind) Picture {
 	tb.Helper()
 	p, err := unhurried().Make(tb.Context(), "here", file, kind)
@@ -30,7 +31,7 @@ func makeOf(tb testing.TB, file []byte, kind Kind) Picture {
 	return p
 }
 
-// decoded decodes a rendition, which must be of its type and size.
+// decoded decodes a rendition, which must have the right type and size.
 func decoded(tb testing.TB, r Rendition) image.Image {
 	tb.Helper()
 	img, format, err := image.Decode(bytes.NewReader(r.Data))
@@ -43,7 +44,7 @@ func decoded(tb testing.TB, r Rendition) image.Image {
 	return img
 }
 
-// same reports whether two colours differ by at most this in each channel.
+// same reports whether two colors differ by at most by in each channel.
 func same(a, b color.Color, by int) bool {
 	ar, ag, ab, aa := a.RGBA()
 	br, bg, bb, ba := b.RGBA()
@@ -104,10 +105,11 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A picture with a position comes back without it, and upright, however it is stored.
+// A picture with a GPS position comes back without it, and upright, whatever its stored
+// orientation.
 func TestUprightWithoutMetadata(t *testing.T) {
 	t.Parallel()
-	for o := range 10 { // 0 and 9 are no orientations
+	for o := range 10 { // 0 and 9 are not valid orientations
 		jpg := afterSOI(encodeJPEG(t, stored(sample(600, 400), o)), segment(app1, append([]byte(exifName), exif(o)...)))
 		png := afterIHDR(encodePNG(t, stored(sample(600, 400), o)), chunk("eXIf", exif(o)), chunk("tEXt", []byte("Comment\x00"+secret)))
 		for name, file := range map[string][]byte{"jpeg": jpg, "png": png} {
@@ -119,7 +121,7 @@ func TestUprightWithoutMetadata(t *testing.T) {
 				p := makeOf(t, file, kind)
 				for _, r := range p.Renditions {
 					if bytes.Contains(r.Data, []byte(secret)) || bytes.Contains(r.Data, []byte("Exif")) {
-						t.Errorf("%s %d: metadata are passed on", name, o)
+						t.Errorf("%s %d: metadata is kept", name, o)
 					}
 					inQuarters(t, decoded(t, r))
 				}
@@ -163,8 +165,8 @@ func TestWebP(t *testing.T) {
 	}
 }
 
-// The values of sRGB's own primaries in other spaces are well known. They are rounded, which
-// near black is as much as three values of sRGB.
+// The values of sRGB's primaries in other color spaces are well known. They are rounded, which
+// near black can amount to three values of sRGB.
 func TestColors(t *testing.T) {
 	t.Parallel()
 	inP3 := map[color.RGBA]color.RGBA{
@@ -220,7 +222,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Transparent parts keep their colour under a profile.
+// Transparent parts keep their color when a profile is applied.
 func TestConvertWithAlpha(t *testing.T) {
 	t.Parallel()
 	img := image.NewRGBA(image.Rect(0, 0, 3, 1))
@@ -278,7 +280,7 @@ func TestCMYK(t *testing.T) {
 	}
 }
 
-// An animation keeps its frames and loses what else is in the file.
+// An animation keeps its frames and loses everything else in the file.
 func TestAnimation(t *testing.T) {
 	t.Parallel()
 	file := animate(t, 7, 120, 80)
@@ -296,7 +298,7 @@ func TestAnimation(t *testing.T) {
 	}
 }
 
-// The first frame may be a part of the canvas.
+// The first frame may cover only part of the canvas.
 func TestPartialFrame(t *testing.T) {
 	t.Parallel()
 	file := append(append(gifHeader(40, 30), gifFrame(10, 10, 20, 10)...), 0x3b)

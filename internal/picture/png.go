@@ -10,16 +10,16 @@ import (
 	"io"
 )
 
-// maxChunks bounds the chunks of a file: the decoder allocates 4 KB for each that it does
-// not know. Large pictures have some 2,000.
+// maxChunks limits the chunks of a file: the decoder allocates 4 KB for each unknown chunk. Large
+// pictures have about 2,000.
 const maxChunks = 10_000
 
 var errChunks = errors.New("png: too many chunks")
 
-// readPNG walks through the chunks, before the decoder does, which takes long for many.
+// readPNG scans the chunks before the decoder does, which takes long if there are many.
 func readPNG(file []byte) (header, error) {
 	h := header{file: file, format: png.Decode, orientation: 1, lossless: true}
-	var icc []byte // the first, as there may be one: each takes long to inflate
+	var icc []byte // the first one, as only one is allowed: each takes long to inflate
 	chunks := 0
 	for rest := file[8:]; len(rest) >= 12; chunks++ {
 		length := int64(binary.BigEndian.Uint32(rest))
@@ -44,8 +44,8 @@ func readPNG(file []byte) (header, error) {
 	}
 	h.width, h.height = config.Width, config.Height
 	h.memory = int64(h.width) * int64(h.height) * pngBytes(config.ColorModel)
-	// IHDR is the first chunk: its last byte says whether pixels come in passes, each of
-	// which is a picture that is copied into the whole.
+	// IHDR is the first chunk: its last byte says whether the picture is interlaced. Each pass is
+	// a picture that is copied into the whole.
 	if file[28] != 0 {
 		h.memory *= 2
 	}
@@ -53,7 +53,7 @@ func readPNG(file []byte) (header, error) {
 	return h, nil
 }
 
-// pngBytes returns the bytes of a pixel. Gray ones become coloured if one is transparent.
+// pngBytes returns the bytes per pixel. Grays become colored if one of them is transparent.
 func pngBytes(model color.Model) int64 {
 	switch model {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
@@ -62,7 +62,7 @@ func pngBytes(model color.Model) int64 {
 	return 4
 }
 
-// pngICC returns the profile of a chunk: a name, a zero, the method and compressed bytes.
+// pngICC returns the profile in a chunk: a name, a zero, the method and the compressed bytes.
 func pngICC(data []byte) []byte {
 	_, rest, ok := bytes.Cut(data, []byte{0})
 	if !ok || len(rest) < 1 {

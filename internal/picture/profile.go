@@ -6,18 +6,18 @@ import (
 	"math"
 )
 
-// maxProfile is how much of a profile is read. Those of tables may be larger, but are not
+// maxProfile is how much of a profile is read. Table-based profiles may be larger, but are not
 // applied.
 const maxProfile = 1 << 20
 
-// profile converts the colours of a picture to sRGB: curves make them linear, a matrix
-// changes the primaries, and the curve of sRGB is applied.
+// profile converts the colors of a picture to sRGB: curves make them linear, a matrix changes the
+// primaries, and the curve of sRGB is applied.
 type profile struct {
 	curves [3][256]float32
 	matrix [9]float32
 }
 
-// toLinearSRGB converts from XYZ with the white of profiles, D50, to linear sRGB.
+// toLinearSRGB converts from XYZ with the white point of profiles, D50, to linear sRGB.
 // http://www.brucelindbloom.com/Eqn_RGB_XYZ_Matrix.html
 var toLinearSRGB = [9]float64{
 	3.1338561, -1.6168667, -0.4906146,
@@ -25,8 +25,8 @@ var toLinearSRGB = [9]float64{
 	0.0719453, -0.2289914, 1.4052427,
 }
 
-// newProfile reads an ICC profile. It returns nil for sRGB, and for what is not applied:
-// profiles of tables, of other than RGB and gray pictures, and damaged ones.
+// newProfile parses an ICC profile. It returns nil for sRGB, and for profiles that are not
+// applied: those with tables, for pictures other than RGB and gray, and damaged ones.
 func newProfile(icc []byte) *profile {
 	const space, connection, signature = 16, 20, 36
 	if len(icc) < 132 || string(icc[signature:signature+4]) != "acsp" || string(icc[connection:connection+4]) != "XYZ " {
@@ -47,7 +47,7 @@ func newProfile(icc []byte) *profile {
 	return p
 }
 
-// iccTags returns what a profile has, by name.
+// iccTags returns the tags of a profile, by name.
 func iccTags(icc []byte) map[string][]byte {
 	tags := map[string][]byte{}
 	entries := icc[132:]
@@ -64,7 +64,7 @@ func iccTags(icc []byte) map[string][]byte {
 	return tags
 }
 
-// fixed returns the i-th number of 16 bits before the point and 16 behind it.
+// fixed returns the i-th fixed-point number, with 16 bits before and 16 bits after the point.
 func fixed(data []byte, i int) float64 {
 	return float64(int32(binary.BigEndian.Uint32(data[4*i:]))) / (1 << 16)
 }
@@ -86,7 +86,7 @@ func (p *profile) readCurves(tags map[string][]byte, names ...string) bool {
 	return true
 }
 
-// readMatrix multiplies the columns of a profile with the matrix of sRGB.
+// readMatrix multiplies the columns of a profile by the matrix of sRGB.
 func (p *profile) readMatrix(tags map[string][]byte) bool {
 	for column, name := range []string{"rXYZ", "gXYZ", "bXYZ"} {
 		data := tags[name]
@@ -104,7 +104,7 @@ func (p *profile) readMatrix(tags map[string][]byte) bool {
 	return true
 }
 
-// iccCurve returns a tone curve, from 0 to 1, or nil.
+// iccCurve returns a tone curve on 0 to 1, or nil.
 func iccCurve(data []byte) func(x float64) float64 {
 	if len(data) < 12 {
 		return nil
@@ -118,7 +118,8 @@ func iccCurve(data []byte) func(x float64) float64 {
 	return nil
 }
 
-// sampledCurve is linear without points, an exponent of one, and points in between others.
+// sampledCurve is linear without points, a power function with one point, and interpolates
+// between several.
 func sampledCurve(points []byte, n int64) func(x float64) float64 {
 	if n*2 > int64(len(points)) {
 		return nil
@@ -139,7 +140,7 @@ func sampledCurve(points []byte, n int64) func(x float64) float64 {
 	}
 }
 
-// parametricCurve has the five functions of ICC.1:2022, table 68: (a·x+b)^g + e from d on,
+// parametricCurve implements the five functions of ICC.1:2022, table 68: (a·x+b)^g + e from d on,
 // and c·x + f below.
 func parametricCurve(data []byte, function uint16) func(x float64) float64 {
 	counts := []int{1, 3, 4, 5, 7}
@@ -168,11 +169,11 @@ func parametricCurve(data []byte, function uint16) func(x float64) float64 {
 	}
 }
 
-// steps is how finely the curve of sRGB is known: less than half a value of 8 bits apart,
-// where it is steepest.
+// steps is the resolution of the sRGB curve: less than half an 8-bit value apart where it is
+// steepest.
 const steps = 1 << 13
 
-// curveOfSRGB returns the values of linear light as sRGB.
+// curveOfSRGB returns the values of linear light in sRGB.
 func curveOfSRGB() []uint8 {
 	curve := make([]uint8, steps)
 	for i := range curve {
@@ -186,7 +187,7 @@ func curveOfSRGB() []uint8 {
 	return curve
 }
 
-// color converts one colour.
+// color converts one color.
 func (p *profile) color(curve []uint8, pix []uint8) (r, g, b uint8) {
 	x, y, z := p.curves[0][pix[0]], p.curves[1][pix[1]], p.curves[2][pix[2]]
 	m := &p.matrix
@@ -194,7 +195,7 @@ func (p *profile) color(curve []uint8, pix []uint8) (r, g, b uint8) {
 	return step(m[0]*x + m[1]*y + m[2]*z), step(m[3]*x + m[4]*y + m[5]*z), step(m[6]*x + m[7]*y + m[8]*z)
 }
 
-// isSRGB reports whether the conversion changes no colour by more than one.
+// isSRGB reports whether the conversion changes no color by more than one.
 func (p *profile) isSRGB() bool {
 	curve := curveOfSRGB()
 	near := func(a, b uint8) bool { return max(a, b)-min(a, b) <= 1 }
@@ -211,8 +212,8 @@ func (p *profile) isSRGB() bool {
 	return true
 }
 
-// convert changes the colours of a picture. Its colours are multiplied with alpha, and
-// curves apply to what they were before.
+// convert converts the colors of a picture. They are multiplied by alpha, but curves apply to the
+// unmultiplied values.
 func (p *profile) convert(img *image.RGBA) {
 	curve := curveOfSRGB()
 	for i := 0; i+4 <= len(img.Pix); i += 4 {

@@ -6,17 +6,17 @@ import (
 	"image/draw"
 )
 
-// shrink returns the part r of a picture in w × h pixels, at most as many as r has. Each is
-// the mean of those that it covers, which is as sharp as can be without false patterns, and
-// takes the memory of a row. The scalers of golang.org/x/image/draw take 32 bytes for each
-// pixel of the new width and the old height, 280 MB for 40 megapixels.
+// shrink returns the part r of a picture in w × h pixels, at most as many as r has. Each pixel is
+// the mean of those that it covers, which is as sharp as possible without aliasing, and takes the
+// memory of one row. The scalers of golang.org/x/image/draw take 32 bytes for each pixel of the
+// new width times the old height, 280 MB for 40 megapixels.
 func shrink(ctx context.Context, src image.Image, r image.Rectangle, w, h int) (*image.RGBA, error) {
 	dst := image.NewRGBA(image.Rect(0, 0, w, h))
 	row := image.NewRGBA(image.Rect(0, 0, r.Dx(), 1))
 	sums, total := make([]uint32, 4*w), make([]uint64, 4*w)
 	scale := 1 / (float64(r.Dx()) * float64(r.Dy()))
-	// A row of src is h units high, and one of dst as many as src has rows: so both end at
-	// whole numbers. Likewise for columns, see sumRow.
+	// A row of src is h units high, and a row of dst as many as src has rows: so both end at
+	// whole numbers. The same applies to columns, see sumRow.
 	line, room := 0, r.Dy()
 	for y := range r.Dy() {
 		if y%64 == 0 && ctx.Err() != nil {
@@ -44,8 +44,8 @@ func shrink(ctx context.Context, src image.Image, r image.Rectangle, w, h int) (
 	return dst, nil
 }
 
-// sumRow sums the columns of a row into w, each weighted by how much of it is covered: a
-// column of the row is w units wide, and one of sums as many as the row has columns.
+// sumRow sums the columns of a row into w sums, each weighted by coverage: a column of the row is
+// w units wide, and a sum as many as the row has columns.
 func sumRow(sums []uint32, pix []uint8, w int) {
 	columns := len(pix) / 4
 	if columns == w {
@@ -54,7 +54,7 @@ func sumRow(sums []uint32, pix []uint8, w int) {
 		}
 		return
 	}
-	at, left := 0, w // left is what is not yet covered of the column at
+	at, left := 0, w // left is the uncovered part of the column at
 	for x := range w {
 		var r, g, b, a uint32
 		for room := columns; room > 0; {
@@ -75,7 +75,7 @@ func sumRow(sums []uint32, pix []uint8, w int) {
 	}
 }
 
-// upright turns and mirrors a picture as its EXIF orientation says.
+// upright turns and mirrors a picture according to its EXIF orientation.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return img

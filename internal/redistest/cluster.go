@@ -21,19 +21,19 @@ import (
 // ClusterServers are the masters of a Redis Cluster.
 type ClusterServers struct {
 	Masters []*Server
-	states  []string // of the masters when they were new; see state
+	states  []string // state of the masters when they were new; see state
 }
 
-// slots is how many hash slots a Cluster has.
+// slots is the number of hash slots of a Cluster.
 const slots = 16384
 
-// nodeTimeout is how long the masters of a Cluster wait for each other.
+// nodeTimeout is the cluster-node-timeout of the masters.
 const nodeTimeout = 2 * time.Second
 
 // Cluster returns an empty Cluster, ready for use, that no other test uses at the same time. Its
 // servers listen on TCP ports of 127.0.0.1, as a Cluster requires. The test may stop them and
-// change their configuration, users and slots: a Cluster that is not as it was ends with its
-// test, and others are emptied and used again.
+// change their configuration, users and slots: a Cluster that was changed is stopped after its
+// test; others are emptied and reused.
 func Cluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
 	Require(t)
@@ -61,11 +61,11 @@ func beginCluster(t testing.TB, masters int) *ClusterServers {
 	}
 }
 
-// clusterMap says which servers a Cluster has, before they are started.
+// clusterMap lists the servers of a Cluster before they are started.
 type clusterMap struct {
-	name   string // the first part of the ids of all nodes
+	name   string // prefix of all node IDs
 	ports  []int
-	shards bool // nodes.conf also has the shard of a node
+	shards bool // nodes.conf also contains the shard of a node
 }
 
 func newMap(t testing.TB, masters int) clusterMap {
@@ -81,10 +81,10 @@ func newMap(t testing.TB, masters int) clusterMap {
 	return m
 }
 
-// node returns the id of a master.
+// node returns the ID of a master.
 func (m clusterMap) node(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x1000+i) }
 
-// earlier returns the id of the master that had the slots before; see startCluster.
+// earlier returns the ID of the master that had the slots before; see startCluster.
 func (m clusterMap) earlier(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x2000+i) }
 
 // conf returns the nodes.conf of a master.
@@ -108,9 +108,9 @@ func (m clusterMap) conf(myself int) string {
 }
 
 // startCluster starts the servers of a Cluster. They know each other and their slots from their
-// nodes.conf. A master waits for two seconds after its start before it accepts commands, a replica
-// does not. So each server starts as the replica of a master that does not exist, and takes its
-// place at once.
+// nodes.conf. A master waits two seconds after its start before it accepts commands, but a
+// replica does not. So each server starts as the replica of a master that does not exist, and
+// replaces it immediately.
 func startCluster(m clusterMap) (*ClusterServers, error) {
 	c := &ClusterServers{Masters: make([]*Server, len(m.ports))}
 	errs := make([]error, len(m.ports))
@@ -134,9 +134,9 @@ func startCluster(m clusterMap) (*ClusterServers, error) {
 	return c, err
 }
 
-// takeOver gives the servers the places of the masters that do not exist, one after the other, so
-// that no two take the same epoch. A replica that does not serve yet would be a master that waits,
-// and so would a master that forgets another before it knows who has its slots now.
+// takeOver makes the servers replace the masters that do not exist, one after another, so that no
+// two take the same epoch. A replica that does not serve yet would become a master that waits,
+// and so would a master that forgets another one before it knows who has its slots now.
 func (m clusterMap) takeOver(ctx context.Context, servers masters) error {
 	if err := servers.wait(ctx, clusterInfo, servesOrGaveUp); err != nil {
 		return err
@@ -197,14 +197,14 @@ func (m clusterMap) start(i int) (*Server, error) {
 func (m clusterMap) forgetEarlier(ctx context.Context, client rueidis.Client) (string, error) {
 	for i := range m.ports {
 		err := client.Do(ctx, client.B().Arbitrary("CLUSTER", "FORGET").Args(m.earlier(i)).Build()).Error()
-		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another has told it already
+		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another master has already told it
 			return "", err
 		}
 	}
 	return "", nil
 }
 
-// complete reports whether a master serves, and knows all others and nobody else.
+// complete reports whether a master serves, and knows all others and no other nodes.
 func (m clusterMap) complete(info string) bool {
 	return strings.Contains(info, "cluster_state:ok\r") &&
 		strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(m.ports))) &&
@@ -231,7 +231,7 @@ func (c *ClusterServers) addresses() []string {
 	return addresses
 }
 
-// Client returns a client of the Cluster, closed when the test ends.
+// Client returns a client of the Cluster. It is closed when the test ends.
 func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
 	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.addresses(), PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay})
@@ -242,7 +242,7 @@ func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
 	return client
 }
 
-// MoveSlot moves a slot from one master to another, a few keys at a time, while both serve.
+// MoveSlot moves a slot from one master to another, a few keys at a time, while both are in use.
 func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error {
 	n, port := strconv.Itoa(slot), strconv.Itoa(c.Masters[to].Port())
 	clients, err := c.connect()
@@ -262,14 +262,14 @@ func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error
 	do(to, "CLUSTER", "SETSLOT", n, "IMPORTING", source)
 	do(from, "CLUSTER", "SETSLOT", n, "MIGRATING", target)
 	for err == nil {
-		some, _ := do(from, "CLUSTER", "GETKEYSINSLOT", n, "3").AsStrSlice()
-		if len(some) == 0 {
+		keys, _ := do(from, "CLUSTER", "GETKEYSINSLOT", n, "3").AsStrSlice()
+		if len(keys) == 0 {
 			break
 		}
-		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, some...)...)
+		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, keys...)...)
 	}
-	// An older message of the master that had the slot can take it back, and could so after the
-	// next move.
+	// An older message of the master that had the slot can take it back, possibly after the next
+	// move.
 	if err == nil {
 		err = clients.agreeOn(ctx, func() error {
 			do(to, "CLUSTER", "SETSLOT", n, "NODE", target)

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// idleCluster returns a Cluster that another test has given back, nil without one.
+// idleCluster returns a Cluster that another test has given back, or nil if there is none.
 func idleCluster(masters int) *ClusterServers {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -22,7 +22,7 @@ func idleCluster(masters int) *ClusterServers {
 	return nil
 }
 
-// giveBack empties a Cluster for the next test, or stops it if it is not as it was.
+// giveBack empties a Cluster for the next test, or stops it if it was changed.
 func (c *ClusterServers) giveBack() {
 	if !c.reset() {
 		c.stop()
@@ -33,7 +33,7 @@ func (c *ClusterServers) giveBack() {
 	shared.clusters = append(shared.clusters, c)
 }
 
-// reset empties a Cluster and reports whether it is as it was when it was new.
+// reset empties a Cluster and reports whether it is as good as new.
 func (c *ClusterServers) reset() bool {
 	for _, s := range c.Masters {
 		if s.Server.Thaw() != nil {
@@ -78,7 +78,7 @@ func reset(ctx context.Context, client rueidis.Client) (string, error) {
 	return state(ctx, client)
 }
 
-// state returns what a test can change of a master besides its data: the process, the
+// state returns what a test can change in a master besides its data: the process, the
 // configuration, the users, and the nodes and slots of the Cluster.
 func state(ctx context.Context, client rueidis.Client) (string, error) {
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
@@ -99,11 +99,11 @@ func state(ctx context.Context, client rueidis.Client) (string, error) {
 	return fmt.Sprint(process, config, users, stable(nodes, false)), err
 }
 
-// stable returns what remains the same in the reply of CLUSTER NODES while nothing happens: the
-// id, the flags and the slots of each node, and, where asked for, the epoch of its configuration.
+// stable returns the parts of a CLUSTER NODES reply that stay the same while nothing happens: the
+// ID, the flags and the slots of each node and, if requested, its config epoch.
 func stable(nodes string, epochs bool) []string {
 	var lines []string
-	for line := range strings.Lines(strings.TrimPrefix(nodes, "txt:")) { // as a server says in RESP3
+	for line := range strings.Lines(strings.TrimPrefix(nodes, "txt:")) { // added by the server in RESP3
 		if fields := strings.Fields(line); len(fields) >= 8 {
 			flags := strings.TrimPrefix(fields[2], "myself,")
 			line := fmt.Sprint(fields[0], flags, fields[8:])

@@ -2,7 +2,7 @@ package redistest
 
 import "testing"
 
-func TestClusterIsUsedAgain(t *testing.T) {
+func TestClusterIsReused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, s *Server){
 		"data":          func(t *testing.T, s *Server) { set(t, s.Client(t), "v") },
@@ -17,7 +17,7 @@ func TestClusterIsUsedAgain(t *testing.T) {
 			c := Cluster(t, 1)
 			change(t, c.Masters[0])
 			if again := c.reset(); again != (name == "data") {
-				t.Errorf("the Cluster can be used again: %v", again)
+				t.Errorf("the Cluster can be reused: %v", again)
 			}
 		})
 	}
@@ -31,7 +31,7 @@ func TestClusterMustBeEmpty(t *testing.T) {
 	}
 	set(t, c.Masters[0].Client(t), "v")
 	if c.empty() == nil {
-		t.Error("a Cluster with a key may be given to a test")
+		t.Error("a Cluster with a key could be given to a test")
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// A server ends with its test binary, also when that is killed, and also when
-// the server is frozen.
+// A server ends with its test binary, even if that is killed, and even if the server is frozen.
 func TestServersDieWithTheirTests(t *testing.T) {
 	t.Parallel()
 	Require(t)
@@ -31,7 +30,7 @@ func TestServersDieWithTheirTests(t *testing.T) {
 			line, err := bufio.NewReader(out).ReadString('\n')
 			dir, socket, ok := strings.Cut(strings.TrimSpace(line), " ")
 			if !ok {
-				t.Fatalf("the child says %q (%v)", line, err)
+				t.Fatalf("the child printed %q (%v)", line, err)
 			}
 			defer os.RemoveAll(dir)
 			if !listens(socket) {
@@ -54,7 +53,7 @@ func gone(t *testing.T, socket string) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("the server goes on without its tests")
+			t.Fatal("the server survives its tests")
 		}
 	}
 }

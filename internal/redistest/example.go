@@ -2,8 +2,8 @@ package redistest
 
 import "fmt"
 
-// Example returns the URLs of n independent servers for an example, which has no test to end
-// them: call stop. It panics without an installed server.
+// Example returns the URLs of n independent servers for an example. The caller must call stop,
+// because no test ends them. Example panics if no server is installed.
 func Example(n int) (urls []string, stop func()) {
 	var servers []*Server
 	stop = func() {

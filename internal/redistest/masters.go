@@ -44,7 +44,7 @@ func (m masters) close() {
 	}
 }
 
-// each returns what one function returns for each master.
+// each collects the results of calling a function for each master.
 func (m masters) each(ctx context.Context, do func(context.Context, rueidis.Client) (string, error)) ([]string, error) {
 	var results []string
 	for _, client := range m {
@@ -57,7 +57,7 @@ func (m masters) each(ctx context.Context, do func(context.Context, rueidis.Clie
 	return results, nil
 }
 
-// each returns what one function returns for each master.
+// each collects the results of calling a function for each master.
 func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, error)) ([]string, error) {
 	m, err := c.connect()
 	if err != nil {
@@ -67,20 +67,21 @@ func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, 
 	return m.each(context.Background(), do)
 }
 
-// wait waits until what a function returns for each master is as wanted.
+// wait waits until the result of a function is as wanted for each master.
 func (m masters) wait(ctx context.Context, read func(context.Context, rueidis.Client) (string, error), wanted func(string) bool) error {
 	return poll(ctx, func() (bool, []string, error) {
 		all, err := m.each(ctx, read)
-		return !slices.ContainsFunc(all, func(one string) bool { return !wanted(one) }), all, err
+		return !slices.ContainsFunc(all, func(result string) bool { return !wanted(result) }), all, err
 	})
 }
 
-// agree waits until all masters say the same of all nodes.
+// agree waits until all masters report the same about all nodes.
 func (m masters) agree(ctx context.Context) error {
 	return m.agreeOn(ctx, func() error { return nil })
 }
 
-// agreeOn waits until all masters say the same of all nodes, and repeats a change until then.
+// agreeOn waits until all masters report the same about all nodes, and repeats a change until
+// then.
 func (m masters) agreeOn(ctx context.Context, change func() error) error {
 	return poll(ctx, func() (bool, []string, error) {
 		if err := change(); err != nil {
@@ -102,7 +103,7 @@ func clusterNodes(ctx context.Context, client rueidis.Client) (string, error) {
 	return client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
 }
 
-// poll waits until the masters are as wanted.
+// poll waits until the masters are in the wanted state.
 func poll(ctx context.Context, look func() (done bool, seen []string, err error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -114,7 +115,7 @@ func poll(ctx context.Context, look func() (done bool, seen []string, err error)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the masters say %q: %w", seen, ctx.Err())
+			return fmt.Errorf("the masters report %q: %w", seen, ctx.Err())
 		}
 	}
 }

@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// Proxy stands between one process and its database, and delays, stops or cuts what they
-// send each other.
+// Proxy sits between one process and its database, and delays, stops or cuts their traffic.
 type Proxy struct {
 	server, socket string
 	number         int
 	listener       net.Listener
-	delay          atomic.Int64 // each way
+	delay          atomic.Int64 // in each direction
 	running        sync.WaitGroup
 
 	mu     sync.Mutex
 	down   bool
 	conns  map[net.Conn]struct{}
-	frozen chan struct{} // closed by Thaw; nil while everything passes
+	frozen chan struct{} // closed by Thaw; nil while nothing is frozen
 }
 
-// Proxy returns another way to the database, for one process.
+// Proxy returns a proxy to the database, for one process.
 func (db *Database) Proxy(t testing.TB) *Proxy {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redistest") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "redistest") // the path of a socket must be short
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
@@ -51,11 +50,10 @@ func (db *Database) Proxy(t testing.TB) *Proxy {
 // URL returns the URL of the database through the proxy.
 func (p *Proxy) URL() string { return fmt.Sprintf("unix://%s?db=%d", p.socket, p.number) }
 
-// Delay delays everything from now on, half of it on the way to the server and half on the
-// way back.
+// Delay delays all further traffic, half on the way to the server and half on the way back.
 func (p *Proxy) Delay(roundTrip time.Duration) { p.delay.Store(int64(roundTrip / 2)) }
 
-// Freeze stops everything on its way until Thaw. The connections stay open.
+// Freeze holds all traffic until Thaw. The connections stay open.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +72,7 @@ func (p *Proxy) Thaw() {
 	}
 }
 
-// Cut closes all connections. While down, new ones are closed at once.
+// Cut closes all connections. While down, new ones are closed immediately.
 func (p *Proxy) Cut(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,20 +108,20 @@ func (p *Proxy) accept() {
 	}
 }
 
-// chunk is what was read at a time.
+// chunk is the result of one read.
 type chunk struct {
 	at   time.Time
 	data []byte
 }
 
-// pass passes on what one side sends, in order.
+// pass forwards what one side sends, in order.
 func (p *Proxy) pass(from, to net.Conn) {
 	chunks := make(chan chunk, 1024)
 	p.running.Go(func() {
 		for c := range chunks {
 			time.Sleep(time.Until(c.at.Add(time.Duration(p.delay.Load()))))
 			p.wait()
-			_, _ = to.Write(c.data) // once it is closed, what is left is lost
+			_, _ = to.Write(c.data) // once it is closed, the remaining data is lost
 		}
 		to.Close()
 	})

@@ -1,8 +1,8 @@
-// Package redistest gives tests real servers.
+// Package redistest provides real servers to tests.
 //
-// A test against an imitation proves little, and a test that needs a server started by hand
-// is rarely run. This package starts a server for the first test that needs one, shares it
-// where that is safe, and ends it with the test binary, even if that is killed:
+// A test against an imitation proves little, and a test that needs a server started by hand is
+// rarely run. This package starts a server for the first test that needs one, shares it where
+// that is safe, and ends it with the test binary, even if that is killed:
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 //
@@ -11,8 +11,8 @@
 //		client := redistest.DB(t).Client(t) // an empty database for this test
 //	}
 //
-// Without an installed server tests are skipped with a message, or fail if
-// REDISTEST_REQUIRE=1 is set.
+// If no server is installed, tests are skipped with a message, or fail if REDISTEST_REQUIRE=1 is
+// set.
 package redistest
 
 import (
@@ -41,29 +41,29 @@ import (
 // deathSignal ends a server with its tests, even a frozen one.
 const deathSignal = syscall.SIGKILL
 
-// databases bounds the tests that share one server at a time.
+// databases limits the tests that share one server at the same time.
 const databases = 1024
 
-// shared is shared by the tests of one binary.
+// shared is the state shared by the tests of one binary.
 var shared struct {
 	mu     sync.Mutex
 	server *Server
 	free   []int        // unused databases
-	ports  map[int]bool // those that have been given out
+	ports  map[int]bool // ports that have been given out
 
-	clusters []*ClusterServers // unused ones
+	clusters []*ClusterServers // unused Clusters
 }
 
-// Parallel lets at least n tests of a package run at a time, for tests that mostly
-// wait. Call it from TestMain; -parallel on the command line overrides it.
+// Parallel makes at least n tests of a package run in parallel, for tests that mostly wait. Call
+// it from TestMain; -parallel on the command line overrides it.
 func Parallel(n int) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(n, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err) // not in a test binary
 	}
 }
 
-// Main runs the tests of a package, stops all servers and exits. It fails a package whose
-// tests pass but leak goroutines.
+// Main runs the tests of a package, stops all servers and exits. It fails a package whose tests
+// pass but leak goroutines.
 func Main(m *testing.M) {
 	code := m.Run()
 	shared.mu.Lock()
@@ -81,8 +81,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked returns an error that lists leaked goroutines. It looks for them several times, some of
-// which end because the servers have ended.
+// leaked returns an error that lists leaked goroutines. It checks several times, because some end
+// only after the servers have ended.
 func leaked() (err error) {
 	for range 16 {
 		if err = goleak.Find(closesLater...); err == nil {
@@ -92,7 +92,7 @@ func leaked() (err error) {
 	return err
 }
 
-// closesLater are goroutines of a client of a Cluster: they sleep for five seconds before they
+// closesLater matches goroutines of a Cluster client that sleep for five seconds before they
 // close unused connections.
 var closesLater = []goleak.Option{
 	goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
@@ -107,7 +107,7 @@ type Server struct {
 	config []string
 }
 
-// Require returns the server program to test with. Without one it skips the test with a
+// Require returns the server program to test with. If there is none it skips the test with a
 // message, or fails it if REDISTEST_REQUIRE=1 is set, as make test and CI do.
 func Require(t testing.TB) string {
 	t.Helper()
@@ -122,7 +122,7 @@ func Require(t testing.TB) string {
 	return ""
 }
 
-// Version returns the version of the server to test with, such as "7.0.15".
+// Version returns the version of the server under test, such as "7.0.15".
 func Version(t testing.TB) string {
 	t.Helper()
 	version, err := redisserver.Version(context.Background(), Require(t))
@@ -141,9 +141,9 @@ func begin(port int, config []string) (*Server, error) {
 	return s, s.start()
 }
 
-// prepare makes the directory of a server.
+// prepare creates the directory of a server.
 func prepare(port int, config []string) (*Server, error) {
-	// Not t.TempDir(): the path of a socket is short.
+	// Not t.TempDir(): the path of a socket must be short.
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Server) start() error {
 	return nil
 }
 
-// end kills a server, if it is one, and removes its data.
+// end kills a server, if it is running, and removes its data.
 func (s *Server) end() {
 	if s == nil {
 		return
@@ -179,7 +179,7 @@ func (s *Server) end() {
 	os.RemoveAll(s.dir)
 }
 
-// One returns the server that all tests of this binary share. Each test uses a different
+// One returns the server that all tests of this binary share. Each test must use a different
 // prefix for its keys.
 func One(t testing.TB) *Server {
 	t.Helper()
@@ -237,11 +237,11 @@ func DB(t testing.TB) *Database {
 // URL returns the URL of the database for internal/redis/store.
 func (db *Database) URL() string { return fmt.Sprintf("%s?db=%d", db.server.URL(), db.number) }
 
-// Client returns a client of the database, closed when the test ends.
+// Client returns a client of the database. It is closed when the test ends.
 func (db *Database) Client(t testing.TB) rueidis.Client { return client(t, db.URL()) }
 
-// Own returns a server for this test only, which may break it. config are further lines of
-// redis.conf.
+// Own returns a server for this test only, which the test may break. config are additional lines
+// of redis.conf.
 func Own(t testing.TB, config ...string) *Server {
 	t.Helper()
 	return Nodes(t, 1, config...)[0]
@@ -269,13 +269,13 @@ func Nodes(t testing.TB, n int, config ...string) []*Server {
 	return nodes
 }
 
-// Client returns a client of the server, closed when the test ends.
+// Client returns a client of the server. It is closed when the test ends.
 func (s *Server) Client(t testing.TB) rueidis.Client { return client(t, s.URL()) }
 
 // Dir returns the data directory.
 func (s *Server) Dir() string { return s.dir }
 
-// Stop ends the server after saving its data, if it has persistence.
+// Stop ends the server after it has saved its data, if it has persistence.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Stop(context.Background()); err != nil {
@@ -283,7 +283,7 @@ func (s *Server) Stop(t testing.TB) {
 	}
 }
 
-// Kill ends the server immediately, and waits for that.
+// Kill ends the server immediately, and waits for its end.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Kill(); err != nil {
@@ -292,7 +292,7 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.Done()
 }
 
-// Freeze suspends the process of the server until Thaw.
+// Freeze suspends the server process until Thaw.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Freeze(); err != nil {
@@ -308,7 +308,7 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// Restart kills the server if it runs and starts it again with the same address, with its
+// Restart kills the server if it is running and starts it again with the same address, with its
 // saved data or empty.
 func (s *Server) Restart(t testing.TB, keepData bool) {
 	t.Helper()
@@ -339,7 +339,7 @@ func client(t testing.TB, url string) rueidis.Client {
 	return c
 }
 
-// dial connects like internal/redis/store: one connection per server.
+// dial connects like internal/redis/store: with one connection per server.
 func dial(url string) (rueidis.Client, error) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
@@ -353,7 +353,7 @@ func dial(url string) (rueidis.Client, error) {
 	return rueidis.NewClient(opt)
 }
 
-// Cases returns how many cases a test tries: some, or in "make test-long" all.
+// Cases returns how many cases a test tries: some, or all in "make test-long".
 func Cases[N any](some, all N) N {
 	if Long {
 		return all

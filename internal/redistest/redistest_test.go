@@ -13,15 +13,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// holdEnv makes this test binary start a server, print where it is, and wait
-// to be killed.
+// holdEnv makes this test binary start a server, print its location, and wait to be killed.
 const holdEnv = "REDISTEST_TEST_HOLD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(holdEnv) != "" {
 		hold()
 	}
-	Parallel(8) // to start a Cluster is to wait
+	Parallel(8) // starting a Cluster is mostly waiting
 	Main(m)
 }
 
@@ -45,7 +44,7 @@ func set(t *testing.T, c rueidis.Client, value string) {
 	}
 }
 
-// get returns the value of k, "" without one.
+// get returns the value of k, or "" if it is missing.
 func get(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	value, err := c.Do(t.Context(), c.B().Get().Key("k").Build()).ToString()
@@ -56,7 +55,7 @@ func get(t *testing.T, c rueidis.Client) string {
 }
 
 // A hundred tests share one process, and none reads the writes of another.
-func TestDBIsOnesOwn(t *testing.T) {
+func TestDatabasesAreIsolated(t *testing.T) {
 	t.Parallel()
 	pid := One(t).Pid()
 	var mu sync.Mutex
@@ -83,7 +82,7 @@ func TestDBIsOnesOwn(t *testing.T) {
 	}
 }
 
-func TestNodesAreStrangers(t *testing.T) {
+func TestNodesAreIndependent(t *testing.T) {
 	t.Parallel()
 	for i, node := range Nodes(t, 3) {
 		c := node.Client(t)
@@ -128,7 +127,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("k = %q from a server that is thawed", got)
 	}
 	s.Freeze(t)
-	s.Kill(t) // also when it is frozen
+	s.Kill(t) // works even if it is frozen
 }
 
 func TestCluster(t *testing.T) {
@@ -163,7 +162,7 @@ func TestFreePort(t *testing.T) {
 	}
 }
 
-// Without a server a test is skipped, and fails where one is required.
+// Without a server a test is skipped, or fails if a server is required.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	for required, want := range map[string]string{"": "SKIPPED, NOT PROVED", "1": "REDISTEST_REQUIRE=1, and no server"} {

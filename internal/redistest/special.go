@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// lowestPort and highestPort are below the ports of outgoing connections, which
-	// could take a port before the server does.
+	// lowestPort and highestPort are below the ports of outgoing connections, which could take a
+	// port before the server does.
 	lowestPort, highestPort = 10_000, 22_000
 	// busOffset is the offset of the Cluster bus port from the server's port.
 	busOffset = 10_000
-	// tries bounds the attempts to find a port that no other process takes.
+	// tries limits the attempts to find a port that no other process takes.
 	tries = 5
 )
 
@@ -62,7 +62,7 @@ func TCP(t testing.TB, config ...string) *Server {
 	return s
 }
 
-// beginTCP starts a server that the caller stops.
+// beginTCP starts a server that the caller must stop.
 func beginTCP(t testing.TB, config ...string) *Server {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -77,7 +77,7 @@ func beginTCP(t testing.TB, config ...string) *Server {
 	}
 }
 
-// Sentinel returns a sentinel that monitors master under this name.
+// Sentinel returns a sentinel that monitors master under the given name.
 func Sentinel(t testing.TB, name string, master *Server, config ...string) *Server {
 	t.Helper()
 	binary := Require(t)

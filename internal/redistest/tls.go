@@ -20,12 +20,11 @@ import (
 type TLSServer struct {
 	*Server
 	Address     string // host:port
-	Certificate string // the file of the self-signed certificate, for the server and for clients
-	Key         string // the file of its key
+	Certificate string // file of the self-signed certificate, for the server and for clients
+	Key         string // file of its key
 }
 
-// URL returns the URL of the server for internal/redis/redisurl, with all parameters of the
-// connection.
+// URL returns the URL of the server for internal/redis/redisurl, with all TLS parameters.
 func (s *TLSServer) URL() string {
 	return "rediss://" + s.Address + "?ca=" + s.Certificate + "&cert=" + s.Certificate + "&key=" + s.Key
 }

@@ -1,10 +1,11 @@
-// Package require checks in one line what a call returns in a test:
+// Package require checks the result of a call in one line of a test:
 //
 //	require.OK(t)(x.Put(ctx, "a"))
 //	require.Fails(t, index.ErrValue, "the column")(x.Put(ctx, ""))
 //	require.Gives(t, 3)(x.Len(ctx))
 //
-// OK ends the test, and so the goroutine of the test has to call it. The others let it go on.
+// OK ends the test on failure, so it must be called by the goroutine of the test. The others let
+// the test continue.
 package require
 
 import (
@@ -13,7 +14,7 @@ import (
 	"strings"
 )
 
-// T is a test, or a property.
+// T is a test, or a property check.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -26,7 +27,7 @@ func errorOf(results []any) error {
 	return err
 }
 
-// OK checks that the last result of a call is no error.
+// OK checks that the last result of a call is not an error.
 func OK(t T) func(results ...any) {
 	return func(results ...any) {
 		t.Helper()
@@ -36,8 +37,8 @@ func OK(t T) func(results ...any) {
 	}
 }
 
-// Fails checks that the last result of a call is an error of some kind that says all of this.
-func Fails(t T, want error, says ...string) func(results ...any) {
+// Fails checks that the last result of a call is an error that wraps want and contains all texts.
+func Fails(t T, want error, texts ...string) func(results ...any) {
 	return func(results ...any) {
 		t.Helper()
 		err := errorOf(results)
@@ -45,15 +46,15 @@ func Fails(t T, want error, says ...string) func(results ...any) {
 			t.Errorf("error %v, want %v", err, want)
 			return
 		}
-		for _, s := range says {
+		for _, s := range texts {
 			if !strings.Contains(err.Error(), s) {
-				t.Errorf("error %v does not say %q", err, s)
+				t.Errorf("error %v does not contain %q", err, s)
 			}
 		}
 	}
 }
 
-// Gives checks that a call returns a value, as it is written in Go, and no error.
+// Gives checks that a call returns a value, compared in Go syntax, and no error.
 func Gives(t T, want any) func(got any, err error) {
 	return func(got any, err error) {
 		t.Helper()

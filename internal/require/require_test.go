@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// failures notes what a test would report.
+// failures records what a test would report.
 type failures struct {
 	testing.TB
 	said []string
@@ -35,7 +35,7 @@ func TestRequire(t *testing.T) {
 		"fails":          {func(t T) { Fails(t, io.EOF, "read")(wrapped) }, ""},
 		"does not fail":  {func(t T) { Fails(t, io.EOF)(1, none) }, "error <nil>, want EOF"},
 		"another error":  {func(t T) { Fails(t, io.EOF)(errors.New("x")) }, "error x, want EOF"},
-		"says something": {func(t T) { Fails(t, io.EOF, "read", "write")(wrapped) }, `does not say "write"`},
+		"says something": {func(t T) { Fails(t, io.EOF, "read", "write")(wrapped) }, `does not contain "write"`},
 		"a number":       {func(t T) { Gives(t, 3)(int64(3), nil) }, ""},
 		"another number": {func(t T) { Gives(t, 3)(4, nil) }, "4, want 3"},
 		"texts":          {func(t T) { Gives(t, []string{"a", "b"})([]string{"a b"}, nil) }, "want"},

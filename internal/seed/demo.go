@@ -15,8 +15,8 @@ type Login struct{ Name, Password string }
 // demoLogin is the login of every demo. It is not secret.
 var demoLogin = Login{Name: "demo", Password: "demo-demo"}
 
-// Demo puts a small network into an empty database and returns its login. It leaves a
-// database that it has filled before unchanged, and returns ErrNotEmpty for any other.
+// Demo puts a small network into an empty database and returns its login. It leaves an existing
+// demo unchanged, and returns ErrNotEmpty for any other database.
 func Demo(ctx context.Context, svc *app.App) (Login, error) {
 	empty, err := svc.Users.Empty(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func Demo(ctx context.Context, svc *app.App) (Login, error) {
 	return demoLogin, errors.Join(paint(ctx, svc), greet(ctx, svc))
 }
 
-// greet lets some people react to the user of the demo, who is notified of it.
+// greet makes some users react to the demo user, who is notified.
 func greet(ctx context.Context, svc *app.App) error {
 	me, err := svc.Users.UserByName(ctx, demoLogin.Name)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// network generates a network, always the same for the same options. It stores only the
+// network generates a network, always the same one for the same options. It stores only the
 // popularity of the users.
 type network struct {
 	opt   Options
 	start time.Time
-	// standing[i] is the sum of the popularity of users 0 to i: a user is
-	// drawn by popularity by looking up a random number in it.
+	// standing[i] is the sum of the popularity of users 0 to i: searching for a random number in
+	// it draws a user by popularity.
 	standing []float64
 }
 
-// Independent streams of random numbers, so that the number of one kind of
-// thing does not change another kind.
+// Independent random streams, so that the number of events of one kind does not change the other
+// kinds.
 const (
 	streamStanding = iota + 1
 	streamFollows
@@ -27,16 +27,15 @@ const (
 	streamTalk
 )
 
-// popularity falls with the rank by this power, so that the numbers of
-// followers follow a power law, as they do in real networks.
+// popularity is the exponent by which popularity falls with rank, so that the numbers of
+// followers follow a power law, as in real networks.
 const popularity = 0.85
 
 func newNetwork(opt Options) *network {
 	n := &network{opt: opt, start: opt.Until.Add(-month), standing: make([]float64, opt.Users)}
 	rng := n.stream(streamStanding)
 	ranks := rng.Perm(opt.Users)
-	// The first user, who is used for logging in, is popular: an empty page shows
-	// little.
+	// The first user, who is used for logging in, is popular: an empty page shows little.
 	for i, rank := range ranks {
 		if at := opt.Users / 50; rank == at {
 			ranks[0], ranks[i] = ranks[i], ranks[0]
@@ -63,7 +62,7 @@ func (n *network) name(i int) string {
 	return userName(n.opt.Seed, i)
 }
 
-// joined returns when user i registered: in their order, over the first three weeks.
+// joined returns when user i registered. Users register in order, during the first three weeks.
 func (n *network) joined(i int) time.Time {
 	return n.start.Add(time.Duration(float64(month) * 0.7 * float64(i) / float64(n.opt.Users)))
 }
@@ -98,15 +97,14 @@ func (n *network) follows() iter.Seq[follow] {
 	}
 }
 
-// share returns how many of the remaining follows the next of the remaining users makes.
+// share returns how many of the remaining follows the next user makes.
 func (n *network) share(rng *rand.Rand, left, users int) int {
 	if users == 1 {
 		return left
 	}
 	all := n.opt.Users - 1
 	k := int(float64(left) / float64(users) * rng.ExpFloat64())
-	// Neither more than there are users, nor so few that the following users could
-	// not make the rest.
+	// No more than there are users, and enough that the following users can make the rest.
 	return max(min(k, all, left), left-(users-1)*all)
 }
 
@@ -137,7 +135,7 @@ type post struct {
 	body   string
 }
 
-// posts generates the posts, in the order of time.
+// posts generates the posts in chronological order.
 func (n *network) posts() iter.Seq[post] {
 	return func(yield func(post) bool) {
 		rng := n.stream(streamPosts)

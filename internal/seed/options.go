@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// Options are the size of a network.
+// Options set the size of a network.
 type Options struct {
 	Users, Follows, Posts int
 	Seed                  uint64
-	// FirstName is the name of the first user, for logging in. Default: a
-	// generated one.
+	// FirstName is the name of the first user, for logging in. Default: a generated one.
 	FirstName string
-	// Password of all users. Default: a random one, see Result.
+	// Password is the password of all users. Default: a random one, see Result.
 	Password string
-	// Until is when the month ends. Default: the beginning of today, UTC.
+	// Until is the end of the month. Default: the beginning of today, UTC.
 	Until time.Time
-	// Progress, if set, is called with the number of users, follows and posts that
-	// are written, and their total.
+	// Progress, if set, is called with the number of users, follows and posts written so far, and
+	// their total.
 	Progress func(done, total int)
 }
 
-// Result is the size of the network, and a name and a password for logging in.
+// Result is the size of the network, and a name and password for logging in.
 type Result struct {
 	Users    int    `json:"users"`
 	Follows  int    `json:"follows"`
@@ -33,7 +32,7 @@ type Result struct {
 // month is the period over which all events are spread.
 const month = 30 * 24 * time.Hour
 
-// step is how much is generated and written at a time; it bounds the memory.
+// step is how many items are generated and written at a time; it limits memory.
 const step = 5000
 
 // maxUsers is the number of names.

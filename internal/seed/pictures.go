@@ -17,17 +17,17 @@ import (
 	"retwis/internal/social/posts"
 )
 
-// withFaces is how many people of a demo have a name, a picture and some a header; every fourth of
-// them publishes pictures.
+// withFaces is how many demo users have a full name and a picture, and some of them a header;
+// every fourth of them publishes pictures.
 const withFaces = 40
 
-// bios are what people of a demo say about themselves.
+// bios are the bios of demo users.
 var bios = []string{
 	"Bread, bicycles, and the last train home.", "Keeps a lighthouse. Likes fog.", "Writes letters by hand.",
 	"Mostly tea. Sometimes sorted sets.", "Maps on paper, hills on foot.", "Grows garlic. Ask me how.",
 }
 
-// captions are posts of a demo that have pictures.
+// captions are the texts of demo posts with pictures.
 var captions = []string{
 	"Up before the sun, for once. #hills",
 	"The same walk on four Sundays.",
@@ -36,7 +36,7 @@ var captions = []string{
 	"Three ways to get lost, and none of them was on the map.",
 }
 
-// paint gives people of a demo names and pictures, where the site takes pictures.
+// paint gives demo users names and pictures, if the site accepts pictures.
 func paint(ctx context.Context, svc *app.App) error {
 	people, err := svc.Users.Oldest(ctx, 1, withFaces)
 	if err != nil {
@@ -67,7 +67,7 @@ func paint(ctx context.Context, svc *app.App) error {
 	return nil
 }
 
-// fullName is a name as people write it: Vera Holm for vera_holm.
+// fullName returns a username as a full name: Vera Holm for vera_holm.
 func fullName(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words {
@@ -99,15 +99,15 @@ func publish(ctx context.Context, svc *app.App, user social.User, n int) error {
 	return err
 }
 
-// hill is a row of hills in a landscape, in pixels.
+// hill is a row of hills in a landscape. Lengths are in pixels.
 type hill struct{ base, height, wave, phase float64 }
 
-// at is the height of the row at a place.
+// at returns the height of the row at x.
 func (h hill) at(x float64) float64 {
 	return h.base - h.height*(math.Sin(2*math.Pi*h.wave*x+h.phase)+0.4*math.Sin(5*math.Pi*h.wave*x))
 }
 
-// landscape paints hills below a sun, always the same for a number, as JPEG.
+// landscape paints hills below a sun as a JPEG. The same number always gives the same picture.
 func landscape(number uint64, width, height int) []byte {
 	random := rand.New(rand.NewPCG(number, 1)) // reproducible, not secret
 	hue, w, h := random.Float64(), float64(width), float64(height)
@@ -149,6 +149,6 @@ func landscape(number uint64, width, height int) []byte {
 		}
 	}
 	var file bytes.Buffer
-	_ = jpeg.Encode(&file, img, nil) // to memory: it cannot fail
+	_ = jpeg.Encode(&file, img, nil) // cannot fail: it writes to memory
 	return file.Bytes()
 }

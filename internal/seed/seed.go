@@ -17,11 +17,11 @@ import (
 	"retwis/internal/social/load"
 )
 
-// ErrNotEmpty: a demo requires an empty database.
+// ErrNotEmpty means that the database is neither empty nor a demo.
 var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
 
-// Run adds a network to the database of svc, which may contain another one: if a name is
-// taken, it appends a number.
+// Run adds a network to the database of svc, which may already contain one: if a name is taken,
+// it appends a number.
 func Run(ctx context.Context, svc *app.App, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
@@ -75,18 +75,18 @@ func (r *run) users(ctx context.Context) error {
 		if from == 0 {
 			r.first = names[0]
 		}
-		some := make([]load.NewUser, len(names))
+		pending := make([]load.NewUser, len(names))
 		for i, name := range names {
-			some[i] = load.NewUser{Name: name, PasswordHash: hash, Joined: r.net.joined(from + i)}
+			pending[i] = load.NewUser{Name: name, PasswordHash: hash, Joined: r.net.joined(from + i)}
 		}
-		added, err := r.load.AddUsers(ctx, some)
+		added, err := r.load.AddUsers(ctx, pending)
 		if err != nil {
 			return err
 		}
 		for _, user := range added {
 			r.ids = append(r.ids, user.ID)
 		}
-		r.progress(len(some))
+		r.progress(len(pending))
 	}
 	return nil
 }
@@ -111,50 +111,50 @@ func (r *run) names(ctx context.Context, from, n int) ([]string, error) {
 }
 
 func (r *run) follows(ctx context.Context) error {
-	some := make([]load.NewFollow, 0, step)
+	pending := make([]load.NewFollow, 0, step)
 	for f := range r.net.follows() {
-		some = append(some, load.NewFollow{From: r.ids[f.from], To: r.ids[f.to], Time: f.at})
-		if len(some) == step {
-			if err := r.load.AddFollows(ctx, some); err != nil {
+		pending = append(pending, load.NewFollow{From: r.ids[f.from], To: r.ids[f.to], Time: f.at})
+		if len(pending) == step {
+			if err := r.load.AddFollows(ctx, pending); err != nil {
 				return err
 			}
 			r.progress(step)
-			some = some[:0]
+			pending = pending[:0]
 		}
 	}
-	r.progress(len(some))
-	return r.load.AddFollows(ctx, some)
+	r.progress(len(pending))
+	return r.load.AddFollows(ctx, pending)
 }
 
-// recent is a post that can be answered.
+// recent is a post that can be replied to.
 type recent struct{ id, root, author int64 }
 
-// maxRecent bounds how many posts can be answered.
+// maxRecent limits how many posts can be replied to.
 const maxRecent = 2000
 
 // posts writes the posts, some of them as replies to earlier ones, and their likes.
 func (r *run) posts(ctx context.Context) error {
 	rng := r.net.stream(streamTalk)
 	batch := min(step, max(10, r.opt.Posts/20))
-	some := make([]load.NewPost, 0, batch)
+	pending := make([]load.NewPost, 0, batch)
 	var latest []recent
 	write := func() error {
-		if len(some) == 0 {
+		if len(pending) == 0 {
 			return nil
 		}
-		first, err := r.load.AddPosts(ctx, some)
+		first, err := r.load.AddPosts(ctx, pending)
 		if err != nil {
 			return err
 		}
 		var likes []load.NewLike
-		for i, p := range some {
+		for i, p := range pending {
 			id := first + int64(i)
 			latest = append(latest, recent{id: id, root: cmp.Or(p.Root, id), author: p.Author})
 			likes = append(likes, r.likes(rng, id, p.Time)...)
 		}
 		latest = latest[max(0, len(latest)-maxRecent):]
-		r.progress(len(some))
-		some = some[:0]
+		r.progress(len(pending))
+		pending = pending[:0]
 		return r.load.AddLikes(ctx, likes)
 	}
 	for p := range r.net.posts() {
@@ -165,7 +165,7 @@ func (r *run) posts(ctx context.Context) error {
 			post.Body = answer(rng)
 		}
 		post.Body += tag(rng)
-		if some = append(some, post); len(some) == batch {
+		if pending = append(pending, post); len(pending) == batch {
 			if err := write(); err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (r *run) posts(ctx context.Context) error {
 	return write()
 }
 
-// likes generates the likes of a post: few have many.
+// likes generates the likes of a post: a few posts have many.
 func (r *run) likes(rng *rand.Rand, id int64, at time.Time) []load.NewLike {
 	var likes []load.NewLike
 	seen := map[int]bool{}

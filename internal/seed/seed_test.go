@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	if _, err := svc.Auth.Authenticate(t.Context(), result.Name, result.Password); err != nil {
 		t.Errorf("log in as %s: %v", result.Name, err)
 	}
-	// A few have very many followers: the first tenth more than the other half.
+	// A few users have very many followers: the first tenth has more than the last half.
 	var followers []int64
 	for uid := int64(1); uid <= 120; uid++ {
 		counts, err := svc.Follows.Counts(t.Context(), uid)
@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 	if top, bottom := sum(followers[108:]), sum(followers[:60]); top < bottom {
 		t.Errorf("the first tenth have %d followers, the last half %d", top, bottom)
 	}
-	// A second run adds the network again, under other names.
+	// A second run adds another network under other names.
 	second, err := seed.Run(t.Context(), svc, small)
 	if err != nil || second.Name == result.Name {
 		t.Errorf("again: %+v, %v", second, err)
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that restarts, and loads its data for a while, does not fail a load.
+// Run succeeds even if the server restarts, and loads its data for a while.
 func TestRunThroughRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", "aof-use-rdb-preamble no", "key-load-delay 1")
@@ -160,7 +160,7 @@ func TestSameSeedSameNetwork(t *testing.T) {
 	}
 }
 
-// fingerprint is a digest of everything but the passwords.
+// fingerprint returns a digest of everything except the passwords.
 func fingerprint(t *testing.T, client rueidis.Client) string {
 	t.Helper()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -217,7 +217,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := seed.Demo(t.Context(), foreign); !errors.Is(err, seed.ErrNotEmpty) {
-		t.Errorf("a demo beside other data: %v", err)
+		t.Errorf("a demo in a database with other data: %v", err)
 	}
 }
 
@@ -230,10 +230,10 @@ func TestRunRefuses(t *testing.T) {
 		"posts":   {Users: 3, Posts: -1},
 	} {
 		if _, err := seed.Run(t.Context(), svc, opt); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want a word on %s", opt, err, want)
+			t.Errorf("%+v: %v, want an error about %s", opt, err, want)
 		}
 	}
-	// All users can follow all others.
+	// Every user can follow every other.
 	if _, err := seed.Run(t.Context(), svc, seed.Options{Users: 20, Follows: 380, Posts: 0}); err != nil {
 		t.Error(err)
 	}

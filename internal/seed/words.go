@@ -25,7 +25,7 @@ wu yang young zhang`)
 // userName returns the name of user i; names in a network are unique.
 func userName(seed uint64, i int) string {
 	pairs := len(given) * len(family)
-	// A step that shares no factor with the number of pairs visits each once.
+	// A step coprime to the number of pairs visits each pair once.
 	at := (i*7919 + int(seed%uint64(pairs))) % pairs
 	name := given[at%len(given)] + "_" + family[at/len(given)]
 	if round := i / pairs; round > 0 {

@@ -1,4 +1,4 @@
-// Package sleep waits for a while, or until a context ends.
+// Package sleep waits for a duration, or until a context ends.
 package sleep
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits, and reports whether ctx is still alive.
+// For waits for d, and reports whether ctx is still alive.
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,9 +1,9 @@
-// Package turns shares what many want at once, such as memory or processors, fairly: the
-// places that wait take turns, each with one request, so that one with hundreds of requests
-// delays the others by one turn only.
+// Package turns shares a limited resource, such as memory or processors, fairly between places,
+// for example client addresses: the waiting places take turns, each with one request, so a place
+// with hundreds of requests delays the others by only one turn.
 //
-//  1. [Queue.Acquire] takes a share, or waits for it in the line of its place.
-//  2. [Queue.Release] gives it back, and passes it on to the place whose turn it is.
+//  1. [Queue.Acquire] acquires a share of the resource, or queues for it per place.
+//  2. [Queue.Release] returns the share, and passes it on to the place whose turn it is.
 package turns
 
 import (
@@ -12,38 +12,38 @@ import (
 	"sync"
 )
 
-// ErrBusy: too many wait.
-var ErrBusy = errors.New("turns: too many wait")
+// ErrBusy means that the queue is full.
+var ErrBusy = errors.New("turns: the queue is full")
 
 // Queue has a capacity of which each request takes a part, its weight: a slot, or bytes. A
-// request that needs more than is free waits, and those after it wait too, however small
-// they are: so it is not starved. Its fields must not change after the first use.
+// request that does not fit waits, and so do all later requests, however small they are, so that
+// large requests are not starved. The fields must not be changed after the first use.
 type Queue struct {
-	Capacity int64 // what all that run may weigh together
-	Max      int   // how many may wait
-	MaxPlace int   // how many of one place, unless it is ""
+	Capacity int64 // total weight of running requests
+	Max      int   // maximum number of waiting requests
+	MaxPlace int   // maximum number of waiting requests per place, except for place ""
 
 	mu      sync.Mutex
 	running int64
 	waiting int
 	places  map[string]*line
-	turns   []*line // the places that wait, in the order of their turns
+	turns   []*line // waiting places, in the order of their turns
 }
 
-// line is what waits at one place, the first to come first.
+// line is the queue of one place, in order of arrival.
 type line struct {
 	place   string
 	waiters []*waiter
 }
 
-// waiter is a request that waits. It receives nil with its share, or ErrBusy.
+// waiter is a waiting request. It receives nil when it gets its share, or ErrBusy.
 type waiter struct {
 	weight int64
 	ready  chan error
 }
 
-// Acquire waits until there is room for a weight, which must not be larger than the
-// capacity. It returns ErrBusy if too many wait, or the error of ctx.
+// Acquire waits until there is room for weight, which must not exceed the capacity. It returns
+// ErrBusy if the queue is full, or the error of ctx.
 func (q *Queue) Acquire(ctx context.Context, place string, weight int64) error {
 	w, err := q.join(place, weight)
 	if w == nil {
@@ -57,7 +57,7 @@ func (q *Queue) Acquire(ctx context.Context, place string, weight int64) error {
 	if q.leave(place, w) {
 		return ctx.Err()
 	}
-	// It was served in the same moment.
+	// It was served at that very moment.
 	if err := <-w.ready; err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (q *Queue) Acquire(ctx context.Context, place string, weight int64) error {
 	return ctx.Err()
 }
 
-// join takes a share if there is room and nobody waits for it, and then returns no waiter.
+// join acquires a share, returning no waiter, if there is room and nobody is waiting.
 func (q *Queue) join(place string, weight int64) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,13 +92,13 @@ func (q *Queue) join(place string, weight int64) (*waiter, error) {
 	w := &waiter{weight: weight, ready: make(chan error, 1)}
 	l.waiters = append(l.waiters, w)
 	q.waiting++
-	// The one that was turned away may have been the one that did not fit.
+	// The rejected request may have been the one that did not fit.
 	q.serve()
 	return w, nil
 }
 
-// makeRoom turns away the last request of the longest line, for one of a place that has
-// fewer waiting. It reports whether there was one.
+// makeRoom rejects the last request of the longest line, in favor of a place that has fewer
+// waiting. It reports whether there was one.
 func (q *Queue) makeRoom(length int) bool {
 	var longest *line
 	for _, l := range q.turns {
@@ -115,7 +115,7 @@ func (q *Queue) makeRoom(length int) bool {
 	return true
 }
 
-// cut removes a waiter, and its line with the last one.
+// cut removes a waiter, and its line if it was the last one.
 func (q *Queue) cut(l *line, at int) {
 	l.waiters = append(l.waiters[:at], l.waiters[at+1:]...)
 	q.waiting--
@@ -131,7 +131,7 @@ func (q *Queue) cut(l *line, at int) {
 	}
 }
 
-// leave removes a waiter, and reports whether it still waited.
+// leave removes a waiter, and reports whether it was still waiting.
 func (q *Queue) leave(place string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,14 +142,14 @@ func (q *Queue) leave(place string, w *waiter) bool {
 	for i, other := range l.waiters {
 		if other == w {
 			q.cut(l, i)
-			q.serve() // those after it may need less
+			q.serve() // later requests may need less
 			return true
 		}
 	}
 	return false
 }
 
-// Release gives the share of a request back.
+// Release returns the share of a request.
 func (q *Queue) Release(weight int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,7 +157,7 @@ func (q *Queue) Release(weight int64) {
 	q.serve()
 }
 
-// serve passes what is free on to the places whose turns it is, until one needs more.
+// serve passes free capacity to the places whose turn it is, until a request needs more.
 func (q *Queue) serve() {
 	for len(q.turns) > 0 {
 		l := q.turns[0]
@@ -174,7 +174,7 @@ func (q *Queue) serve() {
 	}
 }
 
-// Waiting returns how many wait.
+// Waiting returns the number of waiting requests.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"testing/synctest"
 )
 
-// joined starts a request of a place, and waits until it waits in the queue or is done.
+// joined starts a request of a place, and waits until it is queued or done.
 func joined(t *testing.T, q *Queue, ctx context.Context, place string, done func(err error)) {
 	t.Helper()
 	go func() { done(q.Acquire(ctx, place, 1)) }()
 	synctest.Wait()
 }
 
-// However many requests of one place wait, the first of another place is next but one.
+// However many requests of one place wait, the first request of another place is next but one.
 func TestPlacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestPlacesTakeTurns(t *testing.T) {
 	})
 }
 
-// A place has a bounded part of the queue, and a full queue turns away the last of the
-// place with the most.
+// A place can only use a bounded part of the queue, and a full queue rejects the last request of
+// the place with the most.
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,9 +85,9 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		join("b")
 		join("b")
-		join("c") // the queue is full: the last of "flood" goes
+		join("c") // the queue is full: the last of "flood" is rejected
 		join("d")
-		join("b") // it has as many as "flood": nobody goes for it
+		join("b") // it has as many as "flood": nobody is rejected for it
 		if fmt.Sprint(busy) != "map[b:1 flood:4]" || q.Waiting() != 6 {
 			t.Errorf("turned away %v, %d wait", busy, q.Waiting())
 		}
@@ -101,8 +101,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// A request that needs much is not overtaken by those that need little, and when it leaves,
-// they go on at once.
+// A large request is not overtaken by small ones, and when it leaves, they continue immediately.
 func TestLargeRequestsAreNotStarved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

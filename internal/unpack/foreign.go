@@ -2,13 +2,13 @@ package unpack
 
 import "bytes"
 
-// kind is a kind of files that a load cannot read.
+// kind is a kind of file that a load cannot read.
 type kind struct {
 	magic  string // the first bytes, with # for a digit
-	advice string // what to do with it
+	advice string // how to convert it
 }
 
-// foreign are kinds whose first bytes are not text.
+// foreign are kinds of files whose first bytes are not text.
 var foreign = []kind{
 	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
 	{"PK\x05\x06", "an empty zip archive"},
@@ -38,8 +38,8 @@ var foreign = []kind{
 	{"VALKEY###", aSnapshot},
 }
 
-// foreignText are kinds of text. They are looked for only where the format is detected: in
-// another format, the same text may be right.
+// foreignText are kinds of text files. They are checked only when the format is detected: in a
+// given format, the same text may be valid.
 var foreignText = []kind{
 	{"-- MySQL dump", byMySQL},
 	{"-- MariaDB dump", byMySQL},
@@ -64,8 +64,8 @@ const (
 	bySQL     = "SQL; let the database write the rows as CSV"
 )
 
-// CheckHead returns an *Error if the first bytes of an input, 10 or more, show that it is a
-// file of another kind, such as an archive. The error names the tool that converts it.
+// CheckHead returns an *Error if the first bytes of an input, 10 or more, show that it is a file
+// of another kind, such as an archive. The error names the tool that converts it.
 func CheckHead(head []byte) error {
 	for _, k := range foreign {
 		if !hasMagic(head, k.magic) {
@@ -83,8 +83,8 @@ func CheckHead(head []byte) error {
 	return nil
 }
 
-// CheckText is CheckHead for kinds of text, whose first byte is no blank: another format may
-// rightly begin like them.
+// CheckText is like CheckHead for kinds of text files, whose first byte is not a blank: another
+// format may legitimately start like them.
 func CheckText(head []byte) error {
 	for _, k := range foreignText {
 		if hasMagic(head, k.magic) {
@@ -96,7 +96,7 @@ func CheckText(head []byte) error {
 
 func (k kind) refuse() error { return &Error{"the input is " + k.advice} }
 
-// archive returns what to do with a zip archive, which may be a spreadsheet.
+// archive returns advice for a zip archive, which may be a spreadsheet.
 func archive(head []byte, advice string) string {
 	switch {
 	case bytes.Contains(head, []byte("[Content_Types].xml")), bytes.Contains(head, []byte("xl/workbook.xml")):

@@ -1,5 +1,5 @@
-// Package unpack reads files that may be compressed with gzip or zstd, as their first bytes
-// show, and knows the kinds of files that hold neither records nor commands.
+// Package unpack reads files that may be compressed with gzip or zstd, detected by their first
+// bytes, and recognizes kinds of files that contain neither records nor commands.
 package unpack
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Error says what is wrong with a file.
+// Error describes what is wrong with a file.
 type Error struct{ Msg string }
 
 func (e *Error) Error() string { return e.Msg }
@@ -20,12 +20,12 @@ func (e *Error) Error() string { return e.Msg }
 // bufferSize is the size of a read of compressed data.
 const bufferSize = 64 << 10
 
-// Reader reads a file, decompressed. It reads nothing before the first Read: standard input
-// may be a terminal.
+// Reader reads and decompresses a file. It reads nothing before the first Read, because standard
+// input may be a terminal.
 type Reader struct {
 	packed source
 	plain  io.Reader
-	err    error // the first one; it stays, for readers that look ahead
+	err    error // the first error; kept for readers that look ahead
 	close  func()
 }
 
@@ -47,10 +47,10 @@ func (u *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin finds out how the file is compressed.
+// begin determines how the file is compressed.
 func (u *Reader) begin() error {
 	in := bufio.NewReaderSize(&u.packed, bufferSize)
-	head, _ := in.Peek(4) // the next read returns the error, if there is one
+	head, _ := in.Peek(4) // the next read returns the error, if any
 	switch {
 	case bytes.HasPrefix(head, []byte(gzipMagic)):
 		z, err := gzip.NewReader(in)
@@ -60,8 +60,8 @@ func (u *Reader) begin() error {
 		z.Multistream(false)
 		u.plain = &gzipReader{&u.packed, in, z}
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		// One block at a time, because more would read ahead. The window is the one
-		// that "zstd -19" needs.
+		// One block at a time, because more would read ahead. The window is the size that "zstd
+		// -19" needs.
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
 		if err != nil {
 			return u.packed.explain("zstd", err)
@@ -78,7 +78,7 @@ func (u *Reader) Close() { u.close() }
 
 const gzipMagic = "\x1f\x8b"
 
-// gzipReader reads gzip data: one or several members, and nothing after them.
+// gzipReader reads gzip data: one or more members, and nothing after them.
 type gzipReader struct {
 	packed *source
 	in     *bufio.Reader
@@ -135,8 +135,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain returns the error of the file, if reading it failed, otherwise one that says how
-// its data are damaged.
+// explain returns the error of the file if reading it failed; otherwise an error that describes
+// the damage.
 func (s *source) explain(name string, err error) error {
 	switch {
 	case err == nil || s.err != nil:

@@ -27,7 +27,7 @@ func packed(t *testing.T, text string) (gz, zst []byte) {
 	return out.Bytes(), e.EncodeAll([]byte(text), nil)
 }
 
-// What is before the damage is read, and the error says what the damage is.
+// Everything before the damage is read, and the error describes the damage.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a line\n", 1000)
@@ -73,7 +73,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// The error of the file is returned, and not taken for damage.
+// The error of the file is returned, and not mistaken for damage.
 func TestBrokenFile(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -7,14 +7,14 @@ import (
 	"retwis/internal/elapsed"
 )
 
-// Cell holds a value until the server reports a change of one of the keys that it was made
-// of. Create it before the keys are read, so that no change is missed. The zero value is
+// Cell holds a value until the server reports a change of one of the keys from which it was
+// derived. Create it before reading the keys, so that no change is missed. The zero value is
 // empty. It is safe for concurrent use.
 type Cell[V any] struct {
 	entry   atomic.Pointer[entry[V]]
-	changed atomic.Uint64 // the number of changes
-	forced  atomic.Uint64 // changes that a value must have seen
-	reading atomic.Bool   // a reader replaces a value that has just become too old
+	changed atomic.Uint64 // number of changes
+	forced  atomic.Uint64 // number of changes that a value must include
+	reading atomic.Bool   // a reader is replacing a value that has just become too old
 }
 
 type entry[V any] struct {
@@ -22,34 +22,34 @@ type entry[V any] struct {
 	stamp Stamp
 }
 
-// Stamp shows whether what was read is still true.
+// Stamp shows whether the result of a read is still valid.
 type Stamp struct {
 	changed, epoch uint64
-	at             int64 // when the read began, by package elapsed
-	cached         bool  // the server reports changes of what was read
+	at             int64 // when the read started, by package elapsed
+	cached         bool  // the server reports changes of the keys read
 }
 
-// Changed notes that a change was reported.
+// Changed records that a change was reported.
 func (c *Cell[V]) Changed() { c.changed.Add(1) }
 
-// Force notes that this process has just written: the next reader reads.
+// Force records that this process has just written: the next caller reads the value again.
 func (c *Cell[V]) Force() { c.forced.Store(c.changed.Add(1)) }
 
-// IsForced reports whether this process has written since the value was read: a read then goes
-// past the client-side cache, where the report of that write may not have arrived.
+// IsForced reports whether this process has written since the value was read: the next read must
+// then bypass the client-side cache, which may not have received the report of that write.
 func (c *Cell[V]) IsForced() bool {
 	forced := c.forced.Load()
 	e := c.entry.Load()
 	return forced != 0 && (e == nil || e.stamp.changed < forced)
 }
 
-// Begin returns the stamp of a read that begins. Unless cached, the read goes past the
-// client-side cache.
+// Begin returns the stamp of a read that is about to start. Unless cached is true, the read
+// bypasses the client-side cache.
 func (c *Cell[V]) Begin(l *Link, cached bool) Stamp {
 	return Stamp{changed: c.changed.Load(), epoch: l.epoch.Load(), at: elapsed.Now(), cached: cached}
 }
 
-// Put keeps what a read has returned, unless a later one has returned already.
+// Put stores the result of a read, unless a later read has already returned.
 func (c *Cell[V]) Put(value V, stamp Stamp) {
 	next := &entry[V]{value, stamp}
 	for old := c.entry.Load(); old == nil || old.stamp.at <= stamp.at; old = c.entry.Load() {
@@ -60,7 +60,7 @@ func (c *Cell[V]) Put(value V, stamp Stamp) {
 	c.reading.Store(false)
 }
 
-// Latest returns the latest value, however old; the zero value for none.
+// Latest returns the latest value, however old, or the zero value.
 func (c *Cell[V]) Latest() (value V) {
 	if e := c.entry.Load(); e != nil {
 		value = e.value
@@ -68,8 +68,9 @@ func (c *Cell[V]) Latest() (value V) {
 	return value
 }
 
-// Get returns the value if it need not be read: no change was reported, or the read began
-// less than lag ago. For a moment more, one reader reads and the others get the value.
+// Get returns the value if it need not be read again: no change was reported, or the read started
+// less than lag ago. For a moment after that, one caller reads and the others still get the
+// value.
 func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	e := c.entry.Load()
 	if e == nil || !l.watched || e.stamp.changed < c.forced.Load() {
@@ -85,8 +86,8 @@ func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	return e.value, age < lag || !c.reading.CompareAndSwap(false, true)
 }
 
-// Stale returns the value whether or not a change was reported; ok is false where reports may
-// have been lost since, or it is older than a minute.
+// Stale returns the value even if a change was reported; ok is false if reports may have been
+// lost since, or it is older than a minute.
 func (c *Cell[V]) Stale(l *Link) (value V, ok bool) {
 	e := c.entry.Load()
 	if e == nil || !l.watched || !e.stamp.cached || e.stamp.epoch != l.epoch.Load() {
@@ -95,8 +96,8 @@ func (c *Cell[V]) Stale(l *Link) (value V, ok bool) {
 	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
 }
 
-// Old returns the value for the time in which its server cannot be reached; ok is false
-// where it has changed, or is older than a minute.
+// Old returns the value for use while its server cannot be reached; ok is false if it has
+// changed, or is older than a minute.
 func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
 	e := c.entry.Load()
 	if e == nil || !l.watched || !c.unchanged(e) {
@@ -105,7 +106,7 @@ func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
 	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
 }
 
-// isLatest reports whether no change was reported since a read began.
+// isLatest reports whether no change was reported since a read started.
 func (c *Cell[V]) isLatest(l *Link, stamp Stamp) bool {
 	return stamp.changed == c.changed.Load() && stamp.epoch == l.epoch.Load()
 }

@@ -1,14 +1,14 @@
-// Package watched keeps values in memory that the server invalidates.
+// Package watched keeps values in memory until the server invalidates them.
 //
-// The server reports each change of a key that this process has read through its
-// client-side cache. A [Map] holds what was made of such keys, by an id, and a [Cell] a single
-// value, until a change is reported; [Link.On] registers their keys. A report can be late, or
-// lost: the cable is slow, or cut. So no value is used before [Link.Confirm] has confirmed, less
-// than a second ago, that all reports have arrived.
+// The server reports each change of a key that this process has read through its client-side
+// cache. A [Map] holds values derived from such keys, by ID, and a [Cell] a single value, until a
+// change is reported; [Link.On] registers their keys. A report can be late, or lost, if the
+// network is slow or down. So no value is used unless [Link.Confirm] has confirmed, less than a
+// second ago, that all reports have arrived.
 //
-// A read that is only slow is waited for. A value that may be outdated is used only while a
-// part of the database cannot be reached and others can ([Link.Read]), is counted, and never
-// is where a change of it was reported.
+// If a read is merely slow, callers wait for it. A possibly stale value is used only while part
+// of the database cannot be reached and another part can ([Link.Read]); such uses are counted,
+// and a value is never used after a change of it was reported.
 package watched
 
 import (
@@ -24,39 +24,37 @@ import (
 )
 
 const (
-	// Lag is for how long a value may be used although a change was reported, where many
-	// change it: so that it is read about once a second at most. Together with what a
-	// page is kept for it stays below a second.
+	// Lag is how long a value that changes often may be used after a change was reported, so that
+	// it is read at most about once a second. Together with the time that a page is kept, it
+	// stays below a second.
 	Lag = 750 * time.Millisecond
 	// readingFor is how long a value may be used after Lag while a reader replaces it.
 	readingFor = 100 * time.Millisecond
-	// MaxAge is how long a value is used although no change was reported.
+	// MaxAge is how long a value is used if no change is reported.
 	MaxAge = time.Minute
 
-	// confirmedFor is how old a confirmation may be, and renewAfter when the next
-	// request begins another one.
+	// confirmedFor is how old a confirmation may be; renewAfter is the age at which the next
+	// request starts another one.
 	confirmedFor = 800 * time.Millisecond
 	renewAfter   = 300 * time.Millisecond
-	// confirmTimeout bounds a confirmation.
+	// confirmTimeout limits a confirmation.
 	confirmTimeout = 5 * time.Second
-	// partlyPatience bounds a read that has a value to fall back on while a part of the
-	// database cannot be reached, and skipFor is for how long there is no other such
-	// read after one that failed.
+	// partlyPatience limits a read that has a fallback value while part of the database cannot be
+	// reached; skipFor is how long no other such read is made after one that failed.
 	partlyPatience = 250 * time.Millisecond
 	skipFor        = 500 * time.Millisecond
 )
 
-// Link is what a process knows of its connections to the database. It is safe for
-// concurrent use.
+// Link is the state of a process's connections to the database. It is safe for concurrent use.
 type Link struct {
-	// Probe reads from each part of the database through the connections that report
-	// changes. Its error wraps [store.ErrPartly] where another part answers.
+	// probe reads from each part of the database through the connections that report changes. Its
+	// error wraps [store.ErrPartly] if another part answers.
 	probe   func(ctx context.Context) error
 	watched bool
 
-	epoch     atomic.Uint64 // the number of times that reports may have been lost
+	epoch     atomic.Uint64 // number of times that reports may have been lost
 	confirmed atomic.Int64  // all reports of changes before this time have arrived, by package elapsed
-	partly    atomic.Bool   // the last probe reached only a part of the database
+	partly    atomic.Bool   // the last probe reached only part of the database
 	skipUntil atomic.Int64
 	served    atomic.Int64
 
@@ -68,25 +66,26 @@ type Link struct {
 
 type confirmation struct {
 	began int64
-	done  chan struct{} // closed when err is set
+	done  chan struct{} // closed once err is set
 	err   error
 }
 
-// NewLink returns the Link of a process. Unless watched, the server reports no changes, and
-// nothing is kept in memory.
+// NewLink returns the Link of a process. Unless watched is true, the server reports no changes,
+// and nothing is kept in memory.
 func NewLink(watched bool, probe func(ctx context.Context) error) *Link {
 	return &Link{probe: probe, watched: watched, changed: map[string][]func(int64){}}
 }
 
-// On has changed called with the id in each key of this prefix that has changed, and for the
-// empty prefix where reports may have been lost. A key without an id is its own prefix, with the
-// id 0. Those of the same prefix are called in the order of On. They must not wait: the
-// connection to the database does. Call On before the first report.
+// On registers changed, which is called with the ID in each changed key with this prefix.
+// Functions for the empty prefix are called when reports may have been lost. A key without an ID
+// is its own prefix, with ID 0. Functions for the same prefix are called in the order of
+// registration. They must not block, because the connection to the database waits for them. Call
+// On before the first report.
 func (l *Link) On(prefix string, changed func(id int64)) {
 	l.changed[prefix] = append(l.changed[prefix], changed)
 }
 
-// Changed notes that a key has changed: one of this prefix, with an id.
+// Changed reports that a key with this prefix and ID has changed.
 func (l *Link) Changed(prefix string, id int64) {
 	for _, changed := range l.changed[prefix] {
 		changed(id)
@@ -96,17 +95,16 @@ func (l *Link) Changed(prefix string, id int64) {
 // Watched reports whether the server reports changes.
 func (l *Link) Watched() bool { return l.watched }
 
-// Lost notes that reports may have been lost: any key may have changed.
+// Lost reports that invalidations may have been lost: any key may have changed.
 func (l *Link) Lost() {
 	l.Changed("", 0)
 	l.epoch.Add(1)
 }
 
-// Partly reports whether only a part of the database could be reached when it was probed
-// last.
+// Partly reports whether the last probe reached only part of the database.
 func (l *Link) Partly() bool { return l.partly.Load() }
 
-// Served returns how often a value was used that may have been outdated.
+// Served returns how often a possibly stale value was used.
 func (l *Link) Served() int64 { return l.served.Load() }
 
 // Probe probes the database.
@@ -125,10 +123,10 @@ func (l *Link) Probe(ctx context.Context) error {
 	return err
 }
 
-// Confirm waits until all changes are in memory that were made before the call, or at most
-// a second before. Call it before values are used for a request. While only a part of the
-// database can be reached, it does not wait. No round trip for most requests, one for the
-// first after a pause.
+// Confirm waits until all changes made before the call, or at most a second before it, are known
+// in memory. Call it before using values for a request. While only part of the database can be
+// reached, it does not wait. Most requests need no round trip; the first one after a pause needs
+// one.
 func (l *Link) Confirm(ctx context.Context) error {
 	if !l.watched {
 		return nil
@@ -151,12 +149,12 @@ func (l *Link) Confirm(ctx context.Context) error {
 			return c.err
 		}
 		if c.began >= began {
-			return nil // a database that takes more than a second for an answer
+			return nil // a database that takes more than a second to answer
 		}
 	}
 }
 
-// begin returns the confirmation that is running, or begins one.
+// begin returns the running confirmation, or starts one.
 func (l *Link) begin() *confirmation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,16 +176,16 @@ func (l *Link) begin() *confirmation {
 
 type noteKey struct{}
 
-// WithNote returns a context, and where it is noted that a value was used with it that may
-// have been outdated.
+// WithNote returns a context, and a flag that is set when a possibly stale value is used with
+// that context.
 func WithNote(ctx context.Context) (context.Context, *atomic.Bool) {
 	note := new(atomic.Bool)
 	return context.WithValue(ctx, noteKey{}, note), note
 }
 
-// Read reads what another value is in memory for, if hasOld. It reports whether the old
-// value must do: while only a part of the database can be reached, and not the one that has
-// the value. Otherwise it waits for the read.
+// Read calls read to replace a value in memory; hasOld reports whether there is one. It reports
+// whether the caller must use the old value: while only part of the database can be reached, and
+// not the part that has the value. Otherwise it waits for the read.
 func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context) error) (useOld bool, err error) {
 	if !hasOld || !l.Partly() {
 		if err = read(ctx); !hasOld || !isUnreachable(ctx, err) {
@@ -211,7 +209,7 @@ func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context)
 	return true, nil
 }
 
-// isUnreachable reports whether a read failed although its caller still waits.
+// isUnreachable reports whether a read failed although its caller is still waiting.
 func isUnreachable(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && rediserr.Of(err) == rediserr.Unavailable
 }

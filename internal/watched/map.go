@@ -11,31 +11,31 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Options are the settings of a Map.
+// Options configure a Map.
 type Options[V any] struct {
 	Link *Link
-	// Keys are the prefixes of the keys that a value is made of; see [Link.On].
+	// Keys are the prefixes of the keys from which a value is derived; see [Link.On].
 	Keys []string
-	// Lag is for how long a value may be used although a change was reported; see [Lag].
+	// Lag is how long a value may be used after a change was reported; see [Lag].
 	Lag time.Duration
 
-	// Most bounds the number of values. In place of it, Bytes bounds the sum of their Sizes.
+	// Most limits the number of values. Alternatively, Bytes limits the sum of their Sizes.
 	Most  int
 	Bytes int64
 	Size  func(value V) int
 
-	// IsFresh reports whether the context of a call demands that the value of an id is read past
-	// all caches, and WithFresh returns a context that does.
+	// IsFresh reports whether the context of a call requires that the value of an ID is read
+	// bypassing all caches; WithFresh returns such a context.
 	IsFresh   func(ctx context.Context, id int64) bool
 	WithFresh func(ctx context.Context) context.Context
-	// Fenced says that [Map.Force] is called when the reports of a write have arrived: the read
-	// that follows may be answered by the client-side cache.
+	// Fenced means that [Map.Force] is called after the reports of a write have arrived: the
+	// following read may be answered by the client-side cache.
 	Fenced bool
 }
 
-// Map keeps values in memory, by the id of a user or a post, until the server reports a change of
-// one of their keys. Callers that miss the same value at the same time share one read. It is safe
-// for concurrent use. A value in memory costs one lookup.
+// Map keeps values in memory, by the ID of a user or a post, until the server reports a change of
+// one of their keys. Concurrent callers that miss the same value share one read. It is safe for
+// concurrent use. A value in memory costs one lookup.
 type Map[V any] struct {
 	opt   Options[V]
 	slots *otter.Cache[int64, *slot[V]]
@@ -45,42 +45,43 @@ type Map[V any] struct {
 // meanwhile.
 type slot[V any] struct {
 	Cell[V]
-	flight atomic.Pointer[flight[V]] // nil: nobody reads
+	flight atomic.Pointer[flight[V]] // nil: no read in progress
 	size   atomic.Uint32
 }
 
-// flight is a read that is under way.
+// flight is a read in progress.
 type flight[V any] struct {
 	stamp Stamp
-	done  chan struct{} // closed when value or err is set
+	done  chan struct{} // closed once value or err is set
 	value V
 	err   error
 }
 
-// Ask is how a caller reads values.
+// Ask defines how a caller reads values.
 type Ask[V any] struct {
-	// Valid reports whether a value that was read by another call is valid for this one. Default:
-	// all are.
+	// Valid reports whether a value that another call has read is valid for this call. Default:
+	// all values are.
 	Valid func(id int64, value V) bool
-	// Load sets the Value of each of the reads: either all of them are Fresh, or none. Unless Fresh,
-	// it must read every key through the client-side cache, or the server reports no change of it.
+	// Load sets the Value of each read; either all reads are Fresh, or none is. Unless Fresh, it
+	// must read every key through the client-side cache; otherwise the server reports no changes
+	// of the value.
 	Load func(ctx context.Context, reads []*Read[V]) error
 }
 
-// Read is a value that is read.
+// Read is the read of one value.
 type Read[V any] struct {
 	ID     int64
-	Before V    // the value that is replaced, the zero value for none
-	Fresh  bool // past all caches
+	Before V    // the replaced value; zero if there is none
+	Fresh  bool // bypass all caches
 	Value  V
 
 	slot     *slot[V]
 	flight   *flight[V]
-	old      V    // the fallback while the server cannot be reached
-	unshared bool // joins no read of another caller
+	old      V    // fallback while the server cannot be reached
+	unshared bool // does not join another caller's read
 }
 
-// Each returns a function for Ask.Load that reads one value after the other.
+// Each returns a function for Ask.Load that reads the values one after another.
 func Each[V any](load func(ctx context.Context, r *Read[V]) (V, error)) func(context.Context, []*Read[V]) error {
 	return func(ctx context.Context, reads []*Read[V]) (err error) {
 		for _, r := range reads {
@@ -110,24 +111,25 @@ func NewMap[V any](opt Options[V]) (*Map[V], error) {
 	return m, nil
 }
 
-// slotBytes is about the size of a slot.
+// slotBytes is the approximate size of a slot.
 const slotBytes = 200
 
-// Changed notes that a key of a value has changed. It does not wait.
+// Changed records that a key of a value has changed. It does not block.
 func (m *Map[V]) Changed(id int64) {
 	if entry, ok := m.slots.GetEntryQuietly(id); ok {
 		entry.Value.Changed()
 	}
 }
 
-// Force notes that this process has just changed a key of a value: the next reader reads.
+// Force records that this process has just changed a key of a value: the next caller reads the
+// value again.
 func (m *Map[V]) Force(id int64) {
 	if entry, ok := m.slots.GetEntryQuietly(id); ok {
 		entry.Value.Force()
 	}
 }
 
-// Peek returns a value that need not be read.
+// Peek returns a value that need not be read again.
 func (m *Map[V]) Peek(id int64) (value V, ok bool) {
 	if s, found := m.slots.GetIfPresent(id); found {
 		return s.Get(m.opt.Link, 0)
@@ -135,8 +137,8 @@ func (m *Map[V]) Peek(id int64) (value V, ok bool) {
 	return value, false
 }
 
-// Stale returns a value whether or not a change of it was reported; ok is false where reports may
-// have been lost since it was read, or it is older than a minute.
+// Stale returns a value even if a change of it was reported; ok is false if reports may have been
+// lost since it was read, or it is older than a minute.
 func (m *Map[V]) Stale(id int64) (value V, ok bool) {
 	if s, found := m.slots.GetIfPresent(id); found {
 		return s.Stale(m.opt.Link)
@@ -144,7 +146,7 @@ func (m *Map[V]) Stale(id int64) (value V, ok bool) {
 	return value, false
 }
 
-// Latest returns the value that was read last, however old; the zero value for none.
+// Latest returns the value that was read last, however old, or the zero value.
 func (m *Map[V]) Latest(id int64) (value V) {
 	if s, ok := m.slots.GetIfPresent(id); ok {
 		value = s.Latest()
@@ -162,7 +164,7 @@ func (m *Map[V]) Get(ctx context.Context, id int64, ask Ask[V]) (V, error) {
 	return values[0], err
 }
 
-// GetMany returns the values of ids, each at the place of its id.
+// GetMany returns the values of ids, in the same order.
 func (m *Map[V]) GetMany(ctx context.Context, ids []int64, ask Ask[V]) ([]V, error) {
 	values := make([]V, len(ids))
 	var need []int
@@ -185,14 +187,14 @@ func (m *Map[V]) inMemory(ctx context.Context, id int64, valid func(int64, V) bo
 	return value, ok && (valid == nil || valid(id, value)) && !m.opt.IsFresh(ctx, id)
 }
 
-// read reads the values at some places, or falls back on old ones while their server cannot be
-// reached.
+// read reads the values at the given indexes, or falls back to old ones while their server cannot
+// be reached.
 func (m *Map[V]) read(ctx context.Context, ids []int64, need []int, values []V, ask Ask[V]) error {
 	reads := make([]*Read[V], len(need))
 	hasOld := true
 	for n, i := range need {
 		r := &Read[V]{ID: ids[i], slot: m.slot(ids[i]), Fresh: m.opt.IsFresh(ctx, ids[i])}
-		r.unshared = r.Fresh || !m.opt.Link.watched // a read that has begun may miss the last write
+		r.unshared = r.Fresh || !m.opt.Link.watched // a read in progress may miss the last write
 		var ok bool
 		r.old, ok = r.slot.Old(m.opt.Link)
 		hasOld = hasOld && ok && !r.Fresh && ask.isValid(r.ID, r.old)
@@ -220,11 +222,11 @@ func (m *Map[V]) slot(id int64) *slot[V] {
 
 func (a Ask[V]) isValid(id int64, value V) bool { return a.Valid == nil || a.Valid(id, value) }
 
-// load reads values, or waits for callers who read them. It reads itself what these fail to read,
-// and what is not valid for its caller.
+// load reads values, or waits for callers that are reading them. It reads those values itself
+// that the others fail to read or that are invalid for its caller.
 func (m *Map[V]) load(ctx context.Context, reads []*Read[V], ask Ask[V]) error {
 	var joined []*Read[V]
-	var own [2][]*Read[V] // through the client-side cache, and past it
+	var own [2][]*Read[V] // through the client-side cache, and bypassing it
 	for _, r := range reads {
 		switch {
 		case !m.begin(r):
@@ -256,7 +258,7 @@ func (m *Map[V]) load(ctx context.Context, reads []*Read[V], ask Ask[V]) error {
 	return m.load(ctx, left, ask)
 }
 
-// begin begins a read, unless another caller has begun it and no change was reported since.
+// begin starts a read, unless another caller has started it and no change was reported since.
 func (m *Map[V]) begin(r *Read[V]) bool {
 	r.Before = r.slot.Latest()
 	r.Fresh = r.Fresh || !m.opt.Fenced && r.slot.IsForced()
@@ -276,9 +278,9 @@ func (m *Map[V]) begin(r *Read[V]) bool {
 
 var errNotRead = errors.New("watched: the value was not read")
 
-// lead reads values that others may wait for.
+// lead reads values for which others may wait.
 func (m *Map[V]) lead(ctx context.Context, own [2][]*Read[V], ask Ask[V]) (err error) {
-	defer func() { // also if Load panics
+	defer func() { // even if Load panics
 		for _, r := range append(own[0], own[1]...) {
 			r.slot.flight.CompareAndSwap(r.flight, nil)
 			close(r.flight.done)
@@ -302,7 +304,7 @@ func (m *Map[V]) lead(ctx context.Context, own [2][]*Read[V], ask Ask[V]) (err e
 	return nil
 }
 
-// put keeps a value.
+// put stores a value.
 func (m *Map[V]) put(r *Read[V]) {
 	r.flight.value, r.flight.err = r.Value, nil
 	r.slot.Put(r.Value, r.flight.stamp)
@@ -314,8 +316,8 @@ func (m *Map[V]) put(r *Read[V]) {
 	}
 }
 
-// weigh has the cache weigh a slot again. One that it has dropped meanwhile has missed changes, and
-// does not come back.
+// weigh updates the size of a slot in the cache. An evicted slot has missed changes, and is not
+// restored.
 func (m *Map[V]) weigh(id int64, s *slot[V]) {
 	m.slots.ComputeIfPresent(id, func(now *slot[V]) (*slot[V], otter.ComputeOp) {
 		if now != s {

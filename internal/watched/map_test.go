@@ -16,16 +16,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a server with a number for each id, which grows with each write, and what callers of a
-// Map must get: at least the number that was reported when they called, or that this process had
-// written.
+// model is a server with a number for each ID that grows with each write, and the numbers that
+// callers of a Map must get: at least the number that had been reported when they called, or that
+// this process had written.
 type model struct {
 	*rapid.T
 	m        *Map[int]
 	lag      time.Duration
 	written  [ids]int
 	reported [ids][]report // oldest first
-	changes  [ids]int      // of what a caller may join
+	changes  [ids]int      // since a read that a caller may join
 	calls    []*call
 	begun    chan *load
 	loads    []*load
@@ -51,7 +51,7 @@ type load struct {
 	ids      []int64
 	fresh    bool
 	unshared bool
-	least    []int // what was reported or, where fresh, written when it began
+	least    []int // what had been reported or, if fresh, written when it started
 	changes  []int
 	gone     atomic.Bool
 	reply    chan error
@@ -114,7 +114,7 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 		ctx = fresh(ctx)
 	}
 	s.calls = append(s.calls, c)
-	var waited atomic.Bool // perhaps for a leader who has failed
+	var waited atomic.Bool // perhaps for a leader that failed
 	go func() {
 		var err error
 		c.values, err = s.m.GetMany(ctx, wanted, Ask[int]{Load: func(ctx context.Context, reads []*Read[int]) error {
@@ -140,7 +140,7 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 	waited.Store(true)
 }
 
-// began notes a read that the server has got.
+// began records a read that the server has received.
 func (s *model) began(l *load) {
 	for _, id := range l.ids {
 		least := s.known(id, 0)
@@ -157,7 +157,7 @@ func (s *model) began(l *load) {
 	s.loads = append(s.loads, l)
 }
 
-// settle waits until everybody waits, and looks at the calls that have returned.
+// settle waits until all goroutines wait, and checks the calls that have returned.
 func (s *model) settle() {
 	synctest.Wait()
 	s.loads = slices.DeleteFunc(s.loads, func(l *load) bool { return l.gone.Load() })
@@ -179,7 +179,7 @@ func (s *model) settle() {
 	})
 }
 
-// answer answers a read with any numbers that the server, or the client-side cache, may have.
+// answer replies to a read with any numbers that the server, or the client-side cache, may hold.
 func (s *model) answer(at int, err error) {
 	l := s.loads[at]
 	s.loads = slices.Delete(s.loads, at, at+1)
@@ -190,7 +190,7 @@ func (s *model) answer(at int, err error) {
 	s.settle()
 }
 
-// changed notes that callers may not join a read that has begun.
+// changed records that callers may not join a read that has started.
 func (s *model) changed(id int64, own bool) {
 	s.changes[id]++
 	s.reported[id] = append(s.reported[id], report{time.Now(), s.written[id], own})
@@ -215,7 +215,7 @@ func (s *model) step() {
 		id := s.id()
 		s.written[id]++
 		if _, ok := s.m.slots.GetEntryQuietly(id); !ok {
-			return // nothing is in memory, and no reader has to be told
+			return // nothing is in memory, and no reader has to be notified
 		}
 		s.changed(id, true)
 		s.m.Force(id)
@@ -239,20 +239,20 @@ func (s *model) step() {
 	}
 }
 
-// end answers everybody, and sees that the latest values are in memory then.
+// end answers all reads, and checks that the latest values are then in memory.
 func (s *model) end() {
 	for len(s.loads) > 0 {
 		s.answer(0, nil)
 	}
 	if len(s.calls) > 0 {
-		s.Fatalf("%d callers wait for nothing", len(s.calls))
+		s.Fatalf("%d callers are stuck", len(s.calls))
 	}
 	for id := range int64(ids) {
 		s.changed(id, false)
 		s.m.opt.Link.Changed("key:", id)
 	}
 	for id := range int64(ids) {
-		for range 3 { // a read past all caches is not kept
+		for range 3 { // a read that bypasses all caches is not kept
 			time.Sleep(s.lag + readingFor)
 			s.get(false, id)
 			for len(s.loads) > 0 {
@@ -265,9 +265,9 @@ func (s *model) end() {
 	}
 }
 
-// No caller gets a value that is older than a change that was reported before the call, or than
-// what this process has written, whenever reads, reports and replies come; and those who miss the
-// same value wait for one read.
+// No caller gets a value older than a change that was reported before the call, or older than a
+// write of this process, in any interleaving of reads, reports and replies; and callers that miss
+// the same value wait for one read.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	for _, lag := range []time.Duration{0, Lag} {
@@ -310,8 +310,8 @@ func TestMapHit(t *testing.T) {
 	}
 }
 
-// The reader after a write of this process reads past all caches, unless the report of the write
-// has arrived, and what was read so is not kept: the server reports no change of it.
+// The reader after a write of this process bypasses all caches, unless the report of the write
+// has arrived, and the result of such a read is not kept: the server reports no changes of it.
 func TestMapForce(t *testing.T) {
 	t.Parallel()
 	for _, fenced := range []bool{false, true} {
@@ -343,7 +343,8 @@ func TestMapForce(t *testing.T) {
 	}
 }
 
-// A caller whose leader has failed, or has read what is of no use to it, reads for itself.
+// A caller whose leader has failed, or has read a value that is invalid for the caller, reads for
+// itself.
 func TestMapUnshared(t *testing.T) {
 	t.Parallel()
 	for what, fails := range map[string]error{"failed": io.EOF, "of no use": nil} {
@@ -381,7 +382,7 @@ func TestMapUnshared(t *testing.T) {
 			})
 			synctest.Wait()
 			if reads.Load() != 1 {
-				t.Errorf("%s: %d reads, want that of the leader", what, reads.Load())
+				t.Errorf("%s: %d reads, want only that of the leader", what, reads.Load())
 			}
 			reply <- fails
 			all.Wait()
@@ -389,8 +390,8 @@ func TestMapUnshared(t *testing.T) {
 	}
 }
 
-// Callers at the same time, with the race detector.
-func TestMapTogether(t *testing.T) {
+// Concurrent callers, for the race detector.
+func TestMapConcurrent(t *testing.T) {
 	t.Parallel()
 	link := NewLink(true, func(context.Context) error { return nil })
 	m, err := NewMap(Options[int64]{
@@ -444,8 +445,7 @@ func TestMapTogether(t *testing.T) {
 	readers.Wait()
 }
 
-// The size of a value is counted, and a place that was dropped, which has missed changes, does not
-// come back.
+// The size of a value is counted, and an evicted slot, which has missed changes, is not restored.
 func TestMapSize(t *testing.T) {
 	t.Parallel()
 	m, err := NewMap(Options[string]{Link: NewLink(true, nil), Bytes: 1 << 20, Size: func(text string) int { return len(text) }})
@@ -455,12 +455,12 @@ func TestMapSize(t *testing.T) {
 	dropped, now := new(slot[string]), new(slot[string])
 	m.weigh(1, dropped)
 	if _, ok := m.slots.GetIfPresent(1); ok {
-		t.Error("a place is back that the cache has dropped")
+		t.Error("an evicted slot was restored")
 	}
 	m.slots.Set(1, now)
 	m.weigh(1, dropped)
 	if s, _ := m.slots.GetIfPresent(1); s != now {
-		t.Error("a place has replaced a later one")
+		t.Error("a slot has replaced a later one")
 	}
 	m.put(&Read[string]{ID: 1, Value: fmt.Sprintf("%5000d", 1), slot: now, flight: new(flight[string])})
 	if entry, ok := m.slots.GetEntryQuietly(1); !ok || entry.Value != now || entry.Weight != 5000+slotBytes {

@@ -10,17 +10,17 @@ import (
 const (
 	// recentFor is how long a list that all visitors see is shown from memory.
 	recentFor = time.Second
-	// recentAway is how old it may be while its server cannot be reached, as in a
+	// recentAway is how old the list may be while its server cannot be reached, as during a
 	// failover.
 	recentAway = time.Minute
 )
 
-// Recent keeps the beginning of a list that all visitors see and everybody adds to: the
-// public timeline, the latest users. The client-side cache is no help there. Each write
-// invalidates it in every process, and each process reads the list again: with 60
-// processes, 800 posts a second would fill a core of the one server that has it. So a
-// process reads the list once a second at most, at any rate of writes, and applies the
-// changes that it knows of itself, its own above all, to what it has.
+// Recent keeps the start of a list that all visitors see and everyone adds to: the public
+// timeline, the latest users. The client-side cache does not help here: each write would
+// invalidate it in every process, and each process would read the list again. With 60 processes,
+// 800 posts a second would saturate a core of the one server that has the list. So a process
+// reads the list at most once a second, at any rate of writes, and applies the changes that it
+// knows of, above all its own, to its copy.
 type Recent[T comparable] struct {
 	link *Link
 	read func(ctx context.Context) ([]T, error)
@@ -28,13 +28,13 @@ type Recent[T comparable] struct {
 	busy chan struct{} // holds an element during a read
 
 	mu      sync.Mutex
-	items   []T       // never changed in place
-	at      time.Time // when the read of items began; zero for none
-	next    time.Time // no read before
+	items   []T       // never modified in place
+	at      time.Time // when the read of items started; zero if there is none
+	next    time.Time // no read before this time
 	changes []recentChange[T]
 }
 
-// recentChange is a change that the server had before a time.
+// recentChange is a change that the server had received by a time.
 type recentChange[T comparable] struct {
 	at    time.Time
 	apply func(items []T) []T
@@ -44,7 +44,7 @@ func NewRecent[T comparable](link *Link, read func(ctx context.Context) ([]T, er
 	return &Recent[T]{link: link, read: read, busy: make(chan struct{}, 1)}
 }
 
-// Get returns the list, which must not be changed. One round trip a second.
+// Get returns the list, which must not be modified. It takes one round trip per second.
 func (r *Recent[T]) Get(ctx context.Context) ([]T, error) {
 	if items, ok := r.current(); ok {
 		return items, nil
@@ -81,14 +81,14 @@ func (r *Recent[T]) current() ([]T, bool) {
 	return r.items, !r.at.IsZero() && now.Before(r.next) && now.Sub(r.at) < recentAway
 }
 
-// has reports whether there is a list for the time without a server.
+// has reports whether there is a list to use while the server cannot be reached.
 func (r *Recent[T]) has(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.at.IsZero() && now.Sub(r.at) < recentAway
 }
 
-// older returns the list as it was before its server was away.
+// older returns the last list read before its server became unreachable.
 func (r *Recent[T]) older() []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,7 @@ func (r *Recent[T]) older() []T {
 	return r.items
 }
 
-// put keeps what a read that began at a time has returned. Changes since then may be
-// missing there.
+// put stores the result of a read that started at a time. It may lack changes made since then.
 func (r *Recent[T]) put(items []T, began time.Time) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,11 +108,11 @@ func (r *Recent[T]) put(items []T, began time.Time) []T {
 	return items
 }
 
-// maxRecentChanges bounds the changes that wait for the next read.
+// maxRecentChanges limits the changes kept for the next read.
 const maxRecentChanges = 1000
 
-// Change applies a change that the server has: apply returns another list, and applying
-// it again changes nothing.
+// Change applies a change that the server has already received: apply returns a new list, and
+// applying it twice must have no further effect.
 func (r *Recent[T]) Change(apply func(items []T) []T) {
 	if r == nil {
 		return
@@ -121,10 +120,10 @@ func (r *Recent[T]) Change(apply func(items []T) []T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at.IsZero() && len(r.busy) == 0 {
-		return // nothing is in memory, nor being read
+		return // nothing is in memory or being read
 	}
 	if len(r.changes) == maxRecentChanges {
-		// More than a list of posts has, so that the oldest no longer matter.
+		// More than the length of a list of posts, so the oldest changes no longer matter.
 		r.changes = slices.Delete(r.changes, 0, maxRecentChanges/2)
 	}
 	r.changes = append(r.changes, recentChange[T]{time.Now(), apply})

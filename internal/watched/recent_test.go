@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// newest is how many elements of a list are in memory.
+// newest is how many elements of a list are kept in memory.
 const newest = 201
 
 // list is a list on a server, which counts its reads.
@@ -42,7 +42,7 @@ func (l *list) read(ctx context.Context) ([]int64, error) {
 	return slices.Clone(l.ids[:min(len(l.ids), newest)]), nil
 }
 
-// link is that of a Cluster of which this server is a part.
+// link returns the link of a Cluster of which this server is one node.
 func (l *list) link() *Link {
 	return NewLink(true, func(context.Context) error {
 		if l.away {
@@ -62,8 +62,8 @@ func with(id int64) func([]int64) []int64 {
 	}
 }
 
-// Sixty processes read a list once a second each at most, at any rate of posts. Each
-// shows its own posts at once, and those of others a second later at most.
+// Sixty processes read a list at most once a second each, at any rate of posts. Each shows its
+// own posts immediately, and those of others at most a second later.
 func TestRecentAtAnyRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,12 +101,12 @@ func TestRecentAtAnyRate(t *testing.T) {
 	})
 }
 
-// A change that a read has missed is not lost with it.
+// A change that a read missed is not lost.
 func TestRecentChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	var r *Recent[int64]
 	r = NewRecent(new(list).link(), func(context.Context) ([]int64, error) {
-		r.Change(with(7)) // the server had answered by then
+		r.Change(with(7)) // the server had already answered
 		return []int64{5, 3}, nil
 	})
 	for _, what := range []string{"the read", "memory"} {
@@ -116,9 +116,9 @@ func TestRecentChangeDuringRead(t *testing.T) {
 	}
 }
 
-// While the server cannot be reached and others can, the list is shown for a minute, and requests wait a quarter
-// of a second once a second; then they get the error.
-func TestRecentAway(t *testing.T) {
+// While the server cannot be reached but others can, the list is shown for a minute, and requests
+// wait a quarter of a second once a second; after that they get the error.
+func TestRecentServerUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var server list
@@ -163,7 +163,7 @@ func TestRecentAway(t *testing.T) {
 	})
 }
 
-// Errors other than an absent server are not hidden.
+// Errors other than an unreachable server are not hidden.
 func TestRecentError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/watched"
 )
 
-// database answers after a while, unless it is gone.
+// database answers after a delay, unless it is gone.
 type database struct {
 	takes time.Duration
 	err   error
@@ -28,14 +28,14 @@ func (d *database) read(ctx context.Context) error {
 	}
 }
 
-// A request waits for a confirmation that is less than a second old, however slow the
-// database is, and most requests do not wait at all.
+// A request waits for a confirmation that is less than a second old, however slow the database
+// is, and most requests do not wait at all.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &database{takes: takes}
-			var latest atomic.Int64 // when the last probe that was answered began
+			var latest atomic.Int64 // when the last answered probe started
 			link := watched.NewLink(true, func(ctx context.Context) error {
 				began := time.Now()
 				err := db.read(ctx)
@@ -65,7 +65,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// Without a database a request has an error; with a part of it, it does not wait.
+// Without a database a request fails; if part of it answers, the request does not wait.
 func TestConfirmFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestConfirmFails(t *testing.T) {
 	})
 }
 
-// Only while a part of the database cannot be reached is an old value used, and never after
-// a change was reported.
+// An old value is used only while part of the database cannot be reached, and never after a
+// change was reported.
 func TestOldValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -146,8 +146,8 @@ func TestOldValues(t *testing.T) {
 	}
 }
 
-// A value is used until a change is reported, and with a lag for less than a second more,
-// while one reader reads.
+// A value is used until a change is reported. With a lag it is used for less than a second more
+// while one reader replaces it.
 func TestCell(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestCell(t *testing.T) {
 	})
 }
 
-// A read that began before a change does not hide it.
+// A read that started before a change does not hide it.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	link := watched.NewLink(true, func(context.Context) error { return nil })

@@ -1,5 +1,5 @@
-// Package window reads a stream through a buffer that holds one element at a time, such as a
-// line or a record, and grows with it up to a bound.
+// Package window reads a stream through a buffer that holds one element at a time, such as a line
+// or a record, and grows with it up to a limit.
 package window
 
 import (
@@ -11,30 +11,31 @@ import (
 // size is the size of a read, and of the buffer while elements are smaller.
 const size = 256 << 10
 
-// ErrTooLong is returned for an element that is larger than the bound.
+// ErrTooLong is returned for an element that exceeds the limit.
 var ErrTooLong = errors.New("an element is too long")
 
-// Window is a part of a stream: what was read and not taken yet.
+// Window is the part of a stream that was read but not yet taken.
 type Window struct {
 	r    io.Reader
 	buf  []byte
-	pos  int   // of the first byte that was not taken
-	end  int   // of the bytes in buf
+	pos  int   // index of the first byte not taken
+	end  int   // number of bytes in buf
 	base int64 // offset of buf[0] in the stream
 	most int
-	err  error // of r, for when the bytes before it are used
+	err  error // error of r, returned once the bytes before it are used
 }
 
-// New returns a window on r, which begins at an offset of its stream, for elements of at most
+// New returns a window on r, which starts at an offset of its stream, for elements of at most
 // most bytes.
 func New(r io.Reader, offset int64, most int) *Window {
 	return &Window{r: r, buf: make([]byte, size), base: offset, most: most}
 }
 
-// Bytes returns what was read and not taken, valid until the next call of More or Line.
+// Bytes returns the bytes that were read but not taken, valid until the next call of More or
+// Line.
 func (w *Window) Bytes() []byte { return w.buf[w.pos:w.end] }
 
-// Offset returns the offset of the first of Bytes in the stream.
+// Offset returns the offset of the first byte of Bytes in the stream.
 func (w *Window) Offset() int64 { return w.base + int64(w.pos) }
 
 // Take removes n bytes and returns them, valid as long as Bytes.
@@ -44,7 +45,7 @@ func (w *Window) Take(n int) []byte {
 }
 
 // More reads more bytes. It returns io.EOF at the end of the stream, ErrTooLong if Bytes has
-// reached the bound, or the error of the reader.
+// reached the limit, or the error of the reader.
 func (w *Window) More() error {
 	held := w.end - w.pos
 	switch {
@@ -65,8 +66,8 @@ func (w *Window) More() error {
 	return err
 }
 
-// slide moves the bytes that are held to the start of the buffer. It does not keep a buffer
-// that one large element has needed.
+// slide moves the held bytes to the start of the buffer. It does not keep a buffer that grew for
+// one large element.
 func (w *Window) slide(held int) {
 	to := w.buf
 	if len(to) > 4*size && held < size {
@@ -77,8 +78,8 @@ func (w *Window) slide(held int) {
 	w.buf, w.pos, w.end = to, 0, held
 }
 
-// Line returns how many bytes there are up to the end of the line that begins after the first
-// from bytes, with the line end. It returns io.EOF if no byte is left for a line.
+// Line returns the number of bytes up to and including the end of the line that begins after the
+// first from bytes. It returns io.EOF if no bytes are left.
 func (w *Window) Line(from int) (int, error) {
 	for at := from; ; {
 		if i := bytes.IndexByte(w.Bytes()[at:], '\n'); i >= 0 {
@@ -99,11 +100,11 @@ func TrimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// byteOrderMark is what some programs write before text in UTF-8.
+// byteOrderMark is written by some programs before UTF-8 text.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// SkipByteOrderMark takes a byte order mark at the beginning of the stream, if there is one.
-// It waits for more bytes only if there may be one.
+// SkipByteOrderMark skips a byte order mark at the beginning of the stream. It waits for more
+// bytes only if there may be one.
 func (w *Window) SkipByteOrderMark() error {
 	for w.Offset() == 0 {
 		switch text := w.Bytes(); {

@@ -7,20 +7,20 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// Checker rejects commands that make no sense in a load, or not at their place in the
-// input, before any part of them is sent.
+// Checker rejects commands that make no sense in a load, or at their place in the input, before
+// any part of them is sent.
 type Checker struct {
-	// Cluster rejects what a Cluster rejects: commands with keys of several slots.
+	// Cluster rejects what a Cluster rejects: commands with keys in several slots.
 	Cluster bool
-	// Open is the number of the MULTI without EXEC so far, or 0.
+	// Open is the number of the last MULTI without EXEC, or 0.
 	Open int64
 	// Selections lists the SELECTs of the current transaction.
 	Selections []Selection
 
 	cache
-	keys      [][]byte // of the current command
-	txSlot    int      // of the transaction; -1: it has no key yet
-	txCrosses bool     // the transaction has keys of several slots, or of unknown ones
+	keys      [][]byte // keys of the current command
+	txSlot    int      // slot of the transaction; -1: it has no key yet
+	txCrosses bool     // the transaction has keys in several slots, or unknown ones
 }
 
 // Selection is a SELECT in a transaction.
@@ -32,11 +32,11 @@ type Selection struct {
 // Checked is a command that can be sent.
 type Checked struct {
 	*Spec
-	Slot      int  // of its keys; -1: it has none
-	CrossSlot bool // it has keys of several slots, and the server is not a Cluster
+	Slot      int  // slot of its keys; -1: it has none
+	CrossSlot bool // its keys are in several slots, and the server is not a Cluster
 }
 
-// Check checks command number no. slots says whether the caller needs its slot.
+// Check checks command number no. slots reports whether the caller needs its slot.
 func (c *Checker) Check(f *resp.Frame, no int64, slots bool) (Checked, error) {
 	s := c.Spec(f)
 	got := Checked{Spec: s, Slot: -1}
@@ -60,7 +60,7 @@ func (c *Checker) Check(f *resp.Frame, no int64, slots bool) (Checked, error) {
 	case Select:
 		db, ok := Atoi(f.Arg(f.Len() - 1))
 		if !ok || f.Len() != 2 {
-			return got, fmt.Errorf("SELECT takes the number of a database")
+			return got, fmt.Errorf("SELECT takes a database number")
 		}
 		if c.Open != 0 {
 			c.Selections = append(c.Selections, Selection{no, db})
@@ -81,7 +81,7 @@ func (c *Checker) Check(f *resp.Frame, no int64, slots bool) (Checked, error) {
 	return got, nil
 }
 
-// place adds the slot of a command.
+// place determines the slot of a command.
 func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 	var err error
 	if c.keys, err = got.AppendKeys(c.keys[:0], f); err != nil {
@@ -91,7 +91,7 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 		at := keys.Slot(key)
 		if i > 0 && at != got.Slot {
 			if c.Cluster {
-				return got, fmt.Errorf("%s: the keys %q and %q are of two slots, which a Cluster keeps apart: give them a common {tag}",
+				return got, fmt.Errorf("%s: the keys %q and %q are in different slots, which a Cluster does not allow: give them a common {tag}",
 					got.Name, resp.Shorten(c.keys[0], 40), resp.Shorten(key, 40))
 			}
 			got.CrossSlot = true
@@ -102,8 +102,8 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 	}
 	if c.Open != 0 && len(c.keys) > 0 {
 		if c.txSlot >= 0 && c.txSlot != got.Slot && c.Cluster {
-			return got, fmt.Errorf("%s: the key %q is of another slot than the keys before it in the transaction that begins with command %d, "+
-				"and a Cluster keeps them apart: give them a common {tag}", got.Name, resp.Shorten(c.keys[0], 40), c.Open)
+			return got, fmt.Errorf("%s: the key %q is in a different slot than the earlier keys of the transaction that begins with command %d, "+
+				"which a Cluster does not allow: give them a common {tag}", got.Name, resp.Shorten(c.keys[0], 40), c.Open)
 		}
 		c.txCrosses = c.txCrosses || got.CrossSlot || c.txSlot >= 0 && c.txSlot != got.Slot
 		c.txSlot = got.Slot
@@ -111,13 +111,13 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 	return got, nil
 }
 
-// PlaceKeys adds the slot of a command that is not in the table and has these keys, for
-// a Cluster.
+// PlaceKeys determines the slot, on a Cluster, of a command with these keys that is not in the
+// table.
 func (c *Checker) PlaceKeys(got Checked, found [][]byte) (Checked, error) {
 	for i, key := range found {
 		at := keys.Slot(key)
 		if i > 0 && at != got.Slot {
-			return got, fmt.Errorf("%s: its keys are of several slots, which a Cluster keeps apart: give them a common {tag}", got.Name)
+			return got, fmt.Errorf("%s: its keys are in different slots, which a Cluster does not allow: give them a common {tag}", got.Name)
 		}
 		got.Slot = at
 	}

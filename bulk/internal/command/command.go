@@ -1,5 +1,5 @@
-// Package command knows the commands of Redis: where their keys are, whether a load can
-// send them, and whether it can send them twice.
+// Package command knows the commands of Redis: where their keys are, whether a load can send
+// them, and whether it can send them twice.
 package command
 
 import (
@@ -11,7 +11,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Spec is what a load knows of a command.
+// Spec is what a load knows about a command.
 type Spec struct {
 	Name   string
 	Kind   Kind
@@ -19,13 +19,13 @@ type Spec struct {
 	repeat repeatRule
 }
 
-// Kind says how a load treats a command.
+// Kind is how a load treats a command.
 type Kind uint8
 
-// The kinds.
+// Kinds of commands.
 const (
 	Plain    Kind = iota
-	Unknown       // not in the table: a module's, or newer
+	Unknown       // not in the table: a module command, or a newer one
 	AllNodes      // for all servers of a Cluster, ordered against all other commands
 	Select        // SELECT: like AllNodes, and repeated on each new connection
 	Multi         // MULTI
@@ -33,7 +33,7 @@ const (
 	Rejected      // makes no sense in a load
 )
 
-// keyRule says which arguments of a command are its keys.
+// keyRule determines which arguments of a command are its keys.
 type keyRule uint8
 
 const (
@@ -51,13 +51,12 @@ const (
 	streamKeys           // XREAD … STREAMS key… id…
 )
 
-// repeatRule says whether a command can be sent again when it is unknown whether the
-// server executed it: whether executing the end of a sequence of such commands, from any
-// point, and then the whole sequence has the same result as executing it once. That holds
-// for commands that set a state regardless of the one before: SET, HSET, SADD, DEL,
-// EXPIREAT. It does not hold for those that count (INCR), push (LPUSH), pop (SPOP), read
-// another key (COPY, SUNIONSTORE), or depend on a value that a later one changes
-// (SET … XX).
+// repeatRule determines whether a command can be resent when it is unknown whether the server
+// executed it: whether executing the end of a sequence of such commands, from any point, and then
+// the whole sequence has the same result as executing it once. That holds for commands that set a
+// state regardless of the previous one: SET, HSET, SADD, DEL, EXPIREAT. It does not hold for
+// commands that count (INCR), push (LPUSH), pop (SPOP), read another key (COPY, SUNIONSTORE), or
+// depend on a value that a later one changes (SET … XX).
 type repeatRule uint8
 
 const (
@@ -69,7 +68,7 @@ const (
 	replaces            // if it has REPLACE
 )
 
-// Lookup returns the spec of a command whose name is in upper case.
+// Lookup returns the spec of a command, given its name in upper case.
 func Lookup(name string) Spec {
 	s := Spec{Name: name}
 	switch name {
@@ -143,7 +142,7 @@ func Lookup(name string) Spec {
 	default:
 		if why := whyRejected(name); why != "" {
 			s.Kind = Rejected
-			if name == "CLIENT" || name == "HELLO" { // their accepted subcommands
+			if name == "CLIENT" || name == "HELLO" { // which have accepted subcommands
 				s.repeat = harmless
 			}
 		} else {
@@ -153,7 +152,7 @@ func Lookup(name string) Spec {
 	return s
 }
 
-// whyRejected returns the reason why a command makes no sense in a load, or "".
+// whyRejected returns why a command makes no sense in a load, or "".
 func whyRejected(name string) string {
 	switch name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC":
@@ -161,9 +160,9 @@ func whyRejected(name string) string {
 	case "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP", "WAIT", "WAITAOF":
 		return "it waits, and the load would wait with it"
 	case "WATCH", "UNWATCH":
-		return "nothing that is loaded depends on what was read"
+		return "it only reads, and a load ignores its result"
 	case "QUIT", "RESET", "SHUTDOWN":
-		return "it ends the connection"
+		return "it closes the connection"
 	case "AUTH":
 		return "put the user and the password into the URL of the server"
 	case "HELLO", "CLIENT":
@@ -175,8 +174,8 @@ func whyRejected(name string) string {
 	return ""
 }
 
-// isHandshake reports whether a command is one that clients send when they connect and
-// that does not change how the server answers.
+// isHandshake reports whether a command is one that clients send when they connect and that does
+// not change how the server answers.
 func isHandshake(name string, f *resp.Frame) bool {
 	if f.Len() < 2 {
 		return false
@@ -194,7 +193,7 @@ func isHandshake(name string, f *resp.Frame) bool {
 	return false
 }
 
-// cache keeps the specs of commands. Loads repeat a few commands many times.
+// cache keeps command specs, because loads repeat a few commands many times.
 type cache struct {
 	known map[string]*Spec
 	last  *Spec
@@ -243,11 +242,11 @@ func (s *Spec) AppendKeys(dst [][]byte, f *resp.Frame) ([][]byte, error) {
 			at = 2
 		}
 		if n <= at {
-			return dst, fmt.Errorf("%s has no number of keys", s.Name)
+			return dst, fmt.Errorf("%s: the number of keys is missing", s.Name)
 		}
 		keys, ok := Atoi(f.Arg(at))
 		if !ok || keys > n-at-1 {
-			return dst, fmt.Errorf("%s: %q is not the number of its keys", s.Name, resp.Shorten(f.Arg(at), 20))
+			return dst, fmt.Errorf("%s: %q is not a valid number of keys", s.Name, resp.Shorten(f.Arg(at), 20))
 		}
 		if s.keys == countedDest {
 			dst = append(dst, f.Arg(1))
@@ -277,7 +276,7 @@ func (s *Spec) AppendKeys(dst [][]byte, f *resp.Frame) ([][]byte, error) {
 	return dst, nil
 }
 
-// Repeatable reports whether a command can be sent again without harm; see repeatRule.
+// Repeatable reports whether a command can be resent without harm; see repeatRule.
 func (s *Spec) Repeatable(f *resp.Frame) bool {
 	switch s.repeat {
 	case harmless:
@@ -305,7 +304,7 @@ func (s *Spec) Repeatable(f *resp.Frame) bool {
 	return false
 }
 
-// Is reports whether an argument is a word, which is in upper case, ignoring case.
+// Is reports whether an argument equals an upper-case word, ignoring case.
 func Is(arg []byte, word string) bool {
 	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
 }

@@ -10,20 +10,20 @@ import (
 	"retwis/internal/window"
 )
 
-// arrayReader reads the elements of one JSON array. It finds where each of them ends; what
-// is in it is checked later.
+// arrayReader reads the elements of one JSON array. It only determines where each of them ends;
+// their content is checked later.
 type arrayReader struct {
-	w     *window.Window
-	lines int64 // line ends before it
-	begun bool  // the bracket that opens the array was read
-	some  bool  // an element was read
-	done  bool  // the bracket that closes the array was read
-	at    Place
+	w        *window.Window
+	lines    int64 // number of line ends before it
+	begun    bool  // the opening bracket was read
+	notFirst bool  // an element was read
+	done     bool  // the closing bracket was read
+	at       Place
 }
 
 func newArrayReader(r io.Reader, start Position) *arrayReader {
 	return &arrayReader{
-		w: window.New(r, start.Offset, maxRecord), lines: start.Line, begun: start.Offset > 0, some: start.Offset > 0,
+		w: window.New(r, start.Offset, maxRecord), lines: start.Line, begun: start.Offset > 0, notFirst: start.Offset > 0,
 	}
 }
 
@@ -67,13 +67,13 @@ func (a *arrayReader) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.some = true
+	a.notFirst = true
 	text := a.w.Take(n)
 	a.lines += int64(bytes.Count(text, []byte{'\n'}))
 	return text, nil
 }
 
-// separator goes to the next element and returns its first byte, io.EOF after the last one.
+// separator goes to the next element and returns its first byte, or io.EOF after the last one.
 func (a *arrayReader) separator() (byte, error) {
 	if err := a.w.SkipByteOrderMark(); err != nil {
 		return 0, err
@@ -103,13 +103,13 @@ func (a *arrayReader) separator() (byte, error) {
 		a.w.Take(1)
 		a.done = true
 		return a.separator()
-	case a.some && c == ',':
+	case a.notFirst && c == ',':
 		a.w.Take(1)
 		if c, err = a.peek(); c == ']' || c == ',' {
 			return 0, a.wrong(fmt.Sprintf("expected a record after the comma, found %q", c), false)
 		}
 		return c, err
-	case a.some && c != 0:
+	case a.notFirst && c != 0:
 		return 0, a.wrong(fmt.Sprintf("expected a comma or ] after a record, found %q", c), false)
 	case c == ',':
 		return 0, a.wrong("expected a record, found a comma", false)
@@ -117,7 +117,7 @@ func (a *arrayReader) separator() (byte, error) {
 	return c, nil
 }
 
-// element returns the length of the element that begins here.
+// element returns the length of the element that starts here.
 func (a *arrayReader) element() (int, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Waiter receives the next block of an input that has no data yet. Meanwhile it does the
-// other work of the caller.
+// Waiter receives the next block of an input that has no data yet. Meanwhile it does other work
+// for the caller.
 type Waiter func(blocks <-chan Block) (Block, error)
 
 // Block is a piece of an input.
@@ -16,20 +16,20 @@ type Block struct {
 	err  error
 }
 
-// InterruptedError is an error of a Waiter or of Options.Interrupted, not of the input.
+// InterruptedError is an error from a Waiter or Options.Interrupted, not from the input.
 type InterruptedError struct{ Err error }
 
 func (e *InterruptedError) Error() string { return e.Err.Error() }
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// async reads in a goroutine, so that a Read that blocks does not block the load.
+// async reads in a goroutine, so that a blocked Read does not block the load.
 type async struct {
 	blocks chan Block
 	empty  chan []byte
 	stop   chan struct{}
 	wait   Waiter
 	cur    Block
-	rest   []byte // of cur
+	rest   []byte // unread part of cur
 }
 
 func startAsync(r io.Reader, wait Waiter) *async {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// counter counts the bytes that are read, and stops reading when it is interrupted.
+// counter counts the bytes read, and stops reading when interrupted.
 type counter struct {
 	r           io.Reader
 	n           *atomic.Int64

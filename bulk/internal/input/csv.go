@@ -8,11 +8,11 @@ import (
 	"retwis/internal/delimited"
 )
 
-// delimitedSource is an input of records of CSV or TSV.
+// delimitedSource is an input of CSV or TSV records.
 type delimitedSource struct {
 	*records
 	r      *delimited.Reader
-	places []int // the column of each of records.fields
+	places []int // column of each of records.fields
 }
 
 // newDelimited reads the header unless columns are given.

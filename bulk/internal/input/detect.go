@@ -9,8 +9,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// detect returns the format of an input with these first bytes. The fallback is typed
-// commands, which are checked to look like it; see linesSource.
+// detect returns the format of an input from its first bytes. The fallback is typed commands;
+// linesSource checks that the input looks like them.
 func detect(head []byte, records bool) Format {
 	head = trimHead(head)
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -29,7 +29,7 @@ func detect(head []byte, records bool) Format {
 	return CSV
 }
 
-// isProtocol reports whether a line is the beginning of a command in the protocol: *3, CR.
+// isProtocol reports whether a line is the start of a command in the protocol: *3, CR.
 func isProtocol(line []byte) bool {
 	digits, star := bytes.CutPrefix(line, []byte("*"))
 	digits, end := bytes.CutSuffix(digits, []byte("\r"))
@@ -43,10 +43,10 @@ func trimHead(head []byte) []byte {
 
 const (
 	byteOrderMark = "\xef\xbb\xbf"
-	annotation    = "#TS:" // the start of an annotation in an append-only file
+	annotation    = "#TS:" // start of an annotation in an append-only file
 )
 
-// isArray reports whether an input begins with a JSON array that can have records.
+// isArray reports whether an input starts with a JSON array that can contain records.
 func isArray(head []byte) bool {
 	head = trimHead(head)
 	if len(head) == 0 || head[0] != '[' {
@@ -56,8 +56,8 @@ func isArray(head []byte) bool {
 	return len(next) == 0 || next[0] == '{' || next[0] == '[' || next[0] == ']'
 }
 
-// refuseTyped returns an error if the beginning of an input of detected format shows that
-// it is not typed commands.
+// refuseTyped returns an error if the start of an input of detected format shows that it is not
+// typed commands.
 func refuseTyped(head []byte) error {
 	n := int64(0)
 	for line := range bytes.Lines(head) {
@@ -69,8 +69,8 @@ func refuseTyped(head []byte) error {
 	return nil
 }
 
-// notTyped returns why a line is not a typed command. Zero bytes are blanks for redis-cli
-// and here, too, unless the format was guessed: then they show that the input is not text.
+// notTyped returns why a line is not a typed command. Zero bytes are blanks, as in redis-cli,
+// unless the format was guessed: then they show that the input is not text.
 func notTyped(line []byte, guessed bool) error {
 	trimmed := bytes.TrimSpace(line)
 	switch {
@@ -84,8 +84,8 @@ func notTyped(line []byte, guessed bool) error {
 	return nil
 }
 
-// notCommand returns why the first word of an input of detected format does not look like
-// a command.
+// notCommand returns why the first word of an input of detected format does not look like a
+// command.
 func notCommand(word []byte) error {
 	if s := command.Lookup(strings.ToUpper(string(word))); s.Kind != command.Unknown || ofModule(word) {
 		return nil
@@ -94,7 +94,7 @@ func notCommand(word []byte) error {
 		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
 }
 
-// ofModule reports whether a word looks like a command of a module, such as JSON.SET.
+// ofModule reports whether a word looks like a module command, such as JSON.SET.
 func ofModule(word []byte) bool {
 	module, name, ok := bytes.Cut(word, []byte("."))
 	return ok && isWord(module) && isWord(name)

@@ -10,18 +10,18 @@ import (
 	"retwis/bulk/resp"
 )
 
-// maxPending is how many bytes of one record a Digester keeps before it adds them to the digest.
+// maxPending is how many bytes of one record a Digester keeps before adding them to the digest.
 const maxPending = 1 << 20
 
-// Digester computes the digest of an input up to places before the end of what was read.
-// The files of an input are one after the other.
+// Digester computes digests of an input up to places before the end of what was read. The files
+// of an input are concatenated.
 type Digester struct {
 	r       io.Reader // the current file
 	hash    hash.Hash
 	base    int64  // number of bytes in hash
-	pending []byte // bytes that were read and are not in hash yet
-	end     int64  // the last place where reading can resume
-	endSum  string // the digest up to there, if hash has more
+	pending []byte // bytes that were read but are not in hash yet
+	end     int64  // last place where reading can resume
+	endSum  string // digest up to that place, if hash is ahead of it
 }
 
 func newDigester() *Digester { return &Digester{hash: sha256.New()} }
@@ -49,8 +49,9 @@ func (d *Digester) add(offset int64) {
 	d.base = offset
 }
 
-// reach notes how far the input was parsed, and whether reading can resume there. Sums are asked
-// for at the last such place, or after what was parsed, so what is between them is not kept.
+// reach records how far the input was parsed, and whether reading can resume there. Sums are
+// requested only at the last such place or at the end of what was parsed, so the bytes in between
+// are not kept.
 func (d *Digester) reach(offset int64, resumable bool) {
 	if resumable {
 		d.end, d.endSum = offset, ""
@@ -72,8 +73,8 @@ func (d *Digester) take(r io.Reader) error {
 	return err
 }
 
-// skip skips the first n bytes of the current file, which a checkpoint covers, and rejects
-// an input whose digest differs up to there.
+// skip skips the first n bytes of the current file, which a checkpoint covers, and rejects an
+// input whose digest differs up to there.
 func (d *Digester) skip(n int64, sum string) error {
 	got, err := io.CopyN(d.hash, d.r, n)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -87,7 +88,7 @@ func (d *Digester) skip(n int64, sum string) error {
 	return nil
 }
 
-// differs is the error of an input that is not the one of the checkpoint.
+// differs returns the error for an input that does not match the checkpoint.
 func differs(offset int64) error {
-	return &resp.InputError{Offset: offset, Msg: "the input is not the one of the checkpoint: it differs before the place where the load stopped; remove the checkpoint to start again"}
+	return &resp.InputError{Offset: offset, Msg: "the input does not match the checkpoint: it differs before the place where the load stopped; remove the checkpoint to start again"}
 }

@@ -1,5 +1,5 @@
-// Package input reads commands from Redis' protocol, append-only files, snapshots,
-// commands as they are typed, CSV, TSV and JSON, compressed or not.
+// Package input reads commands from Redis' protocol, append-only files, snapshots, commands as
+// typed into redis-cli, CSV, TSV and JSON, compressed or not.
 package input
 
 import (
@@ -15,14 +15,14 @@ import (
 	"retwis/internal/unpack"
 )
 
-// Input is a sequence of files, of which one is open.
+// Input is a sequence of files, one of which is open.
 type Input struct {
 	source
 	Format  Format
-	Columns []string  // of CSV and TSV
+	Columns []string  // columns of CSV and TSV
 	Digest  *Digester // nil without Options.Digest
-	Number  int       // of the file, starting at 0
-	Base    int64     // the size of the files before it, decompressed
+	Number  int       // number of the current file, starting at 0
+	Base    int64     // decompressed size of the files before it
 
 	opt     Options
 	files   []File
@@ -31,14 +31,14 @@ type Input struct {
 	async   *async
 	file    io.Closer
 	unpack  *unpack.Reader
-	raw     *counted // what was decompressed of the file
-	first   int64    // records of the files before it
-	skipped int64    // of these
-	drop    int64    // bytes at the end of the file that are left out
+	raw     *counted // counts the decompressed bytes of the file
+	first   int64    // records in the files before it
+	skipped int64    // how many of them were skipped
+	drop    int64    // bytes left out at the end of the file
 }
 
-// Open opens the first of the files, or goes to opt.Start. It counts the bytes it reads in
-// count and calls wait whenever a file, unless it is a regular one, has no data yet.
+// Open opens the first of the files, or goes to opt.Start. It counts the bytes it reads in count,
+// and calls wait whenever a file that is not regular has no data yet.
 func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, error) {
 	in := &Input{opt: opt, files: files, count: count, wait: wait}
 	if opt.Digest {
@@ -52,7 +52,7 @@ func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, 
 	return in, nil
 }
 
-// start opens the file in which a load begins.
+// start opens the file in which a load starts.
 func (in *Input) start(from *Start) error {
 	if from == nil {
 		return in.open(nil)
@@ -77,7 +77,7 @@ func (in *Input) start(from *Start) error {
 	return in.open(from)
 }
 
-// NextFile goes to the next file at the end of one, or returns io.EOF.
+// NextFile opens the next file, or returns io.EOF after the last one.
 func (in *Input) NextFile() error {
 	if in.Number+1 == len(in.files) {
 		return io.EOF
@@ -92,7 +92,7 @@ func (in *Input) NextFile() error {
 	return in.name(in.open(nil))
 }
 
-// Name returns the name of the current file, "" if it is the only one.
+// Name returns the name of the current file, or "" if it is the only one.
 func (in *Input) Name() string {
 	if len(in.files) == 1 {
 		return ""
@@ -111,8 +111,8 @@ func (in *Input) name(err error) error {
 	return err
 }
 
-// Close releases what reading the current file needed. A Read that blocks goes on until the
-// reader ends.
+// Close releases the resources for reading the current file. A blocked Read continues until the
+// reader returns.
 func (in *Input) Close() {
 	if in.unpack != nil {
 		in.unpack.Close()
@@ -126,7 +126,7 @@ func (in *Input) Close() {
 	in.unpack, in.async, in.file = nil, nil, nil
 }
 
-// reader opens the current file, decompressed.
+// reader opens and decompresses the current file.
 func (in *Input) reader() (io.Reader, error) {
 	file, err := in.files[in.Number].Open()
 	if err != nil {
@@ -143,7 +143,7 @@ func (in *Input) reader() (io.Reader, error) {
 	return in.raw, nil
 }
 
-// open opens the current file, and goes to from, if it is set.
+// open opens the current file, and goes to from, if set.
 func (in *Input) open(from *Start) error {
 	r, err := in.reader()
 	if err != nil {
@@ -162,7 +162,7 @@ func (in *Input) open(from *Start) error {
 		start = from.Position
 		start.Offset -= in.Base
 		in.Format, in.Columns = from.Format, from.Columns
-		if in.Format != RDB { // its Reader has to read from the beginning
+		if in.Format != RDB { // an RDB reader has to start at the beginning
 			if err := in.Digest.skip(start.Offset, from.SHA256); err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func (in *Input) open(from *Start) error {
 	return nil
 }
 
-// peek returns the first bytes of a file: all that are there, without waiting for more than
+// peek returns the first bytes of a file: all that are available, without waiting for more than
 // it takes to recognize a snapshot.
 func peek(r *bufio.Reader) ([]byte, error) {
 	head, err := r.Peek(4)
@@ -200,8 +200,8 @@ func peek(r *bufio.Reader) ([]byte, error) {
 	return r.Peek(r.Buffered())
 }
 
-// detect finds out the format of a file with these first bytes, and rejects it if it is of
-// another kind.
+// detect determines the format of a file from its first bytes, and rejects a file of another
+// kind.
 func (in *Input) detect(head []byte) error {
 	given := in.Format
 	// An append-only file can begin with a snapshot.
@@ -268,10 +268,10 @@ func (in *Input) read(r io.Reader, start Position) error {
 	return nil
 }
 
-// foreign returns the error for the beginning of a file of another kind.
+// foreign returns the error for a file of another kind.
 func foreign(err error) error { return &resp.InputError{Msg: err.Error()} }
 
-// readUpTo reads a snapshot up to the place of a checkpoint, as if nothing had expired: a key
+// readUpTo reads a snapshot up to the place of a checkpoint, as if nothing had expired: the key
 // that ends there may have expired since.
 func (in *Input) readUpTo(from *Start) error {
 	var f resp.Frame
@@ -297,7 +297,7 @@ func (in *Input) readUpTo(from *Start) error {
 	}
 }
 
-// Next makes f the next command of the current file, valid until the following call, and
+// Next stores the next command of the current file in f, valid until the following call, and
 // returns its place. It returns io.EOF at the end of the file.
 func (in *Input) Next(f *resp.Frame) (Place, error) {
 	for {
@@ -335,7 +335,7 @@ func (in *Input) mayEndEarly() bool {
 	return in.files[in.Number].MayEndEarly && (!ok || s.tail != nil) || ok && s.tail != nil
 }
 
-// Cut returns what was left out at the end of the current file, or "".
+// Cut describes what was left out at the end of the current file, or returns "".
 func (in *Input) Cut(open int64) string {
 	file := in.files[in.Number].Name
 	switch {
@@ -357,20 +357,20 @@ func (in *Input) End() (Where, bool) {
 	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
 }
 
-// passed notes that there is no command up to an offset of the current file.
+// passed records that there are no commands up to an offset of the current file.
 func (in *Input) passed(offset int64) {
 	if in.Digest != nil {
 		in.Digest.reach(in.Base+offset, false)
 	}
 }
 
-// Skipped returns the number of records that were skipped.
+// Skipped returns the number of skipped records.
 func (in *Input) Skipped() int64 { return in.skipped + in.source.Skipped() }
 
-// ByLine reports whether places in the current file are given by line, not by byte.
+// ByLine reports whether places in the current file are given by line instead of byte.
 func (in *Input) ByLine() bool { return in.Format != RESP && in.Format != RDB }
 
-// counted counts the bytes that are read.
+// counted counts the bytes read.
 type counted struct {
 	r io.Reader
 	n int64

@@ -20,20 +20,20 @@ type jsonSource struct {
 	*records
 	texts  textReader
 	parser fastjson.Parser
-	paths  [][]string // the parts of each of records.fields that has dots
-	order  []int      // the order of looking up records.fields
-	buf    []byte     // of the values
+	paths  [][]string // path segments of each of records.fields that has dots
+	order  []int      // order of looking up records.fields
+	buf    []byte     // holds the values
 
 	escapes bool   // the record has \u escapes
-	source  []byte // of a value
+	source  []byte // text of a value
 }
 
-// textReader returns the texts of objects one after another.
+// textReader returns the texts of objects in order.
 type textReader interface {
-	// next returns the next text, valid until the following call, and where it begins.
+	// next returns the next text, valid until the following call.
 	next() ([]byte, error)
 	begin() Place
-	// end returns the position after it.
+	// end returns the position after that text.
 	end() Position
 }
 
@@ -47,8 +47,8 @@ func newJSON(texts textReader, opt Options, start Position) *jsonSource {
 		s.order = append(s.order, len(s.paths))
 		s.paths = append(s.paths, path)
 	}
-	// A lookup inside an object unescapes its strings in place, which changes the text
-	// of the object. Outer fields come first, because they are copied unchanged.
+	// A lookup inside an object unescapes its strings in place, which changes the text of the
+	// object. Outer fields come first, because they are copied unchanged.
 	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(len(s.paths[a]), len(s.paths[b])) })
 	return s
 }
@@ -72,8 +72,8 @@ func (s *jsonSource) record() error {
 	if err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
 	}
-	// The parser accepts bad escapes and numbers in values it does not need. The
-	// validator does not, but does not bound the depth, so it comes second.
+	// The parser accepts bad escapes and numbers in values it does not need. The validator
+	// rejects them but does not limit the depth, so it comes second.
 	if err := fastjson.ValidateBytes(text); err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
 	}
@@ -97,8 +97,8 @@ func (s *jsonSource) record() error {
 	return nil
 }
 
-// last returns the value of a field, or of an element of an array. Of a field that is
-// there several times it is the last one, as in other programs.
+// last returns the value of a field, or of an element of an array. If a field occurs several
+// times it returns the last one, as other programs do.
 func last(v *fastjson.Value, name string) (found *fastjson.Value) {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return v.Get(name)
@@ -111,16 +111,16 @@ func last(v *fastjson.Value, name string) (found *fastjson.Value) {
 	return found
 }
 
-// convert returns a value as it is put into a command: strings without quotes, numbers
-// unchanged, true and false, and objects and arrays as JSON.
+// convert returns a value as it appears in a command: strings without quotes, numbers unchanged,
+// true and false, and objects and arrays as JSON.
 func (s *jsonSource) convert(v *fastjson.Value) (value, error) {
 	if v == nil {
 		return value{}, nil
 	}
-	if s.escapes { // before Type, which replaces them
+	if s.escapes { // before Type, which replaces the escapes
 		s.source = v.MarshalTo(s.source[:0])
 		if s.source[0] == '"' && hasHalfPair(s.source) {
-			return value{}, errors.New("it has half of a surrogate pair (\\ud800 to \\udfff), which is no character")
+			return value{}, errors.New("it has half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
 		}
 	}
 	switch v.Type() {
@@ -159,7 +159,7 @@ func hasHalfPair(text []byte) bool {
 	}
 }
 
-// escapedRune returns what an escape stands for, from its u on.
+// escapedRune returns the rune that an escape stands for, given the text from its u on.
 func escapedRune(text []byte) rune {
 	n, _ := strconv.ParseUint(string(text[1:5]), 16, 32)
 	return rune(n)

@@ -13,7 +13,7 @@ import (
 // lineReader reads lines of at most maxRecord bytes and counts them.
 type lineReader struct {
 	w   *window.Window
-	pos Position // after the current line
+	pos Position // position after the current line
 	at  int64    // start of the current line
 }
 
@@ -21,8 +21,7 @@ func newLineReader(r io.Reader, start Position) *lineReader {
 	return &lineReader{w: window.New(r, start.Offset, maxRecord), pos: start}
 }
 
-// next returns the next line that is not blank, without its line end, valid until the
-// following call.
+// next returns the next non-blank line, without its line end, valid until the following call.
 func (l *lineReader) next() ([]byte, error) {
 	if err := l.w.SkipByteOrderMark(); err != nil {
 		return nil, err
@@ -49,12 +48,12 @@ func (l *lineReader) begin() Place { return Place{Line: l.pos.Line, Offset: l.at
 
 func (l *lineReader) end() Position { return l.pos }
 
-// linesSource is an input of commands as they are typed into redis-cli.
+// linesSource is an input of commands as typed into redis-cli.
 type linesSource struct {
 	lines   *lineReader
 	split   splitter
 	guessed bool // the format was detected, not given
-	begun   bool // the first command was read
+	begun   bool // the first command has been read
 }
 
 func newLines(r io.Reader, start Position, guessed bool) *linesSource {

@@ -6,8 +6,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// maxRecord bounds a line or a record, so that an unclosed quote does not read the rest
-// of the input into memory.
+// maxRecord limits a line or a record, so that an unclosed quote does not read the rest of the
+// input into memory.
 const maxRecord = 16 << 20
 
 // bufferSize is the size of a read.
@@ -16,13 +16,13 @@ const bufferSize = 256 << 10
 // records fills the templates with the fields of each record.
 type records struct {
 	do      []*Template
-	fields  []string // of all templates and of skip, each once
-	bound   [][]int  // the fields of each template, as indexes into fields
+	fields  []string // of all templates and of skip, without duplicates
+	bound   [][]int  // fields of each template, as indexes into fields
 	skip    []int    // indexes into fields
-	values  []value  // of the fields of the current record
-	one     []value  // of the fields of a template
+	values  []value  // by field, of the current record
+	filled  []value  // values of one template
 	scratch []byte
-	current int // the next template; len(do): the record is done
+	current int // index of the next template; len(do): the record is done
 	skipped int64
 	at      Place
 	pos     Position
@@ -57,8 +57,8 @@ func (r *records) field(name string) int {
 	return len(r.fields) - 1
 }
 
-// next returns the next command. read reads a record into r.values, its place into r.at
-// and the position after it into r.pos.
+// next returns the next command. read reads a record into r.values, its place into r.at and the
+// position after it into r.pos.
 func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 	for r.current == len(r.do) {
 		if err := read(); err != nil {
@@ -66,7 +66,7 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 		}
 		r.current = 0
 		for _, i := range r.skip {
-			if v := r.values[i]; !v.there || len(v.text) == 0 {
+			if v := r.values[i]; !v.present || len(v.text) == 0 {
 				r.current = len(r.do)
 				r.skipped++
 				break
@@ -75,7 +75,7 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 		if r.passed != nil && r.current > 0 {
 			r.passed(r.pos.Offset)
 		}
-		if r.skipBad && r.current == 0 { // of a bad record, no command must be sent
+		if r.skipBad && r.current == 0 { // no command of a bad record may be sent
 			for i := 1; i < len(r.do); i++ {
 				if err := r.fill(f, i); err != nil {
 					r.current = len(r.do)
@@ -95,11 +95,11 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 // fill fills template i.
 func (r *records) fill(f *resp.Frame, i int) error {
 	t := r.do[i]
-	r.one = r.one[:0]
+	r.filled = r.filled[:0]
 	for _, k := range r.bound[i] {
-		r.one = append(r.one, r.values[k])
+		r.filled = append(r.filled, r.values[k])
 	}
-	if err := t.fill(f, r.at.Record, r.one, &r.scratch); err != nil {
+	if err := t.fill(f, r.at.Record, r.filled, &r.scratch); err != nil {
 		return r.bad("%v (for %s)", err, t.text)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (r *records) End() (Position, bool) { return r.pos, r.current == len(r.do) 
 
 func (r *records) Skipped() int64 { return r.skipped }
 
-// bad returns the error of the current record, after which reading can go on.
+// bad returns the error of the current record. Reading can continue after it.
 func (r *records) bad(format string, args ...any) error {
 	return &BadRecord{
 		InputError: resp.InputError{Line: r.at.Line, Offset: r.at.Offset, Msg: fmt.Sprintf(format, args...)},

@@ -20,11 +20,11 @@ func (r *respSource) End() (Position, bool) { return Position{Offset: r.s.End()}
 
 func (r *respSource) Skipped() int64 { return 0 }
 
-// snapshot is a snapshot, which may be the beginning of an append-only file.
+// snapshot is a snapshot, which may be the start of an append-only file.
 type snapshot struct {
 	head   *rdb.Reader
-	tail   *resp.Scanner // after the snapshot; nil: not yet
-	before int64         // records of the files before
+	tail   *resp.Scanner // after the snapshot; nil: not reached yet
+	before int64         // records in earlier files
 }
 
 func newSnapshot(r io.Reader, opt rdb.Options, before int64) *snapshot {

@@ -19,14 +19,14 @@ import (
 	"retwis/internal/require"
 )
 
-// rdbOf is a snapshot of these keys.
+// rdbOf returns a snapshot of these keys.
 func rdbOf(keys ...string) string {
 	return "REDIS0009" + strings.Join(keys, "") + "\xff" + strings.Repeat("\x00", 8) // without a checksum
 }
 
 func rdbText(text string) string { return string([]byte{byte(len(text))}) + text }
 
-// rdbString is a key with a string, which expires unless the time is zero.
+// rdbString returns a string key, which expires unless the time is zero.
 func rdbString(key, value string, expires time.Time) string {
 	head := ""
 	if !expires.IsZero() {
@@ -35,7 +35,7 @@ func rdbString(key, value string, expires time.Time) string {
 	return head + "\x00" + rdbText(key) + rdbText(value)
 }
 
-// rdbSet is a key with a set of n members.
+// rdbSet returns a set key with n members.
 func rdbSet(key string, n int) string {
 	var b strings.Builder
 	b.WriteString("\x02" + rdbText(key) + "\x80" + string(binary.BigEndian.AppendUint32(nil, uint32(n))))
@@ -45,7 +45,7 @@ func rdbSet(key string, n int) string {
 	return b.String()
 }
 
-// openText opens a text as an input with a digest.
+// openText opens text as an input with a digest.
 func openText(t *testing.T, text string, opt Options) (*Input, error) {
 	t.Helper()
 	opt.Digest = true
@@ -62,7 +62,7 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A load resumes in a snapshot after any key, also where keys have expired since.
+// In a snapshot, a load resumes after any key, even if keys have expired since.
 func TestResumeSnapshot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestResumeSnapshot(t *testing.T) {
 	})
 }
 
-// The digest of a large key, and that of what a load that resumes has read before, are computed
-// while it is read.
+// The digest of a large key, and of what a resumed load has read before, is computed while
+// reading.
 func TestDigestOfLargeKey(t *testing.T) {
 	t.Parallel()
 	text := rdbOf(rdbString("a", "1", time.Time{}), rdbSet("large", 500_000), rdbString("b", "2", time.Time{}))
@@ -134,8 +134,8 @@ func TestDigestOfLargeKey(t *testing.T) {
 	}
 }
 
-// What is passed over is not kept either: keys that have expired, records without a field, and those
-// that cannot be loaded.
+// Skipped data is not kept either: expired keys, records without a field, and records that cannot
+// be loaded.
 func TestDigestOfSkipped(t *testing.T) {
 	t.Parallel()
 	do, err := ParseTemplate("SET {id} {name}")
@@ -179,7 +179,7 @@ func TestDigestOfSkipped(t *testing.T) {
 	}
 }
 
-// An input that resumes stops when it has to.
+// A resumed input stops when interrupted.
 func TestInterruptedResume(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{rdbOf(rdbSet("large", 100_000)), strings.Repeat("PING\n", 1_000_000)} {

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/require"
 )
 
-// TestResume stops at each Position where a load can resume, and expects the same commands
-// from the same places as without the stop.
+// TestResume stops at each Position where a load can resume, and expects the same commands and
+// places as without the stop.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	var do []*Template

@@ -11,7 +11,7 @@ import (
 // Format is the format of an input.
 type Format string
 
-// The formats.
+// The input formats.
 const (
 	Auto     Format = ""
 	RESP     Format = "resp"
@@ -31,39 +31,39 @@ type File struct {
 	MayEndEarly bool
 }
 
-// Place is where a command comes from.
+// Place is the origin of a command.
 type Place struct {
-	Line   int64 // the first line of its record; 0 for inputs without lines
+	Line   int64 // first line of its record; 0 for inputs without lines
 	Record int64 // starting at 1; 0 for inputs without records
-	Offset int64 // of its first byte, in its file
-	InKey  bool  // it belongs to a key of a snapshot, all of whose commands can be repeated together
-	Again  bool  // it can be repeated, in its transaction if it has one
-	File   int   // the number of the file
-	Total  int64 // Offset, counted from the first file on
+	Offset int64 // offset of its first byte, in its file
+	InKey  bool  // it belongs to a key of a snapshot whose commands can all be repeated together
+	Again  bool  // it can be repeated, along with the transaction that contains it
+	File   int   // number of the file
+	Total  int64 // Offset, counted from the start of the first file
 }
 
-// Position is a place at which reading can resume: what lies before it. A source counts
-// Offset from the beginning of its file, an Input from the first file on.
+// Position is a place at which reading can resume, given by what lies before it. A source counts
+// Offset from the start of its file, an Input from the start of the first file.
 type Position struct{ Offset, Line, Record int64 }
 
-// Where is a Position with what is needed to resume there.
+// Where is a Position plus the information needed to resume there.
 type Where struct {
 	Position
-	File    int   // the number of the file, starting at 0
-	Base    int64 // the size of the files before it
+	File    int   // number of the file, starting at 0
+	Base    int64 // total size of the files before it
 	Format  Format
 	Columns []string
 }
 
-// source returns the commands of a file one after another.
+// source returns the commands of a file in order.
 type source interface {
-	// Next makes f the next command, valid until the following call, and returns its
-	// place. It returns io.EOF at the end, and a *BadRecord where reading can go on.
+	// Next stores the next command in f, valid until the following call, and returns its place.
+	// It returns io.EOF at the end, and a *BadRecord if reading can continue.
 	Next(f *resp.Frame) (Place, error)
-	// End returns the position after the last command, or false if there are more
-	// commands of the same record.
+	// End returns the position after the last command, or false if the same record has more
+	// commands.
 	End() (Position, bool)
-	// Skipped returns the number of records that were skipped.
+	// Skipped returns the number of skipped records.
 	Skipped() int64
 }
 
@@ -79,33 +79,33 @@ type Options struct {
 	Start *Start
 	// Interrupted, if set, returns an error once reading has to stop.
 	Interrupted func() error
-	// SkipBad, if set, receives records that cannot be loaded, and reading goes on.
+	// SkipBad, if set, receives records that cannot be loaded, and reading continues.
 	SkipBad func(*BadRecord) error
 	// Redis6, if set, reports whether the commands are for a server before Redis 7.0.
 	Redis6 func() bool
-	// Database, if set, is the only database of a snapshot that is read.
+	// Database, if set, is the only database of a snapshot to read.
 	Database *int
 
-	passed func(offset int64) // of Input; nil: not needed
+	passed func(offset int64) // set by Input; nil: not needed
 }
 
-// Start is where a checkpoint says that a load has to resume.
+// Start is where a load resumes according to a checkpoint.
 type Start struct {
 	Where
 	SHA256 string // of the input before Position
 }
 
-// BadRecord is a record that cannot be loaded. Reading can go on after it.
+// BadRecord is the error for a record that cannot be loaded. Reading can continue after it.
 type BadRecord struct {
 	resp.InputError
 	Record int64
-	Text   []byte // the record, nil for a key
-	Key    []byte // of a snapshot
-	DB     int    // of the key
+	Text   []byte // the record, or nil for a key
+	Key    []byte // key of a snapshot
+	DB     int    // database of the key
 }
 
-// ErrOptions is the error of options that do not fit the input.
-var ErrOptions = errors.New("an option is wrong")
+// ErrOptions is the error for options that do not fit the input.
+var ErrOptions = errors.New("invalid option")
 
 // OptionError is an ErrOptions with the reason.
 type OptionError struct{ Text string }

@@ -11,7 +11,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Template is a command of bulk.Options.Do, which documents the syntax.
+// Template is a command of bulk.Options.Do; the syntax is documented there.
 type Template struct {
 	text   string
 	args   []argument
@@ -29,7 +29,7 @@ type part struct {
 
 type filter struct {
 	name string
-	text []byte // of default
+	text []byte // TEXT of default
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	literalPart  = -2
 )
 
-// ParseTemplate parses a template. The error names the column.
+// ParseTemplate parses a template. Errors name the column.
 func ParseTemplate(text string) (*Template, error) {
 	t := &Template{text: text}
 	words, err := splitTemplate(text)
@@ -63,7 +63,7 @@ type word struct {
 	column int // starting at 1
 }
 
-// splitTemplate splits a text into words. Blanks between braces are part of a word:
+// splitTemplate splits text into words. Blanks between braces are part of a word:
 // {city|default:New York}.
 func splitTemplate(text string) ([]word, error) {
 	line := []byte(text)
@@ -158,9 +158,9 @@ func (t *Template) field(text string) (part, error) {
 		p.field = t.index(name)
 	}
 	for more {
-		var one string
-		one, rest, more = strings.Cut(rest, "|")
-		kind, arg, has := strings.Cut(one, ":")
+		var expression string
+		expression, rest, more = strings.Cut(rest, "|")
+		kind, arg, has := strings.Cut(expression, ":")
 		kind = strings.TrimSpace(kind)
 		switch {
 		case kind == "default" && has:
@@ -168,7 +168,7 @@ func (t *Template) field(text string) (part, error) {
 		case kind == "default":
 			return p, fmt.Errorf("{%s}: default needs a text: {%s|default:TEXT}", text, name)
 		case has || kind != "lower" && kind != "upper" && kind != "trim" && kind != "int" && kind != "float":
-			return p, fmt.Errorf("{%s}: there is no filter %q; use lower, upper, trim, int, float or default:TEXT", text, one)
+			return p, fmt.Errorf("{%s}: there is no filter %q; use lower, upper, trim, int, float or default:TEXT", text, expression)
 		default:
 			p.filters = append(p.filters, filter{name: kind})
 		}
@@ -188,11 +188,11 @@ func (t *Template) index(name string) int {
 
 // value is the value of a field.
 type value struct {
-	text  []byte
-	there bool
+	text    []byte
+	present bool
 }
 
-// fill makes f the command for a record with these values of t.fields.
+// fill stores in f the command for a record with these values of t.fields.
 func (t *Template) fill(f *resp.Frame, n int64, values []value, scratch *[]byte) error {
 	f.Reset(len(t.args))
 	for _, arg := range t.args {
@@ -228,7 +228,7 @@ func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte,
 			return dst, fmt.Errorf("field %q: %w", t.fields[p.field], err)
 		}
 	}
-	if !v.there {
+	if !v.present {
 		return dst, fmt.Errorf("field %q is missing; give it a {%s|default:TEXT}, or skip such records", t.fields[p.field], t.fields[p.field])
 	}
 	return append(dst, v.text...), nil
@@ -236,12 +236,12 @@ func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte,
 
 func (f *filter) apply(v value) (value, error) {
 	if f.name == "default" {
-		if !v.there || len(v.text) == 0 {
+		if !v.present || len(v.text) == 0 {
 			return value{f.text, true}, nil
 		}
 		return v, nil
 	}
-	if !v.there {
+	if !v.present {
 		return v, nil
 	}
 	switch f.name {
@@ -262,8 +262,7 @@ func (f *filter) apply(v value) (value, error) {
 	return v, nil
 }
 
-// integer checks that a value is an integer and converts it to the form that Redis
-// writes.
+// integer checks that a value is an integer and converts it to the format that Redis uses.
 func integer(v value) (value, error) {
 	n, err := strconv.ParseInt(string(v.text), 10, 64)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"retwis/bulk/resp"
 )
 
-// filled is the command of a template for record number n.
+// filled returns the command of a template for record number n.
 func filled(t *Template, n int64, field func(name string) ([]byte, bool)) (resp.Frame, error) {
 	var f resp.Frame
 	values := make([]value, len(t.fields))
 	for i, name := range t.fields {
-		values[i].text, values[i].there = field(name)
+		values[i].text, values[i].present = field(name)
 	}
 	var scratch []byte
 	err := t.fill(&f, n, values, &scratch)
 	return f, err
 }
 
-// words are the arguments of a template's command for record number 42.
+// words returns the arguments of a template's command for record number 42.
 func words(text string, field func(name string) ([]byte, bool)) (string, error) {
 	parsed, err := ParseTemplate(text)
 	if err != nil {

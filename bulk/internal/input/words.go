@@ -2,11 +2,11 @@ package input
 
 import "fmt"
 
-// splitter splits lines into words like redis-cli. Blanks separate words; double quotes
-// allow the escapes \n \r \t \b \a \" \\ and \xHH, single quotes allow \'.
+// splitter splits lines into words like redis-cli. Blanks separate words; double quotes allow the
+// escapes \n \r \t \b \a \" \\ and \xHH, single quotes allow \'.
 type splitter struct {
 	words   [][]byte
-	scratch []byte // of words that had quotes
+	scratch []byte // words that had quotes
 }
 
 // SplitWords returns the words of a line.
@@ -19,10 +19,10 @@ func SplitWords(line string) ([]string, error) {
 	return texts, err
 }
 
-// split returns the words of a line, valid until the line or the splitter is used again.
+// split returns the words of a line, valid until the line or the splitter is reused.
 func (s *splitter) split(line []byte) ([][]byte, error) {
 	s.words = s.words[:0]
-	// A word is never longer than its quoted form, so scratch does not move while words
+	// A word is never longer than its quoted form, so scratch is not reallocated while words
 	// point into it.
 	if cap(s.scratch) < len(line) {
 		s.scratch = make([]byte, 0, 2*len(line))

@@ -9,8 +9,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// slowWords splits as redis-cli does, by its own description: a word is any row of
-// characters that are no blanks, or has a quoted part behind which it ends.
+// slowWords splits as redis-cli does, following its description: a word is a sequence of
+// non-blank characters, or has a quoted part after which it ends.
 func slowWords(line string) (words []string, ok bool) {
 	const blanks, ends = " \t\n\v\f\r\x00", " \t\n\r\x00"
 	for {

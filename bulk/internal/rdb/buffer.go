@@ -10,20 +10,20 @@ import (
 
 const (
 	bufferSize = 256 << 10
-	// maxString is the longest argument of a command that a server accepts by default.
+	// maxString is the longest command argument that a server accepts by default.
 	maxString = 512 << 20
-	// maxKept bounds the buffers that are kept after a large value.
+	// maxKept limits the buffers that are kept after a large value.
 	maxKept = 1 << 20
 )
 
-// buffer reads a snapshot. It keeps its first error: afterwards all of its methods return
-// zeros, so that callers check it once per value.
+// buffer reads a snapshot. It keeps its first error: from then on all its methods return zero
+// values, so callers check it once per value.
 type buffer struct {
 	r      io.Reader
 	buf    []byte
-	pos    int    // of the next byte in buf
-	end    int    // of the bytes in buf
-	summed int    // the bytes before it are in sum
+	pos    int    // index of the next byte in buf
+	end    int    // number of bytes in buf
+	summed int    // the bytes before it are included in sum
 	base   int64  // offset of buf[0] in the input
 	sum    uint64 // CRC-64 of the bytes before base
 	err    error
@@ -32,20 +32,20 @@ type buffer struct {
 // jones is the polynomial of the server's CRC-64.
 var jones = crc64.MakeTable(bits.Reverse64(0xad93d23594c935a9))
 
-// checksum adds bytes to a sum. The server's CRC-64 does not invert it, as Go's does.
+// checksum adds bytes to a sum. Unlike Go's CRC-64, the server's does not invert it.
 func checksum(sum uint64, data []byte) uint64 { return ^crc64.Update(^sum, jones, data) }
 
 // offset returns the offset of the next byte in the input.
 func (b *buffer) offset() int64 { return b.base + int64(b.pos) }
 
-// sumUp returns the checksum of all bytes that were taken.
+// sumUp returns the checksum of all consumed bytes.
 func (b *buffer) sumUp() uint64 {
 	b.sum = checksum(b.sum, b.buf[b.summed:b.pos])
 	b.summed = b.pos
 	return b.sum
 }
 
-// fill reads until n bytes are in the buffer, n being at most its size.
+// fill reads until n bytes are in the buffer. n must not exceed its size.
 func (b *buffer) fill(n int) bool {
 	if b.err != nil {
 		return false
@@ -89,7 +89,7 @@ func (b *buffer) byte() byte {
 func (b *buffer) uint32() uint32 { return binary.LittleEndian.Uint32(b.next(4)) }
 func (b *buffer) uint64() uint64 { return binary.LittleEndian.Uint64(b.next(8)) }
 
-// append appends the next n bytes to dst, which grows only with the bytes that were read.
+// append appends the next n bytes to dst, which grows only by bytes that were actually read.
 func (b *buffer) append(dst []byte, n uint64) []byte {
 	for n > 0 {
 		if b.err != nil || b.pos == b.end && !b.fill(1) {
@@ -103,7 +103,7 @@ func (b *buffer) append(dst []byte, n uint64) []byte {
 	return dst
 }
 
-// skip takes n bytes.
+// skip skips n bytes.
 func (b *buffer) skip(n uint64) {
 	for n > 0 && b.err == nil && (b.pos < b.end || b.fill(1)) {
 		part := int(min(n, uint64(b.end-b.pos)))
@@ -112,7 +112,7 @@ func (b *buffer) skip(n uint64) {
 	}
 }
 
-// rest returns a reader of what follows.
+// rest returns a reader of the remaining input.
 func (b *buffer) rest() io.Reader { return &restReader{b} }
 
 type restReader struct{ b *buffer }

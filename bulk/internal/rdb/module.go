@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// The parts of a module's value.
+// Parts of a module value.
 const (
 	partEnd = iota
 	partSigned
@@ -14,7 +14,7 @@ const (
 	partString
 )
 
-// moduleName returns the name of a module from the number that stands for it.
+// moduleName decodes a module name from its number.
 func moduleName(id uint64) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	var name [9]byte
@@ -24,7 +24,7 @@ func moduleName(id uint64) string {
 	return string(name[:])
 }
 
-// moduleValue skips a value of a module, whose meaning only the module knows.
+// moduleValue skips a module value, which only the module can interpret.
 func (r *Reader) moduleValue() {
 	name := moduleName(r.number())
 	r.skipParts()
@@ -46,7 +46,7 @@ func (r *Reader) moduleData() {
 	}
 }
 
-// skipParts skips the parts of a module's value.
+// skipParts skips the parts of a module value.
 func (r *Reader) skipParts() {
 	for r.in.err == nil {
 		switch part := r.number(); part {

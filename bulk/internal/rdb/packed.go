@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// layout is how a server packs several elements into one string.
+// layout is the format in which a server packs several elements into one string.
 type layout uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 // packed reads the elements of a packed string.
 type packed struct {
 	layout layout
-	data   []byte // what is left; nil: nothing
-	width  int    // of an integer in an intset
+	data   []byte // unread rest; nil: nothing
+	width  int    // size of an integer in an intset
 	value  bool   // the next element of a zipmap is a value
 	digits [24]byte
 	bad    bool
@@ -81,7 +81,7 @@ func (p *packed) next() ([]byte, bool) {
 	return v, !p.bad
 }
 
-// integer takes header bytes and a little-endian integer.
+// integer consumes header bytes and a little-endian integer.
 func (p *packed) integer(header, width int) []byte {
 	if len(p.data) < header+width {
 		p.bad = true
@@ -107,7 +107,7 @@ func (p *packed) integer(header, width int) []byte {
 
 func (p *packed) decimal(n int64) []byte { return strconv.AppendInt(p.digits[:0], n, 10) }
 
-// string takes header bytes and n more.
+// string consumes header bytes and n more.
 func (p *packed) string(header, n int) []byte {
 	if n < 0 || len(p.data)-header < n {
 		p.bad = true
@@ -124,7 +124,7 @@ func (p *packed) has(n int) bool {
 	return !p.bad
 }
 
-// listpack takes an element of a listpack, which ends with its length.
+// listpack consumes an element of a listpack, which ends with its length.
 func (p *packed) listpack() (v []byte) {
 	before := len(p.data)
 	switch c := p.data[0]; {
@@ -173,7 +173,7 @@ func (p *packed) listpack() (v []byte) {
 	return v
 }
 
-// ziplist takes an element of a ziplist, which begins with the length of the one before.
+// ziplist consumes an element of a ziplist, which begins with the length of the previous one.
 func (p *packed) ziplist() []byte {
 	size := 1
 	if p.data[0] == 0xfe {
@@ -212,7 +212,7 @@ func (p *packed) ziplist() []byte {
 	return nil
 }
 
-// zipmap takes a key or a value of a zipmap.
+// zipmap consumes a key or a value of a zipmap.
 func (p *packed) zipmap() []byte {
 	n, header := int(p.data[0]), 1
 	if n == 254 && p.has(5) {

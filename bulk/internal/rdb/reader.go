@@ -1,8 +1,8 @@
-// Package rdb reads a snapshot of a server (RDB) as the commands that create its keys: the
-// same commands that a server writes into an append-only file without a snapshot.
+// Package rdb reads a server's snapshot (RDB) as the commands that create its keys: the same
+// commands that a server writes into an append-only file without a snapshot.
 //
-// It reads one element after the other: its memory is that of the largest element, of a
-// packed string of elements (a few KB), and 32 bytes for each pending message of a group.
+// It reads one element at a time: it needs memory for the largest element, for a packed string of
+// elements (a few KB), and 32 bytes per pending message of a consumer group.
 package rdb
 
 import (
@@ -15,21 +15,21 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Version is the newest version of the format that a Reader knows: of Redis 7.4 and 8.0.
+// Version is the newest format version that a Reader supports, that of Redis 7.4 and 8.0.
 const Version = 12
 
 // Options are the options of a Reader.
 type Options struct {
 	// Offset is the offset of the snapshot in the input.
 	Offset int64
-	// Now decides which keys and fields have expired: these are left out.
+	// Now determines which keys and fields have expired: these are left out.
 	Now time.Time
-	// Redis6 creates streams without what servers before 7.0 do not know.
+	// Redis6 creates streams without features unknown to servers before 7.0.
 	Redis6 bool
-	// Database, if set, is the only database whose keys are read, without the SELECT
-	// of a database and without what belongs to none: functions and data of modules.
+	// Database, if set, is the only database whose keys are read. The SELECT command and
+	// everything that belongs to no database, functions and module data, are left out.
 	Database *int
-	// Passed, if set, is called with offsets up to which there is no further command.
+	// Passed, if set, is called with offsets up to which there are no further commands.
 	Passed func(offset int64)
 }
 
@@ -38,36 +38,36 @@ type Reader struct {
 	in      buffer
 	now     int64 // ms
 	redis6  bool
-	only    *int // the database to read; nil: all
+	only    *int // the only database to read; nil: all
 	passed  func(int64)
 	version uint64
 
 	queue []resp.Frame // commands to return
-	head  int          // the next of them
-	err   error        // after them
+	head  int          // index of the next of them
+	err   error        // returned after them
 	done  bool
 
 	db     int
-	at     int64 // of the current key, or of what is between keys
+	at     int64 // offset of the current key, or of the data between keys
 	keys   int64
-	lapsed int64 // keys that had expired
+	lapsed int64 // number of expired keys
 
-	key     []byte
-	keyed   bool  // the commands are of the key
-	expires int64 // ms; 0: never
-	state   state
-	drop    bool   // the commands of the key are dropped
-	begun   bool   // a command of the key was returned
-	again   bool   // its commands can be repeated
-	bad     string // why the key cannot be loaded
-	values  values
-	stream  stream
+	key        []byte
+	keyed      bool  // the commands belong to the key
+	expires    int64 // ms; 0: never
+	state      state
+	drop       bool   // the commands of the key are dropped
+	begun      bool   // a command of the key has been returned
+	repeatable bool   // its commands can be repeated
+	bad        string // why the key cannot be loaded
+	values     values
+	stream     stream
 
 	blob       []byte
 	compressed []byte
 }
 
-// state is where in a snapshot a Reader is.
+// state is a Reader's position in the structure of a snapshot.
 type state uint8
 
 const (
@@ -79,9 +79,9 @@ const (
 	inConsumers // of a group
 )
 
-// KeyError is a key that cannot be loaded. Reading can go on after it.
+// KeyError is the error for a key that cannot be loaded. Reading can continue after it.
 type KeyError struct {
-	Key    []byte // nil: what cannot be loaded is not a key
+	Key    []byte // nil: not a key
 	DB     int
 	Offset int64
 	Reason string
@@ -103,9 +103,9 @@ func NewReader(r io.Reader, opt Options) *Reader {
 	}
 }
 
-// Next makes f the next command, valid until the following call. It returns io.EOF at the
-// end of the snapshot, a *resp.InputError if it is damaged, and a *KeyError for a key that
-// cannot be loaded, after removing what was loaded of it.
+// Next stores the next command in f, valid until the following call. It returns io.EOF at the end
+// of the snapshot, a *resp.InputError if it is damaged, and a *KeyError for a key that cannot be
+// loaded, after commands that remove what was loaded of it.
 func (r *Reader) Next(f *resp.Frame) error {
 	for r.head == len(r.queue) {
 		r.queue, r.head = r.queue[:0], 0
@@ -128,7 +128,7 @@ func (r *Reader) Next(f *resp.Frame) error {
 	return nil
 }
 
-// Expire changes the time at which keys and fields have expired, for those that follow.
+// Expire sets the time that decides which of the following keys and fields have expired.
 func (r *Reader) Expire(now time.Time) { r.now = now.UnixMilli() }
 
 // Offset returns the offset of the current key.
@@ -145,15 +145,15 @@ func (r *Reader) Keys() int64 { return r.keys }
 // Expired returns the number of keys that were left out because they had expired.
 func (r *Reader) Expired() int64 { return r.lapsed }
 
-// InKey reports whether the current command belongs to a key, all of whose commands can be
-// repeated together.
+// InKey reports whether the current command belongs to a key whose commands can all be repeated
+// together.
 func (r *Reader) InKey() bool { return r.begun }
 
-// Repeatable reports whether the current command can be repeated at once, with the
-// transaction that it is part of, although in general it cannot.
-func (r *Reader) Repeatable() bool { return r.again }
+// Repeatable reports whether the current command, with the transaction that contains it, can be
+// repeated immediately, although in general it cannot.
+func (r *Reader) Repeatable() bool { return r.repeatable }
 
-// Rest returns what follows a snapshot that was read to its end, and its offset.
+// Rest returns the input after a snapshot that was read to its end, and its offset.
 func (r *Reader) Rest() (io.Reader, int64) { return r.in.rest(), r.in.offset() }
 
 // step reads until there is a command, an error, or the end of a key.
@@ -191,14 +191,14 @@ func (r *Reader) step() {
 	r.removePart()
 }
 
-// refuse returns an error after the current commands, and goes on.
+// refuse returns an error after the current commands, and continues.
 func (r *Reader) refuse(err *KeyError) {
 	r.queue = r.queue[:0]
 	r.removePart()
 	r.err, r.bad = err, ""
 }
 
-// removePart deletes what was loaded of the current key.
+// removePart deletes the part of the current key that was loaded.
 func (r *Reader) removePart() {
 	if r.begun && r.state != atStart {
 		r.command("UNLINK", 1).Add(r.key)
@@ -212,14 +212,14 @@ func (r *Reader) damaged(format string, args ...any) {
 	}
 }
 
-// fault makes the current key one that cannot be loaded.
+// fault marks the current key as one that cannot be loaded.
 func (r *Reader) fault(reason string) {
 	if r.bad == "" {
 		r.bad = reason
 	}
 }
 
-// command appends a command of n arguments after its name.
+// command appends a command with n arguments after its name.
 func (r *Reader) command(name string, n int) *resp.Frame {
 	if len(r.queue) < cap(r.queue) {
 		r.queue = r.queue[:len(r.queue)+1]
@@ -260,14 +260,14 @@ func (r *Reader) header() {
 	}
 }
 
-// Header returns the version of a snapshot with these first bytes, 0 for another file, and
+// Header returns the version of a snapshot with these first bytes, or 0 for another file, and
 // whether it is too new for a Reader.
 func Header(head []byte) (version uint64, newer bool) {
 	if len(head) < 9 {
 		return 0, false
 	}
 	digits := head[5:9]
-	valkey := string(head[:6]) == "VALKEY" // Valkey 9 and newer, which count versions separately
+	valkey := string(head[:6]) == "VALKEY" // Valkey 9 and newer number their versions separately
 	if valkey {
 		digits = head[6:9]
 	}
@@ -281,7 +281,7 @@ func Header(head []byte) (version uint64, newer bool) {
 	return version, valkey || version > Version
 }
 
-// The opcodes between keys. Smaller numbers are the types of values.
+// Opcodes between keys. Smaller numbers are value types.
 const (
 	opSlotInfo     = 244
 	opFunction     = 245
@@ -296,9 +296,9 @@ const (
 	opEnd          = 255
 )
 
-// opcode reads what is between keys, or the beginning of a key.
+// opcode reads data between keys, or the start of a key.
 func (r *Reader) opcode() {
-	r.at, r.keyed, r.expires, r.drop, r.again = r.in.offset(), false, 0, false, false
+	r.at, r.keyed, r.expires, r.drop, r.repeatable = r.in.offset(), false, 0, false, false
 	for r.in.err == nil {
 		switch op := r.in.byte(); op {
 		case opExpiryMillis:
@@ -327,7 +327,7 @@ func (r *Reader) opcode() {
 			r.aux()
 			return
 		case opFunction:
-			if r.blob, r.again = r.appendText(reuse(r.blob)), true; r.only != nil {
+			if r.blob, r.repeatable = r.appendText(reuse(r.blob)), true; r.only != nil {
 				return
 			}
 			f := r.command("FUNCTION", 3)
@@ -365,9 +365,9 @@ func (r *Reader) selectDB(n uint64) {
 // elsewhere reports whether the current key is in a database that is left out.
 func (r *Reader) elsewhere() bool { return r.only != nil && r.db != *r.only }
 
-// aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
+// aux reads an auxiliary field. Some servers before 7.0 store their scripts in these.
 func (r *Reader) aux() {
-	r.key = r.appendText(reuse(r.key)) // its name
+	r.key = r.appendText(reuse(r.key)) // the name of the field
 	r.blob = r.appendText(reuse(r.blob))
 	if string(r.key) == "lua" && r.only == nil && r.in.err == nil {
 		f := r.command("SCRIPT", 2)
@@ -376,7 +376,7 @@ func (r *Reader) aux() {
 	}
 }
 
-// end checks the checksum.
+// end verifies the checksum.
 func (r *Reader) end() {
 	want := r.in.sumUp()
 	if r.version < 5 {
@@ -387,14 +387,14 @@ func (r *Reader) end() {
 	if r.in.err != nil {
 		return
 	}
-	if got != 0 && got != want { // 0: it was written without
+	if got != 0 && got != want { // 0: written without a checksum
 		r.in.err = &resp.InputError{Offset: r.in.offset() - 8, Msg: "the checksum of the snapshot (RDB) is wrong, so some of the data before may be damaged"}
 		return
 	}
 	r.done = true
 }
 
-// value begins a key with a value of a type.
+// value starts a key with a value of a type.
 func (r *Reader) value(kind byte) {
 	r.key = r.appendText(reuse(r.key))
 	if r.in.err != nil {
@@ -427,7 +427,7 @@ func (r *Reader) value(kind byte) {
 	}
 }
 
-// simple reads a string.
+// simple reads a string value.
 func (r *Reader) simple() {
 	r.blob = r.appendText(reuse(r.blob))
 	if r.in.err != nil {
@@ -446,7 +446,7 @@ func (r *Reader) simple() {
 	}
 }
 
-// finish ends a key of several commands.
+// finish ends a key with several commands.
 func (r *Reader) finish() {
 	if r.expires > 0 && (r.begun || len(r.queue) > 0) {
 		f := r.command("PEXPIREAT", 2)

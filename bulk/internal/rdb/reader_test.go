@@ -23,7 +23,7 @@ import (
 // now is the time at which the tests read.
 var now = time.UnixMilli(2_000_000_000_000)
 
-// build returns a snapshot of some parts.
+// build returns a snapshot assembled from parts.
 func build(version int, parts ...string) []byte {
 	data := fmt.Appendf(nil, "REDIS%04d%s\xff", version, strings.Join(parts, ""))
 	if version < 5 {
@@ -40,13 +40,13 @@ func text(s string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0x80}, uint32(len(s)))) + s
 }
 
-// key begins a key of a type.
+// key starts a key of a type.
 func key(kind byte, name string) string { return string([]byte{kind}) + text(name) }
 
 func le32(n int) string    { return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 func le64(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
 
-// read returns the commands of a snapshot, one a line, and the errors.
+// read returns the commands of a snapshot, one per line, and the errors.
 func read(r io.Reader, opt Options) (commands []string, failed []error) {
 	if opt.Now.IsZero() {
 		opt.Now = now
@@ -128,7 +128,7 @@ func listpackOf(elements ...string) string {
 	return le32(7+body.Len()) + "\x00\x00" + body.String() + "\xff"
 }
 
-// module is the number of a module with this name.
+// module returns the number of the module with this name.
 func module(name string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	id := uint64(0)
@@ -138,7 +138,7 @@ func module(name string) string {
 	return string(binary.BigEndian.AppendUint64([]byte{0x81}, id<<10|3))
 }
 
-// TestBadKeys goes on after a key that cannot be loaded, and leaves nothing of it.
+// TestBadKeys continues after a key that cannot be loaded, and leaves nothing of it.
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	after := key(0, "after") + text("1")
@@ -175,13 +175,13 @@ func TestBadKeys(t *testing.T) {
 			}
 			inside := got[3 : len(got)-1]
 			if (test.want != "") != (len(inside) > 0) || len(inside) > 0 && !strings.HasPrefix(inside[len(inside)-1], "UNLINK ") {
-				t.Errorf("%q, expected that it ends with the removal of the key", inside)
+				t.Errorf("%q, expected the removal of the key at the end", inside)
 			}
 		})
 	}
 }
 
-// TestDamaged reports a file that is damaged, and leaves no part of a key.
+// TestDamaged reports a damaged file, and leaves no part of a key.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	whole := build(12, key(0, "a"), text("1"))
@@ -214,7 +214,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts snapshots of servers at many bytes, in the tag long at each.
+// TestTruncated cuts server snapshots at many bytes; with the tag long, at each byte.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	step := 25
@@ -249,7 +249,7 @@ func sameKey(first, second string) bool {
 	return a[0] == "UNLINK" && b[0] != "SET" && b[0] != "SELECT" && a[1] == b[1]
 }
 
-// snapshots are those that servers wrote.
+// snapshots returns the snapshots that servers wrote.
 func snapshots(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../../testdata/servers/*/dump.rdb")
@@ -278,7 +278,7 @@ func TestRedis6(t *testing.T) {
 	}
 }
 
-// TestMemory reads a list of 2,000,000 elements, and holds only a few.
+// TestMemory reads a list of 2,000,000 elements while holding only a few in memory.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	const elements = 2_000_000
@@ -301,7 +301,7 @@ func TestMemory(t *testing.T) {
 			pushed += f.Len() - 2
 		}
 		if held := len(reader.in.buf) + cap(reader.blob) + cap(reader.values.data) + cap(f.Raw()); held > 1<<20 || len(reader.queue) > 10 {
-			t.Fatalf("it holds %d bytes and %d commands", held, len(reader.queue))
+			t.Fatalf("the reader holds %d bytes and %d commands", held, len(reader.queue))
 		}
 	}
 	if pushed != elements {
@@ -309,7 +309,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestRest returns what follows a snapshot.
+// TestRest returns the data after a snapshot.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	data := build(9, key(0, "a"), text("1"))
@@ -325,8 +325,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// FuzzReader reads damaged snapshots: without a panic, an endless loop, or more memory than
-// the bytes that are there explain.
+// FuzzReader reads damaged snapshots without a panic, an endless loop, or more memory than the
+// size of the input explains.
 func FuzzReader(f *testing.F) {
 	for _, data := range snapshots(f) {
 		f.Add(data)
@@ -349,7 +349,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("%q: %v", frame.Raw(), err)
 			}
 		}
-		// A byte of LZF stands for at most 88.
+		// A byte of LZF expands to at most 88 bytes.
 		if most := 90*len(data) + 16<<20; cap(reader.blob)+cap(reader.values.data)+cap(reader.compressed)+32*cap(reader.stream.pending) > most {
 			t.Fatalf("it holds %d, %d and %d bytes after %d", cap(reader.blob), cap(reader.values.data), cap(reader.compressed), len(data))
 		}

@@ -19,22 +19,22 @@ type stream struct {
 	nodes  uint64 // packed strings to read
 	packed packed
 	master id
-	fields [][]byte // that most messages of the packed string have
-	added  int64    // messages
-	size   int      // of the commands of the current batch
-	begun  bool     // the stream that existed was removed
+	fields [][]byte // fields that most messages of the packed string have
+	added  int64    // messages so far
+	size   int      // size of the commands of the current batch
+	begun  bool     // an existing stream was removed
 
 	groups    uint64
 	group     []byte
-	pending   []pending // of the group, by id
+	pending   []pending // pending messages of the group, by ID
 	consumers uint64
 
 	consumer []byte
-	acks     uint64 // pending messages of the consumer that were not read yet
+	acks     uint64 // pending messages of the consumer that are still to be read
 	claims   []pending
 }
 
-// pending is a message that was delivered and not acknowledged.
+// pending is a message that was delivered but not acknowledged.
 type pending struct {
 	id
 	time  int64
@@ -45,13 +45,13 @@ func compareIDs(a pending, b id) int {
 	return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.seq, b.seq))
 }
 
-// addID adds an id to a command.
+// addID adds an ID to a command.
 func addID(f *resp.Frame, i id) {
 	var text [41]byte
 	f.Add(strconv.AppendUint(append(strconv.AppendUint(text[:0], i.ms, 10), '-'), i.seq, 10))
 }
 
-// openStream begins a stream: its messages come first, then its groups with their consumers.
+// openStream starts a stream: its messages come first, then its groups with their consumers.
 func (r *Reader) openStream(kind byte) {
 	s := &r.stream
 	*s = stream{kind: kind, pending: s.pending[:0], claims: s.claims[:0], group: s.group, consumer: s.consumer}
@@ -59,9 +59,9 @@ func (r *Reader) openStream(kind byte) {
 	r.state = inEntries
 }
 
-// entries creates the commands that add some messages. Those of a stream with few messages
-// are a transaction that can be repeated; those of a longer one cannot, because no command
-// removes the newest messages.
+// entries creates the commands that add some messages. Those of a stream with few messages form a
+// transaction that can be repeated; those of a longer one cannot, because no command removes the
+// newest messages.
 func (r *Reader) entries() {
 	s := &r.stream
 	first := !s.begun
@@ -78,7 +78,7 @@ func (r *Reader) entries() {
 		return
 	}
 	if s.begun = s.begun || s.added > 0; first {
-		r.again = !more
+		r.repeatable = !more
 		if s.begun {
 			r.command("EXEC", 0)
 		} else {
@@ -90,7 +90,7 @@ func (r *Reader) entries() {
 	}
 }
 
-// setID creates the command that sets the last id. Servers before 7.0 know only that.
+// setID creates the command that sets the last ID, all that servers before 7.0 know.
 func (r *Reader) setID(last id, added int64, removed id) {
 	if r.redis6 {
 		f := r.command("XSETID", 2)
@@ -107,8 +107,8 @@ func (r *Reader) setID(last id, added int64, removed id) {
 	addID(f, removed)
 }
 
-// nextEntry reads a message, or the beginning of a packed string of them, and reports
-// whether there was one.
+// nextEntry reads a message, or the start of a packed string of messages, and reports whether
+// there was one.
 func (r *Reader) nextEntry() bool {
 	s := &r.stream
 	if flags, ok := s.packed.next(); ok {
@@ -127,7 +127,7 @@ func (r *Reader) nextEntry() bool {
 	return true
 }
 
-// node reads a packed string of messages, up to the first one.
+// node reads a packed string of messages, up to the first message.
 func (r *Reader) node() {
 	s := &r.stream
 	key := r.appendText(r.values.data[:0])
@@ -141,18 +141,18 @@ func (r *Reader) node() {
 	s.master = id{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])}
 	r.blob = r.appendText(reuse(r.blob))
 	s.packed.open(listpack, r.blob)
-	s.packedInt() // messages
-	s.packedInt() // deleted messages
+	s.packedInt() // number of messages
+	s.packedInt() // number of deleted messages
 	s.fields = s.fields[:0]
 	for n := s.packedInt(); n > 0 && !s.packed.bad; n-- {
 		field, ok := s.packed.next()
 		s.packed.bad = s.packed.bad || !ok
 		s.fields = append(s.fields, bytes.Clone(field))
 	}
-	s.packedInt() // the end of the fields
+	s.packedInt() // end of the fields
 }
 
-// packedInt reads a number of a packed string.
+// packedInt reads a number from a packed string.
 func (s *stream) packedInt() int64 {
 	text, ok := s.packed.next()
 	n, number := parseInt(text)
@@ -189,7 +189,7 @@ func (r *Reader) entry(text []byte) {
 		v.push(append(v.data, value...))
 		s.packed.bad = s.packed.bad || !ok
 	}
-	s.packedInt() // the number of elements, to read backwards
+	s.packedInt() // number of elements, for reading backwards
 	if s.packed.bad || flags&deleted != 0 {
 		return
 	}
@@ -203,15 +203,15 @@ func (r *Reader) entry(text []byte) {
 	s.size += len(f.Raw())
 }
 
-// endOfEntries reads what follows the messages.
+// endOfEntries reads the data after the messages.
 func (r *Reader) endOfEntries() {
 	s := &r.stream
-	r.number() // messages
+	r.number() // number of messages
 	last := r.id()
 	var removed id
 	added := uint64(s.added)
 	if s.kind != typeStream1 {
-		r.id() // the first message
+		r.id() // ID of the first message
 		removed = r.id()
 		added = r.number()
 	}
@@ -233,7 +233,7 @@ func (r *Reader) endOfEntries() {
 	r.state = inGroups
 }
 
-// group reads the beginning of a group and creates it, or ends the stream.
+// group reads the start of a group and creates it, or ends the stream.
 func (r *Reader) group() {
 	s := &r.stream
 	if s.groups == 0 {
@@ -246,7 +246,7 @@ func (r *Reader) group() {
 	s.groups--
 	s.group = r.appendText(reuse(s.group))
 	last := r.id()
-	read := int64(-1) // not known
+	read := int64(-1) // unknown
 	if s.kind != typeStream1 {
 		read = int64(r.number())
 	}
@@ -275,7 +275,7 @@ func (r *Reader) group() {
 	r.state = inConsumers
 }
 
-// groupCommand appends a command XGROUP with its first arguments and n more.
+// groupCommand appends an XGROUP command with its first arguments and n more.
 func (r *Reader) groupCommand(what string, n int) *resp.Frame {
 	f := r.command("XGROUP", 3+n)
 	f.Add([]byte(what))
@@ -294,9 +294,9 @@ func (r *Reader) consumer() {
 		}
 		s.consumers--
 		s.consumer = r.appendText(reuse(s.consumer))
-		r.in.skip(8) // when it was seen
+		r.in.skip(8) // time when it was last seen
 		if s.kind == typeStream3 {
-			r.in.skip(8) // when it was active
+			r.in.skip(8) // time when it was last active
 		}
 		s.acks = r.number()
 		if r.in.err == nil {

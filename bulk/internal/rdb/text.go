@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The encodings of a string whose length has the two highest bits set.
+// Encodings of a string whose length has its two highest bits set.
 const (
 	encodedInt8 = iota
 	encodedInt16
@@ -14,7 +14,7 @@ const (
 	encodedLZF
 )
 
-// length reads a length. With encoded, it is the encoding of a string.
+// length reads a length. If encoded is true, n is a string encoding instead.
 func (r *Reader) length() (n uint64, encoded bool) {
 	switch first := r.in.byte(); {
 	case first < 0x40:
@@ -32,7 +32,7 @@ func (r *Reader) length() (n uint64, encoded bool) {
 	return 0, false
 }
 
-// number reads a length that is not a string's.
+// number reads a length that must not be a string encoding.
 func (r *Reader) number() uint64 {
 	n, encoded := r.length()
 	if encoded {
@@ -66,7 +66,7 @@ func (r *Reader) appendText(dst []byte) []byte {
 	return dst
 }
 
-// reuse returns an empty buffer, without the memory of a large value.
+// reuse returns an empty buffer, without keeping the memory of a large value.
 func reuse(b []byte) []byte {
 	if cap(b) > maxKept {
 		return nil
@@ -92,7 +92,7 @@ func (r *Reader) decompress(dst []byte) []byte {
 	return dst
 }
 
-// tooLong skips a string that no command can contain.
+// tooLong skips a string that does not fit into a command.
 func (r *Reader) tooLong(stored, size uint64) {
 	r.in.skip(stored)
 	r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in a command")
@@ -116,7 +116,7 @@ func (r *Reader) skipText() {
 	r.in.skip(n)
 }
 
-// appendFloat appends a score as it was stored before RDB 8: as text.
+// appendFloat appends a score stored as text, as before RDB 8.
 func (r *Reader) appendFloat(dst []byte) []byte {
 	switch n := r.in.byte(); n {
 	case 253:
@@ -145,8 +145,8 @@ func (r *Reader) appendBinaryFloat(dst []byte) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// appendLZF appends the size bytes that were compressed by LZF, and reports whether these
-// were all. It grows dst only with what it decompresses.
+// appendLZF decompresses LZF data of the given size, and reports whether the size was right. It
+// grows dst only as far as it decompresses.
 func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 	begin := len(dst)
 	for i := 0; i < len(packed); {
@@ -178,7 +178,7 @@ func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 		if from < begin || len(dst)-begin+n > size {
 			return dst, false
 		}
-		for n > 0 { // the parts may overlap
+		for n > 0 { // the ranges may overlap
 			part := min(n, len(dst)-from)
 			dst = append(dst, dst[from:from+part]...)
 			n -= part
@@ -187,14 +187,14 @@ func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 	return dst, len(dst)-begin == size
 }
 
-// id is the id of a message in a stream.
+// id is the ID of a stream message.
 type id struct{ ms, seq uint64 }
 
-// rawID reads an id of 16 bytes.
+// rawID reads an ID of 16 bytes.
 func (r *Reader) rawID() id {
 	b := r.in.next(16)
 	return id{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// id reads an id of two lengths.
+// id reads an ID of two lengths.
 func (r *Reader) id() id { return id{r.number(), r.number()} }

@@ -1,11 +1,11 @@
 package rdb
 
-// The types of values.
+// Types of values.
 const (
 	typeString       = 0
 	typeList         = 1
 	typeSet          = 2
-	typeZSetText     = 3 // scores as text
+	typeZSetText     = 3 // scores stored as text
 	typeHash         = 4
 	typeZSet         = 5
 	typeModule       = 7
@@ -21,12 +21,12 @@ const (
 	typeList2        = 18 // listpacks and large elements
 	typeStream2      = 19 // Redis 7.0
 	typeSetListpack  = 20
-	typeStream3      = 21 // Redis 7.2
+	typeStream3      = 21 // Redis 7.4: fields with an expiry
 	typeHashTTL      = 24 // Redis 7.4: fields that expire
 	typeHashTTLPack  = 25
 )
 
-// The limits of one command. A server serves no other client while it executes one.
+// Limits of one command. A server serves no other client while it executes one.
 const (
 	batchItems = 128
 	batchBytes = 32 << 10
@@ -36,20 +36,20 @@ const (
 type values struct {
 	kind    byte
 	command string
-	size    int    // elements of one value: 1; 2: field and value, or member and score
-	left    uint64 // values that are stored one by one, or packed strings
-	nodes   bool   // left counts strings
+	size    int    // elements per value: 1; 2: field and value, or member and score
+	left    uint64 // values stored one by one, or packed strings
+	nodes   bool   // left counts packed strings
 	packed  packed
-	pushed  int64 // elements of a list
-	ttl     bool  // an expiry belongs to each field
-	base    int64 // of expiries
+	pushed  int64 // list elements so far
+	ttl     bool  // each field has an expiry
+	base    int64 // base of the expiries
 
-	data  []byte // of the elements of a batch
-	ends  []int  // of each element in data
+	data  []byte // the elements of a batch
+	ends  []int  // the end of each element in data
 	times []int64
 }
 
-// open begins a value of a type and reports whether it is one of these.
+// open starts a value and reports whether its type is one of these.
 func (v *values) open(r *Reader, kind byte) bool {
 	*v = values{kind: kind, size: 1, data: v.data, ends: v.ends, times: v.times}
 	layout := listpack
@@ -229,17 +229,17 @@ func (v *values) end(n int) int {
 
 func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
 
-// replace removes the key that existed, before the first command.
+// replace removes an existing key, before the first command.
 func (v *values) replace(r *Reader) {
 	if !r.begun {
 		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 
-// addToList creates a transaction that adds a batch to a list. It can be repeated, because
-// it first removes what comes after the elements before.
+// addToList creates a transaction that adds a batch to a list. It can be repeated, because it
+// first removes everything after the previous elements.
 func (v *values) addToList(r *Reader) {
-	r.again = true
+	r.repeatable = true
 	r.command("MULTI", 0)
 	if v.replace(r); r.begun {
 		f := r.command("LTRIM", 3)
@@ -275,7 +275,7 @@ func (v *values) add(r *Reader) {
 	}
 }
 
-// expireFields sets the expiry of some fields.
+// expireFields sets the expiries of some fields.
 func (v *values) expireFields(r *Reader, from, to int) {
 	f := r.command("HPEXPIREAT", 4+to-from)
 	f.Add(r.key)

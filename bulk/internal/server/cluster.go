@@ -14,8 +14,8 @@ type SlotRange struct {
 	Addr     string
 }
 
-// SlotRanges asks a node of a Cluster which master owns which slots. It returns the
-// server's error reply if the server is not part of a Cluster.
+// SlotRanges asks a node of a Cluster which master owns which slots. If the server is not part of
+// a Cluster, it returns the server's error reply.
 func SlotRanges(c *Conn) ([]SlotRange, error) {
 	answer, err := c.Do("CLUSTER", "SLOTS")
 	if err != nil {
@@ -24,8 +24,8 @@ func SlotRanges(c *Conn) ([]SlotRange, error) {
 	list, _ := answer.([]any)
 	ranges := make([]SlotRange, 0, len(list))
 	host, _, _ := net.SplitHostPort(c.Addr)
-	for _, one := range list {
-		fields, _ := one.([]any)
+	for _, entry := range list {
+		fields, _ := entry.([]any)
 		if len(fields) < 3 {
 			continue
 		}

@@ -31,14 +31,14 @@ type Conn struct {
 	net.Conn
 	Replies *Replies
 	Addr    string
-	loading bool // the server was loading its data set
+	loading bool // the server is loading its data set
 }
 
-// Sentinel reports whether sentinels name the server.
+// Sentinel reports whether sentinels provide the address of the server.
 func (d *Dialer) Sentinel() bool { return d.Options.Sentinel.MasterSet != "" }
 
-// Open connects to a server, selects a database, and waits until the server has loaded
-// its data set.
+// Open connects to a server, selects a database, and waits until the server has loaded its data
+// set.
 func (d *Dialer) Open(ctx context.Context, addr string, db int) (*Conn, error) {
 	c, err := d.Connect(ctx, addr)
 	if err != nil {
@@ -121,8 +121,7 @@ func (d *Dialer) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return (&tls.Dialer{NetDialer: &nd, Config: d.Options.TLSConfig}).DialContext(ctx, "tcp", addr)
 }
 
-// Master returns the address of the server: the one in the options, or the one that
-// the sentinels name.
+// Master returns the address of the server: from the options, or from the sentinels.
 func (d *Dialer) Master(ctx context.Context) (string, error) {
 	if d.Options.Sentinel.MasterSet == "" {
 		return d.Options.InitAddress[0], nil
@@ -151,9 +150,9 @@ func (d *Dialer) Master(ctx context.Context) (string, error) {
 	return "", errors.Join(failed...)
 }
 
-// Any connects to the first of these servers that answers and has loaded its data set:
-// before, it may not know whether it is part of a Cluster. If all that answer are loading,
-// it waits for one.
+// Any connects to the first of these servers that answers and has loaded its data set: until
+// then, a server may not know whether it is part of a Cluster. If all that answer are loading, it
+// waits for one of them.
 func (d *Dialer) Any(ctx context.Context, addrs []string) (*Conn, error) {
 	for {
 		var failed []error
@@ -188,13 +187,13 @@ type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// IsReply reports whether an error is an error reply that begins with kind.
+// IsReply reports whether err is an error reply that begins with kind.
 func IsReply(err error, kind string) bool {
 	var reply replyError
 	return errors.As(err, &reply) && strings.HasPrefix(string(reply), kind)
 }
 
-// Passes reports whether an error is an error reply that passes by itself.
+// Passes reports whether err is a temporary error reply.
 func Passes(err error) bool {
 	var reply replyError
 	return errors.As(err, &reply) && rediserr.PassesReply(string(reply))
@@ -219,7 +218,7 @@ func (c *Conn) Do(args ...string) (any, error) {
 	return answer, c.SetDeadline(time.Time{})
 }
 
-// value reads a whole reply. It is for short ones.
+// value reads a complete reply. It is meant for short ones.
 func (p *Replies) value(depth int) (any, error) {
 	line, err := p.line()
 	if err != nil {
@@ -268,7 +267,7 @@ func (p *Replies) string(length []byte) (any, error) {
 	return string(p.text), err
 }
 
-// explain turns an error of a connection into advice for the user who wrote the URL.
+// explain turns a connection error into advice for the user who wrote the URL.
 func explain(addr string, encrypted bool, err error) error {
 	var header tls.RecordHeaderError
 	var unknown *net.DNSError

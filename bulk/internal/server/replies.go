@@ -12,23 +12,23 @@ import (
 // keptText is how many bytes of an error or a string are kept for reports.
 const keptText = 512
 
-// maxDepth bounds the nesting of replies.
+// maxDepth limits the nesting of replies.
 const maxDepth = 32
 
-// ErrProtocol is returned for a reply that is not in Redis' protocol.
+// ErrProtocol is returned for a reply that does not follow Redis' protocol.
 var ErrProtocol = errors.New("the server does not answer in Redis' protocol")
 
-// Replies reads the replies of a server and keeps only the text that reports show.
+// Replies reads the replies of a server and keeps only the text needed for reports.
 type Replies struct {
 	// BeforeRead, if set, is called before each read from the connection.
 	BeforeRead func()
-	// Inner holds the errors inside the last reply, an array: that of EXEC.
+	// Inner holds the errors inside the last reply, if it is an array, such as that of EXEC.
 	Inner []InnerError
 
 	r        io.Reader
 	buf      []byte
 	pos, end int
-	text     []byte // of the last error, or the beginning of the last string
+	text     []byte // the last error, or the start of the last string
 }
 
 // InnerError is an error inside an array reply.
@@ -39,24 +39,24 @@ type InnerError struct {
 
 func newReplies(r io.Reader) *Replies { return &Replies{r: r, buf: make([]byte, 64<<10)} }
 
-// Text returns the last error or the beginning of the last string, valid until the next
-// reply is read.
+// Text returns the last error or the start of the last string, valid until the next reply is
+// read.
 func (p *Replies) Text() []byte { return p.text }
 
-// Rest returns a reader of what follows the replies that were read.
+// Rest returns a reader of everything after the replies that were read.
 func (p *Replies) Rest() io.Reader {
 	return io.MultiReader(bytes.NewReader(p.buf[p.pos:p.end]), p.r)
 }
 
-// SkipOK skips at most n replies that are buffered and plain successes (+OK, or an
-// integer of one digit), and returns their number.
+// SkipOK skips at most n buffered replies that are plain successes (+OK, or a one-digit integer),
+// and returns their number.
 func (p *Replies) SkipOK(n int) (skipped int) {
 	b := p.buf[p.pos:p.end]
 	for skipped < n && len(b) >= 5 {
 		switch {
 		case b[0] == '+' && b[1] == 'O' && b[2] == 'K' && b[3] == '\r' && b[4] == '\n':
 			b = b[5:]
-		case b[0] == ':' && b[2] == '\r' && b[3] == '\n': // a digit: 1
+		case b[0] == ':' && b[2] == '\r' && b[3] == '\n': // single digit
 			b = b[4:]
 		default:
 			p.pos = p.end - len(b)
@@ -122,7 +122,7 @@ func (p *Replies) array(kind byte, length []byte, depth int) error {
 	return nil
 }
 
-// bulk skips a bulk string and keeps its beginning.
+// bulk skips a bulk string and keeps its start.
 func (p *Replies) bulk(length []byte) error {
 	if len(length) > 0 && length[0] == '-' {
 		return nil
@@ -149,7 +149,7 @@ func (p *Replies) keep(text []byte) {
 	p.text = append(p.text, resp.Shorten(text, keptText-min(len(p.text), keptText))...)
 }
 
-// line reads a line and returns it without its end, valid until the next call.
+// line reads a line and returns it without its line end, valid until the next call.
 func (p *Replies) line() ([]byte, error) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(p.buf[p.pos+from:p.end], '\n'); i >= 0 {

@@ -25,14 +25,14 @@ func NewS3(t *testing.T) *S3 {
 	return &S3{gofakes3.New(backend).Server()}
 }
 
-// Address is one at which a server can be reached, or not.
+// Address is an address of a server that can be made unreachable.
 type Address struct {
-	Place string                        // as --media takes it
-	away  atomic.Pointer[chan struct{}] // nil: it can be reached
+	Place string                        // as a value of --media
+	away  atomic.Pointer[chan struct{}] // nil while it is reachable
 	slow  atomic.Bool
 }
 
-// Listen returns another address of the server.
+// Listen opens another address of the server.
 func (s *S3) Listen(t *testing.T) *Address {
 	t.Helper()
 	a := &Address{}
@@ -57,7 +57,7 @@ func (s *S3) Listen(t *testing.T) *Address {
 	return a
 }
 
-// Leave makes the server unavailable at this address: it responds with an error, or, if it hangs,
+// Leave makes the server unavailable at this address: it responds with an error or, if it hangs,
 // not before Return.
 func (a *Address) Leave(hangs bool) {
 	back := make(chan struct{})
@@ -65,7 +65,7 @@ func (a *Address) Leave(hangs bool) {
 	a.away.Store(&back)
 }
 
-// Return ends what Leave has begun.
+// Return undoes Leave.
 func (a *Address) Return() {
 	if back := a.away.Swap(nil); back != nil {
 		close(*back)

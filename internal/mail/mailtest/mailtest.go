@@ -1,4 +1,4 @@
-// Package mailtest has a mail server for tests.
+// Package mailtest provides a mail server for tests.
 package mailtest
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Mail is a mail that has arrived.
+// Mail is a received mail.
 type Mail struct {
 	To     string
 	Header mail.Header
 	Text   string
 }
 
-// Link returns the path of the link in a mail that begins with a path.
+// Link returns the path of the link in a mail whose path starts with path.
 func (m Mail) Link(path string) string {
 	for word := range strings.FieldsSeq(m.Text) {
 		if _, rest, ok := strings.Cut(word, "://"); ok {
@@ -40,13 +40,14 @@ func (m Mail) Link(path string) string {
 	return ""
 }
 
-// Server is a mail server. The fields say how it behaves; they are read under its lock: see Set.
+// Server is a mail server. The exported fields control its behavior; its lock guards them: see
+// Set.
 type Server struct {
 	Address string // host:port
 	Roots   *x509.CertPool
 
-	Login, Rcpt, Data error    // what it says to a log-in, to a recipient and to a mail
-	RcptOnly          []string // the recipients that Rcpt is about; none for all
+	Login, Rcpt, Data error    // responses to a log-in, to a recipient and to a mail
+	RcptOnly          []string // recipients to which Rcpt applies; empty for all
 	Hold              chan struct{}
 
 	mu     sync.Mutex
@@ -58,7 +59,7 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Refusal is an error with a status of SMTP.
+// Refusal returns an error with an SMTP status.
 func Refusal(status int) error {
 	return &smtp.SMTPError{Code: status, EnhancedCode: smtp.NoEnhancedCode, Message: "about somebody@example.net"}
 }
@@ -71,7 +72,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// New returns a server that is not up yet.
+// New returns a server that is not running yet.
 func New(t testing.TB) *Server {
 	t.Helper()
 	pages := httptest.NewTLSServer(nil)
@@ -81,7 +82,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Up serves at an address, with TLS from the first byte on or where a client begins it.
+// Up serves at an address, with TLS from the first byte or with STARTTLS.
 func (s *Server) Up(t testing.TB, address string, implicit bool) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -103,7 +104,7 @@ func (s *Server) Up(t testing.TB, address string, implicit bool) {
 	t.Cleanup(s.Down)
 }
 
-// Down ends the server.
+// Down stops the server.
 func (s *Server) Down() {
 	_ = s.smtp.Close()
 	<-s.done
@@ -116,21 +117,21 @@ func (s *Server) Set(change func(*Server)) {
 	change(s)
 }
 
-// Mails returns the mails that have arrived.
+// Mails returns the received mails.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mails)
 }
 
-// Logins returns who has logged in, each with a password.
+// Logins returns the log-ins, each as user and password.
 func (s *Server) Logins() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.logins)
 }
 
-// Wait waits until so many mails have arrived, and returns the last one.
+// Wait waits until n mails have arrived, and returns the last one.
 func (s *Server) Wait(t testing.TB, n int) Mail {
 	t.Helper()
 	late := time.After(20 * time.Second)

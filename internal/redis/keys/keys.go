@@ -1,10 +1,10 @@
-// Package keys computes where keys are: the hash tag and slot of a key, the
-// partition of an id, and the keys of a structure in several partitions.
+// Package keys computes where keys are stored: the hash tag and slot of a key, the partition of
+// an ID, and the keys of a structure in several partitions.
 //
-// On a Cluster a script or transaction sees the keys of one hash slot. A structure
-// that needs several keys gives all of them one hash tag; one that must be larger
-// than a server is divided into partitions, each with its own tag. What is stored
-// where depends on these functions, so their results never change.
+// On a Cluster a script or transaction sees the keys of one hash slot. A structure that needs
+// several keys gives all of them one hash tag; one that must be larger than a server is divided
+// into partitions, each with its own tag. The location of stored data depends on these functions,
+// so their results never change.
 package keys
 
 import (
@@ -16,8 +16,8 @@ import (
 // MaxPartitions is the largest number of partitions of one structure.
 const MaxPartitions = 1024
 
-// Tag returns the hash tag of a key: the part between the first brace and the next
-// closing one. It returns "" where the whole key decides the slot.
+// Tag returns the hash tag of a key: the part between the first opening brace and the next
+// closing one. It returns "" if the whole key determines the slot.
 func Tag(key string) string {
 	_, rest, found := strings.Cut(key, "{")
 	tag, _, closed := strings.Cut(rest, "}")
@@ -27,10 +27,9 @@ func Tag(key string) string {
 	return tag
 }
 
-// Spread returns the names of n partitions of a structure. The number of a partition
-// is within the hash tag, so that they are in different slots: {ages.0}, {ages.1}.
-// A single partition has the name itself. A name with a brace but no hash tag cannot
-// be spread: see Spreadable.
+// Spread returns the names of n partitions of a structure. The partition number is inside the
+// hash tag, so that the partitions are in different slots: {ages.0}, {ages.1}. A single partition
+// has the name itself. A name with a brace but no hash tag cannot be spread: see Spreadable.
 func Spread(name string, n int) []string {
 	if n == 1 {
 		return []string{name}
@@ -52,8 +51,8 @@ func Spreadable(name string) bool {
 	return Tag(name) != "" || !strings.ContainsAny(name, "{}")
 }
 
-// Partition returns which of n partitions has an id, or any other text by which a
-// structure is divided.
+// Partition returns which of n partitions holds an ID, or other text by which a structure is
+// divided.
 func Partition(id string, n int) int {
 	if n == 1 {
 		return 0

@@ -54,7 +54,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Ids are spread about evenly, and each always to the same partition.
+// IDs are spread about evenly, and each always maps to the same partition.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	counts := make([]int, 8)
@@ -64,7 +64,7 @@ func TestPartition(t *testing.T) {
 	if slices.Min(counts) < 700 || slices.Max(counts) > 1300 {
 		t.Errorf("%v", counts)
 	}
-	// What is stored where must not change with a version.
+	// The location of stored data must not change between versions.
 	if got := [3]int{keys.Partition("90", 8), keys.Partition("Manuel", 8), keys.Partition("", 8)}; got != [3]int{4, 7, 5} {
 		t.Errorf("%v", got)
 	}

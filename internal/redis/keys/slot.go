@@ -5,8 +5,8 @@ import "bytes"
 // Slots is the number of hash slots of a Cluster.
 const Slots = 16384
 
-// Slot returns the hash slot of a key in a Cluster: the CRC16 (XMODEM) of its hash
-// tag, or of the whole key.
+// Slot returns the hash slot of a key in a Cluster: the CRC16 (XMODEM) of its hash tag, or of the
+// whole key.
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
 func Slot(key []byte) int {
 	if open := bytes.IndexByte(key, '{'); open >= 0 {

@@ -1,7 +1,7 @@
 // Package nodes sends commands without a key to the nodes of a database.
 //
-// A client of a Cluster sends such a command to any node that it knows, even to one
-// that its URL names and that no longer exists. This package asks all of them.
+// A Cluster client sends such a command to any node that it knows, even to one that its URL names
+// but that no longer exists. This package asks all of them.
 package nodes
 
 import (
@@ -21,11 +21,11 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// First asks every node at the same time and returns the first answer. If none
-// answers within limit, it returns the most specific error.
+// First asks every node concurrently and returns the first answer. If none answers within limit,
+// it returns the most specific error.
 //
-// It does not cancel the other requests before limit: a connection that is being
-// opened is shared, and canceling would break it for later callers.
+// It does not cancel the other requests before limit: a connection that is being opened is
+// shared, and canceling would break it for later callers.
 func First[T any](ctx context.Context, client rueidis.Client, limit time.Duration, ask func(context.Context, rueidis.Client) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -61,13 +61,13 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 
 // Master is a server that owns keys.
 type Master struct {
-	Address string // "-" without a Cluster
+	Address string // "-" if not a Cluster
 	Client  rueidis.Client
-	slots   [][2]int64 // ranges, of a master of a Cluster
+	slots   [][2]int64 // slot ranges of a master of a Cluster
 }
 
-// OwnKey returns a name with a hash tag that makes it a key of the master, which owns slots of a
-// Cluster: each time in another slot.
+// OwnKey returns name with a hash tag that puts it into a slot of the master, which must own
+// slots of a Cluster: a different slot each time.
 func (m Master) OwnKey(name string) string {
 	for n := rand.IntN(1 << 30); ; n++ {
 		key := "{" + strconv.Itoa(n) + "}:" + name
@@ -78,18 +78,18 @@ func (m Master) OwnKey(name string) string {
 	}
 }
 
-// mastersLimit bounds the wait for a node that lists the masters.
+// mastersLimit is how long to wait for a node that lists the masters.
 const mastersLimit = 10 * time.Second
 
-// Masters returns the servers that own keys, in the order of their addresses: the
-// masters of a Cluster that own slots, or the single server. It prefers a node that knows
-// the owners of all slots; where none does, it returns those that are known.
+// Masters returns the servers that own keys, in the order of their addresses: the masters of a
+// Cluster that own slots, or the single server. It prefers a node that knows the owners of all
+// slots; if none does, it returns the masters that are known.
 func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return []Master{{Address: "-", Client: client}}, nil
 	}
 	var mu sync.Mutex
-	var part []owner // the longest answer of those that lack slots
+	var part []owner // the longest of the answers that lack slots
 	found, err := First(ctx, client, mastersLimit, func(ctx context.Context, node rueidis.Client) ([]owner, error) {
 		found, err := owners(ctx, node)
 		if errors.Is(err, errPart) {
@@ -121,18 +121,17 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	return all, nil
 }
 
-// errPart: a node knows no owner of some slots. While a replica takes over, it may know that
-// its master has none any more, and not yet who has.
+// errPart means that a node knows no owner for some slots. While a replica takes over, a node may
+// know that its master no longer has any slots, but not yet who does.
 var errPart = errors.New("some slots of the Cluster have no owner")
 
-// owner is the address of a server, and the ranges of slots that it owns.
+// owner is the address of a server and the slot ranges that it owns.
 type owner struct {
 	address string
 	slots   [][2]int64
 }
 
-// owners asks a node for the owners of slots. With errPart it returns those
-// that the node knows.
+// owners asks a node for the owners of slots. With errPart it returns those that the node knows.
 func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
@@ -144,8 +143,8 @@ func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 	}
 	var all []owner
 	owned := int64(0)
-	for _, one := range ranges {
-		fields, err := one.ToArray() // from, to, master, replicas ...
+	for _, slots := range ranges {
+		fields, err := slots.ToArray() // from, to, master, replicas ...
 		if err != nil || len(fields) < 3 {
 			continue
 		}

@@ -62,8 +62,8 @@ func TestMastersOfOneServer(t *testing.T) {
 	}
 }
 
-// A master may know no owner of the slots of another one, as for a moment while a replica takes
-// over: the others are asked. Where nobody knows one, there is none.
+// A master may briefly know no owner for another master's slots, while a replica takes over:
+// Masters then asks the other nodes. If no node knows an owner, there is none.
 func TestMastersWithoutOwners(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -96,8 +96,8 @@ func TestMastersWithoutOwners(t *testing.T) {
 	all()
 }
 
-// First returns as soon as its context ends, and the error of a node that
-// objects rather than that of one that is gone.
+// First returns as soon as its context ends, and prefers the error reply of a node to the error
+// of a node that is gone.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)

@@ -10,13 +10,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Slots is what each master of a Cluster says of its slots, by its address, as in
-// "0-5460 5462 [93-<-67ed2db8]": the last one is on its way to this master, and "->-" to
-// another one. A server without a Cluster has "".
+// Slots are the slots that each master of a Cluster reports, by address, such as "0-5460 5462
+// [93-<-67ed2db8]": the last slot is being moved to this master, and "->-" marks a slot that is
+// being moved away. A server outside a Cluster reports "".
 type Slots map[string]string
 
-// OwnSlots asks masters for their slots. It needs the right to CLUSTER NODES. One round trip
-// each: only the master itself knows at once what has moved, and what is on its way.
+// OwnSlots asks masters for their slots. It needs permission for CLUSTER NODES and takes one
+// round trip each: only the master itself immediately knows which slots have moved or are moving.
 func OwnSlots(ctx context.Context, masters []Master) (Slots, error) {
 	all := Slots{}
 	for _, m := range masters {
@@ -33,8 +33,8 @@ func OwnSlots(ctx context.Context, masters []Master) (Slots, error) {
 	return all, nil
 }
 
-// ownLine returns the slots in the line of a node about itself:
-// id, address, flags, master, ping, pong, epoch, state, and then slots.
+// ownLine returns the slots in a node's line about itself: id, address, flags, master, ping,
+// pong, epoch, state, and then slots.
 func ownLine(text string) string {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -45,16 +45,16 @@ func ownLine(text string) string {
 	return ""
 }
 
-// IsSame reports whether a master has the slots that it had before.
+// IsSame reports whether a master has the same slots as before.
 func (s Slots) IsSame(m Master, before Slots) bool {
 	was, known := before[m.Address]
 	return known && was == s[m.Address]
 }
 
-// Importing reports whether a slot is on its way to a master.
+// Importing reports whether a slot is being moved to a master.
 func (s Slots) Importing(m Master) bool { return strings.Contains(s[m.Address], "-<-") }
 
-// Moving reports whether a slot is on its way from one master to another.
+// Moving reports whether a slot is being moved from one master to another.
 func (s Slots) Moving() bool {
 	for _, slots := range s {
 		if strings.Contains(slots, "[") {
@@ -64,13 +64,13 @@ func (s Slots) Moving() bool {
 	return false
 }
 
-// Same reports whether the slots are divided as before, also after a failover.
+// Same reports whether the slots are divided as before, even after a failover.
 func (s Slots) Same(before Slots) bool {
 	return slices.Equal(slices.Sorted(maps.Values(s)), slices.Sorted(maps.Values(before)))
 }
 
-// RunID returns the id of a server process: another one after a restart, and "" where INFO
-// does not have it. One round trip.
+// RunID returns the ID of a server process, which changes with a restart, or "" if INFO does not
+// contain it. It takes one round trip.
 func RunID(ctx context.Context, node rueidis.CoreClient) (string, error) {
 	info, err := node.Do(ctx, node.B().Info().Section("server").Build()).ToString()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A slot that has moved changes the answer, and one that is on its way is an error.
+// A slot that has moved changes the answer; a slot that is moving counts as an error.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)

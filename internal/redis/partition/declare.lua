@@ -1,4 +1,4 @@
--- What every script of an index begins with.
+-- Common start of all scripts of an index.
 
 -- clock returns the time of the server in milliseconds.
 local function clock()
@@ -6,15 +6,15 @@ local function clock()
 	return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- lapsed reports whether a repair or rebuild has not renewed its lease, because its
--- process was killed. deadline is false where there is none.
+-- lapsed reports whether a repair or rebuild has not renewed its lease, because its process was
+-- killed. deadline is false if there is no lease.
 local function lapsed(deadline)
 	return deadline and tonumber(deadline) < clock()
 end
 
--- remembered reads the stored declaration and compares it with the caller's. It returns
--- what it read, and an error for the caller to reply where the two differ. What it read
--- is empty for a new index.
+-- remembered reads the stored declaration and compares it with the caller's. It returns what it
+-- read, and an error for the caller to reply if the two differ. For a new index, what it read is
+-- empty.
 --
 -- meta   hash: kind, declaration, partitions; during a repair or rebuild also
 --        rebuild, its name, and until, when its lease ends
@@ -26,8 +26,8 @@ local function remembered(meta, kind, declaration, partitions)
 	return found
 end
 
--- unowned returns an error for the caller to reply where a key holds something that no
--- index made, or nil. Only for keys of an index without a declaration.
+-- unowned returns an error for the caller to reply if a key holds something that no index
+-- created, or nil. It is only for keys of an index without a declaration.
 local function unowned(key, type)
 	local holds = redis.call('TYPE', key).ok
 	if holds == type then
@@ -37,12 +37,12 @@ local function unowned(key, type)
 	end
 end
 
--- tracked reports whether a repair or rebuild is under way, so that a writer adds the
--- ids that it changes to the key changed. It removes what a killed one left. KEYS begin
--- with those of a partition.
+-- tracked reports whether a repair or rebuild is in progress, so that a writer adds the IDs that
+-- it changes to the key changed. It removes the remains of a killed one. KEYS begin with those of
+-- a partition.
 --
 -- found  the reply of remembered
--- more   another key that a rebuild makes, or nil
+-- more   another key that a rebuild creates, or nil
 local function tracked(found, more)
 	if not found[4] then
 		return false
@@ -54,8 +54,8 @@ local function tracked(found, more)
 	return true
 end
 
--- declared stores the declaration of a new index. It returns an error for the caller to
--- reply where another one is stored.
+-- declared stores the declaration of a new index. It returns an error for the caller to reply if
+-- a different one is stored.
 local function declared(meta, kind, declaration, partitions)
 	local found, refusal = remembered(meta, kind, declaration, partitions)
 	if not found[1] then
@@ -64,8 +64,8 @@ local function declared(meta, kind, declaration, partitions)
 	return refusal
 end
 
--- permitted is remembered for a partition, whose keys are the first of KEYS. It also
--- returns an error where they hold what no index made.
+-- permitted is like remembered for a partition, whose keys are the first of KEYS. It also returns
+-- an error if they hold something that no index created.
 local function permitted(kind, declaration, partitions)
 	local found, refusal = remembered(KEYS[3], kind, declaration, partitions)
 	if not found[1] then
@@ -74,11 +74,11 @@ local function permitted(kind, declaration, partitions)
 	return found, refusal
 end
 
--- opened begins a script that writes to a partition, whose keys are the first of KEYS. It
--- returns the reply of tracked, or nil and an error for the caller to reply: where the
--- index is declared otherwise, or where its keys hold what no index made.
+-- opened starts a script that writes to a partition, whose keys are the first of KEYS. It returns
+-- the reply of tracked, or nil and an error for the caller to reply: the index is declared
+-- differently, or its keys hold something that no index created.
 --
--- more   another key that a rebuild makes, or nil
+-- more   another key that a rebuild creates, or nil
 local function opened(kind, declaration, partitions, more)
 	local found, refusal = permitted(kind, declaration, partitions)
 	if refusal then
@@ -90,10 +90,10 @@ local function opened(kind, declaration, partitions, more)
 	return tracked(found, more)
 end
 
--- replaced returns an error for the caller to reply where a repair or rebuild is not the
--- one under way, or nil.
+-- replaced returns an error for the caller to reply if the caller's repair or rebuild is not the
+-- one in progress, or nil.
 --
--- meta   hash: rebuild is the name of the run under way
+-- meta   hash: rebuild is the name of the run in progress
 -- run    the name of the caller's run
 local function replaced(meta, run)
 	local found = redis.call('HMGET', meta, 'rebuild', 'until')

@@ -1,14 +1,14 @@
 package partition
 
-// Keys are the keys of one partition of an index, all in one hash slot. An index
-// with a single partition has the keys of its name.
+// Keys are the keys of one partition of an index, all in one hash slot. The keys of an index with
+// a single partition start with its name.
 type Keys struct {
 	Index       string // the index itself; next to it:
-	Content     string // .content: hash, what the index needs to change an entry by its id
+	Content     string // .content: hash, what the index needs to change an entry by its ID
 	Meta        string // .meta: hash, the declaration and the state of a rebuild
-	Next        string // .next: the index that a rebuild makes
+	Next        string // .next: the index that a rebuild creates
 	NextContent string // .next.content: the content of that index
-	Changed     string // .changed: set, ids that were written during a repair or rebuild
+	Changed     string // .changed: set, IDs written during a repair or rebuild
 }
 
 // All returns the keys in the order in which scripts take them.

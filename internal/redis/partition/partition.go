@@ -1,6 +1,6 @@
-// Package partition is the layout in Redis that all kinds of index share: an index
-// consists of one or more partitions, each in one hash slot, each with its declaration
-// next to it, and changed by scripts that compare that declaration with the caller's.
+// Package partition implements the layout in Redis that all kinds of index share: an index
+// consists of one or more partitions. Each partition is in one hash slot, has its declaration
+// next to it, and is changed by scripts that compare that declaration with the caller's.
 package partition
 
 import (
@@ -29,35 +29,35 @@ var (
 //go:embed declare.lua
 var declareLua string
 
-// defaultLease is the Lease of New.
+// defaultLease is the Lease set by New.
 const defaultLease = time.Minute
 
-// maxKey bounds the name of an index, in bytes.
+// maxKey limits the name of an index, in bytes.
 const maxKey = 1024
 
-// Declaration is how an index was made, as its metadata have it.
+// Declaration describes how an index was created, as stored in its metadata.
 type Declaration struct {
 	Kind       string // the type of index
 	Text       string // its columns, dimensions or options; may be empty
 	Partitions int
 }
 
-// Set are the partitions of an index.
+// Set is the partitions of an index.
 type Set struct {
 	Client rueidis.Client
 	Key    string
 	Keys   []Keys
-	// Lease is after how long a repair or rebuild that does not renew it has ended.
+	// Lease is how long a repair or rebuild lasts unless it is renewed.
 	Lease time.Duration
-	// Explain returns the error for another declaration, or nil for the general one.
-	// It may be nil.
+	// Explain, if set, returns the error for a different declaration, or nil for the general
+	// error.
 	Explain func(Declaration) error
 
 	declaration Declaration
-	known       atomic.Bool // the index has this declaration
+	known       atomic.Bool // the index is known to have this declaration
 }
 
-// New returns the partitions of an index, 1 if d has none. It sends no command.
+// New returns the partitions of an index; one if d has none. It sends no commands.
 func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	if d.Partitions == 0 {
 		d.Partitions = 1
@@ -81,7 +81,7 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	return s, nil
 }
 
-// Read returns the declaration of the index at a key, or ErrNotFound: one round trip.
+// Read returns the declaration of the index at a key, or ErrNotFound, in one round trip.
 func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
 	if client == nil {
 		return Declaration{}, errors.New("the client is nil")
@@ -103,10 +103,10 @@ func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, 
 	return d, nil
 }
 
-// Of returns the keys of the partition that has an id.
+// Of returns the keys of the partition that holds an ID.
 func (s *Set) Of(id string) *Keys { return &s.Keys[s.Index(id)] }
 
-// Index returns which partition has an id.
+// Index returns the number of the partition that holds an ID.
 func (s *Set) Index(id string) int { return keys.Partition(id, len(s.Keys)) }
 
 // Declaration returns the declaration of the caller.
@@ -117,8 +117,8 @@ func (s *Set) Args() []string {
 	return []string{s.declaration.Kind, s.declaration.Text, strconv.Itoa(s.declaration.Partitions)}
 }
 
-// Check returns ErrDeclared if the key has another declaration, and nil if it does not
-// exist yet: one round trip, the first time.
+// Check returns ErrDeclared if the key has a different declaration, and nil if it does not exist
+// yet. It takes one round trip until the declaration is known to match.
 func (s *Set) Check(ctx context.Context) error {
 	if s.known.Load() {
 		return nil
@@ -136,10 +136,10 @@ func (s *Set) Check(ctx context.Context) error {
 	return nil
 }
 
-// Forget makes Check and Declare look at the declaration again, after it was removed.
+// Forget makes Check and Declare read the declaration again, after it was removed.
 func (s *Set) Forget() { s.known.Store(false) }
 
-// Len returns the number of entries: one round trip.
+// Len returns the number of entries, in one round trip.
 func (s *Set) Len(ctx context.Context) (int64, error) {
 	if err := s.Check(ctx); err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func (s *Set) Len(ctx context.Context) (int64, error) {
 	return s.Sum(ctx, func(k *Keys) rueidis.Completed { return s.Client.B().Zcard().Key(k.Index).Build() })
 }
 
-// Sum adds up the replies of a command in every partition: one round trip.
+// Sum adds up the replies of a command in every partition, in one round trip.
 func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (int64, error) {
 	commands := make(rueidis.Commands, len(s.Keys))
 	for i := range s.Keys {
@@ -164,9 +164,9 @@ func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (i
 	return total, nil
 }
 
-// Declare stores the declaration if there is none yet, and is Check otherwise. An index
-// in one partition does not need it: its scripts declare it. It fails with what the script
-// of a write would return where a partition is declared otherwise, or holds other data.
+// Declare stores the declaration if there is none yet; otherwise it is like Check. An index in
+// one partition does not need it: its scripts declare it. It fails with the error that a write
+// script would return if a partition is declared differently, or holds other data.
 func (s *Set) Declare(ctx context.Context) error {
 	if err := s.Check(ctx); err != nil || s.known.Load() {
 		return err
@@ -187,7 +187,7 @@ func (s *Set) Declare(ctx context.Context) error {
 	return nil
 }
 
-// store stores the declaration in a hash, unless it has one.
+// store stores the declaration in a hash, unless the hash has one.
 func (s *Set) store(ctx context.Context, meta string) error {
 	return s.Error(ctx, declareScript().Run(ctx, s.Client, []string{meta}, s.Args()).Error())
 }
@@ -205,7 +205,7 @@ func permitScript() script.Script {
 	return NewScript("local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
 }
 
-// Adopt stores the declaration in every partition of data that were made by hand.
+// Adopt stores the declaration in every partition of data that was created by hand.
 func (s *Set) Adopt(ctx context.Context) error {
 	for _, k := range s.Keys {
 		if err := s.store(ctx, k.Meta); err != nil {
@@ -215,8 +215,8 @@ func (s *Set) Adopt(ctx context.Context) error {
 	return s.Declare(ctx)
 }
 
-// Error returns the error for the reply of a script: with the stored declaration if it
-// differs, and with what to do if there is none.
+// Error returns the error for the reply of a script: with the stored declaration if it differs,
+// and with advice if there is none.
 func (s *Set) Error(ctx context.Context, err error) error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
@@ -229,7 +229,7 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	for i := range s.Keys {
 		names = append(names, s.Keys[i].Index)
 	}
-	for _, name := range names { // a partition can differ from the whole
+	for _, name := range names { // a partition can differ from the others
 		var d Declaration
 		if d, err = Read(ctx, s.Client, name); err == nil && d != s.declaration {
 			return s.otherwise(d)
@@ -238,7 +238,7 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	return errors.Join(ErrDeclared, err)
 }
 
-// foreign returns the error for data that no index made, with how to adopt them.
+// foreign returns the error for data that no index created, with advice on adopting it.
 func (s *Set) foreign() error {
 	d := s.declaration
 	command, how := "", "use another key"

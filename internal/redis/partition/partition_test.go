@@ -11,22 +11,22 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// mode is a client that is never asked.
+// mode is a client that is never used.
 type mode struct {
 	rueidis.Client
-	is rueidis.ClientMode
+	kind rueidis.ClientMode
 }
 
-func (m mode) Mode() rueidis.ClientMode { return m.is }
+func (m mode) Mode() rueidis.ClientMode { return m.kind }
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	single, cluster := mode{is: rueidis.ClientModeStandalone}, mode{is: rueidis.ClientModeCluster}
+	single, cluster := mode{kind: rueidis.ClientModeStandalone}, mode{kind: rueidis.ClientModeCluster}
 	for _, test := range []struct {
 		client     mode
 		key        string
 		partitions int
-		first      string // key of the first partition, or what is wrong
+		first      string // key of the first partition, or the expected error
 	}{
 		{single, "ages", 1, "ages"},
 		{single, "ages", 3, "{ages.0}"},
@@ -55,7 +55,7 @@ func TestKeys(t *testing.T) {
 		for _, k := range s.Keys {
 			for _, other := range k.All() {
 				if !strings.HasPrefix(other, k.Index) {
-					t.Errorf("%q is not beside %q", other, k.Index)
+					t.Errorf("%q is not in the slot of %q", other, k.Index)
 				}
 			}
 		}

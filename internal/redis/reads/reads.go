@@ -1,4 +1,4 @@
-// Package reads reads several keys in one round trip. A key of another type reads as a missing one.
+// Package reads reads several keys in one round trip. A key of another type reads as missing.
 package reads
 
 import (
@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/reply"
 )
 
-// Many sends the command for each of some items, and parses the replies.
+// Many sends the command for each item and parses the replies.
 func Many[I, T any](ctx context.Context, client rueidis.Client, items []I, command func(I) rueidis.Completed, parse func(rueidis.RedisResult) (T, error)) ([]T, error) {
 	values := make([]T, len(items))
 	b := New(client)
@@ -22,25 +22,25 @@ func Many[I, T any](ctx context.Context, client rueidis.Client, items []I, comma
 	return values, b.Run(ctx)
 }
 
-// Fields reads fields of the hash of each item.
+// Fields reads fields from the hash of each item.
 func Fields[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string, fields ...string) ([][]string, error) {
 	hmget := func(item I) rueidis.Completed { return client.B().Hmget().Key(key(item)).Field(fields...).Build() }
 	return Many(ctx, client, items, hmget, reply.Fields)
 }
 
-// Field reads a field of the hash of each item.
+// Field reads one field from the hash of each item.
 func Field[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string, field string) ([]string, error) {
 	hget := func(item I) rueidis.Completed { return client.B().Hget().Key(key(item)).Field(field).Build() }
 	return Many(ctx, client, items, hget, reply.TextOrEmpty)
 }
 
-// Counts counts the members of the sorted set of each item.
+// Counts returns the number of members in the sorted set of each item.
 func Counts[I any](ctx context.Context, client rueidis.Client, items []I, key func(I) string) ([]int64, error) {
 	zcard := func(item I) rueidis.Completed { return client.B().Zcard().Key(key(item)).Build() }
 	return Many(ctx, client, items, zcard, rueidis.RedisResult.AsInt64)
 }
 
-// Batch collects reads of several kinds, whose results are there after Run.
+// Batch collects reads of several kinds. The results are available after Run.
 type Batch struct {
 	client rueidis.Client
 	cmds   rueidis.Commands
@@ -50,7 +50,7 @@ type Batch struct {
 // New returns an empty batch for a database.
 func New(client rueidis.Client) *Batch { return &Batch{client: client} }
 
-// read adds a command, whose reply parse reads.
+// read adds a command and the function that parses its reply.
 func read[T any](b *Batch, cmd rueidis.Completed, parse func(rueidis.RedisResult) (T, error)) *T {
 	value := new(T)
 	b.Add(cmd, func(res rueidis.RedisResult) (err error) {
@@ -60,7 +60,7 @@ func read[T any](b *Batch, cmd rueidis.Completed, parse func(rueidis.RedisResult
 	return value
 }
 
-// Text reads a string, or the score of a member; empty for none.
+// Text reads a string, or the score of a member; empty if there is none.
 func (b *Batch) Text(cmd rueidis.Completed) *string { return read(b, cmd, reply.TextOrEmpty) }
 
 // Texts reads a list.
@@ -83,18 +83,18 @@ func (b *Batch) Fields(cmd rueidis.Completed) *[]string {
 	})
 }
 
-// Score reads the score of a member of a sorted set.
+// Score reads the score of a member in a sorted set.
 func (b *Batch) Score(key, member string) *string {
 	return b.Text(b.client.B().Zscore().Key(key).Member(member).Build())
 }
 
-// Add adds a command; take gets its reply.
+// Add adds a command; take receives its reply.
 func (b *Batch) Add(cmd rueidis.Completed, take func(rueidis.RedisResult) error) {
 	b.cmds = append(b.cmds, cmd)
 	b.take = append(b.take, take)
 }
 
-// Run reads everything: one round trip.
+// Run reads everything in one round trip.
 func (b *Batch) Run(ctx context.Context) error {
 	if len(b.cmds) == 0 {
 		return nil

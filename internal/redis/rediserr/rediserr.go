@@ -1,10 +1,9 @@
-// Package rediserr classifies the errors of a Redis client: the database is not
-// reachable, it refuses writes only, or this user lacks a permission. No other package
-// knows the error codes of servers.
+// Package rediserr classifies the errors of a Redis client: the database is unreachable, it only
+// refuses writes, or the user lacks a permission. No other package knows the error codes of
+// servers.
 //
-// The reason is the first word of an error reply (READONLY, OOM, LOADING, ...).
-// Redis 6.2 wraps the reply to a command within a script in another text, so that the
-// word is in the middle.
+// The code is the first word of an error reply (READONLY, OOM, LOADING, ...). Redis 6.2 wraps the
+// reply to a command within a script in other text, so that the code is in the middle.
 package rediserr
 
 import (
@@ -26,13 +25,12 @@ type Class int
 const (
 	// Other is everything else: no error, a nil reply, a wrong type, a bug.
 	Other Class = iota
-	// Unavailable: no reply, or the server serves neither reads nor writes at the
-	// moment: it loads its data, its Cluster is down, its master is unreachable,
-	// the slot has no owner. Retry later.
+	// Unavailable: no reply, or the server currently serves neither reads nor writes: it is
+	// loading its data, its Cluster is down, its master is unreachable, or the slot has no owner.
+	// Retry later.
 	Unavailable
-	// WritesRefused: the server serves reads only at the moment: it is out of
-	// memory, a read-only replica, cannot write to its disk, or has too few
-	// replicas. Retry writes later.
+	// WritesRefused: the server currently serves only reads: it is out of memory, a read-only
+	// replica, cannot write to its disk, or has too few replicas. Retry writes later.
 	WritesRefused
 	// Denied: the user lacks a permission, or the server requires a user and a
 	// password. A retry does not help.
@@ -61,8 +59,8 @@ var codes = map[string]Class{
 	"TRYAGAIN":    Unavailable,
 	"BUSY":        Unavailable, // a script blocks the server
 
-	"NOMASTERLINK": Unavailable, // a replica has lost its master, and cannot be asked for its data
-	"UNBLOCKED":    Unavailable, // the server has another role since a command began to wait
+	"NOMASTERLINK": Unavailable, // a replica has lost its master and cannot provide its data
+	"UNBLOCKED":    Unavailable, // the server's role has changed since a command started to wait
 
 	"OOM":        WritesRefused,
 	"READONLY":   WritesRefused,
@@ -108,8 +106,8 @@ func IsWrongType(err error) bool {
 	return ok && strings.Contains(text, "WRONGTYPE") // Redis 6.2 embeds it in a longer text
 }
 
-// reply returns the text of an error reply. The client returns it unchanged or, for
-// client-side caching, at the beginning of another text.
+// reply returns the text of an error reply. The client returns it unchanged or, with client-side
+// caching, at the start of a longer text.
 func reply(err error) (string, bool) {
 	var answer *rueidis.RedisError
 	if errors.As(err, &answer) {
@@ -134,31 +132,31 @@ func OfReply(text string) Class {
 	return Other
 }
 
-// Passes reports whether an error is an error reply that passes by itself; see PassesReply.
+// Passes reports whether an error is a temporary error reply; see PassesReply.
 func Passes(err error) bool {
 	text, ok := reply(err)
 	return ok && PassesReply(text)
 }
 
-// PassesReply reports whether the text of an error reply passes by itself, so that the command
-// that a server has refused with it can be sent again after a while: the replies of
-// Unavailable, and READONLY, which a former master gives during a failover.
+// PassesReply reports whether an error reply is temporary, so that the refused command can be
+// resent after a while: the replies of class Unavailable, and READONLY, which a former master
+// returns during a failover.
 func PassesReply(text string) bool { return OfReply(text) == Unavailable || Code(text) == "READONLY" }
 
-// whereInScript is what a server adds to an error of a script.
+// whereInScript matches what a server adds to an error of a script.
 var whereInScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:[0-9]+\.`)
 
-// WithoutScript removes from a text where in a script a server's error has arisen, which means
-// nothing to a reader who has not written the script.
+// WithoutScript removes the position in a script from a server's error text; it means nothing to
+// a reader who has not written the script.
 func WithoutScript(text string) string { return whereInScript.ReplaceAllString(text, "") }
 
-// deniedInScript lists the texts of NOPERM for a command within a script: of 7.0 and
-// older, and of 7.2 and newer.
+// deniedInScript lists the texts of NOPERM for a command within a script: up to 7.0, and since
+// 7.2.
 var deniedInScript = []string{"The user executing the script can't ", "ACL failure in script: "}
 
-// Code returns the first word of an error reply, such as READONLY. For a reply
-// to a command within a script it returns the word of that command's reply, and for one to
-// EXEC that names its reason the word of that. The client omits the word ERR.
+// Code returns the first word of an error reply, such as READONLY. For a reply to a command
+// within a script it returns the code of that command's reply, and for a reply to EXEC that
+// states its reason the code of that reason. The client omits the word ERR.
 func Code(text string) string {
 	text = strings.TrimPrefix(text, "ERR ")
 	text = strings.TrimPrefix(text, "EXECABORT Transaction discarded because of: ")

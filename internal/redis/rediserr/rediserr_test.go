@@ -27,8 +27,8 @@ func do(t *testing.T, c rueidis.Client, words ...string) error {
 	return c.Do(ctx, c.B().Arbitrary(words...).Build()).Error()
 }
 
-// What real servers answer, to a command and to the same command within a
-// script, means the same on each version.
+// Replies of real servers, to a command and to the same command within a script, have the same
+// class on each version.
 func TestRealReplies(t *testing.T) {
 	t.Parallel()
 	must := func(t *testing.T, err error) {
@@ -123,7 +123,7 @@ func TestOf(t *testing.T) {
 	}{
 		{nil, rediserr.Other},
 		{rueidis.Nil, rediserr.Other},
-		{errors.New("OOM"), rediserr.Other}, // not of a server
+		{errors.New("OOM"), rediserr.Other}, // not from a server
 		{context.Canceled, rediserr.Other},
 		{context.DeadlineExceeded, rediserr.Unavailable},
 		{os.ErrDeadlineExceeded, rediserr.Unavailable},
@@ -157,8 +157,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The list of errors that pass by themselves: what the others need is a change.
-func TestPasses(t *testing.T) {
+// The errors that are temporary; the others require a change.
+func TestTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"LOADING Redis is loading the dataset in memory":                 true,
@@ -182,7 +182,7 @@ func TestPasses(t *testing.T) {
 		}
 	}
 	if rediserr.Passes(nil) || rediserr.Passes(context.DeadlineExceeded) || rediserr.Passes(rueidis.ErrNoCache) {
-		t.Error("what is no reply passes")
+		t.Error("an error that is not a reply passes")
 	}
 }
 

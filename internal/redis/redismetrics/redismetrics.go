@@ -1,9 +1,9 @@
-// Package redismetrics measures a Redis client and the servers behind it, for
-// Prometheus: how long commands take, what fails, how often the client had the answer in
-// its own memory, and what the servers report about memory and persistence.
+// Package redismetrics provides Prometheus metrics of a Redis client and the servers behind it:
+// how long commands take, which fail, how often the client-side cache had the answer, and what
+// the servers report about memory and persistence.
 //
-// A measured command costs about 0.2 µs more. The servers are asked when the metrics are
-// read, and only then.
+// A measured command costs about 0.2 µs more. The servers are queried only when the metrics are
+// read.
 package redismetrics
 
 import (
@@ -31,15 +31,15 @@ type Metrics struct {
 	client atomic.Pointer[rueidis.Client]
 }
 
-// The kinds of failures.
+// Kinds of failures.
 const (
 	unavailable = "unavailable" // no connection, no answer, loading, no master
-	refused     = "refused"     // the server takes no writes
-	denied      = "denied"      // the user has no right to the command
+	refused     = "refused"     // the server accepts no writes
+	denied      = "denied"      // the user lacks permission for the command
 	other       = "other"
 )
 
-// New returns metrics of a client that does not exist yet; see Wrap.
+// New returns metrics for a client that does not exist yet; see Wrap.
 func New() *Metrics {
 	m := &Metrics{
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -70,7 +70,7 @@ func New() *Metrics {
 // Connected counts a connection.
 func (m *Metrics) Connected() { m.connections.Inc() }
 
-// Wrap returns a client that is measured.
+// Wrap returns a client whose commands are measured.
 func (m *Metrics) Wrap(client rueidis.Client) rueidis.Client {
 	m.client.Store(&client)
 	return &measured{Client: client, m: m}
@@ -94,7 +94,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured is a client that is measured.
+// measured is a client whose commands are measured.
 type measured struct {
 	rueidis.Client
 	m *Metrics
@@ -103,7 +103,7 @@ type measured struct {
 // Do implements [rueidis.Client].
 func (c *measured) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	if cmd.IsBlock() {
-		return c.Client.Do(ctx, cmd) // it takes as long as it waits
+		return c.Client.Do(ctx, cmd) // its duration is mostly waiting
 	}
 	began := time.Now()
 	result := c.Client.Do(ctx, cmd)
@@ -166,8 +166,8 @@ func (m *Metrics) observe(took time.Duration, results ...rueidis.RedisResult) {
 	}
 }
 
-// kindOf returns the kind of a failure. A missing key has no kind, and neither has a
-// request that was given up, nor a script that must be sent first.
+// kindOf returns the kind of a failure. A missing key has no kind; neither do an abandoned
+// request and a script that must be loaded first.
 func kindOf(err error) string {
 	switch {
 	case rueidis.IsRedisNil(err), errors.Is(err, context.Canceled), errors.Is(err, rueidis.ErrClosing):

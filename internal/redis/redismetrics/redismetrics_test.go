@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// values returns the metrics by name, with the sum over labels; a histogram is its count.
+// values returns the metrics by name, summed over labels; a histogram counts its observations.
 func values(t *testing.T, m *redismetrics.Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -74,7 +74,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 
-	// Without a right to INFO the metrics of the server are absent.
+	// Without permission for INFO, the metrics of the server are absent.
 	for _, words := range [][]string{{"ACL", "SETUSER", "default", "-info"}, {"CONFIG", "SET", "maxmemory", "1"}} {
 		if err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(); err != nil {
 			t.Fatal(err)
@@ -82,14 +82,14 @@ func TestMetrics(t *testing.T) {
 	}
 	denied := values(t, m)
 	if _, ok := denied["memory_used_bytes"]; ok {
-		t.Error("memory without a right to INFO")
+		t.Error("memory metrics without permission for INFO")
 	}
 	c.Do(t.Context(), c.B().Set().Key("k").Value("v").Build())
 	if got := values(t, m); got["errors_total:refused"] != 1 {
 		t.Errorf("a full server: %v", got)
 	}
 
-	// A server that is gone is not up, and the metrics do not wait for it.
+	// A dead server is reported as down, and the metrics do not wait for it.
 	if err := c.Do(t.Context(), c.B().Arbitrary("ACL", "SETUSER", "default", "+info").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func BenchmarkMeasured(b *testing.B) {
 				client = redismetrics.New().Wrap(client)
 			}
 			client.Do(b.Context(), client.B().Set().Key("k").Value("v").Build())
-			for b.Loop() { // from the memory of the client
+			for b.Loop() { // answered by the client-side cache
 				client.DoCache(b.Context(), client.B().Get().Key("k").Cache(), time.Minute)
 			}
 		})

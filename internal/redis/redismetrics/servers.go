@@ -11,17 +11,17 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// infoTime bounds how long the servers are asked.
+// infoTime limits how long to wait for the servers.
 const infoTime = time.Second
 
-// servers are what the servers report about themselves, by INFO. A server that does not
-// answer, or that denies INFO, has only the metric that it is not up.
+// servers are the metrics that the servers report in INFO. A server that does not answer, or
+// denies INFO, only has the metric that it is down.
 type servers struct {
 	up     *prometheus.Desc
 	fields []field
 }
 
-// field is a field of INFO as a metric.
+// field maps a field of INFO to a metric.
 type field struct {
 	name string
 	kind prometheus.ValueType
@@ -71,7 +71,7 @@ func (s servers) describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// collect asks all servers at once.
+// collect queries all servers concurrently.
 func (s servers) collect(client rueidis.Client, to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), infoTime)
 	defer cancel()
@@ -80,7 +80,7 @@ func (s servers) collect(client rueidis.Client, to chan<- prometheus.Metric) {
 		wg.Go(func() {
 			text, err := node.Do(ctx, node.B().Info().Build()).ToString()
 			if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "NOPERM") {
-				return // it is not ours to know
+				return // a lack of permission is not a failure
 			}
 			to <- prometheus.MustNewConstMetric(s.up, prometheus.GaugeValue, truth(err == nil), name)
 			if err == nil {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// damageSigns lists the messages of all versions since 6.2 about files that they cannot
-// load.
+// damageSigns lists the log messages of all versions since 6.2 about files that cannot be loaded.
 var damageSigns = []string{
 	"Bad file format reading the append only file",
 	"Unexpected end of file reading the append only file",
@@ -39,10 +38,10 @@ func isDamage(line string) bool {
 	return false
 }
 
-// damaged returns the error of a server that ended because it cannot load its data. line is
-// its first message about that.
+// damaged returns the error of a server that exited because it cannot load its data. line is its
+// first log message about that.
 func damaged(dir, server, line string) error {
-	line, _, _ = strings.Cut(line, ": make a backup") // damaged has the whole command
+	line, _, _ = strings.Cut(line, ": make a backup") // the advice below has the whole command
 	line, _, _ = strings.Cut(line, ". You can: ")
 	line = strings.TrimSpace(line)
 	if strings.Contains(line, "Can't handle RDB format version") {
@@ -51,15 +50,15 @@ func damaged(dir, server, line string) error {
 	}
 	advice := "restore a backup"
 	if strings.HasPrefix(line, "Bad file format reading") || strings.HasPrefix(line, "Unexpected end of file reading") {
-		advice += ", or " + cutOff(dir, server)
+		advice += ", or " + truncateAdvice(dir, server)
 	}
 	return fmt.Errorf("redisserver: %w: %s (the server logged: %s); %s", ErrDamaged, dir, line, advice)
 }
 
-// cutOff returns how to copy an append-only file and to truncate it at its first damage, with
-// the checking tool of the server. Only a tool of the same version reads all that the server
-// reads; it is the server program under another name.
-func cutOff(dir, server string) string {
+// truncateAdvice tells how to copy an append-only file and truncate the copy at its first damage,
+// with the server's checking tool. Only a tool of the same version can read everything that the
+// server reads; it is the server binary under another name.
+func truncateAdvice(dir, server string) string {
 	files := filepath.Join(dir, aofDir)
 	file := filepath.Join(files, manifestName)
 	if _, err := os.Stat(file); err != nil {
@@ -74,7 +73,7 @@ func cutOff(dir, server string) string {
 	if _, err := exec.LookPath(tool); err != nil {
 		made = fmt.Sprintf("make the tool that checks it, which is the server under another name (ln -s %s %s), and ", shellQuote(server), shellQuote(tool))
 	}
-	return fmt.Sprintf("%scopy the data and drop all that follows the damage: cp -a %s %s && echo y | %s --fix %s",
+	return fmt.Sprintf("%scopy the data and drop everything after the damage: cp -a %s %s && echo y | %s --fix %s",
 		made, shellQuote(files), shellQuote(files+".damaged"), shellQuote(tool), shellQuote(file))
 }
 

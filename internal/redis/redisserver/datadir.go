@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The names of the servers' files.
+// Names of the servers' files.
 const (
 	aofName      = "appendonly.aof"
 	aofDir       = "appendonlydir" // since Redis 7
@@ -22,36 +22,36 @@ const (
 )
 
 var (
-	// ErrUnreadable: this server cannot read the files of the data directory;
+	// ErrUnreadable means that this server cannot read the files of the data directory, but
 	// another version can.
 	ErrUnreadable = errors.New("the server cannot read the data directory")
-	// ErrDamaged: files of the data directory are damaged or missing.
+	// ErrDamaged means that files of the data directory are damaged or missing.
 	ErrDamaged = errors.New("the data directory is damaged")
 )
 
 // dataDir describes the data files in a directory.
 //
-// Before version 7 the append-only file was one file. Since then it consists of parts in a
-// separate directory: a base, which is a snapshot or an older append-only file, and
-// increments, in the order of a manifest. A server reads the files that its settings and its
-// version make it look for, and ignores all others without a message.
+// Before version 7 the append-only file was a single file. Since then it consists of parts in a
+// separate directory: a base, which is a snapshot or an older append-only file, and increments,
+// in the order of a manifest. A server reads the files that its settings and its version require,
+// and silently ignores all others.
 type dataDir struct {
 	path     string
 	manifest bool
-	broken   string   // why the manifest is unreadable; then it counts as missing
-	parts    []string // listed in the manifest, in order, without history; relative to path
+	broken   string   // why the manifest is unreadable; if set, it counts as missing
+	parts    []string // listed in the manifest, in order, without history files; relative to path
 	unlisted []string // other data files in appendonlydir
-	single   bool     // there is an appendonly.aof
-	dump     bool     // there is a dump.rdb
-	format   format   // the newest format of the snapshots that would be read
+	single   bool     // appendonly.aof exists
+	dump     bool     // dump.rdb exists
+	format   format   // newest format of the snapshots that would be read
 }
 
-// format is the version of a snapshot, from its first bytes.
+// format is the version of a snapshot, according to its first bytes.
 type format struct {
 	rdb     int    // 0: no snapshot
-	valkey  bool   // a version of Valkey since 9.0; these start at 80
-	writer  string // "Redis 7.0.15", if the file contains it
-	inspect string // the file
+	valkey  bool   // written by Valkey 9.0 or newer, whose versions start at 80
+	writer  string // such as "Redis 7.0.15", if the file contains it
+	inspect string // path of the file
 }
 
 func (f format) String() string {
@@ -62,7 +62,7 @@ func (f format) String() string {
 	return name
 }
 
-// readDataDir reads the state of a directory. One that does not exist is empty.
+// readDataDir reads the state of a directory. A missing directory is empty.
 func readDataDir(path string) (*dataDir, error) {
 	d := &dataDir{path: path}
 	var err error
@@ -97,7 +97,7 @@ func readDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
-// HasDatabase reports whether a directory holds the files of a server, damaged or not.
+// HasDatabase reports whether a directory contains files of a server, damaged or not.
 func HasDatabase(dir string) (bool, error) {
 	for _, name := range []string{aofDir, aofName, dumpName} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +149,7 @@ func (d *dataDir) readParts() error {
 		}
 	}
 	if d.manifest && len(d.parts) == 0 && d.broken == "" {
-		d.broken = "it lists no file"
+		d.broken = "it lists no files"
 	}
 	if d.broken != "" {
 		d.manifest, d.parts, listed = false, nil, nil
@@ -169,8 +169,8 @@ func (d *dataDir) readParts() error {
 	return d.forgetFirstBase()
 }
 
-// forgetFirstBase ignores the file of a server that was killed immediately after its first
-// start: a base without keys, before the manifest is written.
+// forgetFirstBase ignores the file of a server that was killed right after its first start: a
+// base without keys, written before the manifest.
 func (d *dataDir) forgetFirstBase() error {
 	if d.manifest || len(d.unlisted) != 1 {
 		return nil
@@ -200,8 +200,8 @@ func parseManifestLine(line string) (name, kind string, ok bool) {
 	return name, kind, name != "" && filepath.Base(name) == name && strings.Contains("bih", kind) && len(kind) == 1
 }
 
-// upgrading reports whether a server of version 7 was interrupted while it moved
-// appendonly.aof into appendonlydir: the next one resumes that.
+// upgrading reports whether a server of version 7 was interrupted while moving appendonly.aof
+// into appendonlydir: the next server resumes that.
 func (d *dataDir) upgrading() bool {
 	if !d.single || !d.manifest || len(d.parts) != 1 || d.parts[0] != filepath.Join(aofDir, aofName) {
 		return false
@@ -221,8 +221,8 @@ func (d *dataDir) missing() []string {
 	return missing
 }
 
-// check returns why a server must not be started on the directory: it would refuse, or start
-// without the existing data.
+// check returns why a server must not be started on the directory: it would fail to start, or
+// start without the existing data.
 func (d *dataDir) check(p program, appendOnly bool) error {
 	if !appendOnly {
 		f, err := readFormat(filepath.Join(d.path, dumpName))
@@ -246,8 +246,8 @@ func (d *dataDir) check(p program, appendOnly bool) error {
 		return fmt.Errorf("redisserver: %w: of the files that %s lists, %s is missing; restore a backup",
 			ErrDamaged, filepath.Join(d.path, aofDir, manifestName), strings.Join(baseNames(d.missing()), ", "))
 	case d.manifest && d.single && len(d.parts) > 0:
-		return fmt.Errorf("redisserver: %w: %s holds two sets of data, %s%s and %s%s, of which a server reads one: "+
-			"move the one that you do not need to another place", ErrUnreadable, d.path,
+		return fmt.Errorf("redisserver: %w: %s holds two sets of data, %s%s and %s%s, but a server reads only one of them: "+
+			"move the one you do not need away", ErrUnreadable, d.path,
 			aofDir, d.written(d.parts[len(d.parts)-1]), aofName, d.written(aofName))
 	case !d.manifest && !d.single && d.dump:
 		return fmt.Errorf("redisserver: %w: %s has a snapshot (%s) but no append-only file, so the server would start without its data; "+
@@ -267,7 +267,7 @@ func (d *dataDir) checkFormat(p program, f format) error {
 		ErrUnreadable, f.inspect, f.wrote("a newer server"), f, p, most.rdb, f.readers())
 }
 
-// written returns when a file was last written, as text.
+// written returns the modification time of a file as text.
 func (d *dataDir) written(name string) string {
 	info, err := os.Stat(filepath.Join(d.path, name))
 	if err != nil {
@@ -289,7 +289,7 @@ func baseNames(paths []string) []string {
 // newer reports whether a server that reads g may be unable to read f.
 func (f format) newer(g format) bool {
 	if f.valkey != g.valkey {
-		// Valkey since 9.0 reads what Redis wrote up to version 11.
+		// Valkey since 9.0 reads snapshots of Redis up to version 11.
 		return f.valkey || f.rdb > 11
 	}
 	return f.rdb > g.rdb
@@ -318,12 +318,12 @@ func (f format) readers() string {
 	return "a newer Redis"
 }
 
-// headLength is how much of a snapshot is read to find its version and its writer: these
-// fields come first.
+// headLength is how much of a snapshot is read to determine its version and its writer, which
+// come first.
 const headLength = 512
 
-// readFormat reads the format of a file. A missing file and one that is not a snapshot have
-// the zero format.
+// readFormat reads the format of a file. It is zero for a missing file and for a file that is not
+// a snapshot.
 func readFormat(path string) (format, error) {
 	head, err := readHead(path)
 	if err != nil {
@@ -334,7 +334,7 @@ func readFormat(path string) (format, error) {
 	return f, nil
 }
 
-// readHead returns the first bytes of a file, none if it is missing.
+// readHead returns the first bytes of a file, or nothing if it is missing.
 func readHead(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

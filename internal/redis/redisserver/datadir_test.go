@@ -26,7 +26,7 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
-// The beginnings of snapshots, as servers write them.
+// Beginnings of snapshots, as servers write them.
 const (
 	rdb9      = "REDIS0009\xfa\x09redis-ver\x066.2.16\xfa\x0aredis-bits\xc0\x40\xfe\x00"
 	rdb10     = "REDIS0010\xfa\x09redis-ver\x067.0.15\xfa\x0aredis-bits\xc0\x40\xfe\x00"
@@ -38,7 +38,7 @@ const (
 	manifest = "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n"
 )
 
-// A server that would not find or not read the data is never started.
+// A server that would not find or could not read the data is never started.
 func TestRefusesData(t *testing.T) {
 	t.Parallel()
 	const (
@@ -53,7 +53,7 @@ func TestRefusesData(t *testing.T) {
 	for name, test := range map[string]struct {
 		server string
 		files  map[string]string
-		want   string // none: it is started
+		want   string // empty: the server is started
 		is     error
 	}{
 		"nothing":                  {redis62, nil, "", nil},
@@ -76,7 +76,7 @@ func TestRefusesData(t *testing.T) {
 		"no manifest":              {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10, dir + "appendonly.aof.1.incr.aof": "x"}, "no appendonly.aof.manifest", redisserver.ErrDamaged},
 		"6.2, no manifest":         {redis62, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10}, "would start without the data", redisserver.ErrUnreadable},
 		"killed in its first step": {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": emptyBase, dir + "appendonly.aof.1.incr.aof": ""}, "", nil},
-		"an empty manifest":        {redis70, map[string]string{dir + "appendonly.aof.manifest": "", dir + "appendonly.aof.1.base.rdb": rdb10}, "it lists no file", redisserver.ErrDamaged},
+		"an empty manifest":        {redis70, map[string]string{dir + "appendonly.aof.manifest": "", dir + "appendonly.aof.1.base.rdb": rdb10}, "it lists no files", redisserver.ErrDamaged},
 		"a damaged manifest":       {redis70, map[string]string{dir + "appendonly.aof.manifest": "file\x00\x00", dir + "appendonly.aof.1.base.rdb": rdb10}, "line 1 cannot be read", redisserver.ErrDamaged},
 		"no base":                  {redis70, map[string]string{dir + "appendonly.aof.manifest": manifest, dir + "appendonly.aof.1.incr.aof": "x"}, "appendonly.aof.1.base.rdb is missing", redisserver.ErrDamaged},
 		"an interrupted upgrade":   {redis70, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", "appendonly.aof": rdb9}, "", nil},
@@ -90,9 +90,9 @@ func TestRefusesData(t *testing.T) {
 			for file, content := range test.files {
 				write(t, data, file, content)
 			}
-			binary := says(t, t.TempDir(), "server", test.server)
+			binary := fakeServer(t, t.TempDir(), "server", test.server)
 			_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: data, Binary: binary, Config: appendOnly, Logger: quiet})
-			if test.want == "" { // it is started, and is no server
+			if test.want == "" { // it was started, but it is a fake server
 				if err == nil || errors.Is(err, redisserver.ErrUnreadable) || errors.Is(err, redisserver.ErrDamaged) {
 					t.Errorf("Start = %v, want it to be started", err)
 				}
@@ -110,28 +110,28 @@ func with(files map[string]string, name, content string) map[string]string {
 	return files
 }
 
-// A snapshot that is read at the start is looked at too, without an append-only
+// A snapshot that the server would read at start is checked, too, even without an append-only
 // file.
 func TestRefusesNewerSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	write(t, dir, "dump.rdb", rdb12)
-	binary := says(t, t.TempDir(), "server", "Redis server v=7.0.15 sha=0")
+	binary := fakeServer(t, t.TempDir(), "server", "Redis server v=7.0.15 sha=0")
 	_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: dir, Binary: binary, Config: []string{`save ""`}, Logger: quiet})
 	if !errors.Is(err, redisserver.ErrUnreadable) || !strings.Contains(err.Error(), "Redis 7.4.1") {
 		t.Errorf("Start = %v, want ErrUnreadable", err)
 	}
 }
 
-// The server that wrote a directory is chosen again, and one that cannot read it is
-// skipped.
+// FindFor again chooses the server that wrote a directory, and skips a server that cannot read
+// it.
 func TestFindFor(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	valkey := says(t, bin, "valkey-server", "Valkey server v=8.0.1 sha=0")
-	redis := says(t, bin, "redis-server", "Redis server v=7.4.1 sha=0")
+	valkey := fakeServer(t, bin, "valkey-server", "Valkey server v=8.0.1 sha=0")
+	redis := fakeServer(t, bin, "redis-server", "Redis server v=7.4.1 sha=0")
 	old := t.TempDir()
-	says(t, old, "redis-server", "Redis server v=6.2.16 sha=0")
+	fakeServer(t, old, "redis-server", "Redis server v=6.2.16 sha=0")
 	files := func(base string) string {
 		dir := t.TempDir()
 		write(t, dir, "appendonlydir/appendonly.aof.manifest", manifest)
@@ -160,8 +160,8 @@ func TestFindFor(t *testing.T) {
 	}
 }
 
-// The error of a server that cannot load its data has the command that cuts the damage off, and,
-// where the checking tool is missing, the one that makes it.
+// The error of a server that cannot load its data contains the command that truncates the damage
+// and, if the checking tool is missing, the command that creates it.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	binary := redistest.Require(t)
@@ -191,7 +191,7 @@ func TestDamagedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	runFrom(t, opt, `which is the server under another name \((ln -s .*)\), and `)
-	runFrom(t, opt, `drop all that follows the damage: (cp -a .*)$`)
+	runFrom(t, opt, `drop everything after the damage: (cp -a .*)$`)
 	s = start(t, opt)
 	for key, want := range map[string]string{"before": "value", "damaged": "$-1", "after": "$-1"} {
 		if got := do(t, s, "GET "+key); got != want {
@@ -204,7 +204,7 @@ func TestDamagedData(t *testing.T) {
 	}
 }
 
-// runFrom runs the command that the error of Start has.
+// runFrom runs the command that the error of Start contains.
 func runFrom(t *testing.T, opt redisserver.Options, pattern string) {
 	t.Helper()
 	_, err := redisserver.Start(t.Context(), opt)
@@ -220,7 +220,7 @@ func runFrom(t *testing.T, opt redisserver.Options, pattern string) {
 	}
 }
 
-// lastPart is the file to which the server of a directory appends.
+// lastPart returns the file to which the server of a directory appends.
 func lastPart(t *testing.T, dir string) string {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))

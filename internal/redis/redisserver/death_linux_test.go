@@ -15,7 +15,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A server outlives Ctrl-C in the terminal of its parent, and not its parent.
+// A server survives Ctrl-C in the terminal of its parent, but not the death of its parent.
 func TestParentDies(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -33,10 +33,10 @@ func TestParentDies(t *testing.T) {
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
-		t.Fatalf("the parent says %q", line)
+		t.Fatalf("the parent printed %q", line)
 	}
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
-		t.Errorf("the server is in the process group %d (%v), not in its own one", group, err)
+		t.Errorf("the server is in the process group %d (%v), not in its own", group, err)
 	}
 	socket, err := redisserver.SocketPath(dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestParentDies(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("the server goes on without its parent")
+			t.Fatal("the server survives its parent")
 		}
 	}
 	s := start(t, redisserver.Options{Dir: dir, Config: appendOnly})

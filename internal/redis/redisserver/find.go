@@ -14,12 +14,12 @@ import (
 	"retwis/internal/owner"
 )
 
-// ErrNotInstalled: no server is installed on this machine.
+// ErrNotInstalled means that no server is installed on this machine.
 var ErrNotInstalled = errors.New("redisserver: neither valkey-server nor redis-server is on PATH; " +
 	"install one (on Debian: apt-get install redis-server), or name it in RETWIS_REDIS_SERVER")
 
-// Find returns the path of the server to run: RETWIS_REDIS_SERVER, otherwise valkey-server,
-// otherwise redis-server. It returns ErrNotInstalled if there is none.
+// Find returns the path of the server to run: RETWIS_REDIS_SERVER if set, otherwise
+// valkey-server, otherwise redis-server. It returns ErrNotInstalled if there is none.
 func Find(getenv func(string) string) (string, error) {
 	if named := getenv("RETWIS_REDIS_SERVER"); named != "" {
 		path, err := exec.LookPath(named)
@@ -53,10 +53,10 @@ func Version(ctx context.Context, binary string) (string, error) {
 // TooOld reports whether a version is before 6.2.
 func TooOld(version string) bool { return program{version: version}.before(6, 2) }
 
-// maxSocket is the longest path of a socket that all systems accept.
+// maxSocket is the maximum length of a socket path on all systems.
 const maxSocket = 100
 
-// SocketPath returns the path of the socket of a data directory: in the directory or, if
+// SocketPath returns the path of the socket for a data directory: inside the directory or, if
 // that path is too long, in a runtime directory.
 func SocketPath(dir string) (string, error) {
 	if path := filepath.Join(dir, "redis.sock"); len(path) < maxSocket {
@@ -64,26 +64,26 @@ func SocketPath(dir string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(dir))
 	name := "retwis-" + hex.EncodeToString(sum[:8]) + ".sock"
-	of, err := owner.Of(dir)
+	dirOwner, err := owner.Of(dir)
 	if err != nil {
 		return "", err
 	}
-	if runtime := os.Getenv("XDG_RUNTIME_DIR"); !of.Another() && runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); !dirOwner.Another() && runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
 		return filepath.Join(runtime, name), nil
 	}
-	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", of.UID()))
+	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", dirOwner.UID()))
 	if err = os.Mkdir(shared, 0o700); err == nil {
-		err = of.Give(shared)
+		err = dirOwner.Give(shared)
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
+		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
 	}
 	// Another user may have created a directory of this name.
 	info, err := os.Lstat(shared)
 	if err != nil {
-		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
+		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != of.UID() {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != dirOwner.UID() {
 		return "", fmt.Errorf("redisserver: %s must be a directory of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", shared)
 	}
 	if path := filepath.Join(shared, name); len(path) < maxSocket {

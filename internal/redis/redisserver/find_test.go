@@ -14,8 +14,8 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// says makes a program that prints a line.
-func says(t *testing.T, dir, name, line string) string {
+// fakeServer creates a program that prints a line.
+func fakeServer(t *testing.T, dir, name, line string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	writeProgram(t, path, "#!/bin/sh\necho '"+line+"'\n")
@@ -24,8 +24,8 @@ func says(t *testing.T, dir, name, line string) string {
 
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
-	// A child that another test forks now would have the file open for writing,
-	// and such a file cannot be run.
+	// A child that another test forks now would have the file open for writing, and a file that
+	// is open for writing cannot be run.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
@@ -36,9 +36,9 @@ func writeProgram(t *testing.T, path, text string) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	none, redis, both := t.TempDir(), t.TempDir(), t.TempDir()
-	says(t, redis, "redis-server", "")
-	says(t, both, "redis-server", "")
-	says(t, both, "valkey-server", "")
+	fakeServer(t, redis, "redis-server", "")
+	fakeServer(t, both, "redis-server", "")
+	fakeServer(t, both, "valkey-server", "")
 	for name, test := range map[string]struct{ path, named, want string }{
 		"nothing":            {none, "", "install one"},
 		"redis":              {redis, "", redis + "/redis-server <nil>"},
@@ -67,12 +67,12 @@ func TestVersion(t *testing.T) {
 		"Redis server v=7.4-rc1 sha=00000000:0":                                                    "7.4-rc1",
 		"Redis server v=255.255.255 sha=1":                                                         "255.255.255",
 	} {
-		got, err := redisserver.Version(t.Context(), says(t, t.TempDir(), "server", line))
+		got, err := redisserver.Version(t.Context(), fakeServer(t, t.TempDir(), "server", line))
 		if err != nil || got != want {
 			t.Errorf("%s: %q (%v), want %q", line, got, err, want)
 		}
 	}
-	binary := says(t, t.TempDir(), "server", "a program that serves no purpose")
+	binary := fakeServer(t, t.TempDir(), "server", "a program that serves no purpose")
 	if got, err := redisserver.Version(t.Context(), binary); err == nil || !strings.Contains(err.Error(), binary) {
 		t.Errorf("no version: %q (%v)", got, err)
 	}
@@ -88,7 +88,7 @@ func TestTooOld(t *testing.T) {
 			t.Errorf("TooOld(%q) = %v", version, got)
 		}
 	}
-	binary := says(t, t.TempDir(), "server", "Redis server v=6.0.16 sha=00000000:0")
+	binary := fakeServer(t, t.TempDir(), "server", "Redis server v=6.0.16 sha=00000000:0")
 	_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: t.TempDir(), Binary: binary})
 	for _, want := range []string{binary, "6.0.16", "6.2"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -97,8 +97,7 @@ func TestTooOld(t *testing.T) {
 	}
 }
 
-// The socket of a directory is always at the same place, with a path that is
-// short enough.
+// The socket path of a directory is always the same, and short enough.
 func TestSocketPath(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"/data", "/" + strings.Repeat("deep/", 40)} {
@@ -120,11 +119,10 @@ func TestSocketPath(t *testing.T) {
 	}
 }
 
-// A program that does not say its version in time is not taken for a broken
-// one.
+// A program that does not print its version in time is not considered broken.
 func TestVersionInTime(t *testing.T) {
 	t.Parallel()
-	path := says(t, t.TempDir(), "server", "'; exec sleep 60; echo '")
+	path := fakeServer(t, t.TempDir(), "server", "'; exec sleep 60; echo '")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := redisserver.Version(ctx, path); !errors.Is(err, context.DeadlineExceeded) {

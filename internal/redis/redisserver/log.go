@@ -21,27 +21,27 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 			continue
 		}
 		s.observe(text)
-		text = discreet(text)
+		text = redact(text)
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
-		if level == slog.LevelWarn && (!s.calm.Load() || ofSnapshot(text)) {
-			level = slog.LevelDebug // warnings at start and stop are routine
+		if level == slog.LevelWarn && (!s.running.Load() || ofSnapshot(text)) {
+			level = slog.LevelDebug // warnings are routine at start and stop
 		}
 		to.Log(context.Background(), level, text, "from", "redis")
 	}
 	_, _ = io.Copy(io.Discard, from) // a line that is too long must not block the server
 }
 
-// ofSnapshot reports whether a line is about a client that reads a snapshot, as a backup
-// does: the server takes it for a replica, and reports that it is lost when it has all. Only
-// such a client comes by the unix socket.
+// ofSnapshot reports whether a line is about a client that reads a snapshot, as a backup does:
+// the server takes it for a replica, and reports it as lost when it is done. Only such a client
+// connects through the unix socket.
 func ofSnapshot(text string) bool {
 	return strings.HasPrefix(text, "Connection with replica /") || strings.HasPrefix(text, "Diskless rdb transfer, done reading from pipe")
 }
 
-// parseLine parses "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
-// connections". The marks are . debug, - verbose, * notice, # warning.
+// parseLine parses "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept connections". The marks are
+// . for debug, - for verbose, * for notice and # for warning.
 func parseLine(line string) (level slog.Level, text string, ok bool) {
 	head, rest, found := strings.Cut(line, " ")
 	fields := strings.SplitN(rest, " ", 6)
@@ -57,9 +57,9 @@ func parseLine(line string) (level slog.Level, text string, ok bool) {
 	return level, fields[5], true
 }
 
-// discreet removes the value of a setting that can be a secret from a line: a server logs
-// a configuration line that it does not understand.
-func discreet(text string) string {
+// redact removes the value of a setting that may be secret from a line: a server logs
+// configuration lines that it does not understand.
+func redact(text string) string {
 	setting, isSetting := strings.CutPrefix(text, ">>> '")
 	name, _, _ := strings.Cut(setting, " ")
 	for _, secret := range []string{"pass", "auth", "user"} {
@@ -70,7 +70,7 @@ func discreet(text string) string {
 	return text
 }
 
-// tail keeps the last lines of the log, to explain why the server ended.
+// tail keeps the last lines of the log, to explain why the server exited.
 type tail struct {
 	mu    sync.Mutex
 	lines []string
@@ -93,5 +93,5 @@ func (t *tail) text() string {
 	if len(t.lines) == 0 {
 		return ""
 	}
-	return "; its last words: " + strings.Join(t.lines, " | ")
+	return "; last log lines: " + strings.Join(t.lines, " | ")
 }

@@ -2,7 +2,7 @@ package redisserver
 
 import "testing"
 
-// A backup is no alarm; the loss of a real replica is one.
+// A backup is not logged as a warning; the loss of a real replica is.
 func TestLogOfSnapshot(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{

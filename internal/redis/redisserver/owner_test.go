@@ -12,11 +12,11 @@ import (
 	"retwis/internal/redistest"
 )
 
-// nobody is a user who is not root.
+// nobody is the ID of a user other than root.
 const nobody = 65534
 
-// foreignDir returns a directory of another user: for root one of nobody, otherwise one of
-// root.
+// foreignDir returns a directory of another user: of nobody if the test runs as root, otherwise
+// of root.
 func foreignDir(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -33,7 +33,7 @@ func foreignDir(t *testing.T) string {
 	return dir
 }
 
-// ownedByNobody checks the owner of each file in a directory.
+// ownedByNobody checks that nobody owns every file in a directory.
 func ownedByNobody(t *testing.T, dir string) {
 	t.Helper()
 	seen := 0
@@ -56,8 +56,8 @@ func ownedByNobody(t *testing.T, dir string) {
 	}
 }
 
-// What root's server writes in a directory of another user belongs to that user; all others
-// are refused, and told whose directory it is.
+// What root's server writes in a directory of another user belongs to that user; all other users
+// are rejected, with an error that names the owner.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// program is a server program on this machine.
+// program is a server binary on this machine.
 type program struct {
 	path    string
-	name    string // Redis or Valkey; empty: another one
+	name    string // Redis or Valkey; empty if it is another program
 	version string
 }
 
@@ -60,8 +60,8 @@ func (p program) before(major, minor int) bool {
 	return !ok || x < major || x == major && y < minor
 }
 
-// formats returns the newest snapshot format that the program reads. Versions newer than
-// this table read at least the newest format in it.
+// formats returns the newest snapshot format that the program reads. Versions newer than this
+// table read at least its newest format.
 func (p program) formats() (most format, known bool) {
 	for _, row := range []struct {
 		name         string
@@ -81,8 +81,7 @@ func (p program) formats() (most format, known bool) {
 	return format{}, false
 }
 
-// installed returns the servers on PATH: every valkey-server, then every
-// redis-server.
+// installed returns the servers on PATH: every valkey-server, then every redis-server.
 func installed() []string {
 	var all []string
 	seen := map[string]bool{}
@@ -105,10 +104,10 @@ func installed() []string {
 	return all
 }
 
-// FindFor returns the path of the server to run on a data directory: the result of Find,
-// unless the directory has data and another server on PATH suits it better. It prefers
-// servers that can read the data, and among these the one that wrote it, so that installing
-// another server does not change the server of a site.
+// FindFor returns the path of the server to run on a data directory: the result of Find, unless
+// the directory has data and another server on PATH suits it better. It prefers servers that can
+// read the data, and among these the one that wrote it, so that installing another server does
+// not change the server of a site.
 func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
 	first, err := Find(getenv)
 	if err == nil && getenv("RETWIS_REDIS_SERVER") != "" {
@@ -126,7 +125,7 @@ func FindFor(ctx context.Context, getenv func(string) string, dir string) (strin
 	}
 	data, err := readDataDir(dir)
 	if err != nil {
-		return first, nil // Start reports it
+		return first, nil // Start reports the error
 	}
 	readable := ""
 	for _, path := range candidates {
@@ -143,7 +142,7 @@ func FindFor(ctx context.Context, getenv func(string) string, dir string) (strin
 		}
 	}
 	if readable == "" {
-		return first, nil // Start reports why not
+		return first, nil // Start reports the reason
 	}
 	return readable, nil
 }

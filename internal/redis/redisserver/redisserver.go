@@ -1,9 +1,9 @@
 // Package redisserver runs a real Redis or Valkey server as a child process.
 //
-// A program that keeps its data in Redis needs a server, for its users on a laptop and for
-// its tests, and neither should have to set one up. Start finds the installed server, starts
-// it on a unix socket in a private directory, and returns when it answers; the server ends
-// with its parent, even if that is killed.
+// A program that keeps its data in Redis needs a server, for users on a laptop and for its tests,
+// and nobody should have to set one up by hand. Start finds the installed server, starts it on a
+// unix socket in a private directory, and returns once it answers; the server ends with its
+// parent, even if that is killed.
 package redisserver
 
 import (
@@ -26,45 +26,45 @@ import (
 	"retwis/internal/owner"
 )
 
-// Options are the settings of a server. Dir is required.
+// Options configure a server. Dir is required.
 type Options struct {
 	// Dir is where the server keeps its data. It is created with mode 0700.
 	Dir string
 	// Socket is the path of the unix socket. Default: SocketPath(Dir).
 	Socket string
-	// Port is a TCP port on 127.0.0.1; 0: none.
+	// Port is a TCP port on 127.0.0.1; 0 means none.
 	Port int
-	// Config are further lines of redis.conf, such as "appendonly yes". The server
-	// reads them from standard input, so that no secret shows in a list of processes.
+	// Config are additional lines of redis.conf, such as "appendonly yes". The server reads them
+	// from standard input, so that secrets do not show in the process list.
 	Config []string
-	// Binary is the server program. Default: the one of FindFor.
+	// Binary is the server program. Default: the result of FindFor.
 	Binary string
 	// Logger receives the server's own log. Default: slog.Default().
 	Logger *slog.Logger
-	// ExtraFiles are inherited by the server, and stay open as long as it
-	// lives: a lock on its directory, say.
+	// ExtraFiles are inherited by the server and stay open as long as it lives; for example, a
+	// lock on its directory.
 	ExtraFiles []*os.File
-	// LoadingEvery is how often a wait for a large data set is logged. Default: 5 s.
+	// LoadingEvery is how often Start logs that it waits for a large data set. Default: 5 s.
 	LoadingEvery time.Duration
 	// Sentinel runs a sentinel instead. It rewrites its configuration in Dir.
 	Sentinel bool
-	// DeathSignal is the signal that the server gets when this process dies first
-	// (on Linux). Default: SIGTERM, on which it saves its data.
+	// DeathSignal is the signal that the server receives when this process dies first (on Linux).
+	// Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
 
-	owner owner.Owner // the user that the server runs as
+	owner owner.Owner // user that the server runs as
 }
 
 // Server is a running server.
 type Server struct {
-	cmd    *exec.Cmd
-	socket string
-	port   int
-	done   chan struct{}
-	err    error // why it ended, once done is closed
-	tail   *tail
-	logged chan struct{} // closed when the log has been read to its end
-	calm   atomic.Bool   // it runs and was not told to stop
+	cmd     *exec.Cmd
+	socket  string
+	port    int
+	done    chan struct{}
+	err     error // why it exited, once done is closed
+	tail    *tail
+	logged  chan struct{} // closed once the log has been read to its end
+	running atomic.Bool   // it is running and was not told to stop
 
 	dir    string
 	before struct {
@@ -73,13 +73,13 @@ type Server struct {
 	} // of the file to which it appends, before the start
 	cut       atomic.Bool            // it found its append-only file truncated
 	damage    atomic.Pointer[string] // its message about files that it cannot load
-	accepting chan struct{}          // closed when it has logged that it accepts connections
+	accepting chan struct{}          // closed once it has logged that it accepts connections
 	once      sync.Once              // closes accepting
 }
 
-// Start starts a server and waits until it answers. It rejects a server older than 6.2, and
-// one that would not find the data in Dir or cannot read it: see ErrUnreadable and
-// ErrDamaged. If ctx ends first, Start ends the server, too.
+// Start starts a server and waits until it answers. It rejects a server older than 6.2, and a
+// server that would not find or could not read the data in Dir: see ErrUnreadable and ErrDamaged.
+// If ctx ends first, Start ends the server, too.
 func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 		<-s.done
 		return nil, err
 	}
-	s.calm.Store(true)
+	s.running.Store(true)
 	return s, nil
 }
 
@@ -199,7 +199,7 @@ func (s *Server) run(opt Options) error {
 	s.cmd.Stdout, s.cmd.Stderr = write, write
 	go s.log(read, opt.Logger)
 	started := make(chan error)
-	go s.live(started)
+	go s.supervise(started)
 	err = <-started
 	write.Close()
 	if err != nil {
@@ -212,12 +212,12 @@ func (s *Server) run(opt Options) error {
 	return nil
 }
 
-// logTimeout is how long to wait for the rest of the log of a server that ended.
+// logTimeout is how long to wait for the rest of the log of a server that has exited.
 const logTimeout = 200 * time.Millisecond
 
-// live starts the process and waits for its end on the same thread: Linux sends the signal
-// that ends a child with its parent when the thread ends that forked the child.
-func (s *Server) live(started chan<- error) {
+// supervise starts the process and waits for its end on the same thread: Linux sends the death
+// signal when the thread that forked the child ends.
+func (s *Server) supervise(started chan<- error) {
 	unlock := lockThread()
 	defer unlock()
 	if err := s.cmd.Start(); err != nil {
@@ -228,7 +228,7 @@ func (s *Server) live(started chan<- error) {
 	err := s.cmd.Wait()
 	select {
 	case <-s.logged:
-	case <-time.After(logTimeout): // a child of the server still has the pipe
+	case <-time.After(logTimeout): // a child of the server still holds the pipe
 	}
 	switch line := s.damage.Load(); {
 	case line != nil:
@@ -241,8 +241,7 @@ func (s *Server) live(started chan<- error) {
 	close(s.done)
 }
 
-// ready waits until the server answers, and logs the wait for a large data set now and
-// then.
+// ready waits until the server answers, and occasionally logs that it waits for a large data set.
 func (s *Server) ready(ctx context.Context, opt Options) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -290,41 +289,41 @@ func (s *Server) ask(command string) ([]byte, error) {
 // Socket returns the path of the unix socket.
 func (s *Server) Socket() string { return s.socket }
 
-// Port returns the TCP port, 0 without one.
+// Port returns the TCP port, or 0 if there is none.
 func (s *Server) Port() int { return s.port }
 
-// Pid returns the process id.
+// Pid returns the process ID.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
 // URL returns the URL of the socket for internal/redis/store.
 func (s *Server) URL() string { return "unix://" + s.socket }
 
-// Done returns a channel that is closed when the process has ended.
+// Done returns a channel that is closed when the process has exited.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns why the process ended; valid after Done.
+// Err returns why the process exited. It is valid after Done.
 func (s *Server) Err() error {
 	<-s.done
 	return s.err
 }
 
-// Stop makes the server save its data and end, and waits for that. If ctx ends first, Stop
-// kills the server and returns an error.
+// Stop makes the server save its data and exit, and waits for that. If ctx ends first, Stop kills
+// the server and returns an error.
 func (s *Server) Stop(ctx context.Context) error {
-	s.calm.Store(false)
+	s.running.Store(false)
 	_ = s.Thaw()
-	again := time.NewTicker(askAgain)
-	defer again.Stop()
+	retry := time.NewTicker(stopRetry)
+	defer retry.Stop()
 	for {
-		// On SIGTERM a server saves like on SHUTDOWN, without a password. While it
-		// writes its first append-only file it refuses and forgets the signal.
+		// On SIGTERM a server saves as on SHUTDOWN, but without a password. While it writes its
+		// first append-only file it ignores the signal, so repeat it.
 		if err := s.signal(syscall.SIGTERM); err != nil {
 			return err
 		}
 		select {
 		case <-s.done:
 			return nil
-		case <-again.C:
+		case <-retry.C:
 		case <-ctx.Done():
 			_ = s.Kill()
 			<-s.done
@@ -333,8 +332,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// askAgain is how long to wait before the stop signal is repeated.
-const askAgain = 500 * time.Millisecond
+// stopRetry is how long to wait before repeating the stop signal.
+const stopRetry = 500 * time.Millisecond
 
 // Kill ends the server immediately, without saving.
 func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }

@@ -39,11 +39,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// childEnv makes this test binary do something else than test.
+// childEnv makes this test binary run as a child instead of running tests.
 const childEnv = "REDISSERVER_TEST_CHILD"
 
-// parent starts a server in the directory that the environment names, prints
-// the id of its process, and waits to be killed.
+// parent starts a server in the directory that the environment names, prints its process ID, and
+// waits to be killed.
 func parent() {
 	s, err := redisserver.Start(context.Background(), redisserver.Options{Dir: os.Getenv("DIR"), Config: appendOnly, Logger: quiet})
 	if err != nil {
@@ -56,7 +56,7 @@ func parent() {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// shortDir is a directory whose path leaves room for a socket.
+// shortDir returns a directory whose path leaves room for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "server")
@@ -85,8 +85,8 @@ func start(t *testing.T, opt redisserver.Options) *redisserver.Server {
 	return s
 }
 
-// do sends one inline command and returns the first line of the reply, and for
-// a string the string.
+// do sends one inline command and returns the first line of the reply, or the value of a string
+// reply.
 func do(t *testing.T, s *redisserver.Server, command string) string {
 	t.Helper()
 	reply, err := ask(s.Socket(), command, 10*time.Second)
@@ -128,7 +128,7 @@ func TestStopSaves(t *testing.T) {
 		t.Fatalf("SET: %s", got)
 	}
 	if s.Port() != 0 {
-		t.Errorf("it has the port %d", s.Port())
+		t.Errorf("Port() = %d", s.Port())
 	}
 	for path, want := range map[string]fs.FileMode{dir: 0o700, s.Socket(): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -149,17 +149,17 @@ func TestStopSaves(t *testing.T) {
 
 func TestPort(t *testing.T) {
 	t.Parallel()
-	// Below the ports that a system gives to outgoing connections.
+	// Below the range of ports for outgoing connections.
 	listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 	for err != nil && t.Context().Err() == nil {
 		listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	redistest.Require(t)
-	// The port is taken: the error says so in the server's words.
+	// The port is in use: the error includes the server's message.
 	_, err = redisserver.Start(t.Context(), redisserver.Options{Dir: shortDir(t), Port: port, Logger: quiet})
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) {
-		t.Errorf("a taken port: %v", err)
+		t.Errorf("a port in use: %v", err)
 	}
 	listener.Close()
 	s := start(t, redisserver.Options{Port: port})
@@ -180,7 +180,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "last words") {
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "last log lines") {
 		t.Errorf("Err() = %v", err)
 	}
 	if err := errors.Join(s.Kill(), s.Freeze(), s.Thaw()); err != nil {
@@ -195,13 +195,13 @@ func TestFreeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := ask(s.Socket(), "PING", 50*time.Millisecond); err == nil {
-		t.Errorf("a frozen server says %q", got)
+		t.Errorf("a frozen server replied %q", got)
 	}
 	if err := s.Thaw(); err != nil {
 		t.Fatal(err)
 	}
 	if got := do(t, s, "PING"); got != "+PONG" {
-		t.Errorf("a thawed server says %q", got)
+		t.Errorf("a thawed server replied %q", got)
 	}
 	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
@@ -237,11 +237,11 @@ func TestStopInTime(t *testing.T) {
 	select {
 	case <-s.Done():
 	default:
-		t.Error("it goes on")
+		t.Error("it keeps running")
 	}
 }
 
-// What a server says when it does not start is in the error, but for secrets.
+// The error includes the output of a server that fails to start, without secrets.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -267,8 +267,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// Start waits for a large data set to load, and logs that; a canceled wait leaves no
-// server.
+// Start waits for a large data set to load, and logs that; a canceled wait leaves no server
+// behind.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -329,9 +329,9 @@ func (l *logs) text() string {
 	return l.buffer.String()
 }
 
-// The server does not depend on the thread that started it: Linux signals the death of the
-// parent when the thread ends that forked the child.
-func TestStarterEnds(t *testing.T) {
+// The server does not depend on the thread that started it: Linux signals the death of the parent
+// when the forking thread ends.
+func TestStartingThreadEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
 	started := make(chan *redisserver.Server)

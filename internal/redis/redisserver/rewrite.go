@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// A server that is killed while it writes a transaction to its append-only file can leave
-// a truncated one there. The next server ignores it. But if its last command is truncated,
-// Redis 7.0 keeps the complete commands before it in the file and appends to them: when a
-// third server loads the file, it executes the ignored transaction together with the later
-// writes. So a server that found its file truncated must rewrite it before it is used.
+// A server that is killed while it writes a transaction to its append-only file can leave a
+// truncated transaction there. The next server ignores it. But if its last command is truncated,
+// Redis 7.0 keeps the complete commands before it in the file and appends to them: a third server
+// that loads the file then executes the ignored transaction together with the later writes. So a
+// server that found its file truncated must rewrite it before it is used.
 
 const (
 	// truncatedMessage is the log message about such a file.
 	truncatedMessage = "short read while loading the AOF"
 	// readyMessage is the log message after loading.
 	readyMessage = "ready to accept connections"
-	// readyTimeout bounds the wait for that message, which precedes the first reply.
+	// readyTimeout limits the wait for that message, which precedes the first reply.
 	readyTimeout = time.Second
 )
 
@@ -56,7 +56,7 @@ func (s *Server) rewriteTruncated(ctx context.Context, opt Options) error {
 	if name != s.before.name {
 		size = s.before.size // an upgrade has moved the file
 	}
-	// More than the last command or transaction means damage in the middle.
+	// More than the last command or transaction indicates damage in the middle.
 	opt.Logger.Warn("the append-only file was truncated when the last server died; rewriting it", "bytes cut off", s.before.size-size)
 	for {
 		answer, err := s.ask("BGREWRITEAOF")
@@ -70,7 +70,7 @@ func (s *Server) rewriteTruncated(ctx context.Context, opt Options) error {
 		if bytes.HasPrefix(answer, []byte("+")) {
 			return s.rewritten(ctx)
 		}
-		// It is writing another file at the moment.
+		// The server is writing another file at the moment.
 		if err := s.pause(ctx); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func lastFile(dir string) (name string, size int64) {
 	return name, info.Size()
 }
 
-// rewritten waits until the append-only file is rewritten.
+// rewritten waits until the append-only file has been rewritten.
 func (s *Server) rewritten(ctx context.Context) error {
 	for {
 		info, err := s.ask("INFO persistence")

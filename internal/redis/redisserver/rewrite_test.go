@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// What a dead server left half written does not come back with a later one.
-func TestCutShort(t *testing.T) {
+// A transaction that a dead server left half written does not reappear with a later server.
+func TestTruncatedTransaction(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
 	opt := redisserver.Options{
@@ -52,7 +52,7 @@ func TestCutShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if said := log.text(); strings.Count(said, `"bytes cut off"=`) != 1 || strings.Contains(said, `"bytes cut off"=0`) {
-			t.Errorf("the log says %s", said)
+			t.Errorf("the log is %s", said)
 		}
 		// Several writes in one transaction, as a script makes them.
 		do(t, server, `EVAL "redis.call('LPUSH','l',ARGV[1]) redis.call('LPUSH','m',ARGV[1])" 0 `+value)

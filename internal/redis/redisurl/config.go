@@ -1,6 +1,6 @@
-// Package redisurl parses the URL of a database, for every part of this module: the
-// site, the command line, locks and mass insertion accept the same URLs. An unknown
-// parameter is an error, so that no user relies on a certificate that is not checked.
+// Package redisurl parses database URLs for every part of this module: the site, the command
+// line, locks and mass insertion accept the same URLs. An unknown parameter is an error, so that
+// no user relies on a certificate that is not checked.
 package redisurl
 
 import (
@@ -12,25 +12,24 @@ import (
 // Config is a parsed URL.
 type Config struct {
 	Kind      Kind
-	Dir       string   // Embedded: the directory, empty for the default
+	Dir       string   // Embedded: the directory; empty means the default
 	Socket    string   // Single, on a unix socket
-	Addresses []string // host:port of the server, the sentinels or some of the Cluster
+	Addresses []string // host:port of the server, the sentinels or some nodes of the Cluster
 	Master    string   // Sentinel: the name of the master
 	Username  string
 	Password  string
 	DB        int
 	TLS       bool
 
-	// CA is a file with the root certificates for the server, instead of those of
-	// the system; Cert and Key are the files of the client certificate; ServerName
-	// is the name that the server's certificate must have, instead of the host;
-	// SkipVerify accepts any certificate.
+	// CA is a file with the root certificates for the server, replacing those of the system; Cert
+	// and Key are the files of the client certificate; ServerName is the name that the server's
+	// certificate must have, instead of the host; SkipVerify accepts any certificate.
 	CA, Cert, Key string
 	ServerName    string
 	SkipVerify    bool
 
-	// SentinelUsername and SentinelPassword are for the sentinels; Username and
-	// Password are for the servers that they name.
+	// SentinelUsername and SentinelPassword are for the sentinels; Username and Password are for
+	// the servers that the sentinels name.
 	SentinelUsername string
 	SentinelPassword string
 }
@@ -38,7 +37,7 @@ type Config struct {
 // Kind is how a database is reached.
 type Kind string
 
-// The kinds of databases.
+// Kinds of databases.
 const (
 	Embedded Kind = "embedded" // a server that this program runs
 	Single   Kind = "single"   // one server
@@ -53,7 +52,7 @@ func isScheme(text string) bool {
 func (c *Config) readDB(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not the number of a database", text)
+		return fmt.Errorf("%q is not a database number", text)
 	}
 	c.DB = n
 	return nil

@@ -13,18 +13,18 @@ const (
 	sentinelPort = "26379"
 )
 
-// errNotPort does not show the port: it may be a password if the host is missing.
+// errNotPort does not contain the port: it may be a password if the host is missing.
 var errNotPort = errors.New("the port is not a number from 1 to 65535")
 
 func readHosts(hosts, defaultPort string) ([]string, error) {
 	var addresses []string
-	for _, one := range strings.Split(hosts, ",") {
-		host, port, err := net.SplitHostPort(one)
+	for _, entry := range strings.Split(hosts, ",") {
+		host, port, err := net.SplitHostPort(entry)
 		if err != nil { // no port
 			port = defaultPort
-			bracketed := strings.HasPrefix(one, "[") && strings.HasSuffix(one, "]")
-			if host = one; bracketed {
-				host = one[1 : len(one)-1]
+			bracketed := strings.HasPrefix(entry, "[") && strings.HasSuffix(entry, "]")
+			if host = entry; bracketed {
+				host = entry[1 : len(entry)-1]
 			}
 			if strings.Contains(host, ":") != bracketed {
 				return nil, errors.New("a host is not host:port (an IPv6 address needs brackets)")

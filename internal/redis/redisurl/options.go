@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// dialTimeout bounds the wait for a connection.
+	// dialTimeout limits the time to connect.
 	dialTimeout = 4 * time.Second
-	// silence is how long a command may stay unanswered before the connection counts
-	// as broken.
+	// silence is how long a command may stay unanswered before the connection counts as broken.
 	silence = 10 * time.Second
-	// shortSilence is silence if another server can take over: the connection to a
-	// master that hangs is closed by the time its replica is promoted.
+	// shortSilence replaces silence if another server can take over: the connection to a hanging
+	// master is closed by the time its replica is promoted.
 	shortSilence = 2 * time.Second
-	// ping is after what silence of an idle connection the server is asked whether it is there, and
-	// shortPing is ping if another server can take over.
+	// ping is how long a connection may be idle before it is checked; shortPing replaces it if
+	// another server can take over.
 	ping      = 2 * time.Second
 	shortPing = time.Second
-	// refresh is how often sentinels and Clusters are asked for the topology. They
-	// also announce changes, but a message can get lost.
+	// refresh is how often sentinels and Clusters are asked for the topology. They also announce
+	// changes, but a message can get lost.
 	refresh = 5 * time.Second
 )
 
-// ClientOption returns the options of a client. An embedded server is at Socket once
-// it runs: see package store.
+// ClientOption returns the options of a client. An embedded server is reachable at Socket once it
+// runs: see package store.
 func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	opt := rueidis.ClientOption{
 		InitAddress: c.Addresses,
@@ -37,12 +36,12 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 		Password:    c.Password,
 		SelectDB:    c.DB,
 		ClientName:  "retwis",
-		// One connection per server: a reply is read after the invalidations of the
-		// client-side cache that were sent before it, so a read sees the write
-		// before it. The rest of the program relies on this.
+		// Use one connection per server: a reply is read after the client-side cache
+		// invalidations that were sent before it, so a read sees the write before it. The rest of
+		// the program relies on this.
 		PipelineMultiplex: -1,
-		// A pipelined command ends with its context; one that is sent directly
-		// waits for the server.
+		// A pipelined command ends with its context; one that is sent directly waits for the
+		// server.
 		AlwaysPipelining: true,
 		RetryDelay:       RetryDelay,
 		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: ping},
@@ -78,7 +77,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	return opt, nil
 }
 
-// UnixDialer returns a dialer that asks for the path of the socket each time.
+// UnixDialer returns a dialer that asks for the path of the socket on each connection.
 func UnixDialer(path func() (string, error)) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		socket, err := path()

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// schemes lists the accepted URLs for messages.
+// schemes lists the accepted URLs for error messages.
 const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix://[user:password@]/path[?db=n], " +
 	"redis+sentinel://[user:password@]host[:port],…/master[/db] or redis+cluster://[user:password@]host[:port],… " +
 	"(rediss for redis means TLS; valkey and valkeys mean the same as redis and rediss)"
 
-// Parse reads the URL of a database:
+// Parse parses the URL of a database:
 //
 //	embedded:[DIR]
 //	redis://[user:password@]host[:port][/db]
@@ -20,14 +20,13 @@ const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix:
 //	redis+sentinel://[user:password@]host[:port],…/master[/db]
 //	redis+cluster://[user:password@]host[:port],…
 //
-// valkey means the same as redis. rediss (or valkeys) means TLS, and takes the parameters ca, cert and key
-// (files in PEM), servername, and skip_verify=true. redis+sentinel also takes
-// sentinel_username and sentinel_password, for sentinels that ask for them.
-// Characters with a meaning in URLs are percent-encoded, such as %3F for a ? in a
-// password.
+// valkey means the same as redis. rediss (or valkeys) means TLS, and accepts the parameters ca,
+// cert and key (files in PEM), servername, and skip_verify=true. redis+sentinel also accepts
+// sentinel_username and sentinel_password, for sentinels that require them. Special characters of
+// URLs are percent-encoded, such as %3F for a ? in a password.
 //
-// Errors name the mistake and never show a password. Parse opens neither a file nor
-// a connection.
+// Errors describe the mistake and never contain a password. Parse opens neither a file nor a
+// connection.
 func Parse(raw string) (Config, error) {
 	config, err := parse(raw)
 	if err != nil {
@@ -99,14 +98,14 @@ func unknownScheme(scheme string) error {
 	return fmt.Errorf("unknown scheme %q; use %s", scheme, schemes)
 }
 
-// split splits user@host,host/path?query. A password may contain any character
-// percent-encoded; a plain @ in it must be the last one.
+// split splits user@host,host/path?query. A password may contain any character percent-encoded;
+// if it contains a plain @, the last @ ends it.
 func split(rest string) (authority, path string, query url.Values, err error) {
 	if strings.ContainsRune(rest, '#') {
-		return "", "", nil, errors.New("# has no meaning here; write it as %23")
+		return "", "", nil, errors.New("# is not allowed here; write it as %23")
 	}
 	rest, rawQuery, _ := strings.Cut(rest, "?")
-	if strings.ContainsRune(rawQuery, '@') { // more likely a password with a ? in it
+	if strings.ContainsRune(rawQuery, '@') { // more likely a password that contains a ?
 		return "", "", nil, errors.New("@ follows a ?; write a ? in the password as %3F, and an @ in a parameter as %40")
 	}
 	query, err = url.ParseQuery(rawQuery)
@@ -145,7 +144,7 @@ func (c *Config) readUser(authority string) (hosts string, err error) {
 	return authority[at+1:], nil
 }
 
-// readPath reads the path: the name of the master, the number of the database.
+// readPath parses the path: the name of the master, the database number.
 func (c *Config) readPath(path string) error {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if c.Kind == Sentinel {

@@ -66,19 +66,19 @@ func TestParseRefuses(t *testing.T) {
 		"redis://ada:hunter2":            "port is not a number",
 		"redis://:hunt?er2@h":            "%3F",
 		"redis://:hunt#er2@h":            "%23",
-		"redis://h?ca=x":                 `parameter "ca" has a meaning with TLS only`,
+		"redis://h?ca=x":                 `parameter "ca" is only valid with TLS`,
 		"rediss://h?ca=":                 `parameter "ca" is empty`,
-		"rediss://h?cert=x":              "one is given without the other",
+		"rediss://h?cert=x":              "cert and key must be given together",
 		"rediss://h?skip_verify=maybe":   `"skip_verify" is neither true nor false`,
-		"rediss://h?sentinel_password=x": `"sentinel_password" has a meaning for redis+sentinel:// only`,
+		"rediss://h?sentinel_password=x": `"sentinel_password" is only valid with redis+sentinel://`,
 		"redis://a,b":                    "several hosts",
-		"redis://h/x":                    "not the number of a database",
-		"redis://h/-1":                   "not the number of a database",
+		"redis://h/x":                    "not a database number",
+		"redis://h/-1":                   "not a database number",
 		"redis://h/1/2":                  "no meaning",
 		"redis://h?timeout=1":            `unknown parameter "timeout"`,
 		"redis://h?max_retries=1":        `unknown parameter "max_retries"`,
 		"redis://h?addr=h2:1":            `unknown parameter "addr"`,
-		"valkey://h?ca=x":                `parameter "ca" has a meaning with TLS only`,
+		"valkey://h?ca=x":                `parameter "ca" is only valid with TLS`,
 		"redis://h?db=1&db=2":            "given twice",
 		"redis://h/1#x":                  "%23",
 		"redis://u:%zz@h":                "the password has a %",
@@ -100,8 +100,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for a URL that is misread without a word, or an error that
-// shows the password.
+// FuzzParse looks for URLs that are silently misread, and for errors that contain the password.
 func FuzzParse(f *testing.F) {
 	for _, raw := range []string{
 		"embedded:x", "redis://u:p@h:1/2", "unix:///a?db=1", "redis+sentinel://a,b/m/1", "unix:///a%3Fb", "rediss://h?ca=x&skip_verify=1", "rediss+cluster://[::1]:7,b", "redis://a@b@c:9",
@@ -120,7 +119,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("Parse(%q) = %+v, whose name %q cannot be read: %v", raw, config, config, err)
 		}
-		// Its name is without secrets, and without how TLS is spoken.
+		// Its name contains no secrets and no TLS parameters.
 		config = Config{
 			Kind: config.Kind, Socket: config.Socket, Addresses: config.Addresses,
 			Master: config.Master, DB: config.DB, TLS: config.TLS,
@@ -131,8 +130,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseSecret looks for an error that shows the password, whatever stands
-// before and after it.
+// FuzzParseSecret looks for errors that contain the password, whatever surrounds it.
 func FuzzParseSecret(f *testing.F) {
 	f.Add("redis://user:", "@host:x")
 	f.Add("redis://user:", "?x@host")

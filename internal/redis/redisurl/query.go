@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// readQuery reads the parameters.
+// readQuery parses the parameters.
 func (c *Config) readQuery(query url.Values) error {
 	names := make([]string, 0, len(query))
 	for name := range query {
@@ -24,7 +24,7 @@ func (c *Config) readQuery(query url.Values) error {
 		}
 	}
 	if (c.Cert == "") != (c.Key == "") {
-		return errors.New("of the parameters cert and key, one is given without the other")
+		return errors.New("cert and key must be given together")
 	}
 	return nil
 }
@@ -38,12 +38,12 @@ func (c *Config) readParameter(name, value string) error {
 		return c.readDB(value)
 	case "ca", "cert", "key", "servername", "skip_verify":
 		if !c.TLS {
-			return fmt.Errorf("parameter %q has a meaning with TLS only: rediss://", name)
+			return fmt.Errorf("parameter %q is only valid with TLS (rediss://)", name)
 		}
 		return c.readTLS(name, value)
 	case "sentinel_username", "sentinel_password":
 		if c.Kind != Sentinel {
-			return fmt.Errorf("parameter %q has a meaning for redis+sentinel:// only", name)
+			return fmt.Errorf("parameter %q is only valid with redis+sentinel://", name)
 		}
 		if name == "sentinel_username" {
 			c.SentinelUsername = value

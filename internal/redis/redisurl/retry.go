@@ -12,11 +12,11 @@ const (
 	maxDelay   = time.Second
 )
 
-// RetryDelay is the pause before a command is sent again, for rueidis.ClientOption. Like
-// the default it doubles with each attempt, up to a second.
+// RetryDelay is the pause before a command is resent, for rueidis.ClientOption. Like the default
+// it doubles with each attempt, up to a second.
 //
-// It also keeps the command from being reused. After a retry rueidis gives its memory to
-// the next command, while the writer of the connection that broke may still read it.
+// It also keeps the command from being reused. After a retry rueidis reuses its memory for the
+// next command, while the writer of the broken connection may still read it.
 func RetryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
 	cmd.Pin()
 	delay := min(maxDelay, firstDelay<<min(attempts-1, 20))

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// breaking is a connection that breaks when a command with the text is written.
+// breaking is a connection that breaks when a command that contains the text is written.
 type breaking struct {
 	net.Conn
 	broken *atomic.Bool
@@ -35,8 +35,8 @@ func (c breaking) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// The writer of a broken connection may still read a command that has been answered by
-// another one: its memory must not be that of a later command.
+// The writer of a broken connection may still read a command that was answered over another
+// connection: its memory must not be reused for a later command.
 func TestRetriedCommandIsNotReused(t *testing.T) {
 	t.Parallel()
 	server := redistest.One(t)
@@ -60,7 +60,7 @@ func TestRetriedCommandIsNotReused(t *testing.T) {
 	t.Cleanup(client.Close)
 	cmd := client.B().Echo().Message(text).Build().ToRetryable()
 	if got, err := client.Do(t.Context(), cmd).ToString(); err != nil || got != text {
-		t.Fatalf("the command that was sent again: %q, %v", got, err)
+		t.Fatalf("the resent command: %q, %v", got, err)
 	}
 	if got := cmd.Commands(); !broken.Load() || !slices.Equal(got, []string{"ECHO", text}) {
 		t.Errorf("broken: %v; the command has become %q", broken.Load(), got)

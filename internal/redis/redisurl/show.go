@@ -36,12 +36,12 @@ func escape(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23", "@", "%40").Replace(path)
 }
 
-// longest bounds the characters of a URL that are shown.
+// longest is how many characters of a URL are shown.
 const longest = 200
 
-// redact returns a URL for messages: quoted, truncated, and without anything that can
-// be a password. If no @ separates the password from the hosts, it shows only what is
-// certainly a host.
+// redact returns a URL for messages: quoted, truncated, and without anything that could be a
+// password. If no @ separates the password from the hosts, it shows only what is certainly a
+// host.
 func redact(raw string) string {
 	scheme, rest, found := strings.Cut(raw, ":")
 	if strings.EqualFold(scheme, "embedded") {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// tls returns the TLS configuration, or nil without TLS. Without a server name, the
-// certificate of a server has to be for the dialled host.
+// tls returns the TLS configuration, or nil without TLS. Without a server name, the server's
+// certificate must match the dialed host.
 func (c Config) tls() (*tls.Config, error) {
 	if !c.TLS {
 		return nil, nil
@@ -28,8 +28,8 @@ func (c Config) tls() (*tls.Config, error) {
 			return nil, fmt.Errorf("parameter ca: %s holds no certificate in PEM", c.CA)
 		}
 	} else if !c.SkipVerify {
-		// Read here: hundreds of files on a busy disk take seconds, which would otherwise
-		// pass as seconds in which the server does not answer.
+		// Load the certificates now: hundreds of files on a busy disk take seconds, which would
+		// otherwise count against the time for the server to answer.
 		roots, err := x509.SystemCertPool()
 		if err != nil {
 			return nil, fmt.Errorf("certificates of this machine: %w", err)

@@ -1,5 +1,5 @@
-// Package reply reads replies of Redis where a missing value, or a key of
-// another type, is no error.
+// Package reply reads replies of Redis, treating a missing value or a key of another type as
+// empty instead of an error.
 package reply
 
 import (
@@ -8,7 +8,7 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// Text returns a string reply, empty for nil.
+// Text returns a string reply; empty for nil.
 func Text(res rueidis.RedisResult) (string, error) {
 	value, err := res.ToString()
 	if rueidis.IsRedisNil(err) {
@@ -20,7 +20,7 @@ func Text(res rueidis.RedisResult) (string, error) {
 	return value, nil
 }
 
-// OrEmpty takes what a read has returned: empty for a nil reply, and for a key of another type,
+// OrEmpty wraps the result of a read: it is empty for a nil reply, and for a key of another type,
 // which must not fail a page. The application's check reports such a key.
 func OrEmpty[T any](value T, err error) (T, error) {
 	if err == nil || !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
@@ -30,21 +30,21 @@ func OrEmpty[T any](value T, err error) (T, error) {
 	return empty, nil
 }
 
-// TextOrEmpty is Text, and empty too for a key of another type.
+// TextOrEmpty is like Text, but also empty for a key of another type.
 func TextOrEmpty(res rueidis.RedisResult) (string, error) { return OrEmpty(res.ToString()) }
 
-// Exists reports whether a member or a field has a value; it has none in a key of another type.
+// Exists reports whether a member or a field has a value. In a key of another type it has none.
 func Exists(res rueidis.RedisResult) (bool, error) {
 	err := res.Error()
 	_, other := OrEmpty(0, err)
 	return err == nil, other
 }
 
-// maxFields is at least the number of fields that one HMGET asks for.
+// maxFields is an upper bound for the number of fields in one HMGET.
 const maxFields = 16
 
-// Fields returns the values of an HMGET, empty for each missing field, and all
-// empty for a missing key or one of another type.
+// Fields returns the values of an HMGET: empty for a missing field, and all empty for a missing
+// key or a key of another type.
 func Fields(res rueidis.RedisResult) ([]string, error) {
 	values, err := res.ToArray()
 	if rediserr.IsWrongType(err) {
@@ -62,7 +62,7 @@ func Fields(res rueidis.RedisResult) ([]string, error) {
 	return texts, nil
 }
 
-// Written returns the first error of writes. Those to keys of another type are no errors.
+// Written returns the first error of some writes, ignoring writes to keys of another type.
 func Written(results ...rueidis.RedisResult) error {
 	for _, res := range results {
 		if _, err := OrEmpty(res.ToMessage()); err != nil {
@@ -72,7 +72,7 @@ func Written(results ...rueidis.RedisResult) error {
 	return nil
 }
 
-// FirstError returns the first error of a pipeline; nil replies are no errors.
+// FirstError returns the first error of a pipeline, ignoring nil replies.
 func FirstError(results []rueidis.RedisResult) error {
 	for _, res := range results {
 		if err := res.Error(); err != nil && !rueidis.IsRedisNil(err) {

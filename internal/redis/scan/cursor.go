@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// EncodeCursor returns a position as opaque text that can be part of a URL.
+// EncodeCursor returns a position as opaque text that is safe in a URL.
 func EncodeCursor(position string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(position))
 }
 
-// DecodeCursor returns the position of a cursor that EncodeCursor made.
+// DecodeCursor returns the position in a cursor from EncodeCursor.
 func DecodeCursor(cursor string) (string, error) {
 	position, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

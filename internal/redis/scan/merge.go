@@ -2,9 +2,8 @@ package scan
 
 import "iter"
 
-// Merge merges sequences that are each in order: compare is negative where its first
-// argument comes first. It stops at the first error, and holds one value of each
-// sequence.
+// Merge merges ordered sequences: compare is negative if its first argument comes first. It stops
+// at the first error, and holds one value of each sequence.
 func Merge[T any](compare func(a, b T) int, sequences ...iter.Seq2[T, error]) iter.Seq2[T, error] {
 	if len(sequences) == 1 {
 		return sequences[0]

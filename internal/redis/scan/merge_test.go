@@ -35,7 +35,7 @@ func sequence(numbers []int, wrong error, stopped *int) iter.Seq2[int, error] {
 	}
 }
 
-// All sequences are ended, however the merging ends.
+// All sequences are stopped, however the merge ends.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
@@ -43,7 +43,7 @@ func TestMerge(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		lists [][]int
-		wrong error // after the last list
+		wrong error // after the last value
 		take  int
 		want  string
 	}{

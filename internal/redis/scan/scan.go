@@ -1,11 +1,11 @@
-// Package scan reads large keys and keyspaces of Redis in bounded steps, while they are in
-// use: SCAN on every master, HSCAN, SSCAN and ZSCAN on one key. It merges the ordered
-// sequences of several partitions, and encodes positions as opaque cursors.
+// Package scan reads large keys and keyspaces of Redis in bounded steps while they are in use:
+// SCAN on every master; HSCAN, SSCAN and ZSCAN on one key. It merges the ordered sequences of
+// several partitions, and encodes positions as opaque cursors.
 //
-// As in Redis, an element that is there during a whole scan is seen, and may be seen
-// twice; one that is added or removed meanwhile may be seen or not. In Redis that ends
-// where a server restarts, another one takes its place, or a slot of a Cluster moves. Here
-// it holds then, too, for users who have the rights to INFO, EVAL and CLUSTER NODES.
+// As in Redis, an element that exists during the whole scan is returned, possibly twice; an
+// element that is added or removed meanwhile may be returned or not. Redis no longer guarantees
+// that when a server restarts or is replaced, or a slot of a Cluster moves. This package still
+// does, for users with permission for INFO, EVAL and CLUSTER NODES.
 package scan
 
 import (
@@ -26,26 +26,27 @@ import (
 type Pattern struct {
 	Match string // glob pattern; empty: all keys
 	Type  string // "hash", "zset", …; empty: any
-	// Count is the approximate number of keys that the server passes in a step. Required.
+	// Count is the approximate number of keys that the server examines per step. Required.
 	Count int
-	// Timeout bounds each step: a node of a Cluster can be gone for good. 0: only ctx does.
+	// Timeout limits each step, because a node of a Cluster can be gone for good. 0: no limit
+	// except ctx.
 	Timeout time.Duration
 }
 
 // Page is one step of a scan of the keyspace.
 type Page struct {
 	Keys []string
-	// Seen is about how many keys the server has passed in this step.
+	// Seen is the approximate number of keys that the server has examined in this step.
 	Seen int
 }
 
-// Keys yields the keys of all masters that match, in pages. It fails where one of them
-// cannot be reached. A key can move to a master that was read before: masters that were
-// given slots meanwhile are read again, until that has ended.
+// Keys yields the matching keys of all masters, in pages. It fails if a master cannot be reached.
+// A key can move to a master that was read before: masters that received slots meanwhile are read
+// again, until no more slots move.
 func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		masters, slots, err := p.masters(ctx, client)
-		for again := false; err == nil && len(masters) > 0; again = true {
+		for reread := false; err == nil && len(masters) > 0; reread = true {
 			for _, master := range masters {
 				for page, err := range Server(ctx, master.Client, p) {
 					if !yield(page, err) || err != nil {
@@ -56,7 +57,7 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 			before := slots
 			masters, slots, err = p.masters(ctx, client)
 			masters = slices.DeleteFunc(masters, func(m nodes.Master) bool {
-				return slots == nil || slots.IsSame(m, before) && (again || !slots.Importing(m))
+				return slots == nil || slots.IsSame(m, before) && (reread || !slots.Importing(m))
 			})
 		}
 		if err != nil {
@@ -65,8 +66,7 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 	}
 }
 
-// masters returns the masters, and their slots; nothing of the latter where a user may not
-// ask.
+// masters returns the masters and their slots; no slots if the user may not ask for them.
 func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Master, nodes.Slots, error) {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -81,7 +81,7 @@ func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Ma
 	return masters, slots, err
 }
 
-// Server yields the keys of one server that match, in pages.
+// Server yields the matching keys of one server, in pages.
 func Server(ctx context.Context, server rueidis.Client, p Pattern) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		step := func(cursor uint64) (rueidis.ScanEntry, error) {
@@ -122,15 +122,15 @@ func (p Pattern) command(server rueidis.Client, cursor uint64) rueidis.Completed
 	return scan.Type(p.Type).Build()
 }
 
-// Hash yields fields and values of a hash in turn, in pages of at most count fields.
+// Hash yields alternating fields and values of a hash, in pages of at most count fields.
 func Hash(ctx context.Context, client rueidis.Client, key string, count int) iter.Seq2[[]string, error] {
 	return pages(ctx, client, key, 2*count, func(cursor uint64) rueidis.Completed {
 		return client.B().Hscan().Key(key).Cursor(cursor).Count(int64(count)).Build()
 	})
 }
 
-// SortedSet yields members and scores of a sorted set in turn, in pages of at most
-// count members.
+// SortedSet yields alternating members and scores of a sorted set, in pages of at most count
+// members.
 func SortedSet(ctx context.Context, client rueidis.Client, key string, count int) iter.Seq2[[]string, error] {
 	return pages(ctx, client, key, 2*count, func(cursor uint64) rueidis.Completed {
 		return client.B().Zscan().Key(key).Cursor(cursor).Count(int64(count)).Build()
@@ -144,14 +144,14 @@ func Set(ctx context.Context, client rueidis.Client, key string, count int) iter
 	})
 }
 
-// pages runs a scan of a key. The server sends a small key in one piece, whatever COUNT
-// says, so a reply is divided.
+// pages runs a scan of a key. The server returns a small key in one piece, regardless of COUNT,
+// so pages splits the reply.
 func pages(ctx context.Context, client rueidis.Client, key string, most int, command func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		step := func(cursor uint64) (rueidis.ScanEntry, error) {
 			return client.Do(ctx, command(cursor)).AsScanEntry()
 		}
-		process := func() (string, error) { // of the server that has the key
+		process := func() (string, error) { // ID of the server process that has the key
 			const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
 			return idOf(client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString())
 		}
@@ -169,9 +169,9 @@ func pages(ctx context.Context, client rueidis.Client, key string, most int, com
 	}
 }
 
-// steps runs the steps of a scan, and all of them again if another process of the server
-// answers at the end: there the elements are in another order, and a cursor leads past some.
-// A scan of one step asks for no process.
+// steps runs the steps of a scan, and repeats all of them if a different server process answers
+// at the end: there the elements are in another order, and a cursor skips some. A single-step
+// scan does not ask for the process.
 func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (string, error)) iter.Seq2[rueidis.ScanEntry, error] {
 	return func(yield func(rueidis.ScanEntry, error) bool) {
 		first, err := step(0)
@@ -179,8 +179,8 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 			yield(first, err)
 			return
 		}
-		id, err := process() // the first step may have been in another one, and is repeated
-		for again := true; again && err == nil; {
+		id, err := process() // the first step may have run in another process, and is repeated
+		for restarted := true; restarted && err == nil; {
 			for cursor, more := uint64(0), true; more; more = cursor != 0 {
 				reply, err := step(cursor)
 				if !yield(reply, err) || err != nil {
@@ -190,7 +190,7 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 			}
 			before := id
 			id, err = process()
-			again = id != before
+			restarted = id != before
 		}
 		if err != nil {
 			yield(rueidis.ScanEntry{}, err)
@@ -198,7 +198,7 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 	}
 }
 
-// idOf returns the id of a process; nothing where a user may not ask.
+// idOf returns a process ID, or "" if the user may not ask for it.
 func idOf(id string, err error) (string, error) {
 	if rediserr.Of(err) == rediserr.Denied {
 		return "", nil
@@ -206,7 +206,7 @@ func idOf(id string, err error) (string, error) {
 	return id, err
 }
 
-// Literal returns text as a glob pattern that matches only the text.
+// Literal returns text as a glob pattern that matches only that text.
 func Literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }

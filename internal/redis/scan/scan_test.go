@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A scan passes every master of a Cluster, and a pattern's special characters can be
-// part of a prefix.
+// A scan covers every master of a Cluster, and special characters of patterns can be part of a
+// prefix.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]rueidis.Client{
@@ -55,7 +55,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The pages of a small key, which the server sends whole, are as bounded as those of a
+// The pages of a small key, which the server returns in one piece, are limited like those of a
 // large one.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestPages(t *testing.T) {
 		} {
 			var all []string
 			for page, err := range pages {
-				// A step of a large key may hold a few more than COUNT.
+				// A step over a large key may return a few more than COUNT.
 				if err != nil || len(page) > 10 {
 					t.Fatalf("%s: a page of %d (%v)", name, len(page), err)
 				}
@@ -104,8 +104,8 @@ func do(t *testing.T, client rueidis.Client, command rueidis.Completed) {
 	}
 }
 
-// A server that was restarted has its keys, and the elements of a key, in another order: a
-// cursor from before leads past some of them.
+// A restarted server has its keys, and the elements of a key, in another order: a cursor from
+// before the restart skips some of them.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -145,7 +145,7 @@ func TestRestart(t *testing.T) {
 		}
 		see(page)
 	}
-	if len(seen) != all+1 || restarts != 2 { // the fields and "x", their value
+	if len(seen) != all+1 || restarts != 2 { // the fields, and "x" as their value
 		t.Errorf("%d of %d fields after %d restarts", len(seen)-1, all, restarts)
 	}
 }

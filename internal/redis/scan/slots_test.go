@@ -15,8 +15,8 @@ import (
 type spread struct {
 	*redistest.ClusterServers
 	client rueidis.Client
-	slots  map[int]int // of the keys, and the masters that have them
-	late   int         // the master that a scan reads last
+	slots  map[int]int // slots of the keys, and the master of each
+	late   int         // master that a scan reads last
 }
 
 const spreadKeys = 60
@@ -47,7 +47,7 @@ func newSpread(t *testing.T) *spread {
 	return s
 }
 
-// moveAll moves the slots of the keys of a master to the other one.
+// moveAll moves the slots of a master's keys to the other master.
 func (s *spread) moveAll(t *testing.T, from int) {
 	for slot, master := range s.slots {
 		if master != from {
@@ -61,7 +61,7 @@ func (s *spread) moveAll(t *testing.T, from int) {
 	}
 }
 
-// scan returns how many keys a scan has seen. It calls page for each page.
+// scan returns how many keys a scan returned. It calls page for each page.
 func (s *spread) scan(t *testing.T, page func()) int {
 	t.Helper()
 	seen := map[string]bool{}
@@ -77,16 +77,16 @@ func (s *spread) scan(t *testing.T, page func()) int {
 	return len(seen)
 }
 
-// A key whose slot moves to a master that was read already is seen.
+// A key whose slot moves to a master that was already read is returned.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t)
 	var once sync.Once
 	seen := s.scan(t, func() { once.Do(func() { s.moveAll(t, s.late) }) })
 	if seen != spreadKeys {
-		t.Errorf("%d of %d keys, where all slots of a master have moved", seen, spreadKeys)
+		t.Errorf("%d of %d keys, after all slots of a master moved", seen, spreadKeys)
 	}
-	for round := range 6 { // whatever the moment
+	for round := range 6 { // at various moments
 		var moving sync.WaitGroup
 		moving.Go(func() { s.moveAll(t, (1-s.late+round)%2) })
 		for range 5 {
@@ -98,8 +98,8 @@ func TestSlotsMove(t *testing.T) {
 	}
 }
 
-// A slot that stays on its way, because an operator has given up, ends no scan and
-// makes none endless.
+// A slot that stays in migration, because an operator has given up, neither fails a scan nor
+// makes it endless.
 func TestSlotStaysOpen(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t)

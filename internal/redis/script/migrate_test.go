@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// migration is a slot of a Cluster that is moved key by key.
+// migration is a slot of a Cluster that is being moved key by key.
 type migration struct {
 	t              *testing.T
 	source, target rueidis.Client
@@ -22,7 +22,7 @@ type migration struct {
 	targetID       string
 }
 
-// migrate begins to move the slot of two keys, and has moved the first of them.
+// migrate starts moving the slot of two keys, and has moved the first of them.
 func migrate(t *testing.T, c *redistest.ClusterServers, first, second string) *migration {
 	t.Helper()
 	client := c.Masters[0].Client(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Sender sends pipelines with scripts. It is safe for concurrent use.
+// Sender sends pipelines that contain scripts. It is safe for concurrent use.
 type Sender struct {
 	client  rueidis.Client
 	digests sync.Map // of the sources sent so far
@@ -18,14 +18,13 @@ type Sender struct {
 // NewSender returns a sender.
 func NewSender(client rueidis.Client) *Sender { return &Sender{client: client} }
 
-// DoMulti sends commands in one pipeline, and the scripts among them, which Command has
-// made, by their digests. If a server does not know one of them, or a Cluster moves the keys
-// of a command, all commands are sent again, in their order and with the scripts in full. So
-// each must be repeatable.
+// DoMulti sends commands in one pipeline, replacing the scripts among them, made by Command, by
+// their digests. If a server does not know one of them, or a Cluster moves the keys of a command,
+// all commands are resent, in order and with the full scripts. So each must be repeatable.
 func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
 	full, short := make(rueidis.Commands, len(commands)), make(rueidis.Commands, len(commands))
 	for i, command := range commands {
-		full[i] = command.Pin() // it may be sent again
+		full[i] = command.Pin() // it may be resent
 		short[i] = s.byDigest(full[i])
 	}
 	results := s.client.DoMulti(ctx, short...)
@@ -38,8 +37,8 @@ func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []r
 	return results
 }
 
-// byDigest returns the command that runs a script by its digest, and other commands as
-// they are.
+// byDigest returns the command that runs a script by its digest; it returns other commands
+// unchanged.
 func (s *Sender) byDigest(command rueidis.Completed) rueidis.Completed {
 	words := command.Commands() // EVAL, source, number of keys, keys and arguments
 	if len(words) < 3 || words[0] != "EVAL" {
@@ -53,7 +52,7 @@ func (s *Sender) byDigest(command rueidis.Completed) rueidis.Completed {
 	return short
 }
 
-// digest returns the name of a script, which is computed once.
+// digest returns the digest of a script, which is computed once.
 func (s *Sender) digest(source string) string {
 	if sha, ok := s.digests.Load(source); ok {
 		return sha.(string)

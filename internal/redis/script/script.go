@@ -1,13 +1,13 @@
-// Package script runs Lua scripts in Redis: by digest, and in full on a server that
-// does not know the script yet.
+// Package script runs Lua scripts in Redis: by digest, or in full on a server that does not know
+// the script yet.
 //
-// All scripts of one call must have their keys in one hash slot. Keep each script's
-// work bounded: the server does nothing else meanwhile.
+// All keys of a script call must be in one hash slot. Keep each script's work bounded: the server
+// does nothing else meanwhile.
 package script
 
 import (
 	"context"
-	"crypto/sha1" // Redis names scripts by their SHA-1
+	"crypto/sha1" // Redis identifies scripts by their SHA-1
 	"encoding/hex"
 	"strings"
 
@@ -20,16 +20,15 @@ type Script struct {
 	retryable   bool
 }
 
-// New returns a script made of sources: functions that several scripts share, and
-// the script.
+// New returns a script made of sources: functions shared by several scripts, and the script.
 func New(sources ...string) Script {
 	source := strings.Join(sources, "")
-	sum := sha1.Sum([]byte(source)) // Redis names scripts by their SHA-1
+	sum := sha1.Sum([]byte(source)) // Redis identifies scripts by their SHA-1
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Retryable returns the script as one that the client sends again after its
-// connection broke, when the reply may have been lost: repeating it must do no harm.
+// Retryable returns a copy of the script that the client resends after its connection broke, when
+// the reply may have been lost: repeating it must do no harm.
 func (s Script) Retryable() Script {
 	s.retryable = true
 	return s
@@ -38,10 +37,10 @@ func (s Script) Retryable() Script {
 // Call is one run of a script.
 type Call struct{ Keys, Args []string }
 
-// Run runs the script: one round trip, and a second one the first time on a server.
+// Run runs the script in one round trip, plus a second one the first time on a server.
 //
-// While a Cluster moves a slot key by key, it refuses scripts whose keys are on two servers.
-// Run and the other methods then wait and try again, until the context ends or for a minute.
+// While a Cluster moves a slot key by key, it refuses scripts whose keys are on two servers. Run
+// and the other methods then wait and retry, until the context ends or for at most a minute.
 func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
 	return waiting(ctx, func() rueidis.RedisResult {
 		r := client.Do(ctx, s.evalsha(client, keys, args))
@@ -52,10 +51,10 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 	})
 }
 
-// RunFenced is Run, and returns after the client has received the invalidation messages
-// of what the script wrote (client-side caching), so that a later read through the
-// same client sees it. The servers since 7.0 send these messages after the reply; a
-// second command in the pipeline waits for them.
+// RunFenced is like Run, but returns only after the client has received the invalidation messages
+// for what the script wrote (client-side caching), so that a later read through the same client
+// sees it. Servers since 7.0 send these messages after the reply; a second command in the
+// pipeline waits for them.
 func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
 	fence := func() rueidis.Completed { return client.B().Exists().Key(keys[0]).Build().ToRetryable() }
 	return waiting(ctx, func() rueidis.RedisResult {
@@ -67,10 +66,10 @@ func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args
 	})
 }
 
-// RunMany runs the script several times in one pipeline: one round trip, and two more
-// the first time on a server. The results are in the order of the calls. If a server
-// learns the script during the pipeline, or a Cluster moves the keys of a call, the calls
-// may run in another order. Keep the calls below a thousand.
+// RunMany runs the script several times in one pipeline, in one round trip, plus two more the
+// first time on a server. The results are in the order of the calls. If a server learns the
+// script during the pipeline, or a Cluster moves the keys of a call, the calls may run in another
+// order. Make fewer than a thousand calls.
 func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	if len(calls) == 1 {
 		return []rueidis.RedisResult{s.Run(ctx, client, calls[0].Keys, calls[0].Args)}
@@ -78,22 +77,22 @@ func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call
 	results := s.runAll(ctx, client, calls)
 	for w := newWait(ctx); ; {
 		var left []int
-		var again []Call
+		var retry []Call
 		for i, r := range results {
 			if moving(r) {
-				left, again = append(left, i), append(again, calls[i])
+				left, retry = append(left, i), append(retry, calls[i])
 			}
 		}
 		if len(left) == 0 || !w.next() {
 			return results
 		}
-		for i, r := range s.runAll(ctx, client, again) {
+		for i, r := range s.runAll(ctx, client, retry) {
 			results[left[i]] = r
 		}
 	}
 }
 
-// runAll is RunMany without waiting for keys that move.
+// runAll is like RunMany without waiting for keys that move.
 func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(calls))
 	for i, c := range calls {
@@ -110,8 +109,8 @@ func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call)
 		if len(left) == 0 {
 			return results
 		}
-		// The first call teaches its server the script. Of the rest only those of
-		// other servers of a Cluster fail again.
+		// The first call loads the script into its server. Of the others, only those for other
+		// servers of a Cluster fail again.
 		first := left[0]
 		results[first] = client.Do(ctx, s.eval(client, calls[first].Keys, calls[first].Args))
 		if len(left) == 1 {
@@ -127,8 +126,8 @@ func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call)
 	}
 }
 
-// Command returns the script in full as one command, for a pipeline of the caller,
-// which cannot fall back to it where the server does not know it.
+// Command returns the full script as one command, for a pipeline of the caller, which cannot fall
+// back to it if the server does not know the digest.
 func (s Script) Command(client rueidis.Client, keys, args []string) rueidis.Completed {
 	return s.eval(client, keys, args)
 }

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A script runs on servers that do not know it, once a call and in order, alone and in a
+// A script runs on servers that do not know it, once per call and in order, by itself and in a
 // pipeline.
 func TestUnknownScript(t *testing.T) {
 	t.Parallel()
@@ -60,8 +60,8 @@ func TestUnknownScript(t *testing.T) {
 	}
 }
 
-// A pipeline with scripts runs in its order, whether the servers know them or not, and does
-// not send them in full where they are known.
+// A pipeline with scripts runs in order, whether or not the servers know them, and does not send
+// known scripts in full.
 func TestDoMulti(t *testing.T) {
 	t.Parallel()
 	push := script.New("return redis.call('RPUSH', KEYS[1], ARGV[1])").Retryable()

@@ -10,18 +10,18 @@ import (
 const (
 	firstWait = 5 * time.Millisecond
 	maxWait   = 200 * time.Millisecond
-	// waitFor bounds all waits of one call: a slot whose move was abandoned stays as it is.
+	// waitFor limits all waits of one call: an abandoned slot migration never ends.
 	waitFor = time.Minute
 )
 
-// moving reports whether a Cluster did not run a command because its keys are on two
-// servers, while their slot is moved.
+// moving reports whether a Cluster did not run a command because its keys are on two servers
+// while their slot is being moved.
 func moving(r rueidis.RedisResult) bool {
 	e, ok := rueidis.IsRedisErr(r.Error())
 	return ok && e.IsTryAgain()
 }
 
-// waiting sends a command until a Cluster does not refuse it because its keys move.
+// waiting resends a command until a Cluster no longer refuses it because its keys are moving.
 func waiting(ctx context.Context, send func() rueidis.RedisResult) rueidis.RedisResult {
 	r := send()
 	if !moving(r) {
@@ -33,9 +33,9 @@ func waiting(ctx context.Context, send func() rueidis.RedisResult) rueidis.Redis
 	return r
 }
 
-// wait is the time between two attempts, which grows.
+// wait is the growing pause between two attempts.
 type wait struct {
-	ctx   context.Context // of the one call it lives for
+	ctx   context.Context // of the call
 	pause time.Duration
 	end   time.Time
 }

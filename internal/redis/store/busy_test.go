@@ -19,14 +19,14 @@ func run(t *testing.T, c rueidis.Client, words ...string) error {
 	return c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error()
 }
 
-// A server that is busy with a script is waited for, and the error says what it is: not that the
-// server is too old.
+// Open waits for a server that is busy with a script, and the error says so, not that the server
+// is too old.
 func TestOpenBusyServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, "lua-time-limit 1")
 	c, other := s.Client(t), s.Client(t)
 	go other.Do(context.Background(), other.B().Eval().Script("while true do end").Numkeys(0).Build())
-	for { // until the script has begun
+	for { // until the script has started
 		if err := run(t, c, "PING"); err != nil && strings.HasPrefix(err.Error(), "BUSY") {
 			break
 		}

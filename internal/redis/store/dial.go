@@ -20,12 +20,12 @@ import (
 	"retwis/internal/sleep"
 )
 
-// reachTimeout bounds the time to the first reply: five seconds, minus the time to
-// report an error.
+// reachTimeout limits the time to the first reply: five seconds, minus the time to report an
+// error.
 const reachTimeout = 4800 * time.Millisecond
 
-// dial connects to a database and checks that it is usable. It returns the options
-// for further connections, whose changes are not reported.
+// dial connects to a database and checks that it is usable. It returns the options for additional
+// connections, whose changes are not reported.
 func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Options) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
@@ -46,12 +46,12 @@ func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Opti
 	return client, opt, nil
 }
 
-// divide returns a client of a Cluster whose connections share what one of them has as
-// its cache. How many there are is known only to a client that is connected; so this is
-// another one. Masters that join later get as much as the others.
+// divide returns a Cluster client whose connections share the cache size of a single connection.
+// Only a connected client knows the number of connections, so this is a new client. Masters that
+// join later get as much as the others.
 func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption) (rueidis.Client, error) {
 	n := len(client.Nodes())
-	if masters, err := nodes.Masters(ctx, client); err == nil { // without replicas
+	if masters, err := nodes.Masters(ctx, client); err == nil { // excludes replicas
 		n = len(masters)
 	}
 	if n < 2 {
@@ -62,7 +62,7 @@ func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption
 	return reach(ctx, redisurl.Cluster, opt)
 }
 
-// counted returns the options of a client that reports each connection that it opens.
+// counted returns client options that report each connection the client opens.
 func counted(opt rueidis.ClientOption, connected func()) rueidis.ClientOption {
 	if connected == nil {
 		return opt
@@ -86,8 +86,8 @@ func counted(opt rueidis.ClientOption, connected func()) rueidis.ClientOption {
 	return opt
 }
 
-// reach makes a client and tests it, within reachTimeout. Meanwhile it tries again if the
-// server gives an error that passes by itself.
+// reach creates a client and tests it, within reachTimeout. It retries while the server returns a
+// temporary error.
 func reach(caller context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(caller, reachTimeout)
 	defer cancel()
@@ -95,9 +95,9 @@ func reach(caller context.Context, kind redisurl.Kind, opt rueidis.ClientOption)
 		client rueidis.Client
 		err    error
 	}
-	// NewClient takes no context, and several timeouts can add up in it.
+	// NewClient takes no context, and several of its timeouts can add up.
 	done := make(chan result, 1)
-	var refused atomic.Pointer[error] // of the last attempt
+	var refused atomic.Pointer[error] // error of the last attempt
 	go func() {
 		for {
 			client, err := rueidis.NewClient(opt)
@@ -132,11 +132,11 @@ func reach(caller context.Context, kind redisurl.Kind, opt rueidis.ClientOption)
 	}
 }
 
-// usable checks that a server answers and is new enough. One node of a Cluster is
-// enough: other nodes in the URL may no longer exist.
+// usable checks that a server answers and is new enough. One node of a Cluster is enough: other
+// nodes in the URL may no longer exist.
 func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) error {
 	if kind == redisurl.Cluster && client.Mode() != rueidis.ClientModeCluster {
-		// The client assumed a single server because it could not ask.
+		// The client assumed a single server because its query failed.
 		if err := client.Do(ctx, client.B().ClusterSlots().Build()).Error(); err != nil {
 			return err
 		}
@@ -149,8 +149,7 @@ func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) erro
 }
 
 func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
-	// HELLO, not INFO: its fields are the same on all servers, and every user may
-	// send it.
+	// HELLO, not INFO: its fields are the same on all servers, and every user may call it.
 	hello, err := node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return err
@@ -184,8 +183,7 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 		case err == nil:
 			return nil
 		case rediserr.Code(err.Error()) != "LOADING":
-			// Any other reply means that it has loaded: 6.2 rejects a PING when it
-			// cannot save.
+			// Any other reply means that it has loaded: 6.2 rejects PING when it cannot save.
 			if rediserr.IsReply(err) {
 				return nil
 			}
@@ -197,19 +195,19 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 	}
 }
 
-// IsLoading reports whether Open failed because the database still loads its data.
+// IsLoading reports whether Open failed because the database is still loading its data.
 func IsLoading(err error) bool {
 	var reply *rueidis.RedisError
 	return errors.As(err, &reply) && reply.IsLoading()
 }
 
-// sentinelError is an error of the sentinels, not of the server they name.
+// sentinelError is an error of a sentinel, not of the server that it names.
 type sentinelError struct{ err error }
 
 func (e *sentinelError) Error() string { return "sentinel: " + e.err.Error() }
 func (e *sentinelError) Unwrap() error { return e.err }
 
-// passingError is an error reply that passes by itself, in the words of the server.
+// passingError is a temporary error reply, in the words of the server.
 type passingError struct {
 	text string
 	err  error
@@ -218,18 +216,18 @@ type passingError struct {
 func (e *passingError) Error() string { return e.text }
 func (e *passingError) Unwrap() error { return e.err }
 
-// attribute finds out whether an error of a client with sentinels comes from a sentinel:
-// it asks each of them.
+// attribute determines whether an error of a client with sentinels comes from a sentinel: it asks
+// each of them.
 func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
 	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
 		return err
 	}
-	one := opt
-	one.Username, one.Password, one.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
-	one.Sentinel, one.ForceSingleClient = rueidis.SentinelOption{}, true
+	sentinel := opt
+	sentinel.Username, sentinel.Password, sentinel.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
+	sentinel.Sentinel, sentinel.ForceSingleClient = rueidis.SentinelOption{}, true
 	for _, address := range opt.InitAddress {
-		one.InitAddress = []string{address}
-		client, refused := rueidis.NewClient(one)
+		sentinel.InitAddress = []string{address}
+		client, refused := rueidis.NewClient(sentinel)
 		if refused == nil {
 			refused = client.Do(ctx, client.B().SentinelGetMasterAddrByName().Master(opt.Sentinel.MasterSet).Build()).Error()
 			client.Close()
@@ -258,10 +256,10 @@ func explain(c redisurl.Config, err error) error {
 	case rediserr.Code(text) == "WRONGPASS":
 		err = errors.New("the server rejects this user and password")
 	case rediserr.Code(text) == "NOPERM":
-		text, _, _ = strings.Cut(text, "\n") // without the addition of the client
+		text, _, _ = strings.Cut(text, "\n") // without the client's addition
 		err = fmt.Errorf("%s denies this user a command or key that retwis needs (docs/operations.md lists the permissions): %s", peer, text)
 	case rediserr.Passes(err):
-		text, _, _ = strings.Cut(text, ": [") // without the addition of the client
+		text, _, _ = strings.Cut(text, ": [") // without the client's addition
 		err = &passingError{text, err}
 	case errors.Is(err, rueidis.ErrNoCache):
 		// Redis 5 and older, and servers that only resemble Redis.
@@ -271,7 +269,7 @@ func explain(c redisurl.Config, err error) error {
 	case strings.Contains(text, "unknown command") && strings.Contains(text, "SENTINEL"):
 		err = errors.New("the server is not a sentinel; use redis://")
 	case strings.Contains(text, "received unknown message type"):
-		err = errors.New("what answers there is not a Redis server; is the port right?")
+		err = errors.New("this is not a Redis server; is the port right?")
 	case late && c.TLS:
 		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
 	case late:

@@ -19,8 +19,8 @@ import (
 	"retwis/internal/sleep"
 )
 
-// embedded is a server in a data directory, run by this process or by another one that
-// opened the directory first.
+// embedded is a server in a data directory, run by this process or by another process that opened
+// the directory first.
 type embedded struct {
 	dir    string
 	socket string
@@ -28,28 +28,26 @@ type embedded struct {
 	log    *slog.Logger
 
 	changes Invalidations
-	joined  bool // another process ran the server when this one opened it
+	joined  bool // another process was running the server when this one opened it
 
-	stop    context.CancelFunc // of watcher
+	stop    context.CancelFunc // ends the watcher
 	watcher sync.WaitGroup
-	failed  error // why the last server did not stop cleanly; valid after watcher
+	failed  error // why the last server did not stop cleanly; valid after the watcher has ended
 }
 
 const (
-	// stopTimeout bounds the wait for a server that saves its data.
+	// stopTimeout limits the wait for a server that saves its data.
 	stopTimeout = time.Minute
-	// watchEvery is how often a process that uses another's server checks whether
-	// that process has ended.
+	// watchEvery is how often a process that uses another process's server checks whether that
+	// process has ended.
 	watchEvery = 500 * time.Millisecond
-	// orphanGrace is how long a server gets to end after its owner has ended.
+	// orphanGrace is how long a server gets to exit after its owner has ended.
 	orphanGrace = 2 * time.Second
-	// maxJoins bounds the attempts to join a server that exists but does not
-	// answer.
+	// maxJoins limits the attempts to join a server that exists but does not answer.
 	maxJoins = 20
-	// quickest and slowest bound the pause before a server that keeps dying is
-	// restarted.
+	// quickest and slowest limit the pause before a server that keeps dying is restarted.
 	quickest, slowest = 10 * time.Millisecond, 5 * time.Second
-	// stableAfter is how long a server has to live to be restarted immediately.
+	// stableAfter is how long a server must live to be restarted immediately.
 	stableAfter = 10 * time.Second
 )
 
@@ -74,8 +72,8 @@ func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*St
 	return &Store{client: opt.wrap(client), option: option, where: e.dir, embedded: e, changes: &e.changes}, nil
 }
 
-// connect enters the directory and connects to its server. A joined server may be
-// ending with its owner: then the next attempt finds the directory free.
+// connect enters the directory and connects to its server. A joined server may be ending with its
+// owner: then the next attempt finds the directory free.
 func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, rueidis.Client, error) {
 	for try := 1; ; try++ {
 		server, lock, err := e.enter(ctx)
@@ -97,7 +95,7 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 	}
 }
 
-// dial connects to the server of the directory. A new owner can have another socket.
+// dial connects to the server of the directory. A new owner may use another socket.
 func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	opt, err := e.option()
 	if err != nil {
@@ -118,7 +116,7 @@ func (e *embedded) option() (rueidis.ClientOption, error) {
 	return opt, err
 }
 
-// DefaultDir returns the data directory without a configured one.
+// DefaultDir returns the data directory to use if none is configured.
 func DefaultDir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_DATA_HOME")
 	if base == "" {
@@ -131,11 +129,12 @@ func DefaultDir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "retwis"), nil
 }
 
-// ErrNoDatabase: the directory of an embedded database does not exist, or holds none.
+// ErrNoDatabase means that the directory of an embedded database does not exist, or contains no
+// database.
 var ErrNoDatabase = errors.New("there is no database")
 
-// locate finds the directory, and creates it with access for this user only if it may,
-// and finds the server program.
+// locate finds the directory, creating it with access for this user only if that is allowed, and
+// the server program.
 func (e *embedded) locate() error {
 	var err error
 	if e.dir == "" {
@@ -162,8 +161,8 @@ func (e *embedded) locate() error {
 	return err
 }
 
-// makeOrRequire creates the directory, or without Options.Create refuses one that holds no
-// database.
+// makeOrRequire creates the directory or, without Options.Create, rejects a directory that
+// contains no database.
 func (e *embedded) makeOrRequire() error {
 	if e.opt.Create {
 		if err := os.MkdirAll(e.dir, 0o700); err != nil {
@@ -181,9 +180,9 @@ func (e *embedded) makeOrRequire() error {
 	return nil
 }
 
-// enter locks the directory and starts the server, or returns neither if another process
-// runs one that answers. If it is locked without a server that answers, the owner has
-// just died or just started; either passes soon.
+// enter locks the directory and starts the server, or returns neither if another process runs a
+// server that answers. If the directory is locked without a server that answers, the owner has
+// just died or just started; either state passes soon.
 func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, error) {
 	began, logged := time.Now(), false
 	for {
@@ -199,9 +198,9 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 			}
 			return server, lock, nil
 		}
-		// A server whose owner was killed ends, too, but answers for a moment more:
-		// a process that joined it then would lose a command. If it does not end, as
-		// on other systems than Linux, this process joins it after the grace period.
+		// A server whose owner was killed exits, too, but answers for a moment longer: a process
+		// that joins it then would lose a command. If it does not exit, as on systems other than
+		// Linux, this process joins it after the grace period.
 		dying := time.Since(began) < orphanGrace && orphaned(e.dir)
 		if e.answers() && !dying {
 			return nil, nil, nil
@@ -230,8 +229,8 @@ func (e *embedded) answers() bool {
 	return true
 }
 
-// start runs the server with an append-only file, which begins with a snapshot so that it
-// loads fast. Separate snapshots would store the same data twice.
+// start runs the server with an append-only file, which begins with a snapshot so that it loads
+// fast. Separate snapshots would store the same data twice.
 func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Server, error) {
 	binary, err := redisserver.FindFor(ctx, e.opt.Getenv, e.dir)
 	if err != nil {
@@ -249,25 +248,25 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 			"appendonly yes",
 			"appendfsync "+e.opt.Fsync,
 			"aof-use-rdb-preamble yes",
-			// A file of 60 MB for 18 MB of data, which the default allows after a bulk load,
-			// is loaded for many seconds at the next start.
+			// By default a bulk load can leave a file of 60 MB for 18 MB of data, which takes
+			// many seconds to load at the next start.
 			"auto-aof-rewrite-min-size 16mb",
 			"aof-load-truncated yes",
 			`save ""`,
-			// A backup asks for a snapshot as a replica does: it goes straight to the
-			// socket, and there is no other replica to wait for.
+			// A backup requests a snapshot as a replica does: send it straight to the socket,
+			// because there is no other replica to wait for.
 			"repl-diskless-sync yes",
 			"repl-diskless-sync-delay 0",
-			// A follow takes 15 bytes in a small set and more than 100 in a large one.
-			// The name of servers before 7.0, which the others know too.
+			// A follow takes 15 bytes in a small set and more than 100 in a large one. The option
+			// has its name from before 7.0, which newer servers also accept.
 			"zset-max-ziplist-entries 512",
 		),
 		ExtraFiles: []*os.File{lock},
 	})
 }
 
-// watch keeps a server running until ctx ends: it restarts the server of this process when
-// it dies, and takes over that of another process when that process has ended.
+// watch keeps a server running until ctx ends: it restarts the server of this process when it
+// dies, and takes over from another process once that has ended.
 func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *os.File) {
 	wait := quickest
 	for {
@@ -295,7 +294,7 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 	}
 }
 
-// takeOver waits until the owner of the server has ended, and runs one. It returns nil
+// takeOver waits until the owner of the server has ended, and then runs a server. It returns nil
 // if ctx ends first.
 func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File) {
 	for sleep.For(ctx, watchEvery) {

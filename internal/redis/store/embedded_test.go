@@ -19,8 +19,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// ownerEnv makes this test binary open the directory that it names, write
-// without end, and print what was acknowledged: a process to be killed.
+// ownerEnv makes this test binary open the directory that it names, write continuously, and print
+// what was acknowledged: a process to be killed.
 const (
 	ownerEnv = "STORE_TEST_OWNER"
 	fsyncEnv = "STORE_TEST_FSYNC"
@@ -62,7 +62,7 @@ func owner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan in
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			n, err := strconv.Atoi(lines.Text())
 			if err != nil {
-				t.Errorf("the owner says %q", lines.Text())
+				t.Errorf("the owner printed %q", lines.Text())
 				return
 			}
 			acknowledged <- n
@@ -71,8 +71,7 @@ func owner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan in
 	return cmd, acknowledged
 }
 
-// until reads what was acknowledged up to n, and at most to the end of the
-// process, and returns the last of it.
+// until reads acknowledgments up to n, or to the end of the process, and returns the last one.
 func until(n int, acknowledged <-chan int) (last int) {
 	for last < n {
 		next, ok := <-acknowledged
@@ -130,8 +129,7 @@ func TestEmbeddedDefaultDirectory(t *testing.T) {
 	}
 }
 
-// A second one on the same directory joins the first, and goes on when the
-// first is gone.
+// A second process on the same directory joins the first, and continues when the first is gone.
 func TestEmbeddedJoin(t *testing.T) {
 	t.Parallel()
 	url := "embedded:" + t.TempDir()
@@ -155,7 +153,7 @@ func TestEmbeddedJoin(t *testing.T) {
 	set(t, second.Client(), "k", "mine")
 }
 
-// A server that dies is started again, with what was acknowledged.
+// A server that dies is restarted, with everything that was acknowledged.
 func TestEmbeddedServerDies(t *testing.T) {
 	t.Parallel()
 	opt := quiet
@@ -181,7 +179,7 @@ func TestEmbeddedServerDies(t *testing.T) {
 	}
 }
 
-// With the default settings a server that dies loses a second at most.
+// With the default settings a server that dies loses at most a second.
 func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 	t.Parallel()
 	db := open(t, "embedded:"+t.TempDir())
@@ -204,7 +202,7 @@ func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 	}
 	for _, w := range acknowledged {
 		if w.n > got && killed.Sub(w.at) > time.Second {
-			t.Errorf("%d was acknowledged %s before the server died, and %d was found", w.n, killed.Sub(w.at), got)
+			t.Errorf("%d was acknowledged %s before the server died, but %d was found", w.n, killed.Sub(w.at), got)
 		}
 	}
 	t.Logf("%d acknowledged, %d found", len(acknowledged)-1, got)
@@ -212,15 +210,15 @@ func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if pid <= 1 { // would be a whole group of processes
-		t.Fatalf("%d is not the id of a server", pid)
+	if pid <= 1 { // would be a whole process group
+		t.Fatalf("%d is not the process ID of a server", pid)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// serverPid returns the id of the server's process, 0 without one.
+// serverPid returns the process ID of the server, or 0 if there is none.
 func serverPid(t *testing.T, db *store.Store) int {
 	t.Helper()
 	info, err := db.Client().Do(t.Context(), db.Client().B().Info().Section("server").Build()).ToString()
@@ -236,9 +234,9 @@ func serverPid(t *testing.T, db *store.Store) int {
 	return 0
 }
 
-// The owner is killed with its server, in the middle of its writes: the next
-// start finds what was acknowledged, but for the last second; all of it where
-// each write is forced to the disk.
+// The owner is killed with its server, in the middle of its writes: the next start finds
+// everything that was acknowledged, except for the last second; with fsync on each write,
+// everything.
 func TestEmbeddedOwnerKilled(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"everysec", "always"} {
@@ -260,9 +258,8 @@ func TestEmbeddedOwnerKilled(t *testing.T) {
 	}
 }
 
-// Another process has the directory: this one joins it, and takes over when
-// the other is killed.
-func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
+// Another process has the directory: this one joins it, and takes over when the other is killed.
+func TestEmbeddedTakesOverFromKilledOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd, acknowledged := owner(t, dir, "everysec")
@@ -280,9 +277,9 @@ func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
 	set(t, db.Client(), "mine", "still")
 }
 
-// The owner was killed, and its server answers until it has ended: a process that opens the
+// The owner was killed, and its server answers until it has exited: a process that opens the
 // directory at that moment does not join it, and loses no command.
-func TestEmbeddedDoesNotJoinTheDying(t *testing.T) {
+func TestEmbeddedDoesNotJoinDyingServer(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		dir := t.TempDir()
@@ -301,8 +298,8 @@ func TestEmbeddedDoesNotJoinTheDying(t *testing.T) {
 	}
 }
 
-// Two processes with different environments meet all the same, where the
-// directory is too deep for its socket.
+// Two processes with different environments find each other even if the path of the directory is
+// too long for its socket.
 func TestEmbeddedJoinElsewhere(t *testing.T) {
 	t.Parallel()
 	runtime, err := os.MkdirTemp("", "run")
@@ -328,8 +325,7 @@ func TestEmbeddedJoinElsewhere(t *testing.T) {
 	}
 }
 
-// A write that was cut short by a power cut does not keep the rest from being
-// read.
+// A write that was truncated by a power failure does not keep the rest from being loaded.
 func TestEmbeddedTruncated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -386,7 +382,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 	}
 }
 
-// eventually waits until ok, which something else brings about.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -395,13 +391,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// Where root works on the directory of another user, the lock is that user's too, so that
-// the user's next server can take it. All others are refused.
+// If root works on the directory of another user, that user owns the lock, too, so that the
+// user's next server can take it. All other users are rejected.
 func TestDirectoryOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -6,20 +6,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Invalidations passes on which keys have changed: keys that the client of a Store
-// has read through its client-side cache, each once after each read. The zero value
-// is ready to use.
+// Invalidations reports which keys have changed: keys that the client of a Store has read through
+// its client-side cache, each once after each read. The zero value is ready to use.
 type Invalidations struct {
 	mu   sync.RWMutex
 	next int
 	subs map[int]func(key string)
 }
 
-// Subscribe calls changed with each key that has changed, and with an empty key where
-// any may have: after a connection was lost, or a flush. The client's connection
-// calls it, before it reads the next reply, so it must not wait for the database. The
-// function that Subscribe returns ends that. Subscribe may be called on nil, which
-// reports nothing.
+// Subscribe calls changed with each changed key, and with an empty key if any key may have
+// changed: after a lost connection, or a flush. The client's connection calls it before it reads
+// the next reply, so changed must not wait for the database. The returned function ends the
+// subscription. Subscribe may be called on nil, which reports nothing.
 func (i *Invalidations) Subscribe(changed func(key string)) (stop func()) {
 	if i == nil {
 		return func() {}
@@ -39,7 +37,7 @@ func (i *Invalidations) Subscribe(changed func(key string)) (stop func()) {
 	}
 }
 
-// watch returns the options of a client whose invalidations are passed on.
+// watch returns the options of a client whose invalidations are reported.
 func (i *Invalidations) watch(opt rueidis.ClientOption) rueidis.ClientOption {
 	opt.OnInvalidations = i.receive
 	return opt

@@ -13,21 +13,21 @@ import (
 	"retwis/internal/owner"
 )
 
-// lockFile is the lock on a directory. Its holder runs the server. The server inherits
-// it, so it stays locked until owner and server have both ended. It contains the path of
-// the server's socket, which depends on the environment of the owner, and on the next
-// line the process id of the owner.
+// lockFile is the lock on a directory. Its holder runs the server. The server inherits it, so it
+// stays locked until owner and server have both ended. It contains the path of the server's
+// socket, which depends on the environment of the owner, and on the next line the process ID of
+// the owner.
 const lockFile = "lock"
 
-// tryLock takes the lock of a directory, or returns nil if another process has it.
+// tryLock locks a directory, or returns nil if another process has the lock.
 func tryLock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the data directory: %w", err)
 	}
-	of, err := owner.Of(dir)
+	dirOwner, err := owner.Of(dir)
 	if err == nil {
-		err = of.GiveFile(file)
+		err = dirOwner.GiveFile(file)
 	}
 	if err != nil {
 		file.Close()
@@ -44,7 +44,7 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("store: lock the data directory %s: %w", dir, err)
 }
 
-// locked reports whether another process has the lock of a directory. It creates nothing.
+// locked reports whether another process holds the lock on a directory. It creates nothing.
 func locked(dir string) bool {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func locked(dir string) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// writeSocket records where the server listens, for processes that want to join.
+// writeSocket records the socket of the server, for processes that want to join.
 func writeSocket(lock *os.File, socket string) error {
 	err := lock.Truncate(0)
 	if err == nil {
@@ -66,8 +66,8 @@ func writeSocket(lock *os.File, socket string) error {
 	return nil
 }
 
-// readLock returns where the server of a directory listens, or listened last, and the id
-// of its owner, 0 if that is unknown.
+// readLock returns the current or last socket of the server of a directory, and the process ID of
+// its owner, or 0 if that is unknown.
 func readLock(dir string) (socket string, owner int, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, lockFile))
 	if err != nil {
@@ -81,7 +81,7 @@ func readLock(dir string) (socket string, owner int, err error) {
 	return socket, owner, nil
 }
 
-// readSocket returns where the server of a directory listens, or listened last.
+// readSocket returns the current or last socket of the server of a directory.
 func readSocket(dir string) (string, error) {
 	socket, _, err := readLock(dir)
 	return socket, err

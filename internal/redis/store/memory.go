@@ -10,16 +10,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// NoMemoryLimit is Options.MaxMemory for an embedded server without a limit.
+// NoMemoryLimit is the Options.MaxMemory of an embedded server without a limit.
 const NoMemoryLimit = -1
 
-// memoryShare is the share of the machine's memory, or of the container's, that an
-// embedded server may use. The rest is for the site, for the system, and for the pages
-// that the server changes while a child process writes its file.
+// memoryShare is the share of the machine's or container's memory that an embedded server may
+// use. The rest is for the site, for the system, and for the pages that the server changes while
+// a child process writes its file.
 const memoryShare = 0.6
 
-// DefaultMaxMemory is the limit of an embedded server without a configured one, 0 if the
-// memory of the machine is not known.
+// DefaultMaxMemory returns the default memory limit of an embedded server, or 0 if the memory of
+// the machine is unknown.
 func DefaultMaxMemory() int64 {
 	total, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
 	if err != nil {
@@ -31,7 +31,7 @@ func DefaultMaxMemory() int64 {
 	return int64(memoryShare * float64(total))
 }
 
-// maxMemoryConfig returns the lines of an embedded server's configuration.
+// maxMemoryConfig returns configuration lines for an embedded server.
 func (o Options) maxMemoryConfig() []string {
 	limit := o.MaxMemory
 	switch limit {
@@ -40,8 +40,8 @@ func (o Options) maxMemoryConfig() []string {
 	case NoMemoryLimit:
 		limit = 0
 	}
-	// The table of what web processes have in their memory takes about 100 bytes a key:
-	// up to a tenth of the limit.
+	// The table of keys cached by web processes takes about 100 bytes per key: up to a tenth of
+	// the limit.
 	tracked := max(limit/1000, 1_000_000)
 	return []string{
 		"maxmemory " + strconv.FormatInt(limit, 10), "maxmemory-policy noeviction",
@@ -49,13 +49,13 @@ func (o Options) maxMemoryConfig() []string {
 	}
 }
 
-// MemoryUse is the memory that a server uses.
+// MemoryUse is the memory use of a server.
 type MemoryUse struct {
 	Address   string
 	Used, Max int64 // bytes; Max is 0 without a limit
 }
 
-// Share is the used share of the limit, 0 without one.
+// Share returns the used share of the limit, or 0 without a limit.
 func (m MemoryUse) Share() float64 {
 	if m.Max <= 0 {
 		return 0
@@ -63,7 +63,7 @@ func (m MemoryUse) Share() float64 {
 	return float64(m.Used) / float64(m.Max)
 }
 
-// Memory returns the memory of each server, without those that do not report it.
+// Memory returns the memory use of each server that reports it.
 func Memory(ctx context.Context, client rueidis.Client) []MemoryUse {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -84,7 +84,7 @@ func Memory(ctx context.Context, client rueidis.Client) []MemoryUse {
 	return all
 }
 
-// NotAppending returns the address of a server that keeps no append-only file, "" if none
+// NotAppending returns the address of a server that keeps no append-only file, or "" if no server
 // reports that.
 func NotAppending(ctx context.Context, client rueidis.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -98,14 +98,14 @@ func NotAppending(ctx context.Context, client rueidis.Client) string {
 	return ""
 }
 
-// InfoField returns a field of the reply to INFO, "" if there is none.
+// InfoField returns a field of the reply to INFO, or "" if it is missing.
 func InfoField(info, name string) string {
 	_, rest, _ := strings.Cut("\n"+info, "\n"+name+":")
 	value, _, _ := strings.Cut(rest, "\r")
 	return value
 }
 
-// InfoNumber returns a field of the reply to INFO as a number, 0 if there is none.
+// InfoNumber returns a numeric field of the reply to INFO, or 0 if it is missing.
 func InfoNumber(info, name string) int64 {
 	n, _ := strconv.ParseInt(InfoField(info, name), 10, 64)
 	return n

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// probes is the number of keys to ask a Cluster for: one per 256 slots, so that every
+// probes is the number of keys that are read from a Cluster: one per 256 slots, so that every
 // master with a usual share of slots is asked.
 const (
 	probes        = 64
@@ -19,36 +19,35 @@ const (
 	slotsPerProbe = slots / probes
 )
 
-// ErrPartly is wrapped if only a part of a Cluster answers.
+// ErrPartly is wrapped if only part of a Cluster answers.
 var ErrPartly = errors.New("a part of the Cluster does not answer")
 
-// ProbeRead checks that the database can be read, including each part of a Cluster. It
-// asks for keys that do not exist instead of sending PING: 6.2 rejects a PING when it
-// cannot save, and a Cluster client sends it to any node, even one that no longer exists.
-// One round trip.
+// ProbeRead checks that the database can be read, including each part of a Cluster. It reads keys
+// that do not exist instead of sending PING: 6.2 rejects PING when it cannot save, and a Cluster
+// client sends it to any node, even one that no longer exists. It takes one round trip.
 func ProbeRead(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Exists().Key(key).Build()
 	})
 }
 
-// ProbeWrite checks that the database accepts writes. It sends one that changes nothing:
-// the server rejects it exactly when it rejects other writes. One round trip.
+// ProbeWrite checks that the database accepts writes. It sends a write that changes nothing: the
+// server rejects it exactly when it rejects other writes. It takes one round trip.
 func ProbeWrite(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Setrange().Key(key).Offset(0).Value("").Build()
 	})
 }
 
-// ProbeScript checks that the database executes scripts. One round trip.
+// ProbeScript checks that the database executes scripts, in one round trip.
 func ProbeScript(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Eval().Script("return 0").Numkeys(1).Key(key).Build()
 	})
 }
 
-// Evicts returns the policy by which a server deletes keys without a time to live when it
-// is full, or "" if no server does, or none reports it: not every user may ask.
+// Evicts returns the policy by which a full server deletes keys without a time to live, or "" if
+// no server does so or the user may not ask.
 func Evicts(ctx context.Context, client rueidis.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -93,11 +92,10 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 	return fmt.Errorf("store: %w", failed)
 }
 
-// each sends each command for itself, and returns their errors when all have an answer or
-// ctx has ended: the client can take longer to notice that. Answers that have come by then
-// count. The client answers several commands together when the last of them has an answer,
-// and refuses all of them if one is for a slot that no server has, as after the death of a
-// master.
+// each sends each command separately, and returns the errors once all commands have an answer or
+// ctx has ended: the client can take longer to notice that. Answers that have arrived by then
+// count. Sent together, the client would return all answers only after the last one, and reject
+// all commands if one of them is for a slot without a server, as after the death of a master.
 func each(ctx context.Context, client rueidis.Client, cmds rueidis.Commands) []error {
 	answers := make(chan error, len(cmds))
 	for _, cmd := range cmds {
@@ -135,5 +133,5 @@ func spread(b rueidis.Builder, command func(rueidis.Builder, string) rueidis.Com
 	return cmds
 }
 
-// probeKey is a key that no program writes.
+// probeKey returns a key that no program writes.
 func probeKey(n int) string { return "retwis:probe:" + strconv.Itoa(n) }

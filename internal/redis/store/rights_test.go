@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// allow gives a server the user ada with some rights.
+// allow adds the user ada with some permissions to a server.
 func allow(t *testing.T, server *redistest.Server, rights string) {
 	t.Helper()
 	c := server.Client(t)
@@ -37,8 +37,8 @@ func wantError(t *testing.T, url, want string, not ...string) {
 	}
 }
 
-// A right that is missing is reported as that, with its name.
-func TestMissingRights(t *testing.T) {
+// A missing permission is reported by name.
+func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
 	url := fmt.Sprintf("redis://ada:lovelace@127.0.0.1:%d", server.Port())
@@ -53,9 +53,8 @@ func TestMissingRights(t *testing.T) {
 	db.Close()
 }
 
-// One of a Cluster without the right to ask for its slots is not taken for one
-// of none.
-func TestMissingRightsCluster(t *testing.T) {
+// A node of a Cluster that denies CLUSTER SLOTS is not taken for a standalone server.
+func TestMissingPermissionsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	var hosts []string
@@ -71,7 +70,7 @@ func TestMissingRightsCluster(t *testing.T) {
 	wantError(t, fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", single.Port()), "the server is not a sentinel; use redis://")
 }
 
-// What a sentinel refuses is not laid to the server.
+// An error of a sentinel is not attributed to the server.
 func TestSentinelAccess(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)

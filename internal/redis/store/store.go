@@ -1,9 +1,9 @@
 // Package store opens the database that a URL names.
 //
-// A developer on a laptop wants to start the program and have a database; an operator
-// wants to name an existing one. Open supports both: "embedded:" runs a real server in
-// a directory, and redis://, rediss://, unix://, redis+sentinel:// and redis+cluster://
-// connect to a running one. In either case it returns a client that has been tested.
+// A developer on a laptop wants to start the program and have a database; an operator wants to
+// name an existing one. Open supports both: "embedded:" runs a real server in a directory, and
+// redis://, rediss://, unix://, redis+sentinel:// and redis+cluster:// connect to a running one.
+// In either case the client that Open returns has been tested.
 package store
 
 import (
@@ -17,7 +17,7 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// Embedded is the kind of a database that this process runs.
+// Embedded is the kind of database that this process runs.
 const Embedded = redisurl.Embedded
 
 // Parse parses the URL of a database; see package redisurl.
@@ -29,30 +29,29 @@ func Parse(rawURL string) (redisurl.Config, error) {
 	return config, nil
 }
 
-// Options are the settings of Open. The zero value is a good default.
+// Options configure Open. The zero value is a good default.
 type Options struct {
 	// Logger receives the events of an embedded server. Default: slog.Default().
 	Logger *slog.Logger
 	// Getenv reads HOME, XDG_DATA_HOME and RETWIS_REDIS_SERVER. Default:
 	// os.Getenv.
 	Getenv func(string) string
-	// Create makes an embedded database where there is none. Without it Open returns
-	// ErrNoDatabase: a mistyped directory must not look like an empty database.
+	// Create creates a missing embedded database. Otherwise Open returns ErrNoDatabase: a
+	// mistyped directory must not look like an empty database.
 	Create bool
-	// Fsync is when an embedded server forces its writes to the disk:
-	// "everysec" (the default: a power cut or a crash loses a second at most)
-	// or "always" (nothing that was acknowledged).
+	// Fsync is when an embedded server forces its writes to disk: "everysec" (the default: a
+	// power failure or a crash loses at most a second) or "always" (nothing that was acknowledged
+	// is lost).
 	Fsync string
-	// MaxMemory is how many bytes of memory an embedded server may use before it
-	// refuses writes. Default: DefaultMaxMemory. NoMemoryLimit: no limit.
+	// MaxMemory is how many bytes an embedded server may use before it refuses writes. Default:
+	// DefaultMaxMemory. NoMemoryLimit: no limit.
 	MaxMemory int64
-	// CacheBytes is how much memory the client-side cache may take, for all servers
-	// together: on a Cluster each connection to a master gets its part. Default:
-	// DefaultCacheBytes.
+	// CacheBytes is how much memory the client-side cache may use, for all servers together: on a
+	// Cluster each connection to a master gets a share. Default: DefaultCacheBytes.
 	CacheBytes int64
-	// Wrap returns the client to use in place of a new one, to measure it for example.
+	// Wrap, if set, returns the client to use in place of a new one, for example to measure it.
 	Wrap func(rueidis.Client) rueidis.Client
-	// Connected is called after each connection of the client was opened.
+	// Connected, if set, is called after each connection that the client opens.
 	Connected func()
 }
 
@@ -67,8 +66,8 @@ func (o *Options) wrap(client rueidis.Client) rueidis.Client {
 // DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = 128 << 20
 
-// leastCache is the smallest part of the cache that a connection gets: with less it
-// would forget a page before the next one is shown.
+// leastCache is the smallest share of the cache per connection: with less it would forget a page
+// before the next one is shown.
 const leastCache = 1 << 20
 
 func (o *Options) prepare() error {
@@ -106,8 +105,8 @@ type Store struct {
 	changes  *Invalidations
 }
 
-// Open opens the database of a URL (see Parse) and checks that it answers and is new
-// enough. It fails within five seconds if the server cannot be reached.
+// Open opens the database of a URL (see Parse) and checks that it answers and is new enough. It
+// fails within five seconds if the server cannot be reached.
 func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
@@ -127,9 +126,9 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	return &Store{client: opt.wrap(client), option: option, where: config.String(), changes: changes}, nil
 }
 
-// Client returns the client of the database. It keeps one connection to each server,
-// so that the reply to a command is always read after the invalidations of the keys
-// that earlier commands have changed.
+// Client returns the client of the database. It keeps one connection to each server, so that the
+// reply to a command is always read after the invalidations of the keys that earlier commands
+// have changed.
 func (s *Store) Client() rueidis.Client { return s.client }
 
 // ClientOption returns the options for further connections to the database.
@@ -138,11 +137,11 @@ func (s *Store) ClientOption() rueidis.ClientOption { return s.option }
 // Invalidations reports which of the keys that the client has cached have changed.
 func (s *Store) Invalidations() *Invalidations { return s.changes }
 
-// String returns where the data is, without secrets.
+// String returns the location of the data, without secrets.
 func (s *Store) String() string { return s.where }
 
-// Joined reports whether another process ran the embedded server when this one opened it:
-// a site, or another command.
+// Joined reports whether another process, a site or another command, was running the embedded
+// server when this one opened it.
 func (s *Store) Joined() bool { return s.embedded != nil && s.embedded.joined }
 
 // Embedded reports whether retwis runs the server itself.

@@ -100,7 +100,7 @@ func TestOpenWithPassword(t *testing.T) {
 	}
 }
 
-// A server that does not answer is an error, with the address and the cause.
+// An unresponsive server is an error that includes the address and the cause.
 func TestOpenUnreachable(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
@@ -163,7 +163,7 @@ func TestOpenSentinel(t *testing.T) {
 	}
 }
 
-// After a failover the client goes on with the new master.
+// After a failover the client continues with the new master.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
@@ -191,7 +191,7 @@ func TestSentinelFailover(t *testing.T) {
 	})
 }
 
-// A server with another protocol than Redis 6 is rejected, and the error says what is
+// A server that does not speak the protocol of Redis 6 is rejected, and the error says what is
 // required.
 func TestOpenOldProtocol(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestOpenOldProtocol(t *testing.T) {
 	}
 }
 
-// A server that reads its data is waited for.
+// Open waits for a server that is loading its data.
 func TestOpenLoading(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "rdbcompression no", "key-load-delay 400")
@@ -219,7 +219,7 @@ func TestOpenLoading(t *testing.T) {
 		for {
 			db, err := store.Open(t.Context(), server.URL(), quiet)
 			if err != nil && strings.Contains(err.Error(), "connect") && t.Context().Err() == nil {
-				continue // it does not listen yet
+				continue // it is not listening yet
 			}
 			if err != nil {
 				opened <- err.Error()

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Some of the nodes in a URL are enough: a node that no longer exists, or does not answer,
-// does not prevent Open.
+// Some of the nodes in a URL are enough: a node that no longer exists, or does not answer, does
+// not prevent Open.
 func TestClusterWithoutANamedNode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
@@ -47,7 +47,7 @@ func TestClusterWithoutANamedNode(t *testing.T) {
 	}
 }
 
-// A probe writes nothing, and notices that a part of a Cluster is gone.
+// A probe writes nothing, and detects that part of a Cluster is gone.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -69,8 +69,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A master that hangs is left for the new one soon after the sentinels have
-// named it, not when the timeout of the old one is over.
+// A client leaves a hanging master soon after the sentinels have named the new one, not only when
+// the timeout of the old one is over.
 func TestSentinelFrozenMaster(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
@@ -101,7 +101,7 @@ func TestSentinelFrozenMaster(t *testing.T) {
 	t.Logf("the client needed %s longer than the sentinel", time.Since(began))
 }
 
-// The cache is a budget for the process: on a Cluster each master gets its part of it.
+// The cache size is a budget for the process: on a Cluster each master gets a share.
 func TestCacheIsDivided(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)

@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine returns the clock that all processes of this machine share from boot to
-// shutdown.
+// Machine returns the clock that all processes of this machine share from boot to shutdown.
 func Machine() Clock {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return process()
 	}
-	// A container may have a clock with another start. Before Linux 5.6 this file
-	// does not exist, and no container has one.
+	// A container may have its own time namespace. Before Linux 5.6 this file does not
+	// exist, and neither do time namespaces.
 	space, _ := os.Readlink("/proc/self/ns/time")
 	now := func() int64 {
 		var ts unix.Timespec

@@ -2,6 +2,5 @@
 
 package clock
 
-// Machine returns the clock of this process: not all systems have one that processes
-// share.
+// Machine returns a clock of this process, because not all systems have one that processes share.
 func Machine() Clock { return process() }

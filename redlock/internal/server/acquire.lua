@@ -1,7 +1,7 @@
 -- Takes the lock, or joins the queue for it. Preceded by grant.lua,
 -- quarantine.lua and token.lua.
 --
--- KEYS[1]  the name that is locked
+-- KEYS[1]  the locked name
 -- KEYS[2]  sorted set: its waiters, by time of arrival
 -- KEYS[3]  string: the last fencing token of the name
 -- KEYS[4]  hash: for each waiter, the time by which it asks again on this server's
@@ -10,11 +10,11 @@
 -- KEYS[5]  hash: the boot marker of this server; not on a Cluster
 -- ARGV[1]  the value of the lock
 -- ARGV[2]  ttl, milliseconds
--- ARGV[3]  this waiter in KEYS[2], manager:value; empty: does not wait
+-- ARGV[3]  this waiter in KEYS[2], manager:value; empty: it does not wait
 -- ARGV[4]  its time of arrival by its own clock, microseconds
 -- ARGV[5]  how long the queue outlives its last arrival, milliseconds
 -- ARGV[6]  how long the lock is kept for the next waiter, milliseconds
--- ARGV[7]  how many fencing tokens are counted
+-- ARGV[7]  number of fencing tokens to count
 -- ARGV[8]  how long it has been waiting, microseconds
 -- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; otherwise empty:
 --          boot.lua checks the quarantine
@@ -35,8 +35,8 @@ local waiting = ARGV[3] ~= ''
 
 local function join()
 	if waiting then
-		-- The waiter's clock gives it the same place on every server, unless the
-		-- clock is so wrong that it would overtake others, or never come first.
+		-- The waiter's clock gives it the same place on every server, unless the clock is so
+		-- wrong that the waiter would overtake others, or never come first.
 		local since = ARGV[4]
 		local time = redis.call('TIME')
 		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[10]
@@ -83,7 +83,7 @@ if not holder then
 			return join()
 		end
 	end
-	local answer = held() -- first: it fails where the counter is something else
+	local answer = held() -- first: it fails if the counter key is something else
 	redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 	return answer
 end

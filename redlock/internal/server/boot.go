@@ -15,13 +15,13 @@ import (
 //go:embed boot.lua
 var bootLua string
 
-// bootState is what a Redis knows about the last run of its server. The lock
-// of the Redis guards it.
+// bootState is what a Redis knows about the last run of its server. The mutex of the Redis guards
+// it.
 type bootState struct {
 	run string
-	// since is the reading of the clock after the first reply of the run.
+	// since is the clock reading after the first reply of the run.
 	since int64
-	// votes says that the run voted, over the connections up to number dialed.
+	// votes means that the run voted, over the connections up to number dialed.
 	votes  bool
 	dialed int64
 	// declared is when each TTL in use was last declared.
@@ -29,13 +29,13 @@ type bootState struct {
 	round    uint64 // of the records, at the last reply
 }
 
-// declareAgain is how often a TTL in use is declared again. boot.lua relies on it.
+// declareAgain is the interval at which a TTL in use is declared again. boot.lua relies on it.
 func declareAgain(ttl int64) time.Duration {
 	return time.Duration(ttl)*time.Millisecond + 30*time.Second
 }
 
-// roundUp rounds a TTL in milliseconds up to two significant digits, so that few are
-// on record regardless of the values that programs compute.
+// roundUp rounds a TTL in milliseconds up to two significant digits, so that only a few are
+// recorded even if programs compute many different TTLs.
 func roundUp(ttl time.Duration) int64 {
 	number, unit := ttl.Milliseconds(), int64(1)
 	for number >= 100*unit {
@@ -51,8 +51,7 @@ type bootAsk struct {
 	round          uint64
 }
 
-// bootAsk returns how to ask the server before a batch, and whether that is
-// necessary.
+// bootAsk returns the boot.lua call to make before a batch, and whether it is necessary.
 func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
 	ask.round = s.records.round()
 	now := time.Now()
@@ -70,8 +69,8 @@ func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
 		}
 		if ttl := roundUp(o.TTL); ttl > 0 && !slices.Contains(ask.declare, ttl) {
 			// A new connection may lead to another run, which lacks the record.
-			again := s.dial != nil && s.boot.dialed != dials
-			if last, ok := s.boot.declared[ttl]; !ok || again || now.Sub(last) >= declareAgain(ttl) {
+			reconnected := s.dial != nil && s.boot.dialed != dials
+			if last, ok := s.boot.declared[ttl]; !ok || reconnected || now.Sub(last) >= declareAgain(ttl) {
 				ask.declare = append(ask.declare, ttl)
 			}
 		}
@@ -101,8 +100,7 @@ func (s *Redis) bootArgs(ask bootAsk) []string {
 	}
 }
 
-// bootReplied records the reply to a call of boot.lua over the connections up to
-// number dials.
+// bootReplied records the reply to a call of boot.lua over the connections up to number dials.
 func (s *Redis) bootReplied(ask bootAsk, answered Reply, dials int64) {
 	if answered.Answer != Yes {
 		s.mu.Lock()
@@ -123,7 +121,7 @@ func (s *Redis) bootReplied(ask bootAsk, answered Reply, dials int64) {
 	}
 }
 
-// mayVote returns a reply that is yes if the server votes.
+// mayVote returns a reply whose answer is Yes if the server votes.
 func mayVote(answered Reply) Reply {
 	if answered.Answer == Yes && answered.Quarantined > 0 {
 		return Reply{Answer: Failed, TTL: answered.Quarantined, Err: QuarantineError{answered.Quarantined}}
@@ -148,10 +146,10 @@ func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootAs
 	return answered
 }
 
-// bootCommand builds a call of boot.lua: by its digest, or with the whole script.
-func (s *Redis) bootCommand(client rueidis.Client, ask bootAsk, whole bool) rueidis.Completed {
+// bootCommand builds a call of boot.lua: by its digest, or with the full script.
+func (s *Redis) bootCommand(client rueidis.Client, ask bootAsk, full bool) rueidis.Completed {
 	script := s.scripts[Boot]
-	if whole {
+	if full {
 		return client.B().Eval().Script(script.source).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
 	}
 	return client.B().Evalsha().Sha1(script.sha).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
@@ -179,11 +177,10 @@ func decodeBoot(result rueidis.RedisResult) Reply {
 	return answered
 }
 
-// Run executes a batch. First it asks whether the server votes, if that is unknown:
-// all requests over one connection are answered by one run of the server. With its
-// own connections it asks once per connection; otherwise with each batch, which
-// rueidis sends over one connection. A quarantined server is not asked for locks. A
-// Cluster checks with each acquisition.
+// Run executes a batch. If it is unknown whether the server votes, Run asks first: all requests
+// over one connection are answered by the same run of the server. With its own connections it
+// asks once per connection; otherwise with each batch, which rueidis sends over one connection. A
+// quarantined server is not asked for locks. A Cluster checks with each acquisition.
 func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 	defer s.markRefused(replies)
 	client, err := s.connect()
@@ -192,7 +189,7 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 		return
 	}
 	if s.dial == nil {
-		// Only here: rueidis answers a single caller faster without a deadline.
+		// Only in this case: without a deadline, rueidis answers a single caller faster.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
 		defer cancel()
@@ -232,28 +229,28 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 	}
 	s.decodeAll(ctx, client, batch, replies, results)
 	if after := s.dials.Load(); after != dials && !quarantined && !s.cluster && slices.ContainsFunc(batch, asksVote) {
-		// The batch may have gone over a new connection, to another run.
+		// The batch may have been sent over a new connection, to another run.
 		boot = s.askBoot(ctx, client, ask)
 	}
 	s.complete(ctx, client, batch, replies, boot)
 }
 
-// asksVote reports whether the reply to an op depends on whether the server votes.
+// asksVote reports whether the reply to an op depends on the server's right to vote.
 func asksVote(o *Op) bool { return o.Kind == Acquire || o.Kind == Show }
 
-// complete derives replies from that of boot.lua, and takes back the locks that a
-// quarantined server gave.
+// complete derives replies from that of boot.lua, and takes back the locks that a quarantined
+// server granted.
 func (s *Redis) complete(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, boot Reply) {
-	fit := mayVote(boot)
+	vote := mayVote(boot)
 	for i, o := range batch {
 		switch {
 		case o.Kind == Boot:
 			replies[i] = boot
-		case fit.Answer == Yes || s.cluster:
+		case vote.Answer == Yes || s.cluster:
 		case o.Kind == Show && boot.Answer == Yes:
 			replies[i].Quarantined = boot.Quarantined
 		case o.Kind == Show:
-			replies[i] = fit
+			replies[i] = vote
 		case o.Kind == Acquire:
 			gave := replies[i].Answer == Yes
 			maybe := replies[i].Maybe
@@ -261,7 +258,7 @@ func (s *Redis) complete(ctx context.Context, client rueidis.Client, batch []*Op
 				undo := &Op{Kind: Release, Name: o.Name, Value: o.Value, Queue: o.Queue, Grant: o.Grant}
 				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).Answer != Yes
 			}
-			replies[i] = Reply{Answer: Failed, Maybe: maybe, Broken: boot.Broken, TTL: fit.TTL, Err: fit.Err}
+			replies[i] = Reply{Answer: Failed, Maybe: maybe, Broken: boot.Broken, TTL: vote.TTL, Err: vote.Err}
 		}
 	}
 }

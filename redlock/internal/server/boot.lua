@@ -1,9 +1,9 @@
 -- Reports whether this server may vote, which run of the server process it is, and
 -- which times to live are in use on it.
 --
--- A restarted server may have forgotten locks, so it is quarantined until the longest of
--- them has expired. Its own clock cannot measure that: a clock that is set, for example
--- by NTP after a boot, makes the server look older than it is. Two other measures count:
+-- A restarted server may have forgotten locks, so it is quarantined until the longest of them has
+-- expired. Its own clock cannot measure that: a clock that is set, for example by NTP after a
+-- boot, makes the server look older than it is. Two other measures count:
 --
 --   - a manager sends how long it has had replies of this run, by the clock of its
 --     machine, which cannot be set. The marker keeps the first reading of each such
@@ -17,15 +17,15 @@
 -- ARGV[1]  the times to live that this manager is about to use, milliseconds,
 --          separated by blanks; may be empty
 -- ARGV[2]  the longest known one in use, milliseconds
--- ARGV[3]  the run that answered it last, or empty
--- ARGV[4]  the id of its clock
+-- ARGV[3]  the run that last answered this manager, or empty
+-- ARGV[4]  the ID of the manager's clock
 -- ARGV[5]  the reading of that clock after the first reply of the run, milliseconds
 -- ARGV[6]  its reading when this was sent
--- ARGV[7]  '1': this server has lost no lock, skip the quarantine
+-- ARGV[7]  '1': this server has lost no locks, skip the quarantine
 --
--- Reply    {for how many milliseconds this server must not vote, 0: it may,
---           run id, longest ttl on record in milliseconds, 0: none,
---           since when it votes by its clock in milliseconds, 0: unknown}
+-- Reply    {how many milliseconds this server must not vote; 0: it may vote,
+--          run ID, longest ttl on record in milliseconds; 0: none,
+--          since when it votes, by its clock in milliseconds; 0: unknown}
 
 local marker = KEYS[1]
 local time = redis.call('TIME')
@@ -57,9 +57,8 @@ local function declare(ttl)
 	end
 end
 
--- longest returns the longest ttl on record. A manager that uses a ttl declares it again
--- at least every ttl plus 30 seconds, and its last lock lives for another ttl: older
--- records are removed.
+-- longest returns the longest ttl on record. A manager that uses a ttl declares it again at least
+-- every ttl plus 30 seconds, and its last lock lives for another ttl: older records are removed.
 local function longest()
 	local most = 0
 	for field, last in pairs(known) do
@@ -82,8 +81,7 @@ local function forget()
 	end
 end
 
--- measured returns how long this run has been up at least, by the clock of the manager
--- that asks.
+-- measured returns the minimum uptime of this run, by the clock of the manager that asks.
 local function measured()
 	if known.new ~= run then
 		forget()
@@ -102,13 +100,13 @@ local function measured()
 	return tonumber(ARGV[6]) - since
 end
 
--- used returns the CPU time of the main thread, which not all systems report. Time used
--- before a restart that keeps the process (DEBUG RESTART) does not count.
+-- used returns the CPU time of the main thread, which not all systems report. Time used before a
+-- restart that keeps the process (DEBUG RESTART) does not count.
 local function used()
 	local cpu = redis.call('INFO', 'cpu')
 	local system = tonumber(string.match(cpu, 'used_cpu_sys_main_thread:([%d.]+)')) or 0
 	local user = tonumber(string.match(cpu, 'used_cpu_user_main_thread:([%d.]+)')) or 0
-	-- The server counts whole seconds and may be ahead by one. It is negative if the
+	-- The server counts whole seconds and may be ahead by one. The uptime is negative if the
 	-- clock was set to a time before the start.
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(-?%d+)')) or 0
 	return math.floor(math.min((system + user) * 1000, (up - 1) * 1000))
@@ -121,7 +119,7 @@ local function vote()
 	set('since', string.format('%.0f', now))
 end
 
--- An earlier version recorded one ttl, and not when it was in use.
+-- Earlier versions recorded a single ttl without the time of its use.
 if known.ttl then
 	declare(known.ttl)
 	remove('ttl')

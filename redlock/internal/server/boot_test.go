@@ -11,9 +11,9 @@ import (
 	"retwis/internal/redistest"
 )
 
-// fakeServer stands in front of boot.lua and makes up what the server says of itself:
-// ARGV[8] is its run, ARGV[9] its uptime in seconds, ARGV[10] the CPU time of its main
-// thread, ARGV[11] its clock in seconds.
+// fakeServer runs in front of boot.lua and fakes what the server reports about itself: ARGV[8] is
+// its run, ARGV[9] its uptime in seconds, ARGV[10] the CPU time of its main thread, ARGV[11] its
+// clock in seconds.
 const fakeServer = `
 local server = redis
 local redis = {call = function(command, ...)
@@ -28,8 +28,7 @@ local redis = {call = function(command, ...)
 end}
 `
 
-// bootCall is a call of boot.lua on a server as it says that it is. Times are in
-// seconds.
+// bootCall is a call of boot.lua on a server with the given report. Times are in seconds.
 type bootCall struct {
 	run               string
 	up, time          int
@@ -71,8 +70,7 @@ func (c bootCall) do(t *testing.T, client rueidis.Client) (left, ttl int) {
 	return number(0), number(2)
 }
 
-// TestBoot has servers say things of themselves that are true or not, and sees when
-// they vote.
+// TestBoot checks when servers vote, given true and false reports about themselves.
 func TestBoot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -80,7 +78,7 @@ func TestBoot(t *testing.T) {
 		"a clock that is set forward": {
 			{run: "b", up: 1, time: 1000, wantLeft: 10},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m", since: 50, now: 51, wantLeft: 9},
-			// Nor by another machine, or by a client that was stopped before its request went out.
+			// Nor by another machine, or by a client that was paused before its request was sent.
 			{run: "b", up: 3600, time: 4600, wantLeft: 10},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m2", since: 700, now: 705, wantLeft: 5},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m", since: 50, now: 61},
@@ -94,7 +92,7 @@ func TestBoot(t *testing.T) {
 		"CPU time that was used": {
 			{run: "b", up: 100000, cpu: "9.2", time: 1000, wantLeft: 1},
 			{run: "b", up: 100000, cpu: "10.000001", time: 1000},
-			// The process went on as another run.
+			// The process continued as another run.
 			{run: "c", up: 3, cpu: "11.5", time: 1000, wantLeft: 8},
 		},
 		"a system that counts no CPU time of the thread": {
@@ -110,7 +108,7 @@ func TestBoot(t *testing.T) {
 			{run: "b", time: 1000, known: "b", clock: "m", since: 100, now: 109, wantLeft: 1},
 			{run: "c", time: 1000, known: "b", clock: "m", since: 100, now: 120, wantLeft: 10},
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 122, wantLeft: 9},
-			// Its predecessor's clock counts no more.
+			// Its predecessor's clock no longer counts.
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 130, wantLeft: 1},
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 131},
 			{run: "b", time: 1000, wantLeft: 10},
@@ -128,7 +126,7 @@ func TestBoot(t *testing.T) {
 			{run: "c", time: 2000, wantLeft: 3600, wantTTL: 3600},
 			{run: "c", time: 1000 + 2*3600 + 60, wantLeft: 3600, wantTTL: 3600},
 			{run: "c", time: 1000 + 2*3600 + 61, wantLeft: 10},
-			// Not because the clock was set back.
+			// The clock set back must not matter.
 			{run: "c", time: 9000, declare: "60000", wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1000, wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1000, declare: "60000", wantLeft: 60, wantTTL: 60},
@@ -136,7 +134,7 @@ func TestBoot(t *testing.T) {
 			{run: "c", time: 1181, wantLeft: 10},
 		},
 		"a ttl that the manager knows of others": {
-			{run: "b", time: 1000, longest: 60, wantLeft: 60}, // which is not on record for that
+			{run: "b", time: 1000, longest: 60, wantLeft: 60}, // which is not recorded for that reason
 			{run: "b", time: 1000, wantLeft: 10},
 		},
 	} {
@@ -152,7 +150,7 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// What an earlier version recorded is in force as if it was declared now.
+// A record of an earlier version counts as declared now.
 func TestBootOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t).Client(t)
@@ -168,7 +166,7 @@ func TestBootOfEarlierVersion(t *testing.T) {
 	}
 }
 
-// A marker does not grow with the machines that ask.
+// The marker does not grow with the number of machines that ask.
 func TestBootMarkerIsBounded(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t).Client(t)
@@ -180,7 +178,7 @@ func TestBootMarkerIsBounded(t *testing.T) {
 	}
 	bootCall{run: "b", time: 1000, known: "b", clock: "last", since: 1, now: 11}.do(t, client)
 	if n, err := client.Do(t.Context(), client.B().Hlen().Key(bootKey()).Build()).AsInt64(); err != nil || n != 2 {
-		t.Errorf("%d fields of a server that votes (%v)", n, err)
+		t.Errorf("%d fields on a voting server (%v)", n, err)
 	}
 }
 

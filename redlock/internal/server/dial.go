@@ -13,11 +13,11 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// Dial returns a server that is connected to when it is first needed.
+// Dial returns a server. It connects when the server is first needed.
 func Dial(text string) (*Redis, error) {
 	config, err := redisurl.Parse(text)
 	if err != nil {
-		return nil, err // it hides the password
+		return nil, err // hides the password
 	}
 	if config.Kind != redisurl.Single {
 		return nil, fmt.Errorf("%s is not a single server: a lock needs independent ones, redis:// or unix://", config)
@@ -48,7 +48,7 @@ func Dial(text string) (*Redis, error) {
 	}}, nil
 }
 
-// connect dials like rueidis does for the options of a URL.
+// connect dials as rueidis does for the options of a URL.
 func connect(ctx context.Context, option *rueidis.ClientOption, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	switch {
 	case option.DialCtxFn != nil: // a unix socket

@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	// ErrRefused is what redlock.ErrRefused says.
+	// ErrRefused is documented at redlock.ErrRefused.
 	ErrRefused = errors.New("refused by the servers")
-	// ErrClosed says that the manager was closed.
+	// ErrClosed is documented at redlock.ErrClosed.
 	ErrClosed = errors.New("redlock: manager closed")
-	// ErrNotLock is what redlock.ErrNotLock says.
+	// ErrNotLock is documented at redlock.ErrNotLock.
 	ErrNotLock = errors.New("the name is used for something that is not a lock")
 )
 
-// QuarantineError says that a server does not vote yet.
+// QuarantineError means that a server does not vote yet.
 type QuarantineError struct{ Left time.Duration }
 
 func (e QuarantineError) Error() string {

@@ -1,6 +1,6 @@
--- Extends a lock to its full time. PEXPIRE works when the memory of the server is full.
+-- Extends a lock to its full time. PEXPIRE works even when the server's memory is full.
 --
--- KEYS[1]  the name that is locked
+-- KEYS[1]  the locked name
 -- ARGV[1]  its value
 -- ARGV[2]  ttl, milliseconds
 --

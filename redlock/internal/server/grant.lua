@@ -1,7 +1,7 @@
 -- Shared by acquire.lua and release.lua, which are sent after this text.
 
--- ours reports whether a value has the form of a lock of this package, see NewValue.
--- Nothing else is deleted, extended or overwritten.
+-- ours reports whether a value has the format of a lock of this package, see NewValue. Only such
+-- values are deleted, extended or overwritten.
 local function ours(value)
 	return #value == 35 and string.sub(value, 1, 8) == 'redlock:'
 end
@@ -11,9 +11,8 @@ local function milliseconds()
 	return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- gap returns for how many milliseconds a free name is left to clients of other
--- libraries, which do not join the queue. The limit protects against a clock that is
--- set back meanwhile.
+-- gap returns for how many milliseconds a free name is left to clients of other libraries, which
+-- do not join the queue. The limit guards against a clock that is set back meanwhile.
 local function gap(attempts)
 	local free = redis.call('HGET', attempts, 'free')
 	if not free then
@@ -23,14 +22,12 @@ local function gap(attempts)
 	return left > 0 and left <= 1000 and left or 0
 end
 
--- grant gives a free name to the waiter that has waited longest. The name is never
--- without a holder in between, so that no other client can overtake, and only this
--- waiter is notified. The time is short: a live waiter immediately extends the lock to
--- its full time.
+-- grant gives a free name to the waiter that has waited longest. The name is never without a
+-- holder in between, so no other client can overtake, and only this waiter is notified. The ttl
+-- is short: a live waiter immediately extends the lock to its full time.
 --
--- Dead waiters are skipped: those that listened when they asked and no longer do, and
--- those that have not asked again in time. A live one that was skipped gets its place
--- back when it asks.
+-- Dead waiters are skipped: those that listened when they asked and no longer do, and those that
+-- have not asked again in time. A live waiter that was skipped gets its place back when it asks.
 --
 -- name          the name
 -- waiters       sorted set: its waiters

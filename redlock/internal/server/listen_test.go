@@ -9,9 +9,9 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A listener ends where the server refuses PING, as one that has lost its master does, or
-// cannot write its snapshot.
-func TestListenEndsWherePingIsRefused(t *testing.T) {
+// Listen returns if the server refuses PING, as a server does that has lost its master or cannot
+// write its snapshot.
+func TestListenEndsOnRefusedPing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
 	s := NewRedis(client, "own")

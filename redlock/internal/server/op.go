@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Server is one of the N independent servers, as the algorithm sees it: a real one
-// behind a rueidis.Client, or in tests a simulated one behind a network that loses,
-// delays and forgets.
+// Server is one of the N independent servers, as the algorithm sees it: a real one behind a
+// rueidis.Client or, in tests, a simulated one behind a network that loses, delays and forgets.
 type Server interface {
-	// Name returns the name of the server for errors.
+	// Name returns the name of the server, for error messages.
 	Name() string
-	// Run executes a batch in order and returns when all replies are there. After
-	// a connection broke, the replies say that the server may have executed it.
+	// Run executes a batch in order and returns when it has all replies. After a broken
+	// connection, the replies mark ops that the server may have executed.
 	Run(ctx context.Context, batch []*Op, replies []Reply)
-	// Listen calls ready when it listens to a channel, then receive with each
-	// message, until the context ends or the connection breaks.
+	// Listen subscribes to a channel, calls ready once subscribed, then receive for each message,
+	// until the context ends or the connection breaks.
 	Listen(ctx context.Context, channel string, ready func(), receive func(message string)) error
 	Close()
 }
 
-// Kind is what an Op does, each by a script of its name.
+// Kind is the kind of an Op. Each kind has a script of its name.
 type Kind uint8
 
 // Kinds of ops.
@@ -43,31 +42,31 @@ type Op struct {
 	Kind  Kind
 	Name  string
 	Value string
-	// Quick takes a free name by a plain SET, or nothing (Acquire).
+	// Quick takes a free name with a plain SET, and does nothing otherwise (Acquire).
 	Quick bool
-	// Queue puts the value into the queue (Acquire), ordered by Since in
-	// microseconds, or takes it out (Release).
+	// Queue puts the value into the queue (Acquire), ordered by Since in microseconds, or removes
+	// it (Release).
 	Queue  bool
 	Since  int64
 	Waited time.Duration
-	// The waiter asks again within Within (Acquire with queue).
+	// The waiter asks again within this time (Acquire with Queue).
 	Within time.Duration
-	// Free is for how long a name is left free before the next waiter gets it
-	// (Release), unless it was left free within Every.
+	// Free is how long a name is left free before the next waiter gets it (Release), unless it
+	// was left free within Every.
 	Free, Every time.Duration
 	TTL         time.Duration
 	Grant       time.Duration
 	Line        time.Duration
-	Tokens      int    // how many fencing tokens are counted (Acquire)
-	Token       uint64 // the counter is raised to it (Raise)
+	Tokens      int    // number of fencing tokens to count (Acquire)
+	Token       uint64 // minimum for the counter (Raise)
 	// SkipQuarantine makes a server vote from now on (Boot).
 	SkipQuarantine bool
 	Owner          *Holder // RecordOwner
-	// Until is when an Release need not be retried: by then the key has expired.
+	// Until is when a Release need not be retried: the key has expired by then.
 	Until time.Time
 }
 
-// Answer is what a server says about an Op.
+// Answer is a server's answer to an Op.
 type Answer uint8
 
 // Answers.
@@ -81,39 +80,38 @@ const (
 // Reply is the reply of one server to an op.
 type Reply struct {
 	Answer Answer
-	// Maybe says that the server may have executed the op although the answer is
-	// not yes.
+	// Maybe means that the server may have executed the op although the answer is not Yes.
 	Maybe bool
-	// Broken says that the connection broke or could not be opened.
+	// Broken means that the connection broke or could not be opened.
 	Broken bool
 	Err    error
-	Token  uint64 // the last one (Acquire)
-	// Fresh says that the server had no counter of tokens and started one.
+	Token  uint64 // the last token (Acquire)
+	// Fresh means that the server had no token counter and started one.
 	Fresh bool
-	// Foreign says that the key has the lock of another library, or other text that
-	// expires (Release, Show).
+	// Foreign means that the key holds the lock of another library, or other text that expires
+	// (Release, Show).
 	Foreign bool
-	// TTL is how long the key lives (a no to Acquire, Show), how long the
-	// server does not vote (QuarantineError), or the longest TTL in use (Boot).
+	// TTL is the remaining time of the key (Acquire answered No, Show), the remaining quarantine
+	// (QuarantineError), or the longest TTL in use (Boot).
 	TTL         time.Duration
-	Value       string        // the holder's (Show, a no to Acquire); the run id (Boot)
+	Value       string        // the holder's value (Show, Acquire answered No); the run ID (Boot)
 	Waiters     int64         // Show
-	Quarantined time.Duration // Show, Boot: for how long the server does not vote
-	Since       time.Time     // Boot: since when it votes, by its clock
-	Owner       Holder        // Show; zero: not asked, or not recorded
+	Quarantined time.Duration // Show, Boot: how long the server does not vote
+	Since       time.Time     // Boot: since when the server votes, by its clock
+	Owner       Holder        // Show; zero: not requested, or not recorded
 }
 
-// NewValue returns the value of a lock: 20 random bytes in printable letters, after a
-// prefix by which locks are told from everything else. grant.lua knows the form.
+// NewValue returns a new lock value: 20 random bytes as printable letters, after a prefix that
+// distinguishes locks from everything else. grant.lua knows the format.
 func NewValue() string { return Prefix + RandomText() }
 
 // valueLength is the length of a value.
 const valueLength = len(Prefix) + 27
 
-// IsValue reports whether text has the form of a value.
+// IsValue reports whether text has the format of a value.
 func IsValue(text string) bool { return len(text) == valueLength && strings.HasPrefix(text, Prefix) }
 
-// RandomText returns 20 random bytes in printable letters.
+// RandomText returns 20 random bytes as printable letters.
 func RandomText() string {
 	var bytes [20]byte
 	_, _ = rand.Read(bytes[:]) // never fails

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A server that does not know a script, because it is new, was restarted or has flushed it,
-// still executes a batch in the order of its ops.
+// A server that does not know a script, because it is new, was restarted or has flushed it, still
+// executes a batch in order.
 func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	own := redistest.Own(t)
@@ -48,7 +48,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
 		do("SCRIPT", "FLUSH")
-		// Some scripts are known, some are not.
+		// Only some of the scripts are known.
 		for _, o := range []*Op{extend("other", "a"), release("other", "a"), acquire("other", "c")} {
 			if rng.IntN(2) == 0 {
 				run(o)
@@ -57,7 +57,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 		do("FLUSHALL")
 		name := fmt.Sprint("name", i)
 		do("SET", name, "v1", "PX", "60000")
-		// The life of a lock, and of a waiter that gives up, in one batch.
+		// The full life of a lock, and of a waiter that gives up, in one batch.
 		run(
 			extend(name, "v1"), extend("beside", "x"), extend(name, "v1"),
 			acquire(name, "w"), release(name, "v1"), extend(name, "w"), &Op{Kind: Release, Name: name, Value: "w", Queue: true, Grant: time.Second},
@@ -66,7 +66,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 			t.Fatalf("batch %d: the lock is %q after its release", i, left)
 		}
 		if n, err := client.Do(t.Context(), client.B().Zcard().Key(waitersKey(name)).Build()).AsInt64(); err != nil || n != 0 {
-			t.Fatalf("batch %d: %d wait (%v), after all have left", i, n, err)
+			t.Fatalf("batch %d: %d are waiting (%v) after all have left", i, n, err)
 		}
 	}
 }

@@ -14,20 +14,20 @@ import (
 //go:embed owner.lua
 var ownerLua string
 
-// Holder is the description that a holder gives of itself: redlock.Owner has its fields.
+// Holder is a holder's description of itself, with the fields of redlock.Owner.
 type Holder struct {
 	Host  string
 	PID   int
 	Since time.Time // by the clock of the host
 	Text  string
-	Gone  bool // the record must be removed (RecordOwner)
+	Gone  bool // remove the record (RecordOwner)
 }
 
-// MaxOwner is the longest text of a holder in bytes.
+// MaxOwner is the maximum length of the holder's text in bytes.
 const MaxOwner = 200
 
-// decodeOwner decodes the record of the holder. It returns zero if the record is of
-// another lock.
+// decodeOwner decodes the record of the holder. It returns the zero Holder if the record belongs
+// to another lock.
 func decodeOwner(hash rueidis.RedisMessage, value string) (owner Holder) {
 	fields, err := hash.AsStrMap()
 	if err != nil || fields["value"] != value || value == "" {
@@ -50,7 +50,7 @@ func clip(text string) string {
 	return text
 }
 
-// Printable reports whether text can be printed as it is.
+// Printable reports whether text can be printed unchanged.
 func Printable(text string) bool {
 	if !utf8.ValidString(text) {
 		return false

@@ -1,7 +1,6 @@
--- Keeps the record of a holder as long as the lock lives, and removes it if the lock is
--- gone.
+-- Keeps the record of a holder as long as the lock lives, and removes it once the lock is gone.
 --
--- KEYS[1]  the name that is locked
+-- KEYS[1]  the locked name
 -- KEYS[2]  hash: its holder
 -- ARGV[1]  the value of the lock
 -- ARGV[2]  host, ARGV[3] process id

@@ -38,8 +38,8 @@ var (
 	quarantineLua string
 )
 
-// script is the script of one kind of op: called by its digest, and sent in full to
-// a server that does not know it yet.
+// script is the script of one kind of op: called by its digest, and sent in full to a server that
+// does not know it yet.
 type script struct{ source, sha string }
 
 // newScripts returns the script of each kind.
@@ -65,26 +65,26 @@ type Redis struct {
 	label   string
 	scripts [kinds]script
 	id      string // of the manager
-	index   int    // among its servers
+	index   int    // among the manager's servers
 	records *Records
 	clock   clock.Clock
 	cluster bool
-	// failover says that the client switches to another server if this one fails.
+	// failover means that the client switches to another server if this one fails.
 	failover bool
-	// dial makes the client when it is first needed; nil if the caller owns it.
+	// dial creates the client when it is first needed; nil if the caller owns it.
 	dial func(*Redis) (rueidis.Client, error)
 
 	mu     sync.Mutex
 	client rueidis.Client
-	conns  []net.Conn // made by dial
+	conns  []net.Conn // opened by dial
 	closed bool
 	boot   bootState
-	// dials counts the connections made by dial.
+	// dials counts the connections opened by dial.
 	dials atomic.Int64
-	// listens says that the subscription of this manager is active.
+	// listens means that the subscription of this manager is active.
 	listens atomic.Bool
 
-	// run owns these; one goroutine calls it.
+	// Only Run uses these; one goroutine calls it.
 	batch []rueidis.Completed
 	sent  []int // the index of the op of each command
 }
@@ -99,7 +99,7 @@ func NewRedis(client rueidis.Client, label string) *Redis {
 	}
 }
 
-// Prepare makes servers those of a manager, before the first one runs a batch.
+// Prepare assigns servers to a manager, before the first of them runs a batch.
 func Prepare(servers []*Redis, manager string, records *Records) {
 	scripts, machine := newScripts(), clock.Machine()
 	for i, s := range servers {
@@ -130,7 +130,7 @@ func (s *Redis) connect() (rueidis.Client, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client != nil || s.closed { // the listener or Close came first
+	if s.client != nil || s.closed { // the listener or Close was first
 		client.Close()
 		return s.client, nil
 	}
@@ -138,8 +138,8 @@ func (s *Redis) connect() (rueidis.Client, error) {
 	return client, nil
 }
 
-// addConn records a connection, so that Close can end it, and that the server at its
-// other end may be another run.
+// addConn records a connection, so that Close can end it, and because the server at its other end
+// may be another run.
 func (s *Redis) addConn(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Redis) addConn(conn net.Conn) error {
 	return nil
 }
 
-// Close implements Server. It ends what waits for a reply.
+// Close implements Server. It ends calls that wait for a reply.
 func (s *Redis) Close() {
 	s.mu.Lock()
 	client, conns, closed := s.client, s.conns, s.closed
@@ -161,7 +161,7 @@ func (s *Redis) Close() {
 	if closed || s.dial == nil {
 		return
 	}
-	// Close of a client waits for the replies of a server that hangs.
+	// Close of a client would wait for the replies of a server that hangs.
 	for _, conn := range conns {
 		conn.Close()
 	}
@@ -170,8 +170,8 @@ func (s *Redis) Close() {
 	}
 }
 
-// verdict decodes the result of an op that was sent alone. It sends the whole script if
-// the server did not know it.
+// verdict decodes the result of an op that was sent alone. It sends the full script if the server
+// did not know it.
 func (s *Redis) verdict(ctx context.Context, client rueidis.Client, o *Op, result rueidis.RedisResult) Reply {
 	if unknownScript(result) {
 		result = client.Do(ctx, s.command(client, o, true))
@@ -179,15 +179,15 @@ func (s *Redis) verdict(ctx context.Context, client rueidis.Client, o *Op, resul
 	return decode(o, result)
 }
 
-// decodeAll decodes the results of a batch. It sends the ops whose script the server did
-// not know again, with the whole script, and every later op on the same name, so that
-// the server executes them in order: a release before the acquisition that it follows
-// would change nothing, and the lock would last until it expires. All ops can be repeated;
-// one that succeeded keeps its first reply.
+// decodeAll decodes the results of a batch. It resends ops whose script the server did not know,
+// with the full script, along with every later op on the same name, so that the server executes
+// them in order: a release that is executed before its acquisition would have no effect, and the
+// lock would last until it expires. All ops can be repeated; an op that succeeded keeps its first
+// reply.
 func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, results []rueidis.RedisResult) {
 	late := map[string]bool{} // names whose ops are out of order
 	var known [kinds]bool
-	var again []rueidis.Completed
+	var resend []rueidis.Completed
 	var sent []int
 	for j, result := range results {
 		i := s.sent[j]
@@ -199,30 +199,29 @@ func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*O
 		}
 		if late[o.Name] && !(o.Quick && replies[i].Answer == Yes) {
 			// On a Cluster each node needs the script.
-			again = append(again, s.command(client, o, unknown && (s.cluster || !known[o.Kind])))
+			resend = append(resend, s.command(client, o, unknown && (s.cluster || !known[o.Kind])))
 			sent = append(sent, i)
 			known[o.Kind] = known[o.Kind] || unknown
 		}
 	}
-	if len(again) == 0 {
+	if len(resend) == 0 {
 		return
 	}
-	for j, result := range client.DoMulti(ctx, again...) {
+	for j, result := range client.DoMulti(ctx, resend...) {
 		if i := sent[j]; replies[i].Answer != Yes {
 			replies[i] = decode(batch[i], result)
 		}
 	}
 }
 
-// unknownScript reports whether a server did not execute a script because it does not
-// know it.
+// unknownScript reports whether a server did not execute a script because it does not know it.
 func unknownScript(result rueidis.RedisResult) bool {
 	refused, ok := rueidis.IsRedisErr(result.Error())
 	return ok && refused.IsNoScript()
 }
 
-// command builds the call of an op: by its digest, or with the whole script.
-func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Completed {
+// command builds the call of an op: by its digest, or with the full script.
+func (s *Redis) command(client rueidis.Client, o *Op, full bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	var keys [5]string
 	var args []string
@@ -264,13 +263,13 @@ func (s *Redis) command(client rueidis.Client, o *Op, whole bool) rueidis.Comple
 		h := o.Owner
 		args = []string{o.Value, h.Host, strconv.Itoa(h.PID), strconv.FormatInt(h.Since.UnixMilli(), 10), h.Text, flag(h.Gone)}
 	}
-	if whole {
+	if full {
 		return client.B().Eval().Script(s.scripts[o.Kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 	}
 	return client.B().Evalsha().Sha1(s.scripts[o.Kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 }
 
-// queued returns the queue member of an op that waits, or stops waiting.
+// queued returns the queue member of an op that joins or leaves the queue.
 func (s *Redis) queued(o *Op) string {
 	if !o.Queue || o.Quick {
 		return ""
@@ -278,9 +277,9 @@ func (s *Redis) queued(o *Op) string {
 	return s.id + ":" + o.Value
 }
 
-// listensFlag says whether this manager listens for its grants on this server. The
-// subscription of a Cluster is on one of its nodes, and a node that publishes does
-// not see subscriptions on others.
+// listensFlag reports whether this manager listens for its grants on this server. On a Cluster
+// the subscription is on one node, and the node that publishes does not see the subscriptions of
+// other nodes.
 func (s *Redis) listensFlag() string {
 	if s.listens.Load() && !s.cluster {
 		return "1"
@@ -359,16 +358,16 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 	}
 }
 
-// failure distinguishes an error of a server, which did nothing, from one of a
-// connection, after which the outcome is unknown.
+// failure distinguishes a server error, after which nothing was done, from a connection error,
+// after which the outcome is unknown.
 func failure(err error) Reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
-		if strings.Contains(text, "WRONGTYPE") { // only the name itself is read with care
+		if strings.Contains(text, "WRONGTYPE") { // only the name itself is read with pcall
 			err = fmt.Errorf("%w: one of its keys that begin with %q", ErrNotLock, Prefix)
 		}
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
-			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: make the manager with New and a client of the Cluster", err)
+			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: create the Manager with New and a client of the Cluster", err)
 		}
 		return Reply{Answer: Failed, Err: err}
 	}
@@ -398,15 +397,16 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	// On a separate connection: rueidis answers a single caller faster on one
 	// without subscriptions.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
-		// One that is given back gets UNSUBSCRIBE and PING, and rueidis panics where the
-		// server refuses PING: one that cannot write its snapshot, or has lost its master.
+		// Returning the connection to the pool would send UNSUBSCRIBE and PING, and rueidis
+		// panics if the server refuses PING because it cannot write its snapshot or has lost its
+		// master.
 		defer d.Close()
 		return subscribe(d)
 	})
 }
 
-// AnswerTime is how long a connection may be silent before it is closed. What the
-// server still executes then is undone over the next one.
+// AnswerTime is how long a connection may be silent before it is closed. Whatever the server
+// still executes after that is undone over the next connection.
 const AnswerTime = 2 * time.Second
 
 // sha1Hex returns the digest by which servers identify a script.

@@ -20,18 +20,17 @@ func (e refusal) Unwrap() error { return e.err }
 
 func (e refusal) Is(target error) bool { return target == ErrRefused }
 
-// refused marks an error that waiting does not change: missing permissions, a wrong
-// password, a certificate, or the wrong kind of server. A read-only server may be a
-// replica that is about to be promoted, if the client knows of replicas; alone is
-// true if it does not.
-func refused(err error, alone bool) error {
-	if err == nil || !isRefusal(err, alone) {
+// refused marks an error that waiting does not change: missing permissions, a wrong password, a
+// certificate, or the wrong kind of server. If the client knows of replicas, a read-only server
+// may be a replica about to be promoted; standalone means that the client does not.
+func refused(err error, standalone bool) error {
+	if err == nil || !isRefusal(err, standalone) {
 		return err
 	}
 	return refusal{err}
 }
 
-func isRefusal(err error, alone bool) bool {
+func isRefusal(err error, standalone bool) bool {
 	var answered *rueidis.RedisError
 	if errors.As(err, &answered) {
 		text := answered.Error()
@@ -39,7 +38,7 @@ func isRefusal(err error, alone bool) bool {
 		case rediserr.OfReply(text) == rediserr.Denied:
 			return true
 		case rediserr.Code(text) == "READONLY" || rediserr.Code(text) == "MOVED":
-			return alone
+			return standalone
 		}
 		for _, part := range []string{"unknown command", "without any password configured", "DB index is out of range"} {
 			if strings.Contains(text, part) {

@@ -18,7 +18,7 @@ func TestIsRefusal(t *testing.T) {
 		&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, // bad certificate
 	} {
 		if !isRefusal(err, true) {
-			t.Errorf("%T is no refusal", err)
+			t.Errorf("%T is not a refusal", err)
 		}
 	}
 	for _, err := range []error{&net.OpError{Op: "dial", Err: errors.New("refused")}, context.DeadlineExceeded, nil} {

@@ -2,14 +2,14 @@
 -- or, when it is called again, after a gap in which the name is free.
 -- Preceded by grant.lua.
 --
--- KEYS[1]  the name that is locked
+-- KEYS[1]  the locked name
 -- KEYS[2]  sorted set: its waiters
--- KEYS[3]  hash: for each waiter, its last attempt, see acquire.lua; 'free': until
---          when the name is left free, milliseconds
+-- KEYS[3]  hash: for each waiter, its last attempt, see acquire.lua; 'free': the
+--          end of the current gap, milliseconds
 -- ARGV[1]  how long the lock is kept for the next waiter, milliseconds
 -- ARGV[2]  a waiter to remove from the queue, manager:value, or empty
 -- ARGV[3]  the value of the lock
--- ARGV[4]  for how long the name is left free, milliseconds, or 0
+-- ARGV[4]  how long the name is left free, milliseconds, or 0
 -- ARGV[5]  the minimum time since the last gap, milliseconds
 --
 -- Reply    1: released; 0: another value; 2: the value of another library
