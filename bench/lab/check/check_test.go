@@ -9,8 +9,7 @@ import (
 	"retwis/bench/lab/history"
 )
 
-// story is a history made by hand. Each operation takes a tenth of a second and begins at
-// a second.
+// story is a handwritten history. Each operation takes 0.1 s and starts at a given second.
 type story struct {
 	h history.History
 }
@@ -37,7 +36,7 @@ func both(a, b func(*history.Op)) func(*history.Op) {
 	return func(op *history.Op) { a(op); b(op) }
 }
 
-// shows is a page that is complete. Posts are named by their texts, which are their ids.
+// shows sets the posts on a complete page. Post 1 has the text "a", post 2 "b", and so on.
 func shows(ids ...int64) func(*history.Op) {
 	return func(op *history.Op) {
 		op.Complete = true
@@ -65,7 +64,7 @@ func fault(kind string, start, end int, change func(f *history.Fault)) history.F
 	return f
 }
 
-// wrote is a story of posts of ada: the first, which nobody sees later, and so many more.
+// wrote is a story of posts by ada: the first one, which the later pages do not show, and more.
 func wrote(more int) *story {
 	s := followed().op(5, "ben", history.Home, shows(1))
 	for i := range more {
@@ -75,7 +74,7 @@ func wrote(more int) *story {
 	return s
 }
 
-// newest are the ids of the posts of wrote but the first, the newest first.
+// newest returns the IDs of the posts of wrote except the first, newest first.
 func newest(n int) (ids []int64) {
 	for i := range n {
 		ids = append(ids, int64(n+1-i))
@@ -83,7 +82,7 @@ func newest(n int) (ids []int64) {
 	return ids
 }
 
-// ben follows ada, who writes "a" at 1.
+// followed is a story in which ben follows ada, who posts "a" at 1 s.
 func followed() *story {
 	return (&story{}).op(0, "ben", history.Follow, other("ada")).op(1, "ada", history.Post, text("a"))
 }
@@ -115,8 +114,8 @@ func TestCheck(t *testing.T) {
 			op(5, "ben", history.Home, shows(1)).op(90, "ada", history.Replies, both(both(other("ada"), shows(2)), final)), nil, nil},
 		"a reply in the end": {followed().op(2, "ada", history.Reply, func(op *history.Op) { op.Text, op.Parent = "b", "a" }).op(3, "ada", history.Thread, both(text("a"), shows(1, 2))).
 			op(90, "ada", history.Replies, both(both(other("ada"), shows()), final)), nil, []string{Lost}},
-		"of an author who has written many more": {wrote(share).op(90, "ben", history.Timeline, both(shows(newest(share)...), final)), nil, nil},
-		"of one who has not":                     {wrote(share-1).op(90, "ben", history.Timeline, both(shows(newest(share-1)...), final)), nil, []string{Lost}},
+		"of an author who has written many more": {wrote(maxPerAuthor).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor)...), final)), nil, nil},
+		"of one who has not":                     {wrote(maxPerAuthor-1).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor-1)...), final)), nil, []string{Lost}},
 		"in the end":                             {followed().op(5, "ben", history.Home, shows(1)).op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
 		"everywhere":                             {followed().op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
 		"everywhere, and its master died; its process lives":   {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk)}, []string{Lost}},
@@ -157,7 +156,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.story.h.Faults = test.faults
-			// A history is judged the same after it was kept in a file.
+			// The verdict is the same after a round trip through a file.
 			path := filepath.Join(t.TempDir(), "history")
 			if err := test.story.h.Write(path); err != nil {
 				t.Fatal(err)
@@ -173,7 +172,7 @@ func TestCheck(t *testing.T) {
 			}
 			slices.Sort(got)
 			if got = slices.Compact(got); !slices.Equal(got, test.want) {
-				t.Errorf("the rules that are broken are %q, not %q", got, test.want)
+				t.Errorf("broken rules: %q, want %q", got, test.want)
 			}
 		})
 	}
