@@ -24,7 +24,7 @@ import (
 
 // audience is a set of accounts that follow the first two people from the start. The first person
 // has so many followers that posts are fanned out in slices. The second has more, so that posts are
-// merged when a home timeline is read. In the end, a few of the accounts read their pages, and the
+// merged when a home timeline is read. At the end, a few of the accounts read their pages, and the
 // home timelines of all followers of the first person are read from the database.
 type audience struct {
 	database
@@ -38,7 +38,7 @@ const (
 	followers = 2500
 	// merged is the value of --celebrity-followers: posts of authors with more followers are merged.
 	merged = 2600
-	// readers is the number of followers who read their pages in the end.
+	// readers is the number of followers who read their pages at the end.
 	readers = 3
 )
 
@@ -134,7 +134,7 @@ func (a *audience) idle(ctx context.Context) error {
 	return err
 }
 
-// listsReport summarizes the home timelines of the audience in the end.
+// listsReport summarizes the home timelines of the audience at the end.
 type listsReport struct {
 	Lists   int
 	Posts   int // the number of posts that each must have

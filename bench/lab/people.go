@@ -147,7 +147,7 @@ func (p *person) lookAt(ctx context.Context, op history.Op, path string) (histor
 		p.sessionLost(ctx, op)
 		return op, a
 	}
-	if !op.Final || op.Complete { // an incomplete page cannot be checked in the end
+	if !op.Final || op.Complete { // an incomplete page cannot be checked at the end
 		p.crowd.rec.Op(op)
 	}
 	p.crowd.remember(op.Seen)

@@ -38,7 +38,7 @@ type locks struct {
 	opt     measure.Options
 	sockets []string
 	rounds  int      // part of each name, so that no name is reused
-	close   []func() // called in reverse order in the end
+	close   []func() // called in reverse order at the end
 }
 
 // Locks measures uncontended and contended locks.

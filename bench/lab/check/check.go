@@ -2,7 +2,7 @@
 //
 // If the outcome of a write is unknown, or Redis may have lost it under the settings of the run, a
 // read may show it or not. Any other acknowledged write must be visible: to its author at once, to
-// others within a bound, and to everybody in the end.
+// others within a bound, and to everybody at the end.
 package check
 
 import (
@@ -31,7 +31,7 @@ var Default = Bounds{Quiet: 3 * time.Second, Settle: 5 * time.Second, Fault: 75 
 
 // The rules that a history can break.
 const (
-	Lost        = "lost"             // an acknowledged write is missing in the end
+	Lost        = "lost"             // an acknowledged write is missing at the end
 	Twice       = "twice"            // a post is duplicated on a list, or was written twice
 	Order       = "order"            // a list is not sorted by ID
 	OwnWrites   = "read your writes" // a person does not see their own change
@@ -130,7 +130,7 @@ func (c *checker) violate(op history.Op, rule, format string, args ...any) {
 		where = strings.Replace(where, " by ", " of "+op.Other+" by ", 1)
 	}
 	if op.Final {
-		where += ", in the end"
+		where += ", at the end"
 	}
 	c.verdict.Violations = append(c.verdict.Violations, Violation{rule, fmt.Sprintf(format, args...) + " (" + where + ")"})
 }

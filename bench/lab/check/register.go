@@ -10,7 +10,7 @@ type write struct {
 	value     bool
 	acked     bool
 	sure      bool // acknowledged, and Redis must not lose it
-	promised  bool // must be visible in the end, although Redis may lose it for a while
+	promised  bool // must be visible at the end, although Redis may lose it for a while
 	late      bool // not acknowledged, but a page has shown it: it can take until due
 	person    string
 	process   int

@@ -80,7 +80,7 @@ type Op struct {
 	Folded    bool   `json:"folded,omitempty"`    // the list omits replies of a conversation that it shows
 	Signed    bool   `json:"signed,omitempty"`    // the page was for a logged-in user
 	Following bool   `json:"following,omitempty"` // for Profile: the page has a button to unfollow
-	Final     bool   `json:"final,omitempty"`     // read in the end, after the site had become quiet
+	Final     bool   `json:"final,omitempty"`     // read at the end, after the site had become quiet
 }
 
 // Fault is a fault of the site.
