@@ -22,7 +22,7 @@ const (
 	authors     = 50_000
 	wordsOfPost = 17 // drawn at random; a frequent word can occur twice
 	// halfTerm is the prefix of two terms, exactly one of which each post has.
-	halfTerm = "half:"
+	halfTerm = "apart:"
 )
 
 // posts measures the search of posts.
