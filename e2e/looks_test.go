@@ -132,11 +132,11 @@ func (b *browser) findings(selector string, colorsOnly bool) []string {
 			} else {
 				text.style.whiteSpace = "normal";
 			}
-			const again = await axe.run(text, {runOnly: ["color-contrast"], preload: false});
+			const rerun = await axe.run(text, {runOnly: ["color-contrast"], preload: false});
 			document.body.style.visibility = text.style.whiteSpace = "";
 			if (over !== null) over.style.visibility = "";
 			if (row !== null) row.scrollLeft = scrolled;
-			return [...again.violations, ...again.incomplete].flatMap(rule => rule.nodes);
+			return [...rerun.violations, ...rerun.incomplete].flatMap(rule => rule.nodes);
 		}
 	})()`, selector, options)
 	var all []finding

@@ -32,8 +32,8 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	for _, in := range inputs {
-		if !(*in.value >= 0 && *in.value <= in.most) {
-			return fmt.Errorf("--%s: use a number from 0 to %g", in.name, in.most)
+		if !(*in.value >= 0 && *in.value <= in.max) {
+			return fmt.Errorf("--%s: use a number from 0 to %g", in.name, in.max)
 		}
 	}
 	if flags.NArg() > 0 {

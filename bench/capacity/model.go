@@ -16,7 +16,7 @@ type input struct {
 	value       *float64
 	name        string
 	assumed     float64 // the default
-	most        float64
+	max         float64
 	description string
 }
 

@@ -100,16 +100,16 @@ func exactPattern(name string) string { return "^" + regexp.QuoteMeta(name) + "$
 // of three runs, which a randomized test may need, and passes without it. On a busy machine, tests
 // can fail for other reasons.
 func (t *tests) confirm(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
-	alone := []string{"-timeout=80s"}
+	flags := []string{"-timeout=80s"}
 	if name != noName {
 		parts := strings.Split(name, "/")
 		for i, p := range parts {
 			parts[i] = exactPattern(p)
 		}
-		alone = append(alone, "-run="+strings.Join(parts, "/"))
+		flags = append(flags, "-run="+strings.Join(parts, "/"))
 	}
 	for range 3 {
-		failed, err := t.firstFailing(ctx, pkg, planted, alone...)
+		failed, err := t.firstFailing(ctx, pkg, planted, flags...)
 		if err != nil {
 			return false, err
 		}
@@ -118,7 +118,7 @@ func (t *tests) confirm(ctx context.Context, pkg string, planted *fault.Fault, n
 		}
 		key := pkg + " " + name
 		if _, known := t.sound[key]; !known {
-			failed, err := t.firstFailing(ctx, pkg, &fault.Fault{}, alone...)
+			failed, err := t.firstFailing(ctx, pkg, &fault.Fault{}, flags...)
 			if err != nil {
 				return false, err
 			}

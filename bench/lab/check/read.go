@@ -287,18 +287,18 @@ func (r *reader) likes() {
 		if p == nil {
 			continue
 		}
-		least, most := 0, 0
+		low, high := 0, 0
 		for _, reg := range p.likes {
 			s := r.at(reg, r.dueForOthers)
 			if s.must() {
-				least++
+				low++
 			}
 			if s.yes {
-				most++
+				high++
 			}
 		}
-		if seen.Likes < least || seen.Likes > most {
-			r.violate(r.op, Likes, "%q has %d likes, want %d to %d", p.text, seen.Likes, least, most)
+		if seen.Likes < low || seen.Likes > high {
+			r.violate(r.op, Likes, "%q has %d likes, want %d to %d", p.text, seen.Likes, low, high)
 		}
 	}
 }
