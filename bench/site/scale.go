@@ -89,7 +89,7 @@ their idle load; medians of %d rounds.
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(&b, `## Posts a second
+	fmt.Fprintf(&b, `## Posts per second
 
 %d users post at the same time through both processes, each to about 20 followers. CPU time
 per post, including its fan-out. The busiest master limits the throughput of the Cluster.
