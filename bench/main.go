@@ -1,6 +1,5 @@
-// Command bench measures Retwis side by side with a handler that answers the same bytes from
-// memory, and each package of the toolkit side by side with what people use for the same purpose.
-// It writes the results to docs/benchmarks.md.
+// Command bench compares Retwis with a handler that serves the same bytes from memory, and each
+// package of the toolkit with the usual alternative. It writes the results to docs/benchmarks.md.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 	"retwis/bench/toolkit"
 )
 
-// part is a part of docs/benchmarks.md, which can be measured and written without the others.
+// part is a part of docs/benchmarks.md. Each can be measured and written separately.
 type part struct {
 	name, about string
 	measure     func(ctx context.Context, opt measure.Options) (text string, err error)
@@ -28,16 +27,16 @@ type part struct {
 
 // parts are in the order of the page.
 var parts = []part{
-	{"site", "pages beside the same bytes from memory", site.Pages},
+	{"site", "pages, compared with the same bytes from memory", site.Pages},
 	{"scale", "posts on a Cluster", site.Scale},
-	{"locks", "redlock beside redsync and rueidislock", toolkit.Locks},
-	{"bulk", "retwis load beside redis-cli --pipe", toolkit.Bulk},
-	{"suggest", "completion beside the sorted set of the tutorial", toolkit.Suggest},
-	{"graph", "joins beside a client that queries one binding at a time", toolkit.Graph},
-	{"space", "places beside GEOSEARCH", toolkit.Space},
-	{"text", "full-text search beside a sorted set for each word", toolkit.Text},
-	{"model", "records beside plain commands", toolkit.Model},
-	{"ratelimit", "decisions beside redis_rate", toolkit.RateLimits},
+	{"locks", "redlock, compared with redsync and rueidislock", toolkit.Locks},
+	{"bulk", "retwis load, compared with redis-cli --pipe", toolkit.Bulk},
+	{"suggest", "completion, compared with the sorted set of the tutorial", toolkit.Suggest},
+	{"graph", "joins, compared with a client that queries one binding at a time", toolkit.Graph},
+	{"space", "geographic queries, compared with GEOSEARCH", toolkit.Space},
+	{"text", "full-text search, compared with a sorted set per word", toolkit.Text},
+	{"model", "records, compared with plain commands", toolkit.Model},
+	{"ratelimit", "rate limits, compared with redis_rate", toolkit.RateLimits},
 }
 
 func main() {
@@ -56,14 +55,14 @@ func run(ctx context.Context, args []string) error {
 	opt := measure.Defaults
 	var only, out string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&out, "out", "../docs", "where to write benchmarks.md")
-	flags.StringVar(&only, "only", "", "the one `part` to measure; the rest of the page stays:\n"+list())
-	flags.IntVar(&opt.Rounds, "rounds", opt.Rounds, "how often to measure each side; the medians are reported")
-	flags.DurationVar(&opt.Length, "length", opt.Length, "how long a measurement takes")
-	flags.IntVar(&opt.Users, "users", opt.Users, "users of the sample network; 20 follows and 10 posts for each")
-	flags.IntVar(&opt.Followers, "followers", opt.Followers, "followers of the author of the fanned-out post")
-	flags.IntVar(&opt.Records, "records", opt.Records, "commands of a mass insertion")
-	flags.IntVar(&opt.Stored, "stored", opt.Stored, "records to query, and terms to complete")
+	flags.StringVar(&out, "out", "../docs", "the directory of benchmarks.md")
+	flags.StringVar(&only, "only", "", "measure only this `part` and keep the rest of the page:\n"+list())
+	flags.IntVar(&opt.Rounds, "rounds", opt.Rounds, "how often to measure each side; medians are reported")
+	flags.DurationVar(&opt.Length, "length", opt.Length, "the duration of a measurement")
+	flags.IntVar(&opt.Users, "users", opt.Users, "number of users in the sample network, with 20 follows and 10 posts each")
+	flags.IntVar(&opt.Followers, "followers", opt.Followers, "number of followers of the author whose post is fanned out")
+	flags.IntVar(&opt.Records, "records", opt.Records, "number of commands in a mass insertion")
+	flags.IntVar(&opt.Stored, "stored", opt.Stored, "number of records to query and terms to complete")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	if only != "" {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == only })
 		if i < 0 {
-			return fmt.Errorf("--only %q: there are\n%s", only, list())
+			return fmt.Errorf("--only %q: unknown part; choose from\n%s", only, list())
 		}
 		chosen = parts[i : i+1]
 	}
@@ -84,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// list returns the names of the parts, and what they are about.
+// list describes the parts, one per line.
 func list() string {
 	var b strings.Builder
 	for _, p := range parts {

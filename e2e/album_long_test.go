@@ -18,19 +18,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// judged are the looks of which pages are judged.
-var judged = append(slices.Clone(looks),
+// checkedLooks are the looks in which pages are checked.
+var checkedLooks = append(slices.Clone(looks),
 	look{"tablet", "light", 820, 1180, nil},
 	look{"tablet", "dark", 820, 1180, nil},
 	look{"wide screen", "light", 1680, 1050, nil},
 	look{"wide screen", "dark", 1680, 1050, nil},
 )
 
-// slowness is how many times slower the processor of a phone is.
-const slowness = 4.0
+// cpuSlowdown is the CPU throttling rate of the simulated phone.
+const cpuSlowdown = 4.0
 
-// album draws pages. PICTURES names the directory for a contact sheet of each page, and SCREENSHOTS
-// that for the screenshots in docs; empty for none.
+// album takes pictures of pages. PICTURES is the directory for a contact sheet of each page, and
+// SCREENSHOTS the one for the screenshots in docs; if empty, none are taken.
 type album struct {
 	pictures, screenshots string
 }
@@ -39,8 +39,8 @@ func newAlbum() album {
 	return album{pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}
 }
 
-// draw draws the viewport.
-func (a album) draw(b *browser) []byte {
+// capture takes a picture of the viewport.
+func (a album) capture(b *browser) []byte {
 	b.t.Helper()
 	if a.pictures == "" {
 		return nil
@@ -61,8 +61,8 @@ func (a album) draw(b *browser) []byte {
 	return picture
 }
 
-// keep writes the contact sheet of a page.
-func (a album) keep(b *browser, name string, shots [][]byte) {
+// save writes the contact sheet of a page.
+func (a album) save(b *browser, name string, shots [][]byte) {
 	b.t.Helper()
 	if a.pictures == "" {
 		return
@@ -72,7 +72,7 @@ func (a album) keep(b *browser, name string, shots [][]byte) {
 	}
 }
 
-// writeSheet puts pictures side by side.
+// writeSheet writes a picture with the shots side by side.
 func writeSheet(path string, shots [][]byte) error {
 	var parts []image.Image
 	var size image.Point
@@ -85,10 +85,10 @@ func writeSheet(path string, shots [][]byte) error {
 		size = image.Pt(size.X+part.Bounds().Dx()+8, max(size.Y, part.Bounds().Dy()))
 	}
 	sheet := image.NewRGBA(image.Rectangle{Max: size})
-	at := 0
+	x := 0
 	for _, part := range parts {
-		draw.Draw(sheet, part.Bounds().Add(image.Pt(at, 0)), part, part.Bounds().Min, draw.Src)
-		at += part.Bounds().Dx() + 8
+		draw.Draw(sheet, part.Bounds().Add(image.Pt(x, 0)), part, part.Bounds().Min, draw.Src)
+		x += part.Bounds().Dx() + 8
 	}
 	var to bytes.Buffer
 	if err := png.Encode(&to, sheet); err != nil {
@@ -97,13 +97,13 @@ func writeSheet(path string, shots [][]byte) error {
 	return os.WriteFile(path, to.Bytes(), 0o600)
 }
 
-// inDocs are the pages whose screenshots are in docs/.
-var inDocs = []string{"home", "notifications", "profile", "thread"}
+// pagesInDocs are the pages whose screenshots are in docs.
+var pagesInDocs = []string{"home", "notifications", "profile", "thread"}
 
-// shoot takes the screenshots of a page in docs.
-func (a album) shoot(b *browser, name string) {
+// screenshot takes the screenshots for docs, if the page has any there.
+func (a album) screenshot(b *browser, name string) {
 	b.t.Helper()
-	if a.screenshots == "" || !slices.Contains(inDocs, name) {
+	if a.screenshots == "" || !slices.Contains(pagesInDocs, name) {
 		return
 	}
 	for _, l := range looks {
@@ -111,7 +111,7 @@ func (a album) shoot(b *browser, name string) {
 		if l.screen == "phone" {
 			options = append(options, chromedp.EmulateScale(2))
 		}
-		b.run(chromedp.EmulateViewport(l.width, l.height, options...), scheme(l.light))
+		b.run(chromedp.EmulateViewport(l.width, l.height, options...), colorScheme(l.light))
 		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err == nil {
 			err = os.WriteFile(filepath.Join(a.screenshots, name+"-"+l.screen+"-"+l.light+".png"), shot, 0o600)

@@ -2,17 +2,17 @@
 
 package e2e
 
-// judged are the looks of which pages are judged: each screen, each light.
-var judged = []look{looks[0], looks[2]}
+// checkedLooks are the looks in which pages are checked: each screen and each color scheme once.
+var checkedLooks = []look{looks[0], looks[2]}
 
-// slowness is how many times slower the processor of a phone is.
-const slowness = 1.0
+// cpuSlowdown is the CPU throttling rate of the simulated phone.
+const cpuSlowdown = 1.0
 
-// album draws nothing; that of the long run does.
+// album takes no pictures; the one with the build tag long does.
 type album struct{}
 
 func newAlbum() album { return album{} }
 
-func (album) draw(*browser) []byte            { return nil }
-func (album) keep(*browser, string, [][]byte) {}
-func (album) shoot(*browser, string)          {}
+func (album) capture(*browser) []byte         { return nil }
+func (album) save(*browser, string, [][]byte) {}
+func (album) screenshot(*browser, string)     {}

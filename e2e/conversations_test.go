@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Two people talk: they reply, like, repost, bookmark, edit, delete, mention, tag,
-// pin, mute and block, with scripts and without.
+// TestConversations lets two users reply, like, repost, bookmark, edit, delete, mention, tag, pin,
+// mute and block, with scripts and without.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
@@ -27,7 +27,7 @@ func TestConversations(t *testing.T) {
 			c := conversation{scripts: scripts, ada: newBrowser(t, site, actions...), ben: newBrowser(t, site, actions...)}
 			c.ada.signUp("ada")
 			c.ben.signUp("ben")
-			c.ben.say("First post,\nin two lines, about #gardens")
+			c.ben.publish("First post,\nin two lines, about #gardens")
 			c.react(t)
 			c.reply(t)
 			c.tags(t)
@@ -49,8 +49,7 @@ type conversation struct {
 	ada, ben *browser
 }
 
-// press presses a button that acts in place with scripts, and leads to the same page
-// without.
+// press presses a button that acts in place with scripts, and reloads the page without.
 func (c conversation) press(b *browser, selector string) {
 	b.t.Helper()
 	if c.scripts {
@@ -63,11 +62,11 @@ func (c conversation) press(b *browser, selector string) {
 func (b *browser) wantTexts(selector string, want ...string) {
 	b.t.Helper()
 	if got := b.texts(selector); !slices.Equal(got, want) {
-		b.t.Errorf("on %s %s says %q, want %q", b.path(), selector, got, want)
+		b.t.Errorf("on %s, %s has the texts %q, want %q", b.path(), selector, got, want)
 	}
 }
 
-// counts are what the first post of the page says about itself.
+// counts returns the numbers of replies, reposts and likes of the first post on the page.
 func (b *browser) counts() string {
 	b.t.Helper()
 	return get[string](b, `(() => {
@@ -76,7 +75,7 @@ func (b *browser) counts() string {
 	})()`)
 }
 
-// react likes, unlikes, reposts and bookmarks a post, which shows each at once.
+// react likes, unlikes, reposts and bookmarks a post. The page shows each action at once.
 func (c conversation) react(t *testing.T) {
 	c.ada.open("/timeline")
 	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens")
@@ -124,7 +123,7 @@ func (b *browser) attribute(selector, name string) string {
 	return get[string](b, fmt.Sprintf(`document.querySelector(%q)?.getAttribute(%q) ?? "none"`, selector, name))
 }
 
-// reply answers on the page of the post, and is answered.
+// reply replies on the page of the post, and gets a reply.
 func (c conversation) reply(t *testing.T) {
 	c.ada.open("/timeline")
 	c.ada.click(".post a.when")
@@ -144,7 +143,7 @@ func (c conversation) reply(t *testing.T) {
 	c.ada.wantPath("/u/ben")
 	c.ada.open("/u/ben/1/likes")
 	c.ada.wantTexts("main .people .name", "ada")
-	// A reply that is not allowed comes back.
+	// A rejected reply stays in the form.
 	c.ada.open("/u/ben/1")
 	long := strings.Repeat("too long ", 40)
 	c.ada.submit("form.status", "status", long)
@@ -160,27 +159,27 @@ func (c conversation) tags(t *testing.T) {
 	c.press(c.ada, "main form.follow button")
 	c.ada.until("the tag is followed", func() bool { return c.ada.has(`main form.follow[action$="/unfollow"]`) })
 	c.ada.wantPath("/tag/gardens")
-	c.ben.say("More about #Gardens")
+	c.ben.publish("More about #Gardens")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "More about #Gardens") {
-		t.Errorf("who follows the tag sees %q", got)
+		t.Errorf("a follower of the tag sees %q", got)
 	}
 }
 
-// completion offers names and tags while they are typed.
+// completion checks that names and tags are offered while they are typed.
 func (c conversation) completion(t *testing.T) {
 	b := c.ada
 	b.open("/home")
 	box := chromedp.CSS("#status")
 	for typed, want := range map[string]string{"Dear @be": "Dear @ben ", "about #gar": "about #gardens "} {
-		// Part of it brings a list, and all of it another one.
+		// The first letters bring up a list, and the last one updates it.
 		b.fill("#status", typed[:len(typed)-1])
 		b.until("something is offered for the beginning of "+typed, func() bool { return b.has(`[role="listbox"] [role="option"]`) })
 		b.do(`document.querySelector('[role="listbox"]').dataset.before = ""`)
 		b.run(chromedp.SendKeys(box, typed[len(typed)-1:]))
 		b.until("something is offered for "+typed, func() bool { return b.has(`[role="listbox"]:not([data-before]) [role="option"]`) })
 		if got := b.attribute("#status", "aria-controls"); got == "none" {
-			t.Error("the box does not name the list")
+			t.Error("the box lacks aria-controls")
 		}
 		b.run(chromedp.SendKeys(box, kb.ArrowDown), chromedp.SendKeys(box, kb.ArrowUp), enter())
 		if got := b.value("#status"); got != want {
@@ -190,7 +189,7 @@ func (c conversation) completion(t *testing.T) {
 			t.Error("the list stays open")
 		}
 	}
-	// A finger or a pointer takes what it touches; Escape takes nothing.
+	// A click chooses a completion; Escape closes the list.
 	b.fill("#status", "@b")
 	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
 	b.run(chromedp.Click(chromedp.CSS(`[role="option"]`)))
@@ -203,7 +202,7 @@ func (c conversation) completion(t *testing.T) {
 	if got := b.value("#status"); got != "@ben @a" || b.has(`[role="option"]`) {
 		t.Errorf("Escape leads to %q", got)
 	}
-	// What was typed on, or elsewhere, is not replaced.
+	// Text that was typed after the list opened, or at another position, is not replaced.
 	b.run(chromedp.SendKeys(box, " @b"))
 	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
 	b.run(chromedp.KeyEvent(kb.Home), enter())
@@ -216,15 +215,15 @@ func (c conversation) completion(t *testing.T) {
 	b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "@ben @a") })
 }
 
-// enter presses Enter as one event, so that a page that handles it gets no line break:
-// SendKeys sends the character by itself.
+// enter presses Enter as a single event, so that a page that handles it gets no line break:
+// SendKeys sends the character as a separate event.
 func enter() action {
 	return command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
 		Type: kb.KeyDown, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, Text: "\r",
 	})
 }
 
-// keys moves, likes and writes with single keys.
+// keys moves between posts, likes and writes with keyboard shortcuts.
 func (c conversation) keys(t *testing.T) {
 	b := c.ada
 	b.open("/u/ben")
@@ -243,10 +242,10 @@ func (c conversation) keys(t *testing.T) {
 	}
 	b.run(chromedp.KeyEvent("l"))
 	b.until("the post is liked", func() bool { return b.has(".post .post-action.like.on") })
-	b.until("a screen reader hears of it", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
+	b.until("a screen reader announces it", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
 	b.run(chromedp.KeyEvent("?"))
 	b.until("? shows the keys", func() bool { return b.has("dialog[open] kbd") })
-	b.run(chromedp.KeyEvent("j")) // not while the list is open
+	b.run(chromedp.KeyEvent("j")) // ignored while the list is open
 	b.run(chromedp.KeyEvent(kb.Escape))
 	b.until("Escape closes the list of keys", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("j"))
@@ -263,12 +262,12 @@ func (c conversation) keys(t *testing.T) {
 	b.open("/home")
 	b.run(chromedp.KeyEvent("n"))
 	b.until("n leads to the box of the page", func() bool { return focus() == "status" })
-	b.fill("#status", "") // the character of the key is an event by itself here
+	b.fill("#status", "") // KeyEvent sends the character as a separate event
 	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "jkl?"))
 	if got := b.value("#status"); got != "jkl?" {
 		t.Errorf("the box shows %q", got)
 	}
-	// What was typed is there after another page.
+	// A draft survives a visit to another page.
 	b.open("/timeline")
 	b.open("/home")
 	if got := b.value("#status"); got != "jkl?" {
@@ -276,15 +275,15 @@ func (c conversation) keys(t *testing.T) {
 	}
 }
 
-// live shows new posts, counts and notifications on pages that are open.
+// live checks that open pages show new posts, counts and notifications.
 func (c conversation) live(t *testing.T) {
 	c.ada.open("/timeline")
-	c.ben.say("something new")
+	c.ben.publish("something new")
 	c.ada.until("the page offers the new post", func() bool { return c.ada.has("#new-posts a") })
 	c.ada.wantTexts("#new-posts", "1 new post")
 	c.ada.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	c.ada.until("the new post is shown", func() bool { return slices.Contains(c.ada.texts(".post .body"), "something new") })
-	c.ada.until("a screen reader hears of it", func() bool { return slices.Contains(c.ada.texts("#live-region"), "New posts loaded") })
+	c.ada.until("a screen reader announces it", func() bool { return slices.Contains(c.ada.texts("#live-region"), "New posts loaded") })
 
 	unread := c.ada.attribute("[data-unread]", "data-unread")
 	c.ben.open("/u/ada")
@@ -298,14 +297,14 @@ func (c conversation) live(t *testing.T) {
 	})
 	c.ada.wantPath("/timeline")
 
-	// Two hours later, somebody comes back to the page.
+	// The user comes back to the page two hours later.
 	c.ada.do(`(() => {
 		const now = Date.now;
 		Date.now = () => now() + 2 * 3600 * 1000;
 		document.dispatchEvent(new Event("visibilitychange"));
 	})()`)
 	if got := c.ada.texts(".post time"); got[0] != "2 hours ago" {
-		t.Errorf("after two hours, a post was written %q", got[0])
+		t.Errorf("after two hours, the post shows the time %q", got[0])
 	}
 }
 
@@ -330,7 +329,7 @@ func (c conversation) edit(t *testing.T) {
 	c.ada.wantTexts(".pinned .body", "First post, now better")
 }
 
-// profile edits what a person says about themselves, and follows.
+// profile edits a profile, follows, and changes the notification settings.
 func (c conversation) profile(t *testing.T) {
 	c.ben.open("/settings/profile")
 	c.ben.submit("form.settings", "display_name", "Ben Holm", "bio", "Writes about #gardens")
@@ -345,7 +344,7 @@ func (c conversation) profile(t *testing.T) {
 	}
 	c.ben.open("/notifications")
 	if got := strings.Join(c.ben.texts(".alert.follow .what"), ""); !strings.Contains(got, "ada followed you") {
-		t.Errorf("ben was notified of %q", got)
+		t.Errorf("ben's notifications: %q", got)
 	}
 	c.ben.open("/u/ada")
 	c.ben.wantTexts(".profile .mark", "Follows you")
@@ -358,17 +357,17 @@ func (c conversation) profile(t *testing.T) {
 }
 
 func (c conversation) muteAndBlock(t *testing.T) {
-	ask := func(b *browser, what, how string) {
+	confirm := func(b *browser, what, duration string) {
 		b.open("/u/ben")
 		b.run(chromedp.Click(chromedp.CSS(".profile .menu summary")))
 		c.press(b, `.menu-items a[href="/u/ben/`+what+`"]`)
 		form := `form[action="/u/ben/` + what + `"]`
 		b.until("it asks for how long", func() bool { return b.has(form) })
-		b.run(chromedp.Click(chromedp.CSS(form + ` input[value="` + how + `"]`)))
+		b.run(chromedp.Click(chromedp.CSS(form + ` input[value="` + duration + `"]`)))
 		b.submit(form)
 		b.wantPath("/u/ben")
 	}
-	ask(c.ada, "mute", "week")
+	confirm(c.ada, "mute", "week")
 	c.ada.wantTexts(".toast.told > span", "You muted @ben.")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .by .name"); slices.Contains(got, "Ben Holm") || slices.Contains(got, "ben") {
@@ -376,7 +375,7 @@ func (c conversation) muteAndBlock(t *testing.T) {
 	}
 	c.ada.open("/settings/muted")
 	c.ada.submit(`form[action="/u/ben/unmute"]`)
-	ask(c.ada, "block", "")
+	confirm(c.ada, "block", "")
 	c.ben.open("/u/ada")
 	c.ben.wantTexts("h1", "This account doesn't exist")
 	c.ada.open("/timeline")
@@ -389,7 +388,7 @@ func (c conversation) muteAndBlock(t *testing.T) {
 	c.ben.wantTexts("h1", "ada")
 }
 
-// remove deletes a post: it is gone from all pages, and the replies to it stay.
+// remove deletes a post: all pages lose it, but its replies stay.
 func (c conversation) remove(t *testing.T) {
 	c.ben.open("/u/ben/1")
 	c.press(c.ben, ".post .more-link")
@@ -410,8 +409,8 @@ func (c conversation) remove(t *testing.T) {
 	c.ada.wantTexts(".post .body", "Well said, @ben")
 }
 
-// New posts of a profile are loaded below its pinned post, and those that they push off the page are
-// on the next one.
+// TestLoadNewPosts checks that new posts of a profile are loaded below its pinned post, and push
+// older ones to the next page.
 func TestLoadNewPosts(t *testing.T) {
 	t.Parallel()
 	site := serve(t)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// People sign up by invitation only, download what they have written, and delete their
-// account, with scripts and without.
+// TestInvitationToDeletion signs up by invitation, downloads an archive, and deletes the account,
+// with scripts and without.
 func TestInvitationToDeletion(t *testing.T) {
 	t.Parallel()
 	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
@@ -27,8 +27,8 @@ func TestInvitationToDeletion(t *testing.T) {
 			}
 			mod := newBrowser(t, site, actions...)
 			mod.signUp("moira")
-			retwisRuns(t, "user", "role", "moira", "moderator", "--redis", dir)
-			retwisRuns(t, "invite", "mode", "invite", "--redis", dir)
+			runRetwis(t, "user", "role", "moira", "moderator", "--redis", dir)
+			runRetwis(t, "invite", "mode", "invite", "--redis", dir)
 
 			ada := newBrowser(t, site, actions...)
 			ada.openUntil("/register", "nobody can sign up without an invitation", func() bool {
@@ -44,7 +44,7 @@ func TestInvitationToDeletion(t *testing.T) {
 				t.Fatalf("the link of the invitation is %q (%v)", link, err)
 			}
 			ada.open(invited.Path)
-			ada.join("main form", "ada")
+			ada.submitSignUp("main form", "ada")
 			ada.wantPath("/home")
 			late := newBrowser(t, site, actions...)
 			late.open(invited.Path)
@@ -52,7 +52,7 @@ func TestInvitationToDeletion(t *testing.T) {
 				t.Error("an invitation for one person can be used twice")
 			}
 
-			ada.say("Notes on the engine")
+			ada.publish("Notes on the engine")
 			files := download(t, site, ada)
 			if text := files["posts.csv"]; !strings.Contains(text, "Notes on the engine") {
 				t.Errorf("posts.csv of the archive is %q", text)
@@ -82,7 +82,7 @@ func TestInvitationToDeletion(t *testing.T) {
 	}
 }
 
-// download returns the files of the archive of a user by their names.
+// download returns the files in the archive of the user, by name.
 func download(t *testing.T, site string, b *browser) map[string]string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+"/settings/export", nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// People search, with scripts and without: from the menu, in tabs, page by page, and with a query
-// that is wrong.
+// TestSearch searches from the menu, in tabs, page by page, and with an invalid query, with scripts
+// and without.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	for name, actions := range map[string][]action{
@@ -49,13 +49,13 @@ func TestSearch(t *testing.T) {
 			}
 			b.open("/search?q=%28quick")
 			if got := b.texts(".problem"); len(got) != 1 || got[0] == "" {
-				t.Errorf("a wrong query: %q", got)
+				t.Errorf("an invalid query: %q", got)
 			}
 		})
 	}
 }
 
-// The menu of members fits its screen at each width, with a way to search in it.
+// TestMenuWidths checks that the menu fits the screen at each width and has a link to the search.
 func TestMenuWidths(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -73,17 +73,17 @@ func TestMenuWidths(t *testing.T) {
 				t.Errorf("%s at a width of %d has no search in its menu", path, width)
 			}
 		}
-		place := func(path string) string {
+		position := func(path string) string {
 			b.open(path)
 			return get[string](b, `[".side", "main"].map(e => Math.round(document.querySelector(e).getBoundingClientRect().left)).join()`)
 		}
-		if home, settings := place("/home"), place("/settings/profile"); home != settings {
-			t.Errorf("at a width of %d the menu and the page begin at %s at home, and at %s in the settings", width, home, settings)
+		if home, settings := position("/home"), position("/settings/profile"); home != settings {
+			t.Errorf("at a width of %d, menu and page start at %s on /home, but at %s in the settings", width, home, settings)
 		}
 	}
 }
 
-// A newcomer follows one of the suggested people and dismisses another.
+// TestPeopleToFollow follows one of the suggested people and dismisses another.
 func TestPeopleToFollow(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t, "--demo"))
@@ -96,16 +96,16 @@ func TestPeopleToFollow(t *testing.T) {
 	b.click(`main .people form[action$="/dismiss"] button`)
 	b.wantPath("/explore/people")
 	if got := b.texts("main .people .name"); strings.Join(got, " ") == strings.Join(names, " ") {
-		t.Errorf("after a dismissal the page suggests the same: %q", got)
+		t.Errorf("after a dismissal, the page shows the same suggestions: %q", got)
 	}
-	b.do(`window.stays = true`)
+	b.do(`window.isSamePage = true`)
 	b.press(`main .people form[action$="/follow"] button`)
 	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
 	b.press(`main .people form[action$="/unfollow"] button`)
 	b.until("the end of the follow", func() bool { return !b.has(`main .people form[action$="/unfollow"]`) })
 	b.press(`main .people form[action$="/follow"] button`)
 	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
-	if !get[bool](b, `window.stays === true`) {
+	if !get[bool](b, `window.isSamePage === true`) {
 		t.Error("following has loaded another page")
 	}
 	b.open("/u/newcomer/following")
@@ -114,20 +114,21 @@ func TestPeopleToFollow(t *testing.T) {
 	}
 }
 
-// The box of a search offers people, tags and the search for posts, to the keyboard too.
+// TestSearchBox checks that the search box offers people, tags and a search for posts, and that the
+// keyboard can choose them.
 func TestSearchBox(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	b.signUp("adam")
-	b.say("about #adapters")
+	b.publish("about #adapters")
 	const box = ".find-large input"
-	offer := func() []string {
+	suggestions := func() []string {
 		b.open("/search")
 		b.fill(box, "ada")
 		var found []string
 		b.until("the tag is offered", func() bool {
 			found = b.texts(`[role="option"] .name`)
-			if len(found) > 0 && len(found) < 3 { // the index is a moment behind
+			if len(found) > 0 && len(found) < 3 { // the index is not up to date yet
 				b.open("/search")
 				b.fill(box, "ada")
 			}
@@ -135,11 +136,11 @@ func TestSearchBox(t *testing.T) {
 		})
 		return found
 	}
-	if got, want := offer(), []string{"@adam", "#adapters", "Search posts for “ada”"}; !slices.Equal(got, want) {
+	if got, want := suggestions(), []string{"@adam", "#adapters", "Search posts for “ada”"}; !slices.Equal(got, want) {
 		t.Errorf("offered: %q, want %q", got, want)
 	}
 	if b.attribute(box, "role") != "combobox" || b.attribute(box, "aria-expanded") != "true" || b.attribute(box, "aria-activedescendant") != "none" {
-		t.Error("the box does not say that it has a list, or which row is chosen")
+		t.Error("the box lacks the ARIA attributes of a combobox")
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS(box), kb.ArrowDown))
 	if got := b.attribute(box, "aria-activedescendant"); got != "q-completion-0" {
@@ -149,7 +150,7 @@ func TestSearchBox(t *testing.T) {
 		"": "/search", kb.ArrowDown: "/u/adam", kb.ArrowDown + kb.ArrowDown: "/tag/adapters",
 		kb.ArrowUp: "/search", kb.ArrowDown + kb.Escape: "/search",
 	} {
-		offer()
+		suggestions()
 		b.run(chromedp.SendKeys(chromedp.CSS(box), keys))
 		if _, err := chromedp.RunResponse(b.ctx, enter()); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look is a way in which a page is seen.
+// look is a screen and a color scheme in which a page is shown.
 type look struct {
 	screen, light string
 	width, height int64
@@ -23,74 +23,75 @@ var looks = []look{
 	{"phone", "light", 390, 844, []chromedp.EmulateViewportOption{chromedp.EmulateMobile}},
 }
 
-// scheme is a colour scheme, without the transition to it.
-func scheme(light string) action {
+// colorScheme sets the color scheme, without transitions.
+func colorScheme(light string) action {
 	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: light}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
 }
 
-// use shows the page in a look, in its whole height: no part is below what is fixed to
-// the edge of the screen.
+// use shows the page in a look. The viewport is as high as the page, so that fixed elements cover
+// nothing.
 func (b *browser) use(l look) {
 	b.t.Helper()
-	b.run(scheme(l.light))
+	b.run(colorScheme(l.light))
 	if height := b.resize(l, l.height); height > l.height {
 		b.resize(l, height)
 	}
 }
 
-// resize waits until the page has the size, and returns the height of what is in it.
+// resize resizes the viewport and returns the height of the content.
 func (b *browser) resize(l look, height int64) int64 {
 	b.t.Helper()
 	b.run(chromedp.EmulateViewport(l.width, height, l.options...))
-	// What is wider than the screen makes innerWidth larger on a phone, not this.
+	// On a phone, content that is too wide increases innerWidth, but does not affect matchMedia.
 	size := fmt.Sprintf("(width: %dpx) and (height: %dpx)", l.width, height)
 	b.until("the page has the size "+size, func() bool { return get[bool](b, fmt.Sprintf(`matchMedia(%q).matches`, size)) })
 	return get[int64](b, `document.documentElement.scrollHeight`)
 }
 
-// judges looks at pages with axe-core, and draws them in the long run.
-type judges struct {
+// pageChecker checks pages with axe-core. With the build tag long, it also takes pictures.
+type pageChecker struct {
 	axe   string
 	looks []look
 	album
 }
 
-func newJudges() (judges, error) {
+func newPageChecker() (pageChecker, error) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
-		err = fmt.Errorf("%w; run npm ci in e2e, as make e2e does", err)
+		err = fmt.Errorf("%w; run make e2e, or npm ci in e2e", err)
 	}
-	return judges{axe: string(axe) + ";true", looks: judged, album: newAlbum()}, err
+	return pageChecker{axe: string(axe) + ";true", looks: checkedLooks, album: newAlbum()}, err
 }
 
-// look judges the page that is shown in all looks, or only what a selector names: what
-// is below an open menu is covered. It fits the screen, and axe-core finds nothing.
-func (j judges) look(b *browser, name, selector string) {
+// check checks the current page in all looks: it fits the screen, and axe-core reports no problem in
+// the elements that match the selector. An open menu needs a selector, because it covers other
+// elements.
+func (j pageChecker) check(b *browser, name, selector string) {
 	b.t.Helper()
 	if get[bool](b, `typeof axe === "undefined"`) {
 		b.do(j.axe)
 	}
 	var shots [][]byte
-	seen := map[string]bool{}
+	checked := map[string]bool{} // by screen
 	for _, l := range j.looks {
 		b.use(l)
 		what := fmt.Sprintf("%s (%s) on a %s in %s mode", name, b.path(), l.screen, l.light)
 		if get[bool](b, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
 			b.t.Errorf("%s is wider than the screen", what)
 		}
-		// Colours alone differ between light and dark.
-		for _, found := range b.findings(selector, seen[l.screen]) {
+		// Only colors differ between light and dark.
+		for _, found := range b.findings(selector, checked[l.screen]) {
 			b.t.Errorf("%s: %s", what, found)
 		}
-		seen[l.screen] = true
-		shots = append(shots, j.draw(b))
+		checked[l.screen] = true
+		shots = append(shots, j.capture(b))
 	}
-	j.keep(b, name, shots)
+	j.save(b, name, shots)
 }
 
-// finding is what axe-core reports about a page.
+// finding is a result of axe-core.
 type finding struct {
 	ID    string `json:"id"`
 	Help  string `json:"help"`
@@ -100,12 +101,12 @@ type finding struct {
 	} `json:"nodes"`
 }
 
-// findings are the violations, and the contrasts that axe-core cannot compute: text of
-// the colour of its ground is among those.
-func (b *browser) findings(selector string, coloursOnly bool) []string {
+// findings returns the violations, and the contrasts that axe-core cannot compute, such as text that
+// has the color of its background.
+func (b *browser) findings(selector string, colorsOnly bool) []string {
 	b.t.Helper()
 	options := `{resultTypes: ["violations", "incomplete"], preload: false, rules: {"target-size": {enabled: true}}`
-	if coloursOnly {
+	if colorsOnly {
 		options += `, runOnly: ["color-contrast"]`
 	}
 	script := fmt.Sprintf(`(async () => {
@@ -118,8 +119,8 @@ func (b *browser) findings(selector string, coloursOnly bool) []string {
 		}
 		return JSON.stringify(all);
 
-		// contrast computes it again without what is below a menu or a dialog; where a row of tabs is cut
-		// off, with the tab in sight; and for other texts without blanks that hang out of their lines.
+		// contrast repeats the computation with the page below a menu or dialog hidden, with a cut-off
+		// tab scrolled into view, and for other texts without white space that extends beyond the line.
 		async function contrast(node) {
 			const text = document.querySelector(node.target[0]), row = text.closest(".tabs"), over = text.closest(".menu-items, dialog");
 			const scrolled = row?.scrollLeft;
@@ -131,11 +132,11 @@ func (b *browser) findings(selector string, coloursOnly bool) []string {
 			} else {
 				text.style.whiteSpace = "normal";
 			}
-			const again = await axe.run(text, {runOnly: ["color-contrast"], preload: false});
+			const rerun = await axe.run(text, {runOnly: ["color-contrast"], preload: false});
 			document.body.style.visibility = text.style.whiteSpace = "";
 			if (over !== null) over.style.visibility = "";
 			if (row !== null) row.scrollLeft = scrolled;
-			return [...again.violations, ...again.incomplete].flatMap(rule => rule.nodes);
+			return [...rerun.violations, ...rerun.incomplete].flatMap(rule => rule.nodes);
 		}
 	})()`, selector, options)
 	var all []finding

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A person reports a post, a moderator takes the report and suspends the author, whose
-// posts are gone and who cannot log in until the account is restored: with scripts and
+// TestModeration reports a post; a moderator takes the report and suspends the author. Until the
+// account is restored, its posts are hidden and its owner cannot log in. It runs with scripts and
 // without.
 func TestModeration(t *testing.T) {
 	t.Parallel()
@@ -26,8 +26,8 @@ func TestModeration(t *testing.T) {
 			for name, b := range map[string]*browser{"ada": ada, "ben": ben, "moira": mod} {
 				b.signUp(name)
 			}
-			retwisRuns(t, "user", "role", "moira", "moderator", "--redis", dir)
-			ben.say("Buy my things")
+			runRetwis(t, "user", "role", "moira", "moderator", "--redis", dir)
+			ben.publish("Buy my things")
 			ada.open("/u/ben/1/report") // the menu of the post leads there
 			ada.choose("kind", "spam")
 			ada.submit("form.report", "text", "He writes this every day")
@@ -46,15 +46,15 @@ func TestModeration(t *testing.T) {
 			ben.wantPath("/login")
 			ben.submit("main form", "username", "ben", "password", password)
 			if text := strings.Join(ben.texts("main"), ""); !strings.Contains(text, "suspended") || !strings.Contains(text, "No advertising.") {
-				t.Errorf("at the log-in the suspended person reads %q", text)
+				t.Errorf("the log-in of a suspended user shows %q", text)
 			}
 			ada.open("/timeline")
 			if ada.has(".post") {
-				t.Error("the public timeline has a post of a suspended person")
+				t.Error("the public timeline has a post by a suspended user")
 			}
 			ada.open("/u/ben")
 			if text := strings.Join(ada.texts("main"), ""); !strings.Contains(text, "This account is suspended") {
-				t.Errorf("the profile of a suspended person says %q", text)
+				t.Errorf("the profile of a suspended user shows %q", text)
 			}
 
 			mod.open("/moderation/people")
@@ -73,14 +73,14 @@ func TestModeration(t *testing.T) {
 	}
 }
 
-// choose marks a radio button.
+// choose selects a radio button.
 func (b *browser) choose(name, value string) {
 	b.t.Helper()
 	b.run(chromedp.Click(chromedp.CSS(`input[name="` + name + `"][value="` + value + `"]`)))
 }
 
-// retwisRuns runs a command of the program.
-func retwisRuns(t *testing.T, args ...string) {
+// runRetwis runs a retwis command.
+func runRetwis(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(retwis, args...).CombinedOutput(); err != nil {
 		t.Fatalf("retwis %s: %v\n%s", strings.Join(args, " "), err, out)

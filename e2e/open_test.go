@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A page that stays open shows a post no more that was deleted elsewhere, and loads the first reply to
-// one. What was typed on a page is there again after the back button.
+// TestOpenPage checks that an open page removes a post that was deleted elsewhere, and loads a first
+// reply. Text that was typed is restored by the back button.
 func TestOpenPage(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -18,7 +18,7 @@ func TestOpenPage(t *testing.T) {
 	post(t, b, "two")
 	b.open("/u/ada")
 	send(t, b, "/u/ada/1/delete", nil)
-	b.until("the deleted post goes", func() bool { return slices.Equal(b.texts(".post.gone"), []string{"This post is unavailable."}) })
+	b.until("the deleted post disappears", func() bool { return slices.Equal(b.texts(".post.gone"), []string{"This post is unavailable."}) })
 	b.wantTexts(".post .body", "two")
 
 	b.open("/u/ada/2")
@@ -31,7 +31,7 @@ func TestOpenPage(t *testing.T) {
 	b.run(chromedp.SendKeys(chromedp.CSS("main textarea"), "and more: "))
 	b.click(`a[href="/notifications"]`)
 	b.run(navigateBack())
-	b.until("what was typed is back", func() bool {
+	b.until("the typed text is restored", func() bool {
 		return get[string](b, `location.pathname + " " + document.body?.hidden + " " + document.querySelector("main textarea")?.value`) ==
 			"/u/ada/2/edit false and more: two"
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Two users register, post, follow, read and log out, with scripts and without.
+// TestTwoPeople lets two users sign up, post, follow, read and log out, with scripts and without.
 func TestTwoPeople(t *testing.T) {
 	t.Parallel()
 	for name, actions := range map[string][]action{
@@ -26,7 +26,7 @@ func TestTwoPeople(t *testing.T) {
 			ada.signUp("Ada")
 			ben.signUp("ben")
 
-			ben.say(`Hello <b>world</b> & "everybody"`)
+			ben.publish(`Hello <b>world</b> & "everybody"`)
 			if got := ben.texts(".post .body"); !slices.Equal(got, []string{`Hello <b>world</b> & "everybody"`}) {
 				t.Errorf("ben's home shows %q", got)
 			}
@@ -40,11 +40,11 @@ func TestTwoPeople(t *testing.T) {
 			ada.submit(`.profile form`) // follow
 			ada.wantPath("/u/ben")
 			if got := ada.texts(".profile form button"); len(got) == 0 || got[0] != "Following" {
-				t.Errorf("the first button says %q after following", got)
+				t.Errorf("after following, the first buttons are %q", got)
 			}
-			ben.say("for those who follow me")
+			ben.publish("for those who follow me")
 			ada.open("/home")
-			// Following has brought the earlier post.
+			// Following has added the earlier post.
 			want := []string{"for those who follow me", `Hello <b>world</b> & "everybody"`}
 			if got := ada.texts(".post .body"); !slices.Equal(got, want) {
 				t.Errorf("ada's home shows %q", got)
@@ -53,14 +53,14 @@ func TestTwoPeople(t *testing.T) {
 			if got := ben.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
 				t.Errorf("ben's followers are %q", got)
 			}
-			pages(t, ada, ben)
-			leave(t, ada, actions)
+			readPages(t, ada, ben)
+			logOutEverywhere(t, ada, actions)
 		})
 	}
 }
 
-// pages reads all pages of 60 posts and sees each post once.
-func pages(t *testing.T, reader, author *browser) {
+// readPages publishes 60 posts and checks that the pages of the home timeline show each once.
+func readPages(t *testing.T, reader, author *browser) {
 	t.Helper()
 	var want []string
 	for i := range 60 {
@@ -83,13 +83,13 @@ func pages(t *testing.T, reader, author *browser) {
 	}
 }
 
-// post submits the form over HTTP with the browser's session.
+// post publishes a post with an HTTP request in the browser's session.
 func post(t *testing.T, b *browser, text string) {
 	t.Helper()
 	send(t, b, "/post", url.Values{"status": {text}})
 }
 
-// send sends a form of the user, without the browser.
+// send submits a form with an HTTP request in the browser's session.
 func send(t *testing.T, b *browser, path string, form url.Values) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.site+path, strings.NewReader(form.Encode()))
@@ -108,8 +108,8 @@ func send(t *testing.T, b *browser, path string, form url.Values) {
 	}
 }
 
-// leave logs in with a second browser, which logs the first one out, and then itself.
-func leave(t *testing.T, first *browser, actions []action) {
+// logOutEverywhere logs in with a second browser, which logs out the first one and then itself.
+func logOutEverywhere(t *testing.T, first *browser, actions []action) {
 	t.Helper()
 	second := newBrowser(t, first.site, actions...)
 	second.open("/home")
@@ -148,8 +148,8 @@ func leave(t *testing.T, first *browser, actions []action) {
 	}
 }
 
-// A rejected form keeps what the user typed, except for the password.
-func TestFormsKeepWhatWasTyped(t *testing.T) {
+// TestFormsKeepInput checks that a rejected form keeps the input, except for passwords.
+func TestFormsKeepInput(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	b.open("/register")
@@ -158,22 +158,22 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	typed := b.value(`[name="password"]`)
 	focus := get[string](b, `document.activeElement.name`)
 	if name != "not a name" || typed != "" || focus != "username" {
-		t.Errorf("the form shows %q, the password %q, and %q has the focus", name, typed, focus)
+		t.Errorf("the form has the name %q, the password %q and the focus on %q", name, typed, focus)
 	}
 	if got := b.texts(`#username-note`); len(got) != 1 || !strings.Contains(got[0], "letters") {
-		t.Errorf("the problem: %q", got)
+		t.Errorf("the error message: %q", got)
 	}
 
 	b.signUp("writer")
 	long := strings.Repeat("too long ", 40)
 	b.submit("form.status", "status", long)
 	if kept := b.value(`[name="status"]`); kept != long {
-		t.Errorf("the box shows %.30q…, want what was typed", kept)
+		t.Errorf("the box shows %.30q…, want the typed text", kept)
 	}
 	b.open("/explore")
 	b.open("/home")
 	if kept := b.value(`[name="status"]`); kept != long {
-		t.Errorf("after another page the box shows %.30q…, want what was typed", kept)
+		t.Errorf("after another page, the box shows %.30q…, want the typed text", kept)
 	}
 	b.submit("form.status", "status", "short enough")
 	b.open("/explore")
@@ -183,8 +183,8 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	}
 }
 
-// What a script says about a password does not move the button below it, which somebody
-// may be about to press.
+// TestFormStaysInPlace checks that the password rating does not move the button below it, which the
+// user may be about to press.
 func TestFormStaysInPlace(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -205,7 +205,8 @@ func TestFormStaysInPlace(t *testing.T) {
 	}
 }
 
-// The counter counts characters as users see them, and appears with a ring once few are left.
+// TestCounter checks that the counter counts grapheme clusters, and appears with a ring once few are
+// left.
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -222,7 +223,7 @@ func TestCounter(t *testing.T) {
 	if got := b.texts("[data-count]:not(.unseen)"); !slices.Equal(got, []string{"40 left"}) || !b.has(".ring:not([hidden])") {
 		t.Errorf("the counter says %q", got)
 	}
-	// It counts as the server does.
+	// It agrees with the server.
 	for text, want := range map[string]string{
 		strings.Repeat("क्षत्रिय", 56) + "क": "1 too many", // 5 characters each
 		strings.Repeat("স্ত্রী", 93):         "1 left",     // 3
@@ -234,18 +235,18 @@ func TestCounter(t *testing.T) {
 		b.wantTexts("[data-count]:not(.unseen)", want)
 		b.click("form.status button:not([type])")
 		if got := b.has("#status-problem"); got != strings.Contains(want, "too many") {
-			t.Errorf("the server refuses %.24q: %v; the counter said %q", text, got, want)
+			t.Errorf("the server refuses %.24q: %v; the counter showed %q", text, got, want)
 		}
 	}
 }
 
-// On a phone the round button is where nothing is below it that is used, and tabs are one
-// row that shows the current one.
+// TestPhone checks that on a phone, the round button appears only on pages where it covers no
+// controls, and that tabs form one row with the current one in view.
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
 	b.signUp("ada")
-	b.say("to be linked")
+	b.publish("to be linked")
 	b.use(looks[3])
 	for path, want := range map[string]bool{
 		"/home": false, "/u/ada/1": false, "/settings/profile": false, "/u/ada/1/delete": false, "/u/ada/report": false,
@@ -268,8 +269,8 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// On a phone the settings are a list, to which its pages lead back. On a wide screen the list is beside
-// them, and marks the one that is shown.
+// TestSettingsList checks that on a phone, the settings are a list, and its pages link back to it. On
+// a wide screen, the list is next to the page and marks the current one.
 func TestSettingsList(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -296,19 +297,19 @@ func TestSettingsList(t *testing.T) {
 	}
 }
 
-// The link of a post is copied by a script, and is followed without.
+// TestCopyLink checks that the link of a post is copied by a script, and an ordinary link without.
 func TestCopyLink(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
 	b := newBrowser(t, site)
 	b.signUp("ada")
-	b.say("to be linked")
+	b.publish("to be linked")
 	b.open("/u/ada")
 	b.do(`navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }`)
 	b.press(".post .more-link")
 	b.press(".post .menu [data-copy]")
 	b.until("the link is copied", func() bool { return get[string](b, `window.copied ?? ""`) == site+"/u/ada/1" })
-	b.until("it says so", func() bool { return slices.Contains(b.texts(".toast"), "Copied") })
+	b.until("a toast confirms it", func() bool { return slices.Contains(b.texts(".toast"), "Copied") })
 	b.wantPath("/u/ada")
 	plain := newBrowser(t, site, withoutScripts())
 	plain.open("/timeline")

@@ -19,8 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Somebody adds pictures to a post, with scripts and without: each has a description and a part that
-// stays in view.
+// TestPictures adds pictures to a post, with a description and a focus each, with scripts and
+// without.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -38,13 +38,13 @@ func TestPictures(t *testing.T) {
 		b.signUp("ada")
 		b.addPictures(files...)
 		b.run(chromedp.SendKeys(chromedp.CSS(".thumbs li:nth-child(1) textarea"), "Hills at noon"))
-		b.choosePart(".thumbs li:nth-child(1) select", "left-top")
+		b.chooseFocus(".thumbs li:nth-child(1) select", "left-top")
 		if got := get[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
-			t.Errorf("the thumbnail shows the part %q", got)
+			t.Errorf("the thumbnail has the focus %q", got)
 		}
 		b.fill("form.status [name=status]", "From up here")
 		b.run(chromedp.Click(chromedp.CSS("form.status .status-foot button:not([type])")))
-		b.until("a picture without a description is asked about", func() bool { return b.has(".undescribed") })
+		b.until("the form asks for the missing description", func() bool { return b.has(".undescribed") })
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
 		b.submit("form.status", "status", "From up here")
 		b.wantPicture("Hills at noon", "focus-left-top")
@@ -58,14 +58,14 @@ func TestPictures(t *testing.T) {
 		b.do(hang)
 		const button = `.status-foot button[type="button"]`
 		b.run(chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files))
-		b.until("it can be cancelled", func() bool { return strings.Join(b.texts(button), "") == "Cancel upload" })
+		b.until("the upload can be cancelled", func() bool { return strings.Join(b.texts(button), "") == "Cancel upload" })
 		b.run(chromedp.Click(chromedp.CSS(button)))
-		b.until("it is cancelled", func() bool { return strings.Join(b.texts(button), "") == "Add pictures" })
+		b.until("the upload is cancelled", func() bool { return strings.Join(b.texts(button), "") == "Add pictures" })
 		if got := b.texts("form.status .problem"); len(got) != 1 || got[0] != "The upload was cancelled." {
-			t.Errorf("it says %q", got)
+			t.Errorf("the form shows %q", got)
 		}
 		b.submit("form.status", "status", "Without them")
-		b.until("it is published", func() bool { return slices.Contains(b.texts(".post .body"), "Without them") })
+		b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "Without them") })
 	})
 	t.Run("without scripts", func(t *testing.T) {
 		t.Parallel()
@@ -73,7 +73,7 @@ func TestPictures(t *testing.T) {
 		b.signUp("ben")
 		b.press(".add-pictures summary")
 		b.run(chromedp.SetUploadFiles(chromedp.CSS(`[name="file1"]`), files[:1]))
-		b.choosePart(`[name="focus1"]`, "right-bottom")
+		b.chooseFocus(`[name="focus1"]`, "right-bottom")
 		b.submit("form.status", "status", strings.Repeat("hill ", 60), "alt1", "Hills")
 		if text := b.texts("form.status .problem"); len(text) != 1 {
 			t.Fatalf("a post that is too long: %q", text)
@@ -108,8 +108,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// readable says what is wrong with an open description of a picture: it, and what closes it, must be
-// within the window, and nothing over them.
+// readable returns what is wrong with the open description of a picture: the text and its close
+// control must be in view and not covered.
 const readable = `(() => {
 	const open = document.querySelector(".alt[open]"), text = open.querySelector("p"), close = open.querySelector("summary");
 	const inView = (e, y) => {
@@ -117,14 +117,14 @@ const readable = `(() => {
 		return at >= 0 && at <= innerHeight && open.contains(document.elementFromPoint(r.left + r.width / 2, at));
 	};
 	const wrong = [];
-	if (!inView(text, r => r.top + 5)) wrong.push("its beginning is out of view");
+	if (!inView(text, r => r.top + 5)) wrong.push("its start is out of view");
 	open.scrollTop = open.scrollHeight;
 	if (!inView(text, r => r.bottom - 5)) wrong.push("its end is out of view");
-	if (!inView(close, r => r.top + r.height / 2)) wrong.push("what closes it is out of view");
+	if (!inView(close, r => r.top + r.height / 2)) wrong.push("its close control is out of view");
 	return wrong.join(", ");
 })()`
 
-// addPictures adds pictures to the form of the home page, whose scripts upload them.
+// addPictures adds pictures to the form on the home page and waits until they are uploaded.
 func (b *browser) addPictures(files ...string) {
 	b.t.Helper()
 	b.open("/home")
@@ -132,15 +132,15 @@ func (b *browser) addPictures(files ...string) {
 	b.until("the pictures are uploaded", func() bool { return len(b.texts(".thumbs li:not(:has(progress))")) == len(files) })
 }
 
-// choosePart chooses the part of a picture that stays in view.
-func (b *browser) choosePart(selector, value string) {
+// chooseFocus chooses the part of a picture that stays in view when it is cropped.
+func (b *browser) chooseFocus(selector, value string) {
 	b.t.Helper()
 	b.do(fmt.Sprintf(`(() => {
 		const s = document.querySelector(%q); s.value = %q; s.dispatchEvent(new Event("change"));
 	})()`, selector, value))
 }
 
-// wantPicture expects that the first post has one picture.
+// wantPicture checks that the first post has exactly this picture.
 func (b *browser) wantPicture(alt, class string) {
 	b.t.Helper()
 	b.wantPath("/home")
@@ -154,15 +154,15 @@ func (b *browser) wantPicture(alt, class string) {
 	}
 }
 
-// member is somebody who sends forms without a browser.
-type member struct {
+// formClient submits forms without a browser.
+type formClient struct {
 	t    *testing.T
 	site string
 	http *http.Client
 }
 
-// send sends a form, with pictures in the field file, or file1 and so on of a post.
-func (m member) send(path string, fields map[string]string, pictures ...[]byte) {
+// send submits a form. Pictures are in the field file or, for a post, in file1, file2 and so on.
+func (m formClient) send(path string, fields map[string]string, pictures ...[]byte) {
 	m.t.Helper()
 	contentType, body := "application/x-www-form-urlencoded", &bytes.Buffer{}
 	if len(pictures) == 0 {
@@ -197,7 +197,7 @@ func (m member) send(path string, fields map[string]string, pictures ...[]byte) 
 	}
 }
 
-// landscape is a photo of a sky, always the same for a number.
+// landscape returns a picture that depends only on the number and the size.
 func landscape(number uint64, width, height int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -206,6 +206,6 @@ func landscape(number uint64, width, height int) []byte {
 		}
 	}
 	var out bytes.Buffer
-	_ = jpeg.Encode(&out, img, nil) // to memory: it cannot fail
+	_ = jpeg.Encode(&out, img, nil) // cannot fail in memory
 	return out.Bytes()
 }

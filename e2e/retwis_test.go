@@ -1,4 +1,4 @@
-// Package e2e drives the real program with a real browser.
+// Package e2e tests the program with a real browser.
 package e2e
 
 import (
@@ -28,11 +28,11 @@ import (
 // retwis is the path of the program, built once.
 var retwis string
 
-// lanHost is another name of this machine for the browser, which trusts plain HTTP to localhost
-// only.
+// lanHost is another name of this machine in the browser, which treats plain HTTP as secure only for
+// localhost.
 const lanHost = "retwis.test"
 
-// chromium is the process that all tests share, each with its own profile.
+// chromium is the browser process. All tests share it, but have separate profiles.
 var chromium context.Context
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -40,14 +40,14 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "retwis-e2e")
 	if err != nil {
-		return complain(err)
+		return fail(err)
 	}
 	defer os.RemoveAll(dir)
 	retwis = filepath.Join(dir, "retwis")
 	build := exec.Command("go", "build", "-o", retwis, "./cmd/retwis")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
-		return complain(fmt.Errorf("go build: %w\n%s", err, out))
+		return fail(fmt.Errorf("go build: %w\n%s", err, out))
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, chromedp.DisableGPU,
@@ -62,18 +62,18 @@ func run(m *testing.M) int {
 	chromium, quit = chromedp.NewContext(allocator)
 	defer quit()
 	if err := chromedp.Do(chromium); err != nil {
-		return complain(fmt.Errorf("start chromium: %w", err))
+		return fail(fmt.Errorf("start chromium: %w", err))
 	}
 	return m.Run()
 }
 
-func complain(err error) int {
+func fail(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1
 }
 
-// serve starts the program and returns its address. The cleanup interrupts it and
-// expects a clean exit.
+// serve starts the program and returns its address. The cleanup sends SIGTERM and expects a clean
+// exit.
 func serve(t *testing.T, flags ...string) string {
 	t.Helper()
 	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir(), "--limit", "off"}, flags...)
@@ -90,7 +90,7 @@ func serve(t *testing.T, flags ...string) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("retwis serve ended with %v:\n%s", err, log.String())
+			t.Errorf("retwis serve: %v:\n%s", err, log.String())
 		}
 	})
 	lines := bufio.NewReader(out)
@@ -106,14 +106,14 @@ func serve(t *testing.T, flags ...string) string {
 	return found
 }
 
-// browser is the browser of one user: a profile with its own cookies.
+// browser is a browser profile with its own cookies.
 type browser struct {
 	t    *testing.T
-	ctx  context.Context // ends with the test, and before go test gives up
+	ctx  context.Context // ends with the test, and shortly before its deadline
 	site string
 
-	tab    context.Context // ends with the test
-	awaits string          // what until waits for
+	tab        context.Context // ends with the test
+	waitingFor string          // the condition that until waits for
 }
 
 func newBrowser(t *testing.T, site string, actions ...action) *browser {
@@ -121,7 +121,7 @@ func newBrowser(t *testing.T, site string, actions ...action) *browser {
 	tab, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: tab, tab: tab, site: site}
-	// There is time left to say what the page was then.
+	// Leaves time to report the state of the page.
 	if deadline, ok := t.Deadline(); ok {
 		ctx, stop := context.WithDeadline(tab, deadline.Add(-10*time.Second))
 		t.Cleanup(stop)
@@ -138,7 +138,7 @@ func withoutScripts() action {
 	return command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
 
-// command is a step of the DevTools protocol.
+// command returns an action that calls the DevTools protocol.
 func command[P any](c cdp.Command[P, cdp.Empty], params P) action {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -153,7 +153,8 @@ func (b *browser) run(actions ...action) {
 	}
 }
 
-// get evaluates a script that changes nothing. Where the page goes away meanwhile, it looks at the next.
+// get evaluates a script that changes nothing. If the page navigates meanwhile, it retries on the
+// next one.
 func get[T any](b *browser, script string, options ...chromedp.EvaluateOption) T {
 	b.t.Helper()
 	for {
@@ -175,19 +176,20 @@ func (b *browser) do(script string) {
 	b.run(chromedp.Evaluate[chromedp.Void](script))
 }
 
-// until waits for the page to change.
+// until polls the page until ready returns true.
 func (b *browser) until(what string, ready func() bool) {
 	b.t.Helper()
-	b.awaits = what
+	b.waitingFor = what
 	for !ready() {
 		if err := chromedp.Do(b.ctx, chromedp.Sleep(20*time.Millisecond)); err != nil {
 			b.fail(err)
 		}
 	}
-	b.awaits = ""
+	b.waitingFor = ""
 }
 
-// openUntil opens a page again and again: it shows soon what a command has changed in another process.
+// openUntil reloads a page until ready returns true: it takes a moment until it shows the changes of
+// another process.
 func (b *browser) openUntil(path, what string, ready func() bool) {
 	b.t.Helper()
 	b.until(what, func() bool {
@@ -196,7 +198,7 @@ func (b *browser) openUntil(path, what string, ready func() bool) {
 	})
 }
 
-// watch returns a function that reports whether an element has ever matched since.
+// watch returns a function that reports whether any element has matched the selector since.
 func (b *browser) watch(selector string) (seen func() bool) {
 	b.t.Helper()
 	name := fmt.Sprintf("watched[%q]", selector)
@@ -208,16 +210,16 @@ func (b *browser) watch(selector string) (seen func() bool) {
 	}
 }
 
-// fail ends the test, with the page as it is.
+// fail ends the test and reports the current page.
 func (b *browser) fail(err error) {
 	b.t.Helper()
-	if b.awaits == "" || b.ctx.Err() == nil {
+	if b.waitingFor == "" || b.ctx.Err() == nil {
 		b.t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(b.tab, 5*time.Second)
 	defer stop()
 	page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + (document.querySelector("main")?.innerText ?? "")`))
-	b.t.Fatalf("in vain: %s; the page is %s", b.awaits, page)
+	b.t.Fatalf("timed out waiting for: %s; the page is %s", b.waitingFor, page)
 }
 
 func (b *browser) open(path string) {
@@ -233,14 +235,14 @@ func (b *browser) submit(form string, fields ...string) {
 	}
 	button := form + " button:not([type=button])"
 	b.run(chromedp.WaitVisible(chromedp.CSS(button)))
-	// On a phone, the bar at the bottom can lie over it.
+	// On a phone, the bar at the bottom can cover it.
 	b.do(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({block: "center"})`, button))
 	if status := b.click(button); status >= 500 {
 		b.t.Fatalf("send %s: %d", form, status)
 	}
 }
 
-// fill replaces what is in a field, at once as if it were pasted.
+// fill replaces the content of a field in a single step, like pasting.
 func (b *browser) fill(field, text string) {
 	b.t.Helper()
 	b.run(chromedp.WaitVisible(chromedp.CSS(field)))
@@ -254,8 +256,8 @@ func (b *browser) fill(field, text string) {
 	}
 }
 
-// click waits for the page to which a click leads, and returns its status; 0 if it leads to another
-// place of the same page.
+// click clicks and waits for the next page. It returns the status, or 0 if the click led to another
+// position on the same page.
 func (b *browser) click(selector string) int64 {
 	b.t.Helper()
 	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector)))
@@ -268,7 +270,7 @@ func (b *browser) click(selector string) int64 {
 	return response.Status
 }
 
-// texts returns the texts of all elements that match.
+// texts returns the texts of all matching elements.
 func (b *browser) texts(selector string) []string {
 	b.t.Helper()
 	return get[[]string](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector))
@@ -279,7 +281,7 @@ func (b *browser) has(selector string) bool {
 	return get[bool](b, fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
 }
 
-// value is what a field holds.
+// value returns the value of a field.
 func (b *browser) value(selector string) string {
 	b.t.Helper()
 	b.run(chromedp.WaitReady(chromedp.CSS(selector)))
@@ -303,12 +305,12 @@ const password = "correct horse battery"
 func (b *browser) signUp(name string) {
 	b.t.Helper()
 	b.open("/register")
-	b.join("main form", name)
+	b.submitSignUp("main form", name)
 	b.wantPath("/home")
 }
 
-// join sends the form of a new account. Without scripts it asks for the password twice.
-func (b *browser) join(form, name string, fields ...string) {
+// submitSignUp submits a sign-up form. Without scripts, the form asks for the password twice.
+func (b *browser) submitSignUp(form, name string, fields ...string) {
 	b.t.Helper()
 	fields = append([]string{"username", name, "password", password}, fields...)
 	if b.has(form + ` [name="password2"]`) {
@@ -317,7 +319,7 @@ func (b *browser) join(form, name string, fields ...string) {
 	b.submit(form, fields...)
 }
 
-func (b *browser) say(text string) {
+func (b *browser) publish(text string) {
 	b.t.Helper()
 	b.open("/home")
 	b.submit(`form.status`, "status", text)

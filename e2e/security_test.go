@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// appCode is the code that an authenticator app shows at a time (RFC 6238).
+// appCode returns the code that an authenticator app shows at the given time (RFC 6238).
 func appCode(t *testing.T, key string, at time.Time) string {
 	t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -31,9 +31,9 @@ func appCode(t *testing.T, key string, at time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
 }
 
-// sendCode sends the code that an authenticator app shows, or the next one if the last was sent already
-// at a time. It returns the time of the code. A code that was on its way for longer than it is valid is
-// followed by another.
+// sendCode submits the current code of an authenticator app, or the next one if the current code was
+// already used at the time last. It returns the time of the code. If the submission took longer than
+// a code is valid, it submits another one.
 func (b *browser) sendCode(form, key string, last time.Time, accepted func() bool) time.Time {
 	b.t.Helper()
 	const period = 30 * time.Second
@@ -48,13 +48,13 @@ func (b *browser) sendCode(form, key string, last time.Time, accepted func() boo
 			return at
 		}
 		if time.Since(now) < period {
-			b.t.Fatalf("a code that is valid is refused; the page is %s", b.path())
+			b.t.Fatalf("a valid code is refused; the page is %s", b.path())
 		}
 	}
 }
 
-// People turn two-step login on, log in with it and with a recovery code, end sessions of
-// other browsers, and change their password, with scripts and without.
+// TestSecurity turns on two-step log-in, logs in with it and with a recovery code, ends sessions of
+// other browsers, and changes the password, with scripts and without.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
@@ -75,8 +75,8 @@ type security struct {
 	main       *browser
 }
 
-// Over plain HTTP, in a local network, people log in, change settings and use a one-time link. A
-// browser sends no Sec-Fetch-Site then: only the Origin of a form says that it is one of this site.
+// TestPlainHTTP logs in and changes settings over plain HTTP, as in a local network. A browser then
+// sends no Sec-Fetch-Site header, so that only the Origin header shows that a form is from this site.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	site := strings.Replace(serve(t), "127.0.0.1", lanHost, 1)
@@ -93,7 +93,7 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// navigateBack is the back button, without waiting.
+// navigateBack presses the back button, without waiting for the page.
 func navigateBack() action {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
@@ -106,8 +106,8 @@ func navigateBack() action {
 	})
 }
 
-// other is another browser, after the first step of a log-in.
-func (s security) other(password string) *browser {
+// otherBrowser returns another browser after the first step of a log-in.
+func (s security) otherBrowser(password string) *browser {
 	s.t.Helper()
 	b := newBrowser(s.t, s.site, s.actions...)
 	b.open("/login")
@@ -135,11 +135,11 @@ func (s security) run() {
 		s.t.Fatalf("%d recovery codes", len(codes))
 	}
 
-	second := s.other(password)
+	second := s.otherBrowser(password)
 	second.wantPath("/login/code")
 	second.submit("main form", "code", "123")
 	second.sendCode("main form", key, confirmed, func() bool { return second.path() == "/home" })
-	third := s.other(password)
+	third := s.otherBrowser(password)
 	third.submit("main form", "code", codes[0])
 	third.wantPath("/home")
 
@@ -170,40 +170,40 @@ func (s security) run() {
 		other.open("/home")
 		other.wantPath("/login")
 	}
-	fourth := s.other(next)
+	fourth := s.otherBrowser(next)
 	fourth.wantPath("/login/code")
 
-	// The back button does not show a page of the session that has ended.
+	// The back button does not show a page of the ended session.
 	b.open("/home")
 	b.run(chromedp.Click(chromedp.CSS(".account summary")))
 	b.submit(`form[action="/logout"]`)
 	b.wantPath("/")
 	if s.actions != nil {
-		return // without scripts, a browser may show the page that it has kept whole
+		return // without scripts, a browser may show the page from its back/forward cache
 	}
 	b.run(navigateBack())
-	b.until("the page before, without the session", func() bool {
+	b.until("the back button leads to the log-in", func() bool {
 		return get[string](b, `location.pathname + " " + !!document.querySelector(".side")`) == "/login false"
 	})
 }
 
-// typing looks at what scripts add to a password that is typed.
+// typing checks what scripts show while a password is typed.
 func (s security) typing() {
 	s.t.Helper()
 	b := s.main
 	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), "password1"), chromedp.WaitVisible(chromedp.CSS(".strength")))
 	text := func() string { return strings.Join(b.texts(".strength"), "") }
-	b.until("a weak password is called so", func() bool { return strings.HasPrefix(text(), "Weak") })
+	b.until("a weak password is rated weak", func() bool { return strings.HasPrefix(text(), "Weak") })
 	b.run(chromedp.Click(chromedp.CSS(".reveal:has(#new-password) button")))
 	if kind := get[string](b, `document.querySelector("#new-password").type`); kind != "text" {
-		s.t.Errorf("the password that is shown is in a field for a %s", kind)
+		s.t.Errorf("the revealed password is in a field of type %s", kind)
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), " four quick vixens"))
-	b.until("a strong password is called so", func() bool { return strings.HasPrefix(text(), "Strong") })
+	b.until("a strong password is rated strong", func() bool { return strings.HasPrefix(text(), "Strong") })
 }
 
-// phone gives a browser a device that makes passkeys, and answers at once.
-func phone() action {
+// virtualAuthenticator adds a device that creates passkeys and responds at once.
+func virtualAuthenticator() action {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if _, err := cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 			return err
@@ -216,20 +216,20 @@ func phone() action {
 	})
 }
 
-// A passkey logs in without a password, and in place of the code of an account with
-// two-step login, until it is removed.
+// TestPasskeys logs in with a passkey instead of a password, and instead of the code of two-step
+// log-in, until the passkey is removed.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
 	const settings = "/settings/security"
-	site := strings.Replace(serve(t), "127.0.0.1", "localhost", 1) // passkeys are for names
-	b := newBrowser(t, site, phone())
+	site := strings.Replace(serve(t), "127.0.0.1", "localhost", 1) // passkeys need a domain name
+	b := newBrowser(t, site, virtualAuthenticator())
 	b.signUp("ada")
 	press := func(path string) { b.run(chromedp.Click(chromedp.CSS(`button[data-passkey="` + path + `"]`))) }
-	at := func(path string) {
+	waitForPath := func(path string) {
 		t.Helper()
 		b.until("the browser is at "+path, func() bool { return b.path() == path })
 	}
-	notice := func(text string) {
+	waitForNotice := func(text string) {
 		t.Helper()
 		b.until(text, func() bool { return strings.Contains(strings.Join(b.texts(".notice, .problem"), " "), text) })
 	}
@@ -239,25 +239,25 @@ func TestPasskeys(t *testing.T) {
 		press(settings + "/passkeys")
 	}
 	add("wrong")
-	notice("That is not your password.")
+	waitForNotice("That is not your password.")
 	add(password)
-	notice("Your passkey is added")
+	waitForNotice("Your passkey is added")
 	b.until("it is in the list", func() bool { return strings.Contains(strings.Join(b.texts(".sessions strong"), " "), "My phone") })
 
 	b.post("/logout")
 	b.open("/login?next=%2Fbookmarks")
 	press("/login/passkey")
-	at("/bookmarks")
+	waitForPath("/bookmarks")
 
 	b.open(settings)
 	b.submit(`form[action$="/app"]`, "current", password)
 	key := b.texts("code.secret")[0]
 	b.sendCode(`form[action$="/confirm"]`, key, time.Time{}, func() bool { return b.has(".codes code") })
 	b.post("/logout")
-	b.enter("ada", password)
+	b.logIn("ada", password)
 	b.wantPath("/login/code")
 	press("/login/passkey")
-	at("/home")
+	waitForPath("/home")
 
 	b.open(settings)
 	b.press(".sessions details summary")
@@ -266,5 +266,5 @@ func TestPasskeys(t *testing.T) {
 	b.post("/logout")
 	b.open("/login")
 	press("/login/passkey")
-	notice("This passkey doesn't work here")
+	waitForNotice("This passkey doesn't work here")
 }

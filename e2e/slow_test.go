@@ -21,17 +21,17 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// connection is the way to a site, which can be slow or cut.
+// connection is a proxy to a site, which can be slow or cut.
 type connection struct {
 	url    string
 	mu     sync.Mutex
-	waits  map[string]chan struct{} // by the end of the path
-	held   map[string]int           // requests that wait now
+	waits  map[string]chan struct{} // by the suffix of the path
+	held   map[string]int           // number of waiting requests, by the suffix of the path
 	isCut  bool
-	isBusy bool // the site answers with an error
+	isBusy bool // the proxy responds with 503
 }
 
-// connect returns a way to a site.
+// connect starts a proxy to a site.
 func connect(t *testing.T, site string) *connection {
 	t.Helper()
 	target, err := url.Parse(site)
@@ -44,7 +44,7 @@ func connect(t *testing.T, site string) *connection {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		part, isCut, isBusy := c.state(r.URL.Path)
 		if part != "" {
-			body, _ := io.ReadAll(r.Body) // only then the server notices that a browser has gone
+			body, _ := io.ReadAll(r.Body) // the server detects a closed connection only after reading the body
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if !c.wait(r.Context(), part) {
 				panic(http.ErrAbortHandler)
@@ -67,7 +67,7 @@ func connect(t *testing.T, site string) *connection {
 	return c
 }
 
-// state returns the end of a path for which requests wait, if any.
+// state returns the suffix of the path for which requests are held, if any.
 func (c *connection) state(path string) (waits string, isCut, isBusy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func (c *connection) state(path string) (waits string, isCut, isBusy bool) {
 	return waits, c.isCut, c.isBusy
 }
 
-// wait holds a request until it may go on; not if its browser has gone.
-func (c *connection) wait(ctx context.Context, part string) (goesOn bool) {
+// wait holds a request until it is released. It returns false if the browser has disconnected.
+func (c *connection) wait(ctx context.Context, part string) (released bool) {
 	count := func(n int) chan struct{} {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -97,14 +97,14 @@ func (c *connection) wait(ctx context.Context, part string) (goesOn bool) {
 	}
 }
 
-// holds reports how many requests wait whose path ends with a part.
+// holds returns the number of waiting requests whose path ends with part.
 func (c *connection) holds(part string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.held[part]
 }
 
-// hold lets requests wait whose path ends with a part, until the function that it returns is called.
+// hold makes requests whose path ends with part wait until release is called.
 func (c *connection) hold(part string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,13 +125,13 @@ func (c *connection) busy(isBusy bool) {
 	c.isBusy = isBusy
 }
 
-// focused is the name of the field that has the focus.
+// focused returns the name of the field that has the focus.
 func (b *browser) focused() string {
 	b.t.Helper()
 	return get[string](b, `document.activeElement.name ?? ""`)
 }
 
-// Somebody goes on writing while a picture is uploaded, and publishes the text too early.
+// TestSlowUpload continues to write while pictures are uploaded, and submits the form too early.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -142,11 +142,11 @@ func TestSlowUpload(t *testing.T) {
 		}
 		files = append(files, file)
 	}
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
 	b.open("/home")
-	release := way.hold("/media")
+	release := conn.hold("/media")
 	const box = `form.status [name="status"]`
 	b.run(
 		chromedp.SetUploadFiles(chromedp.CSS(`.status-foot input[type="file"]`), files),
@@ -183,62 +183,63 @@ func (b *browser) pressed(text, button string) bool {
 	})()`, text, button))
 }
 
-// Two buttons below a post are pressed while the first answer is on its way.
+// TestSlowButtons presses a second button below a post before the response to the first arrives.
 func TestSlowButtons(t *testing.T) {
 	t.Parallel()
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
-	b.say("a post")
-	release := way.hold("/like")
+	b.publish("a post")
+	release := conn.hold("/like")
 	b.run(chromedp.Click(chromedp.CSS(".post-action.like")), chromedp.Click(chromedp.CSS(".post-action.save")))
 	release()
 	b.until("both have worked", func() bool { return b.pressed("a post", "like") && b.pressed("a post", "save") })
 }
 
-// A post that newer ones have pushed off the first page stays where it is when it is liked.
+// TestButtonsOfAnOldPost checks that a post stays in place when it is liked, although newer posts have
+// pushed it off the first page.
 func TestButtonsOfAnOldPost(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
 	b := newBrowser(t, site)
 	b.signUp("ada")
-	b.say("the old post")
+	b.publish("the old post")
 	jar, _ := cookiejar.New(nil)
-	elsewhere := member{t: t, site: site, http: &http.Client{Jar: jar}}
-	elsewhere.send("/login", map[string]string{"username": "ada", "password": password})
+	otherClient := formClient{t: t, site: site, http: &http.Client{Jar: jar}}
+	otherClient.send("/login", map[string]string{"username": "ada", "password": password})
 	b.open("/home")
 	for i := range 10 {
-		elsewhere.send("/post", map[string]string{"status": "newer " + strconv.Itoa(i)})
+		otherClient.send("/post", map[string]string{"status": "newer " + strconv.Itoa(i)})
 	}
 	b.run(chromedp.Click(chromedp.CSS(".post-action.like")))
 	b.until("the post is liked", func() bool { return b.pressed("the old post", "like") })
 	b.wantTexts(".post .body", "the old post")
 
 	b.open("/bookmarks")
-	elsewhere.send("/u/ada/1/bookmark", nil)
+	otherClient.send("/u/ada/1/bookmark", nil)
 	b.open("/bookmarks")
 	b.run(chromedp.Click(chromedp.CSS(".post-action.save")))
 	b.until("the bookmark is removed", func() bool { return !b.pressed("the old post", "save") })
 }
 
-// What was typed is there again after the connection was cut.
+// TestCutConnection checks that typed text is kept when the connection is cut.
 func TestCutConnection(t *testing.T) {
 	t.Parallel()
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
-	b.say("a post")
+	b.publish("a post")
 	const box = `form.status [name="status"]`
 	typed := func() string {
 		return get[string](b, `document.querySelector("form.status textarea")?.value ?? ""`)
 	}
 
 	b.run(chromedp.SendKeys(chromedp.CSS(box), "a long thought"))
-	way.cut(true)
+	conn.cut(true)
 	if _, err := chromedp.RunResponse(b.ctx, ctrlEnter()); err == nil {
-		t.Fatal("there was an answer")
+		t.Fatal("a response came through a cut connection")
 	}
-	way.cut(false)
+	conn.cut(false)
 	_, _ = chromedp.RunResponse(b.ctx, navigateBack())
 	b.until("the form is back with its text", func() bool { return typed() == "a long thought" })
 	b.click("form.status button:not([type])")
@@ -252,29 +253,30 @@ func TestCutConnection(t *testing.T) {
 		t.Errorf("the form has the text %q later", got)
 	}
 
-	// New posts that cannot be loaded leave the page as it is.
+	// If new posts cannot be loaded, the page does not change.
 	b.open("/timeline")
 	jar, _ := cookiejar.New(nil)
-	elsewhere := member{t: t, site: way.url, http: &http.Client{Jar: jar}}
-	elsewhere.send("/login", map[string]string{"username": "ada", "password": password})
-	elsewhere.send("/post", map[string]string{"status": "a new one"})
+	otherClient := formClient{t: t, site: conn.url, http: &http.Client{Jar: jar}}
+	otherClient.send("/login", map[string]string{"username": "ada", "password": password})
+	otherClient.send("/post", map[string]string{"status": "a new one"})
 	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
-	way.cut(true)
+	conn.cut(true)
 	toast := b.watch("#live-region.toast")
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
-	b.until("the page says why nothing happens", func() bool {
+	b.until("the page shows an error", func() bool {
 		return toast() && strings.Contains(strings.Join(b.texts("#live-region"), ""), "connection")
 	})
-	way.cut(false)
+	conn.cut(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
 }
 
-// A text that was sent stays until it is published, whichever page comes before the answer.
-func TestTextWithoutAnAnswer(t *testing.T) {
+// TestTextWithoutResponse checks that a submitted text is kept until it is published, even if the user
+// leaves the page before the response.
+func TestTextWithoutResponse(t *testing.T) {
 	t.Parallel()
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
 	const box, thought = `form.status [name="status"]`, "a long thought"
 	typed := func() string {
@@ -282,7 +284,7 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 		b.open("/home")
 		return get[string](b, `document.querySelector("form.status textarea").value`)
 	}
-	release := way.hold("/post")
+	release := conn.hold("/post")
 	defer release()
 	for _, leaving := range []struct{ how, script, arrived string }{
 		{"a link", `document.querySelector("a[href='/bookmarks']").click()`, `location.pathname === "/bookmarks"`},
@@ -292,20 +294,20 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 		b.open("/home")
 		b.do(`window.isLeft = true`)
 		b.fill(box, thought)
-		// While the text is sent, only the page itself can run a script.
-		leave := way.hold("/leave")
+		// While the form is being submitted, only scripts of the page itself can run.
+		leave := conn.hold("/leave")
 		b.do(`setTimeout(() => {
 			document.querySelector("form.status button:not([type])").click();
 			fetch("/leave").then(() => ` + leaving.script + `);
 		})`)
-		b.until("the text is sent", func() bool { return way.holds("/post") == 1 && way.holds("/leave") == 1 })
+		b.until("the text is sent", func() bool { return conn.holds("/post") == 1 && conn.holds("/leave") == 1 })
 		leave()
 		b.until(leaving.how+" leads away", func() bool {
 			return get[bool](b, `!window.isLeft && document.readyState === "complete" && `+leaving.arrived)
 		})
-		b.until("the browser waits for no answer", func() bool { return way.holds("/post") == 0 })
+		b.until("the browser has canceled the submission", func() bool { return conn.holds("/post") == 0 })
 		if got := typed(); got != thought {
-			t.Errorf("after %s the form has the text %q", leaving.how, got)
+			t.Errorf("after %s, the form has the text %q", leaving.how, got)
 		}
 	}
 	release()
@@ -316,11 +318,11 @@ func TestTextWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// New posts that a busy site cannot send leave the pictures that were added.
+// TestNewPostsOfABusySite checks that added pictures are kept when a busy site cannot send new posts.
 func TestNewPostsOfABusySite(t *testing.T) {
 	t.Parallel()
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
 	file := filepath.Join(t.TempDir(), "hill.jpg")
 	if err := os.WriteFile(file, landscape(1, 300, 200), 0o600); err != nil {
@@ -329,11 +331,11 @@ func TestNewPostsOfABusySite(t *testing.T) {
 	b.addPictures(file)
 	post(t, b, "a new one")
 	b.until("the page offers the new post", func() bool { return b.has("#new-posts a") })
-	way.busy(true)
+	conn.busy(true)
 	toast := b.watch("#live-region.toast")
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
-	b.until("the page says why nothing happens", toast)
-	way.busy(false)
+	b.until("the page shows an error", toast)
+	conn.busy(false)
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 1 })
 	if !b.has(".thumbs li") {
@@ -341,22 +343,23 @@ func TestNewPostsOfABusySite(t *testing.T) {
 	}
 }
 
-// An answer to a button below a post leaves the focus where somebody has moved it meanwhile.
+// TestSlowButtonsLeaveTheFocus checks that the response to a button below a post does not move the
+// focus if the user has moved it meanwhile.
 func TestSlowButtonsLeaveTheFocus(t *testing.T) {
 	t.Parallel()
-	way := connect(t, serve(t))
-	b := newBrowser(t, way.url)
+	conn := connect(t, serve(t))
+	b := newBrowser(t, conn.url)
 	b.signUp("ada")
-	b.say("the first post")
-	b.say("the second post")
-	release := way.hold("/like")
+	b.publish("the first post")
+	b.publish("the second post")
+	release := conn.hold("/like")
 	b.run(chromedp.KeyEvent("j"), chromedp.KeyEvent("l"), chromedp.KeyEvent("j"))
 	release()
 	b.until("the post is liked", func() bool { return b.pressed("the second post", "like") })
 	b.run(chromedp.KeyEvent("l"))
 	b.until("the next post is liked too", func() bool { return b.pressed("the first post", "like") })
 
-	release = way.hold("/unlike")
+	release = conn.hold("/unlike")
 	b.run(chromedp.Click(chromedp.CSS(".post-action.like")), chromedp.SendKeys(chromedp.CSS(`form.status [name="status"]`), "meanwhile"))
 	release()
 	b.until("the post is not liked any more", func() bool { return !b.pressed("the second post", "like") })

@@ -15,16 +15,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Every page, menu, dialog and state, light on a desktop and dark on a phone: in the long run, in
-// eight looks. Each fits its screen, and axe-core finds no violation and no contrast that it cannot
-// compute.
+// TestStates checks every page, menu, dialog and state in light mode on a desktop and in dark mode on
+// a phone; with the build tag long, in eight looks. Each fits the screen, and axe-core reports neither
+// violations nor contrasts that it cannot compute.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	j, err := newJudges()
+	j, err := newPageChecker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := states{judges: j}
+	s := states{pageChecker: j}
 	s.prepare(t)
 	t.Run("people", func(t *testing.T) {
 		for name, tour := range map[string]func(*browser){"visitor": s.visitor, "member": s.member, "moderator": s.moderator} {
@@ -34,24 +34,24 @@ func TestStates(t *testing.T) {
 			})
 		}
 	})
-	s.approval(newBrowser(t, s.site)) // changes the form of those who sign up
+	s.approval(newBrowser(t, s.site)) // changes the sign-up form
 	s.outage(newBrowser(t, s.site))
 }
 
-// states are tours through the site: of a visitor, a member and a moderator.
+// states has tours of the site for a visitor, a member and a moderator.
 type states struct {
-	judges
+	pageChecker
 	site, redis string
 	database    *os.Process
 
 	invitation, reset string // paths of one-time links
 }
 
-// page opens and judges a page.
+// page opens and checks a page.
 func (s states) page(b *browser, name, path string) {
 	b.t.Helper()
 	b.open(path)
-	s.look(b, name, "html")
+	s.check(b, name, "html")
 }
 
 func (s *states) prepare(t *testing.T) {
@@ -74,7 +74,7 @@ func (s *states) prepare(t *testing.T) {
 	s.reset = run("user", "reset-password", "vera_holm")
 }
 
-// startDatabase starts a server that the test can stop: retwis guards its own.
+// startDatabase starts a server that the test can suspend. retwis supervises its own server.
 func (s *states) startDatabase(t *testing.T) {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -93,14 +93,14 @@ func (s *states) startDatabase(t *testing.T) {
 	s.redis, s.database = "unix://"+socket, cmd.Process
 }
 
-// enter fills in the log-in and sends it.
-func (b *browser) enter(name, password string) {
+// logIn submits the log-in form.
+func (b *browser) logIn(name, password string) {
 	b.t.Helper()
 	b.open("/login")
 	b.submit("main form", "username", name, "password", password)
 }
 
-// post sends a form that the page does not have.
+// post submits a form that the page does not have.
 func (b *browser) post(path string, fields ...string) {
 	b.t.Helper()
 	script := `const f = document.createElement("form"); f.method = "post"; f.action = ` + strconv.Quote(path) + `;`
@@ -108,21 +108,21 @@ func (b *browser) post(path string, fields ...string) {
 		script += `{ const i = document.createElement("input"); i.name = ` + strconv.Quote(fields[i]) +
 			`; i.value = ` + strconv.Quote(fields[i+1]) + `; f.append(i); }`
 	}
-	// The script has ended when the page goes away.
+	// The timeout lets the script return before the page navigates.
 	script = `(() => {` + script + ` document.body.append(f); setTimeout(() => f.submit()); })()`
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Evaluate[chromedp.Void](script)); err != nil {
 		b.t.Fatalf("send %s: %v", path, err)
 	}
 }
 
-// press opens a menu or a summary.
+// press clicks an element that does not lead to another page.
 func (b *browser) press(selector string) {
 	b.t.Helper()
 	b.run(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// replied is the address of the post on a page that has the most replies.
-func (b *browser) replied(path string) string {
+// mostReplied returns the path of the post with the most replies on a page.
+func (b *browser) mostReplied(path string) string {
 	b.t.Helper()
 	b.open(path)
 	return get[string](b, `(() => {
@@ -156,50 +156,50 @@ func (s states) visitor(b *browser) {
 	} {
 		s.page(b, p[0], p[1])
 	}
-	s.page(b, "thread signed out", b.replied("/u/demo"))
+	s.page(b, "thread signed out", b.mostReplied("/u/demo"))
 	b.open("/register")
 	b.submit("main form", "username", "demo", "password", "password1")
-	s.look(b, "sign-up with a problem", "html")
-	b.enter("demo", "wrong password")
-	s.look(b, "log-in with a problem", "html")
+	s.check(b, "sign-up with a problem", "html")
+	b.logIn("demo", "wrong password")
+	s.check(b, "log-in with a problem", "html")
 	b.post("/post", "status", "Written after the session ended")
-	s.look(b, "log-in with a draft", "html")
+	s.check(b, "log-in with a draft", "html")
 
 	b.signUp("two_steps")
 	b.open("/settings/security")
 	b.submit(`form[action$="/app"]`, "current", password)
-	s.look(b, "two-step set-up", "html")
+	s.check(b, "two-step set-up", "html")
 	key := b.texts("code.secret")[0]
 	b.sendCode(`form[action$="/confirm"]`, key, time.Time{}, func() bool { return b.has(".codes code") })
-	s.look(b, "recovery codes", "html")
+	s.check(b, "recovery codes", "html")
 	b.open("/settings/security")
 	b.press("details:nth-of-type(1) summary")
 	b.press("details:nth-of-type(2) summary")
-	s.look(b, "security with two-step log-in", "html")
+	s.check(b, "security with two-step log-in", "html")
 	b.post("/logout")
-	b.enter("two_steps", password)
-	s.look(b, "code of the second step", "html")
+	b.logIn("two_steps", password)
+	s.check(b, "code of the second step", "html")
 	b.submit("main form", "code", "123")
-	s.look(b, "wrong code", "html")
+	s.check(b, "wrong code", "html")
 
-	s.names(b)
+	s.longNames(b)
 	b.post("/logout")
 	b.signUp("leaver")
 	b.open("/settings/delete")
 	b.submit("main form", "password", "not my password")
-	s.look(b, "delete account", "html")
+	s.check(b, "delete account", "html")
 	b.submit("main form", "password", password)
-	s.look(b, "account deleted", "html")
+	s.check(b, "account deleted", "html")
 }
 
-// names looks at long and right-to-left names, stacked accents and a deep conversation.
-func (s states) names(b *browser) {
+// longNames checks long and right-to-left names, stacked accents and a deep conversation.
+func (s states) longNames(b *browser) {
 	b.signUp("wide")
 	b.open("/settings/profile")
 	b.submit("form.settings", "display_name", strings.Repeat("W", 50), "bio", "A name of many letters")
-	b.post(b.replied("/u/vera_holm") + "/repost")
-	b.say("Stacked " + strings.Repeat("e"+strings.Repeat("\u0301\u0302\u0303\u0323", 9), 8))
-	path := b.replied("/u/wide")
+	b.post(b.mostReplied("/u/vera_holm") + "/repost")
+	b.publish("Stacked " + strings.Repeat("e"+strings.Repeat("\u0301\u0302\u0303\u0323", 9), 8))
+	path := b.mostReplied("/u/wide")
 	first := path
 	for range 8 {
 		b.post(path+"/reply", "status", "And so on")
@@ -207,7 +207,7 @@ func (s states) names(b *browser) {
 	}
 	s.page(b, "deep conversation", first)
 	if got := len(b.texts(".at.beside .context")); got != 3 {
-		b.t.Errorf("%d replies name the author that they answer, want 3", got)
+		b.t.Errorf("%d replies name the author they reply to, want 3", got)
 	}
 	s.page(b, "what a post replies to", path)
 	b.post("/logout")
@@ -221,8 +221,8 @@ func (s states) names(b *browser) {
 }
 
 func (s states) member(b *browser) {
-	b.enter("demo", "demo-demo")
-	thread := b.replied("/u/demo")
+	b.logIn("demo", "demo-demo")
+	thread := b.mostReplied("/u/demo")
 	for _, p := range [][2]string{
 		{"home", "/home"},
 		{"thread", thread},
@@ -257,7 +257,7 @@ func (s states) member(b *browser) {
 		{"report person", "/u/vera_holm/report"},
 	} {
 		s.page(b, p[0], p[1])
-		s.shoot(b, p[0])
+		s.screenshot(b, p[0])
 	}
 	s.writing(b)
 	s.menus(b, thread)
@@ -268,41 +268,41 @@ func (s states) member(b *browser) {
 	s.page(b, "earlier versions", thread+"/history")
 	b.open(thread + "/edit")
 	b.submit("form.status", "status", "And once more")
-	s.look(b, "too fast", "html")
+	s.check(b, "too fast", "html")
 
 	b.open("/settings/profile")
 	b.submit("form.settings", "display_name", strings.Repeat("long ", 20))
-	s.look(b, "settings with a problem", "html")
+	s.check(b, "settings with a problem", "html")
 
-	post := b.replied("/u/vera_holm")
+	post := b.mostReplied("/u/vera_holm")
 	b.post(post + "/bookmark")
 	s.page(b, "bookmarks", "/bookmarks")
 	b.open(post + "/report")
 	b.choose("kind", "spam")
 	b.submit("form.report", "text", "He writes this every day")
-	s.look(b, "report sent", "html")
+	s.check(b, "report sent", "html")
 	b.post("/u/vera_holm/mute")
 	s.page(b, "muted profile", "/u/vera_holm")
 	s.page(b, "muted", "/settings/muted")
 	b.post("/u/edda_storm/block")
 	s.page(b, "blocked profile", "/u/edda_storm")
 	s.page(b, "blocked", "/settings/blocked")
-	names := "" // more than may be followed at once
+	names := "" // more than the limit of follows allows
 	for n := range 150 {
 		names += fmt.Sprintf("x%d\n", n)
 	}
 	b.open("/settings/import")
 	b.submit(`form[action="/settings/import"]`, "list", names)
-	s.look(b, "import that runs", "html")
+	s.check(b, "import that runs", "html")
 }
 
-// writing looks at what scripts add while something is written.
+// writing checks what scripts show while the user types.
 func (s states) writing(b *browser) {
 	b.open("/home")
 	b.fill("#status", strings.Repeat("no end ", 45))
-	s.look(b, "too long", "html")
+	s.check(b, "too long", "html")
 	b.submit("form.status")
-	s.look(b, "refused post", "html")
+	s.check(b, "refused post", "html")
 	var files []string
 	for i := range 3 {
 		files = append(files, filepath.Join(b.t.TempDir(), "photo.jpg"))
@@ -311,61 +311,61 @@ func (s states) writing(b *browser) {
 		}
 	}
 	b.addPictures(files...)
-	s.look(b, "pictures of a new post", "html")
+	s.check(b, "pictures of a new post", "html")
 	b.open("/home")
 	b.fill("#status", "Dear @ve")
-	b.until("a name is offered", func() bool { return b.has(`[role="option"]`) })
-	s.look(b, "completion", ".completion")
+	b.until("a completion is offered", func() bool { return b.has(`[role="option"]`) })
+	s.check(b, "completion", ".completion")
 	b.open("/settings/security")
 	b.fill("#new-password", "password1")
 	b.run(chromedp.WaitVisible(chromedp.CSS(".strength:not(:empty)")))
-	s.look(b, "password that is typed", "html")
+	s.check(b, "password that is typed", "html")
 	b.open("/timeline")
 	b.run(chromedp.KeyEvent("?"))
-	s.look(b, "keys", "dialog")
+	s.check(b, "keys", "dialog")
 }
 
 func (s states) menus(b *browser, thread string) {
 	b.open("/u/vera_holm")
 	b.press(".profile .menu summary")
-	s.look(b, "profile menu", ".profile .menu-items")
+	s.check(b, "profile menu", ".profile .menu-items")
 	b.open("/u/vera_holm")
 	b.press(".account summary")
-	s.look(b, "account menu", ".account .menu-items")
+	s.check(b, "account menu", ".account .menu-items")
 	b.open(thread)
 	b.press(".post .more-link")
-	s.look(b, "menu of an own post", ".post .menu-items")
+	s.check(b, "menu of an own post", ".post .menu-items")
 	b.open("/timeline")
 	b.press(".post:has(.pictures) .more-link")
-	s.look(b, "menu of a post", ".post .menu-items")
+	s.check(b, "menu of a post", ".post .menu-items")
 	b.press(`.post .menu a[href$="/mute"]`)
 	b.until("the dialog is open", func() bool { return b.has("dialog[open] form") })
-	s.look(b, "mute in a dialog", "dialog")
+	s.check(b, "mute in a dialog", "dialog")
 	b.open("/timeline")
 	b.press(".pictures a")
-	s.look(b, "lightbox", "dialog")
+	s.check(b, "lightbox", "dialog")
 	b.open("/timeline")
 	b.press(".side .new")
 	b.until("the dialog is open", func() bool { return b.has("dialog[open] textarea") })
-	s.look(b, "new post in a dialog", "dialog")
+	s.check(b, "new post in a dialog", "dialog")
 	b.open(thread)
-	s.onPaper(b)
+	s.print(b)
 }
 
-// onPaper looks at the page as it is printed.
-func (s states) onPaper(b *browser) {
+// print checks the page as it is printed.
+func (s states) print(b *browser) {
 	b.t.Helper()
 	b.use(looks[0])
 	b.run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
 	if shown := get[string](b, `[...document.querySelectorAll("nav, form, button, .button, summary, footer")]
 		.filter(e => e.checkVisibility()).map(e => e.outerHTML).join(" ")`); shown != "" {
-		b.t.Errorf("%s is printed with %s", b.path(), shown)
+		b.t.Errorf("the printed %s has controls: %s", b.path(), shown)
 	}
 	if texts := b.texts(".post .body"); len(texts) == 0 {
-		b.t.Errorf("%s is printed without its posts", b.path())
+		b.t.Errorf("the printed %s has no posts", b.path())
 	}
-	s.keep(b, "print", [][]byte{s.draw(b)})
-	b.run(scheme("light"))
+	s.save(b, "print", [][]byte{s.capture(b)})
+	b.run(colorScheme("light"))
 }
 
 func (s states) moderator(b *browser) {
@@ -382,24 +382,24 @@ func (s states) moderator(b *browser) {
 	b.open("/u/wei_rao/report")
 	b.choose("kind", "abuse")
 	b.submit("form.report", "text", "")
-	post := b.replied("/u/tara_lind")
+	post := b.mostReplied("/u/tara_lind")
 	for _, kind := range []string{"spam", "other"} {
 		b.open(post + "/report")
 		b.choose("kind", kind)
 		b.submit("form.report", "text", "")
 	}
-	retwisRuns(b.t, "user", "role", "moira", "moderator", "--redis", s.redis)
-	retwisRuns(b.t, "user", "suspend", "nils_rios", "--message", "No advertising.", "--redis", s.redis)
+	runRetwis(b.t, "user", "role", "moira", "moderator", "--redis", s.redis)
+	runRetwis(b.t, "user", "suspend", "nils_rios", "--message", "No advertising.", "--redis", s.redis)
 	b.openUntil("/moderation/reports", "a moderator sees the reports", func() bool { return b.has("main .people li") })
-	s.look(b, "queue", "html")
+	s.check(b, "queue", "html")
 	b.press(".account summary")
-	s.look(b, "account menu of a moderator", ".account .menu-items")
+	s.check(b, "account menu of a moderator", ".account .menu-items")
 	b.open("/moderation/reports")
 	b.click("main .people li:last-child a")
-	s.look(b, "case to take", "html")
+	s.check(b, "case to take", "html")
 	b.open("/moderation/reports")
 	b.submit(`form[action="/moderation/take"]`)
-	s.look(b, "case", "html")
+	s.check(b, "case", "html")
 	s.page(b, "queue with a report taken", "/moderation/reports")
 	for _, p := range [][2]string{
 		{"moderated people", "/moderation/people"},
@@ -411,37 +411,37 @@ func (s states) moderator(b *browser) {
 	} {
 		s.page(b, p[0], p[1])
 	}
-	retwisRuns(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
-	retwisRuns(b.t, "block", "add", "domain", "spam.example", "--for", "720h", "--redis", s.redis)
-	retwisRuns(b.t, "block", "add", "word", "casino", "--redis", s.redis)
+	runRetwis(b.t, "user", "role", "moira", "admin", "--redis", s.redis)
+	runRetwis(b.t, "block", "add", "domain", "spam.example", "--for", "720h", "--redis", s.redis)
+	runRetwis(b.t, "block", "add", "word", "casino", "--redis", s.redis)
 	s.page(b, "blocks", "/moderation/blocks")
 	b.openUntil("/moderation", "the overview for admins", func() bool { return b.has(".overview") })
-	s.look(b, "overview for admins", "html")
+	s.check(b, "overview for admins", "html")
 	s.page(b, "settings of the site", "/moderation/site")
 	s.page(b, "text of the site", "/moderation/site/privacy")
 	b.open("/settings/invites")
 	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
-	s.look(b, "invites", "html")
+	s.check(b, "invites", "html")
 	s.page(b, "no invitations", "/settings/invites?") // the link is gone
 }
 
-// approval looks at people who wait for an approval, as a moderator.
+// approval checks the pages about pending sign-ups.
 func (s states) approval(b *browser) {
-	b.enter("moira", password)
-	retwisRuns(b.t, "invite", "mode", "approval", "--redis", s.redis)
-	defer retwisRuns(b.t, "invite", "mode", "open", "--redis", s.redis)
+	b.logIn("moira", password)
+	runRetwis(b.t, "invite", "mode", "approval", "--redis", s.redis)
+	defer runRetwis(b.t, "invite", "mode", "open", "--redis", s.redis)
 	visitor := newBrowser(b.t, s.site)
 	visitor.openUntil("/register", "sign-ups need an approval", func() bool { return visitor.has(`[name="reason"]`) })
-	s.look(visitor, "sign-up with approval", "html")
+	s.check(visitor, "sign-up with approval", "html")
 	for _, name := range []string{"waits_first", "waits_second"} {
 		visitor.open("/register")
-		visitor.join("main form", name, "reason", "I keep a lighthouse, and have read here for a long time.")
+		visitor.submitSignUp("main form", name, "reason", "I keep a lighthouse, and have read here for a long time.")
 	}
-	s.look(visitor, "waits for an approval", "html")
+	s.check(visitor, "waits for an approval", "html")
 	s.page(b, "sign-ups that wait", "/moderation/signups")
 }
 
-// outage stops the database.
+// outage checks the pages that are shown while the database does not respond.
 func (s states) outage(b *browser) {
 	b.signUp("patience")
 	b.open("/home")
@@ -450,6 +450,6 @@ func (s states) outage(b *browser) {
 	}
 	b.t.Cleanup(func() { _ = s.database.Signal(syscall.SIGCONT) })
 	b.post("/post", "status", "Written while the database is down")
-	s.look(b, "outage with a draft", "html")
+	s.check(b, "outage with a draft", "html")
 	s.page(b, "outage", "/u/nobody")
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A first visit takes 60 KB at most, with all styles, scripts and the avatars in sight, and
-// nothing moves while the page and its pictures are loaded: in the long run, by a phone with a slow
-// processor.
+// TestFirstVisit checks that a first visit loads at most 60 KB, including styles, scripts and visible
+// avatars, and that the layout does not shift while the page loads. With the build tag long, the
+// phone has a slow CPU.
 func TestFirstVisit(t *testing.T) {
 	t.Parallel()
-	const most, moves = 60_000, 0.01
+	const maxBytes, maxShift = 60_000, 0.01
 	site := serve(t, "--demo")
 	b := newBrowser(t, site,
 		command(network.Enable, network.EnableParams{}),
@@ -21,34 +21,34 @@ func TestFirstVisit(t *testing.T) {
 	for _, path := range []string{"/", "/timeline", "/explore/people", "/u/vera_holm", "/home", "/notifications"} {
 		b.run(chromedp.EmulateViewport(1280, 900))
 		if path == "/home" {
-			b.enter("demo", "demo-demo")
+			b.logIn("demo", "demo-demo")
 		}
 		b.open(path)
-		b.seen()
+		b.waitForImages()
 		weight := get[float64](b, `(() => {
 			const seen = new Set([...document.images].
-				filter((one) => one.matches(".avatar") && one.getBoundingClientRect().top < innerHeight).
-				map((one) => one.currentSrc));
+				filter((image) => image.matches(".avatar") && image.getBoundingClientRect().top < innerHeight).
+				map((image) => image.currentSrc));
 			return performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource")).
-				filter((one) => one.initiatorType !== "img" || seen.has(one.name)).
-				reduce((sum, one) => sum + one.transferSize, 0);
+				filter((entry) => entry.initiatorType !== "img" || seen.has(entry.name)).
+				reduce((sum, entry) => sum + entry.transferSize, 0);
 		})()`)
-		if weight < 10_000 || weight > most {
-			t.Errorf("%s weighs %.0f bytes, want at most %d", path, weight, most)
+		if weight < 10_000 || weight > maxBytes {
+			t.Errorf("%s loads %.0f bytes, want at most %d", path, weight, maxBytes)
 		}
 		for i, l := range looks[1:3] {
 			b.run(
 				chromedp.EmulateViewport(l.width, l.height, l.options...),
-				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1 + float64(i)*(slowness-1)}))
+				command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1 + float64(i)*(cpuSlowdown-1)}))
 			b.open(path)
-			b.seen()
+			b.waitForImages()
 			shift := get[float64](b, `(() => {
 				const observer = new PerformanceObserver(() => {});
 				observer.observe({type: "layout-shift", buffered: true});
-				return observer.takeRecords().reduce((sum, one) => sum + one.value, 0);
+				return observer.takeRecords().reduce((sum, entry) => sum + entry.value, 0);
 			})()`)
-			if shift > moves {
-				t.Errorf("%s moves by %.3f on a %s", path, shift, l.screen)
+			if shift > maxShift {
+				t.Errorf("%s has a layout shift of %.3f on a %s", path, shift, l.screen)
 			}
 		}
 		b.run(command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1}))
@@ -56,11 +56,11 @@ func TestFirstVisit(t *testing.T) {
 	}
 }
 
-// seen waits for the pictures that are in sight.
-func (b *browser) seen() {
+// waitForImages waits until all visible images are loaded.
+func (b *browser) waitForImages() {
 	b.t.Helper()
 	b.until("the pictures are loaded", func() bool {
-		return get[bool](b, `[...document.images].every((one) =>
-			one.complete || !one.checkVisibility() || one.getBoundingClientRect().top > innerHeight)`)
+		return get[bool](b, `[...document.images].every((image) =>
+			image.complete || !image.checkVisibility() || image.getBoundingClientRect().top > innerHeight)`)
 	})
 }

@@ -1,6 +1,5 @@
-// Package acme tests that the site gets certificates from Pebble, the server of Let's
-// Encrypt for tests. It is part of the module bench, so that Pebble is not a requirement of
-// retwis.
+// Package acme tests that the site obtains certificates from Pebble, Let's Encrypt's ACME test
+// server. It is in the bench module so that retwis does not require Pebble.
 package acme
 
 import (
@@ -32,16 +31,16 @@ import (
 
 const domain = "retwis.example.test"
 
-// authority is Pebble, the server of Let's Encrypt for tests, on this machine.
+// authority is a local Pebble server.
 type authority struct {
-	server *httptest.Server
-	roots  *x509.CertPool
-	trust  string // a file with the certificate of its HTTPS address
+	server   *httptest.Server
+	roots    *x509.CertPool
+	certFile string // the certificate of its HTTPS endpoint
 }
 
-// newAuthority returns an authority that looks for challenges on these ports, and for
-// which every name leads to this machine. An order takes at least as long as it is slow.
-func newAuthority(t *testing.T, httpPort, tlsPort int, slow time.Duration) *authority {
+// newAuthority returns an authority that validates challenges on the given ports and resolves
+// every name to 127.0.0.1. It delays each order by the given time.
+func newAuthority(t *testing.T, httpPort, tlsPort int, delay time.Duration) *authority {
 	t.Helper()
 	logger := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
@@ -51,21 +50,21 @@ func newAuthority(t *testing.T, httpPort, tlsPort int, slow time.Duration) *auth
 	handler := front.Handler()
 	delayed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
-			time.Sleep(slow)
+			time.Sleep(delay)
 		}
 		handler.ServeHTTP(w, r)
 	})
-	a := &authority{server: httptest.NewTLSServer(delayed), roots: x509.NewCertPool(), trust: filepath.Join(t.TempDir(), "authority.pem")}
+	a := &authority{server: httptest.NewTLSServer(delayed), roots: x509.NewCertPool(), certFile: filepath.Join(t.TempDir(), "authority.pem")}
 	t.Cleanup(a.server.Close)
 	a.roots.AddCert(issuer.GetRootCert(0).Cert)
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
-	if err := os.WriteFile(a.trust, text, 0o600); err != nil {
+	if err := os.WriteFile(a.certFile, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// nameServer answers that every name has the address 127.0.0.1.
+// nameServer starts a DNS server that resolves every name to 127.0.0.1.
 func nameServer(t *testing.T) (address string) {
 	t.Helper()
 	overTCP, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,9 +75,9 @@ func nameServer(t *testing.T) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := dns.HandlerFunc(func(w dns.ResponseWriter, asked *dns.Msg) {
-		answer := new(dns.Msg).SetReply(asked)
-		for _, q := range asked.Question {
+	handler := dns.HandlerFunc(func(w dns.ResponseWriter, query *dns.Msg) {
+		answer := new(dns.Msg).SetReply(query)
+		for _, q := range query.Question {
 			if q.Qtype == dns.TypeA {
 				answer.Answer = append(answer.Answer, &dns.A{
 					Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.IPv4(127, 0, 0, 1),
@@ -87,7 +86,7 @@ func nameServer(t *testing.T) (address string) {
 		}
 		_ = w.WriteMsg(answer)
 	})
-	for _, server := range []*dns.Server{{Listener: overTCP, Handler: answer}, {PacketConn: overUDP, Handler: answer}} {
+	for _, server := range []*dns.Server{{Listener: overTCP, Handler: handler}, {PacketConn: overUDP, Handler: handler}} {
 		started := make(chan struct{})
 		server.NotifyStartedFunc = func() { close(started) }
 		go func() { _ = server.ActivateAndServe() }()
@@ -97,7 +96,7 @@ func nameServer(t *testing.T) (address string) {
 	return overTCP.Addr().String()
 }
 
-// freePort returns a port that nobody uses at the moment.
+// freePort returns a port that is not in use.
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,20 +107,20 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// serve runs "retwis serve --acme" until the test or the returned function ends it.
+// serve runs "retwis serve --acme" until the returned function is called or the test ends.
 func serve(t *testing.T, program, cache string, a *authority, args ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{
 		"serve", "--redis", "embedded:" + t.TempDir(), "--acme", domain, "--acme-email", "operator@example.test",
 		"--acme-directory", a.server.URL + "/dir", "--acme-cache", cache,
 	}, args...)...)
-	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+a.trust)
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+a.certFile)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var problems strings.Builder
-	cmd.Stderr = &problems
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Errorf("retwis serve: %v\n%s", err, problems.String())
+			t.Errorf("retwis serve: %v\n%s", err, stderr.String())
 		}
 	}
 	t.Cleanup(stop)
@@ -144,9 +143,9 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 	return stop
 }
 
-// The site gets its certificate from a real authority, by each challenge that it offers,
-// and uses it again after a restart, without the authority. It orders the certificate when it
-// starts. A visitor who comes before an authority that is slow has issued it waits for it.
+// TestACME obtains a certificate by each challenge type, restarts the site and shuts the authority
+// down: the site must serve the stored certificate. The site orders the certificate when it starts;
+// a handshake that arrives earlier waits for it, also if the authority is slow.
 func TestACME(t *testing.T) {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	program := filepath.Join(t.TempDir(), "retwis")
@@ -155,21 +154,21 @@ func TestACME(t *testing.T) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for challenge, ofRedirect := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
+	for challenge, usesHTTP := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
 		t.Run(challenge, func(t *testing.T) {
 			site, plain := freePort(t), freePort(t)
-			// The authority finds the site on one of the two ports only.
-			seen, slow := [2]int{freePort(t), site}, 6*time.Second // a handshake may take 5 s
+			// The authority reaches the site on one of the two ports only.
+			ports, delay := [2]int{freePort(t), site}, 6*time.Second // longer than the handshake timeout of 5 s
 			args := []string{"--addr", "127.0.0.1:" + strconv.Itoa(site), "--redirect-addr", ""}
-			if ofRedirect {
-				seen, slow = [2]int{plain, freePort(t)}, 0
+			if usesHTTP {
+				ports, delay = [2]int{plain, freePort(t)}, 0
 				args[3] = "127.0.0.1:" + strconv.Itoa(plain)
 			}
-			a, cache := newAuthority(t, seen[0], seen[1], slow), t.TempDir()
+			a, cache := newAuthority(t, ports[0], ports[1], delay), t.TempDir()
 			admin := "127.0.0.1:" + strconv.Itoa(freePort(t))
 			args = append(args, "--admin-addr", admin)
 			stop := serve(t, program, cache, a, args...)
-			if ofRedirect {
+			if usesHTTP {
 				waitForCertificate(t, admin)
 			}
 			get := func() {
@@ -193,7 +192,7 @@ func TestACME(t *testing.T) {
 				}
 			}
 			get()
-			if ofRedirect {
+			if usesHTTP {
 				client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 				response, err := client.Get("http://127.0.0.1:" + strconv.Itoa(plain) + "/timeline")
 				if err != nil {
@@ -212,7 +211,8 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// waitForCertificate waits until the site has its certificate, without asking for a page.
+// waitForCertificate polls the metrics until the site has its certificate. It requests no page: the
+// site must order the certificate without one.
 func waitForCertificate(t *testing.T, admin string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -1,5 +1,5 @@
-// Attack attacks a separate site, and reports what that achieves. It stays on this machine, is
-// bounded in time and requests, and fails if an attack succeeds.
+// Command attack attacks a test site and reports the effect of each attack. It uses only this
+// machine and limits its time and requests. It fails if an attack succeeds.
 package main
 
 import (
@@ -20,17 +20,16 @@ import (
 	"retwis/internal/sleep"
 )
 
-// result is what an attack achieved.
+// result is the effect of an attack.
 type result struct {
-	now  string
-	held bool
+	effect   string
+	repelled bool
 }
 
-// attack is one attack.
 type attack struct {
 	name  string
 	run   func(ctx context.Context, s *site) (result, error)
-	flags []string // of the site
+	flags []string // of retwis serve
 }
 
 var attacks = []attack{
@@ -43,16 +42,16 @@ var attacks = []attack{
 	{"one address searches for 5 s on 8 connections", searches, []string{"--demo"}},
 	{"one account uploads 39-megapixel pictures for 5 s on 8 connections", uploads, nil},
 	{"300 live streams from one address", streams, nil},
-	{"10 MB form", huge, nil},
-	{"2,000 connections send a header a second", slowly(slowHeaders), untrusted},
-	{"2,000 connections send a form, a byte a second", slowly(slowForm), untrusted},
-	{"2,000 connections request pages and read nothing", slowly(slowReader), untrusted},
+	{"10 MB form", hugeForm, nil},
+	{"2,000 connections send a header a second", slowly(slowHeaders), noProxy},
+	{"2,000 connections send a form, a byte a second", slowly(slowForm), noProxy},
+	{"2,000 connections request pages and read nothing", slowly(slowReader), noProxy},
 }
 
 func main() {
 	program := flag.String("retwis", "retwis", "the program to attack")
-	out := flag.String("out", "", "write the table to this file, too")
-	only := flag.String("only", "", "try the attacks with this `TEXT` in their names, and write no file")
+	out := flag.String("out", "", "also write the table to this file")
+	only := flag.String("only", "", "run only the attacks with `TEXT` in their names, and write no file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -72,15 +71,15 @@ func run(ctx context.Context, program, out, only string) error {
 		if !strings.Contains(a.name, only) {
 			continue
 		}
-		r, err := a.on(ctx, program)
+		r, err := a.start(ctx, program)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
-		if !r.held {
-			failed = append(failed, fmt.Errorf("%s succeeded: %s", a.name, r.now))
+		if !r.repelled {
+			failed = append(failed, fmt.Errorf("%s: the attack succeeded: %s", a.name, r.effect))
 		}
-		fmt.Printf("%s: %s\n", a.name, r.now)
-		fmt.Fprintf(&table, "| %s | %s |\n", a.name, r.now)
+		fmt.Printf("%s: %s\n", a.name, r.effect)
+		fmt.Fprintf(&table, "| %s | %s |\n", a.name, r.effect)
 	}
 	fmt.Print("\n", table.String())
 	if out != "" && only == "" && len(failed) == 0 {
@@ -92,10 +91,11 @@ func run(ctx context.Context, program, out, only string) error {
 	return errors.Join(failed...)
 }
 
-// untrusted makes the site take connections as what they are, and not as those of a proxy.
-var untrusted = []string{"--trusted-proxies", "192.0.2.1/32", "--limit", "off"}
+// noProxy makes the site treat connections as coming from clients, not from a proxy.
+var noProxy = []string{"--trusted-proxies", "192.0.2.1/32", "--limit", "off"}
 
-func (a attack) on(ctx context.Context, program string) (r result, err error) {
+// start runs the attack on a new site.
+func (a attack) start(ctx context.Context, program string) (r result, err error) {
 	s, err := start(program, a.flags...)
 	if err != nil {
 		return result{}, err
@@ -104,49 +104,49 @@ func (a attack) on(ctx context.Context, program string) (r result, err error) {
 	return a.run(ctx, s)
 }
 
-// requests sends n requests, so many at a time, and returns how often each status came.
-func requests(n, atOnce int, send func(i int) (int, error)) (by map[int]int, err error) {
+// requests sends n requests, at most parallel at a time, and counts the responses by status.
+func requests(n, parallel int, send func(i int) (int, error)) (count map[int]int, err error) {
 	var mu sync.Mutex
-	by = map[int]int{}
-	err = measure.Concurrently(atOnce, n, func(i int) error {
+	count = map[int]int{}
+	err = measure.Concurrently(parallel, n, func(i int) error {
 		status, err := send(i)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		by[status]++
+		count[status]++
 		return nil
 	})
-	return by, err
+	return count, err
 }
 
 // flood sends requests for five seconds on eight connections.
-func flood(send func(i int) (int, error)) (by map[int]int, err error) {
-	over := errors.New("the time is over")
+func flood(send func(i int) (int, error)) (count map[int]int, err error) {
+	timeUp := errors.New("time is up")
 	end := time.Now().Add(5 * time.Second)
-	by, err = requests(math.MaxInt, 8, func(i int) (int, error) {
+	count, err = requests(math.MaxInt, 8, func(i int) (int, error) {
 		if time.Now().After(end) {
-			return 0, over
+			return 0, timeUp
 		}
 		return send(i)
 	})
-	if errors.Is(err, over) {
+	if errors.Is(err, timeUp) {
 		err = nil
 	}
-	return by, err
+	return count, err
 }
 
 const memoryMetric = "retwis_redis_memory_used_bytes"
 
 const owner, stranger = "203.0.113.1", "198.51.100.1"
 
-// guess tries 300 passwords of ada, 8 at a time. It returns how many were tried and refused, and
-// the status of her own log-in after that.
-func guess(ctx context.Context, s *site, bot func(i int) *measure.Visitor, owner *measure.Visitor) (tried, refused, status int, err error) {
-	by, failed := requests(300, 8, func(i int) (int, error) { return bot(i).LogIn(ctx, "ada", fmt.Sprint("guess number ", i)) })
+// guess tries 300 passwords for ada, 8 at a time. It returns the number of attempts that were
+// checked and refused, and the status of her own log-in afterwards.
+func guess(ctx context.Context, s *site, bot func(i int) *measure.Visitor, owner *measure.Visitor) (checked, refused, status int, err error) {
+	count, failed := requests(300, 8, func(i int) (int, error) { return bot(i).LogIn(ctx, "ada", fmt.Sprint("guess number ", i)) })
 	status, err = owner.LogIn(ctx, "ada", secret)
-	return by[http.StatusUnprocessableEntity], by[http.StatusTooManyRequests], status, errors.Join(err, failed)
+	return count[http.StatusUnprocessableEntity], count[http.StatusTooManyRequests], status, errors.Join(err, failed)
 }
 
 func guesses(ctx context.Context, s *site) (result, error) {
@@ -154,10 +154,10 @@ func guesses(ctx context.Context, s *site) (result, error) {
 		return result{}, err
 	}
 	bot := s.visitor(stranger)
-	tried, refused, status, err := guess(ctx, s, func(int) *measure.Visitor { return bot }, s.visitor("203.0.113.99"))
+	checked, refused, status, err := guess(ctx, s, func(int) *measure.Visitor { return bot }, s.visitor("203.0.113.99"))
 	return result{
-		fmt.Sprintf("%d tried, %d refused; owner's login elsewhere: %d", tried, refused, status),
-		tried <= 20 && tried+refused == 300 && status == http.StatusSeeOther,
+		fmt.Sprintf("%d tried, %d refused; owner's login elsewhere: %d", checked, refused, status),
+		checked <= 20 && checked+refused == 300 && status == http.StatusSeeOther,
 	}, err
 }
 
@@ -169,20 +169,20 @@ func networks(ctx context.Context, s *site) (result, error) {
 		return result{}, fmt.Errorf("the owner's first log-in: %w", err)
 	}
 	bots := func(i int) *measure.Visitor { return s.visitor(fmt.Sprintf("2001:db8:%x::1", i)) }
-	tried, refused, status, err := guess(ctx, s, bots, s.visitor(owner))
+	checked, refused, status, err := guess(ctx, s, bots, s.visitor(owner))
 	return result{
-		fmt.Sprintf("%d tried, %d refused; owner's login from a known address: %d", tried, refused, status),
-		tried <= 102 && status == http.StatusSeeOther,
+		fmt.Sprintf("%d tried, %d refused; owner's login from a known address: %d", checked, refused, status),
+		checked <= 102 && status == http.StatusSeeOther,
 	}, err
 }
 
 func signUps(ctx context.Context, s *site) (result, error) {
-	by, failed := requests(400, 16, func(i int) (int, error) { return s.visitor(stranger).SignUp(ctx, fmt.Sprint("bot", i), secret) })
+	count, failed := requests(400, 16, func(i int) (int, error) { return s.visitor(stranger).SignUp(ctx, fmt.Sprint("bot", i), secret) })
 	status, err := s.visitor(owner).SignUp(ctx, "ada", secret)
-	made := by[http.StatusSeeOther]
+	created := count[http.StatusSeeOther]
 	return result{
-		fmt.Sprintf("%d accounts, %d refused; sign-up elsewhere: %d", made, by[http.StatusTooManyRequests], status),
-		made <= 5 && status == http.StatusSeeOther,
+		fmt.Sprintf("%d accounts, %d refused; sign-up elsewhere: %d", created, count[http.StatusTooManyRequests], status),
+		created <= 5 && status == http.StatusSeeOther,
 	}, errors.Join(err, failed)
 }
 
@@ -215,7 +215,7 @@ func floods(ctx context.Context, s *site) (result, error) {
 		return result{}, err
 	}
 	long := strings.Repeat("e\u0301\u0302\u0303", 250) // 1,750 bytes
-	by, failed := flood(func(i int) (int, error) { return bot.Post(ctx, fmt.Sprint(i, long)) })
+	count, failed := flood(func(i int) (int, error) { return bot.Post(ctx, fmt.Sprint(i, long)) })
 	after, err := s.metric(memoryMetric)
 	if err != nil {
 		return result{}, err
@@ -230,9 +230,9 @@ func floods(ctx context.Context, s *site) (result, error) {
 			return result{}, err
 		}
 		seen += strings.Count(page.Body, "ada writes ") + strings.Count(page.Body, "ada goes on.")
-		path = older(page.Body)
+		path = nextPage(page.Body)
 	}
-	ok, refused, shown := by[http.StatusSeeOther], by[http.StatusTooManyRequests], strings.Count(public.Body, "ada writes ")
+	ok, refused, shown := count[http.StatusSeeOther], count[http.StatusTooManyRequests], strings.Count(public.Body, "ada writes ")
 	return result{
 		fmt.Sprintf("%d posts, %d refused; Redis grew by %.1f MB; the public timeline shows all %d posts of others, a follower's home %d of 11",
 			ok, refused, grown, shown, seen),
@@ -240,8 +240,8 @@ func floods(ctx context.Context, s *site) (result, error) {
 	}, errors.Join(failed, err1, err2)
 }
 
-// older is the path of the next page of a home timeline, empty on the last.
-func older(page string) string {
+// nextPage returns the path of the page after a page of the home timeline, "" for the last one.
+func nextPage(page string) string {
 	_, rest, ok := strings.Cut(page, `href="/home?before=`)
 	if !ok {
 		return ""
@@ -257,20 +257,19 @@ func logins(ctx context.Context, s *site) (result, error) {
 	attack, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	bot := s.visitor(stranger)
-	seen := beside(func() {
-		_ = measure.Concurrently(500, 500, func(line int) error {
-			// A client that was refused tries again at once, but not so fast that
-			// it is the machine that is measured.
+	seen := during(func() {
+		_ = measure.Concurrently(500, 500, func(i int) error {
+			// Without a pause after each attempt, the clients would use up the CPU of the machine.
 			for sleep.For(attack, 100*time.Millisecond) {
-				_, _ = bot.LogIn(attack, fmt.Sprintf("bot%d", line), "wrong horse")
+				_, _ = bot.LogIn(attack, fmt.Sprintf("bot%d", i), "wrong horse")
 			}
 			return nil
 		})
 	}, 500*time.Millisecond, func() (int, error) { return s.visitor(owner).LogIn(ctx, "ada", secret) })
-	resident, err := s.resident()
+	memory, err := s.residentMB()
 	return result{
-		fmt.Sprintf("%d of %d other logins succeed, slowest %d ms; %.0f MB", seen.good, seen.asked, seen.worst.Milliseconds(), resident),
-		seen.good == seen.asked && seen.worst <= time.Second && resident < mostMemory,
+		fmt.Sprintf("%d of %d other logins succeed, slowest %d ms; %.0f MB", seen.good, seen.requests, seen.slowest.Milliseconds(), memory),
+		seen.good == seen.requests && seen.slowest <= time.Second && memory < maxMemoryMB,
 	}, err
 }
 
@@ -280,7 +279,7 @@ func streams(ctx context.Context, s *site) (result, error) {
 	bot := s.visitor(stranger)
 	var mu sync.Mutex
 	var open []*http.Response
-	by, err := requests(300, 300, func(int) (int, error) {
+	count, err := requests(300, 300, func(int) (int, error) {
 		request, err := http.NewRequestWithContext(attack, http.MethodGet, s.url+"/live?on=timeline", nil)
 		if err != nil {
 			return 0, err
@@ -300,15 +299,15 @@ func streams(ctx context.Context, s *site) (result, error) {
 		response.Body.Close()
 	}
 	return result{
-		fmt.Sprintf("%d open, %d refused", by[http.StatusOK], 300-by[http.StatusOK]),
-		by[http.StatusOK] > 0 && by[http.StatusOK] <= 100,
+		fmt.Sprintf("%d open, %d refused", count[http.StatusOK], 300-count[http.StatusOK]),
+		count[http.StatusOK] > 0 && count[http.StatusOK] <= 100,
 	}, err
 }
 
-func huge(ctx context.Context, s *site) (result, error) {
+func hugeForm(ctx context.Context, s *site) (result, error) {
 	status, err := s.visitor(stranger).Post(ctx, strings.Repeat("x", 10<<20))
 	if err != nil && ctx.Err() == nil {
-		return result{"the connection is closed", true}, nil // while the form is still sent
+		return result{"the server closes the connection", true}, nil // before the whole form was sent
 	}
 	return result{fmt.Sprint(status), status == http.StatusRequestEntityTooLarge}, err
 }

@@ -14,15 +14,15 @@ import (
 	"retwis/bench/measure"
 )
 
-// site is a running "retwis serve" with its own server, on loopback only.
+// site is a running "retwis serve" with its own Redis server, on the loopback interface only.
 type site struct {
 	url, admin string
 	program    *measure.Program
 	dir        string
 }
 
-// start serves an empty database. It believes X-Forwarded-For of this machine, so that
-// requests can come from many addresses.
+// start serves an empty database. The site trusts X-Forwarded-For from this machine, so that
+// requests can seem to come from many addresses.
 func start(program string, args ...string) (*site, error) {
 	dir, err := os.MkdirTemp("", "retwis-attack")
 	if err != nil {
@@ -63,33 +63,33 @@ func (s *site) metric(name string) (sum float64, err error) {
 	return sum, err
 }
 
-// resident is the memory of the site in MB.
-func (s *site) resident() (float64, error) {
+// residentMB returns the resident memory of the site.
+func (s *site) residentMB() (float64, error) {
 	bytes, err := s.metric("process_resident_memory_bytes")
 	return bytes / 1e6, err
 }
 
 const (
-	secret     = "engine-and-loom-1843"
-	mostMemory = 500 // MB
+	secret      = "engine-and-loom-1843"
+	maxMemoryMB = 500
 )
 
 func (s *site) visitor(from string) *measure.Visitor { return measure.NewVisitor(s.url, from) }
 
-// member signs somebody up at an address of their own.
+// member signs up a user from the given address.
 func (s *site) member(ctx context.Context, name, from string) (*measure.Visitor, error) {
 	v := s.visitor(from)
 	return v, measure.Accepted(v.SignUp(ctx, name, secret))
 }
 
-// others are people who use the site while an attack lasts.
-type others struct {
-	asked, good int
-	worst       time.Duration
+// visits summarizes the requests of other users during an attack.
+type visits struct {
+	requests, good int
+	slowest        time.Duration
 }
 
-// beside does what others do on the site again and again, while an attack lasts.
-func beside(attack func(), pause time.Duration, visits ...func() (status int, err error)) (seen others) {
+// during repeats the requests of other users until the attack ends.
+func during(attack func(), pause time.Duration, visit ...func() (status int, err error)) (seen visits) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -101,20 +101,20 @@ func beside(attack func(), pause time.Duration, visits ...func() (status int, er
 			return seen
 		case <-time.After(pause):
 		}
-		for _, visit := range visits {
+		for _, send := range visit {
 			began := time.Now()
-			status, err := visit()
+			status, err := send()
 			if err == nil && status < http.StatusBadRequest {
 				seen.good++
 			}
-			seen.asked++
-			seen.worst = max(seen.worst, time.Since(began))
+			seen.requests++
+			seen.slowest = max(seen.slowest, time.Since(began))
 		}
 	}
 }
 
-// getting returns a visit that asks for a page.
-func getting(ctx context.Context, v *measure.Visitor, path string) func() (int, error) {
+// get returns a function that requests a page.
+func get(ctx context.Context, v *measure.Visitor, path string) func() (int, error) {
 	return func() (int, error) {
 		a, err := v.Get(ctx, path)
 		return a.Status, err

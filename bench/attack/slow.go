@@ -14,15 +14,15 @@ import (
 
 const (
 	slowConnections = 2000
-	slowFor         = 20 * time.Second // longer than the server waits for a request
+	slowFor         = 20 * time.Second // longer than the read timeout of the server
 	slowPause       = time.Second
-	// pipelined is how many pages a slow reader asks for: more than the buffers hold.
+	// pipelined is the number of pages that a slow reader requests, more than the socket buffers hold.
 	pipelined = 50
 	// bot and neighbour are two addresses of this machine.
 	bot, neighbour = "127.0.0.1", "127.0.0.2"
 )
 
-// slowHeaders sends a request that does not end (Slowloris).
+// slowHeaders sends headers without end (Slowloris).
 func slowHeaders(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, "GET /timeline HTTP/1.1\r\nHost: localhost\r\n", "X-More: 1\r\n")
 }
@@ -32,7 +32,7 @@ func slowForm(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nusername=", "a")
 }
 
-// slowReader asks for more pages than the buffers of the connection take, and reads none.
+// slowReader requests more pages than the socket buffers hold, and reads none.
 func slowReader(ctx context.Context, conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4096)
@@ -40,10 +40,9 @@ func slowReader(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, strings.Repeat("GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n", pipelined), "GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-// trickle sends the beginning of something, and then a little more each second until the
-// server closes the connection.
-func trickle(ctx context.Context, conn net.Conn, begin, more string) {
-	if _, err := conn.Write([]byte(begin)); err != nil {
+// trickle sends start, and then more once per second until the server closes the connection.
+func trickle(ctx context.Context, conn net.Conn, start, more string) {
+	if _, err := conn.Write([]byte(start)); err != nil {
 		return
 	}
 	tick := time.NewTicker(time.Second)
@@ -66,14 +65,14 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// dialFrom connects from an address of this machine.
+// dialFrom returns a dial function that connects from the given local address.
 func dialFrom(from string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
 	return dialer.DialContext
 }
 
-// slowly is an attack with many slow connections of one address, each of which is opened
-// again as soon as the server closes it. Meanwhile people at another address use the site.
+// slowly returns an attack with many slow connections from one address, which reconnects a second
+// after the server has closed one. Meanwhile a user at another address visits the site.
 func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (result, error) {
 	return func(ctx context.Context, s *site) (result, error) {
 		visitor := s.visitor("")
@@ -83,8 +82,8 @@ func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (r
 		}
 		attack, cancel := context.WithTimeout(ctx, slowFor)
 		defer cancel()
-		dial, most := dialFrom(bot), 0.0
-		seen := beside(func() {
+		dial, maxOpen := dialFrom(bot), 0.0
+		seen := during(func() {
 			_ = measure.Concurrently(slowConnections, slowConnections, func(int) error {
 				for attack.Err() == nil {
 					if conn, err := dial(attack, "tcp", s.program.Addr); err == nil {
@@ -97,18 +96,18 @@ func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (r
 				}
 				return nil
 			})
-		}, time.Second, getting(ctx, visitor, "/timeline"), func() (int, error) {
-			held, err := s.metric("retwis_connections")
+		}, time.Second, get(ctx, visitor, "/timeline"), func() (int, error) {
+			open, err := s.metric("retwis_connections")
 			if err != nil {
 				return 0, err
 			}
-			most = max(most, held)
+			maxOpen = max(maxOpen, open)
 			return visitor.LogIn(ctx, "ada", secret)
 		})
-		resident, err := s.resident()
+		memory, err := s.residentMB()
 		return result{
-			fmt.Sprintf("at most %.0f open; %d of %d other requests succeed, slowest %d ms; %.0f MB", most, seen.good, seen.asked, seen.worst.Milliseconds(), resident),
-			seen.good == seen.asked && seen.asked >= 10 && seen.worst <= 2*time.Second && most <= 520 && resident < mostMemory,
+			fmt.Sprintf("at most %.0f open; %d of %d other requests succeed, slowest %d ms; %.0f MB", maxOpen, seen.good, seen.requests, seen.slowest.Milliseconds(), memory),
+			seen.good == seen.requests && seen.requests >= 10 && seen.slowest <= 2*time.Second && maxOpen <= 520 && memory < maxMemoryMB,
 		}, err
 	}
 }

@@ -1,5 +1,6 @@
-// Command capacity computes what a site of a size needs, from what was measured: masters,
-// web processes, workers, memory, and what limits it first. docs/scaling.md has its table.
+// Command capacity estimates the masters, web processes, workers and memory that a site of a given
+// size needs, and its first bottleneck, from measured costs. It writes the tables of
+// docs/scaling.md.
 package main
 
 import (
@@ -25,18 +26,18 @@ func run(args []string, out io.Writer) error {
 	var site Site
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
 	inputs := site.inputs(flags)
-	sizes := flags.String("users", "1,10,100", "how many `millions` of users, with commas")
-	page := flags.String("write", "", "the `page` in which to replace the tables")
+	sizes := flags.String("users", "1,10,100", "`millions` of users, separated by commas")
+	page := flags.String("write", "", "replace the tables in this `page`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	for _, in := range inputs {
-		if !(*in.value >= 0 && *in.value <= in.most) {
-			return fmt.Errorf("--%s: use a number from 0 to %g", in.name, in.most)
+		if !(*in.value >= 0 && *in.value <= in.max) {
+			return fmt.Errorf("--%s: use a number from 0 to %g", in.name, in.max)
 		}
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is not a flag", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	var needs []Need
 	for text := range strings.SplitSeq(*sizes, ",") {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The table of the page is what the program prints.
+// TestPage checks that docs/scaling.md has the tables that the program prints.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/scaling.md")
@@ -25,11 +25,11 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(page) != want {
-		t.Errorf("docs/scaling.md has another table than\n%s\nwrite it again with make capacity", out.String())
+		t.Errorf("docs/scaling.md is out of date: run make capacity; want\n%s", out.String())
 	}
 }
 
-// The costs are the figures of docs/benchmarks.md, where they are measured there.
+// TestCosts checks the costs that come from docs/benchmarks.md.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/benchmarks.md")
@@ -37,17 +37,17 @@ func TestCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range Costs {
-		if c.Otherwise != "" {
+		if c.Source != "" {
 			continue
 		}
 		got, err := figure(string(text), c.Row, c.Column)
 		if want := fmt.Sprintf("%g %s", c.Value, c.Unit); err != nil || got != want {
-			t.Errorf("%s: docs/benchmarks.md says %q, and this program %q, %v", c.What, got, want, err)
+			t.Errorf("%s: docs/benchmarks.md has %q, this program %q, %v", c.What, got, want, err)
 		}
 	}
 }
 
-// figure returns the cell of a table in the row that begins so.
+// figure returns the table cell below column in the row whose name starts with row.
 func figure(page, row, column string) (string, error) {
 	at := -1
 	for line := range strings.Lines(page) {
@@ -62,18 +62,18 @@ func figure(page, row, column string) (string, error) {
 			return cells[at], nil
 		}
 	}
-	return "", fmt.Errorf("there is no row %q below a column %q", row, column)
+	return "", fmt.Errorf("no row %q with a column %q", row, column)
 }
 
-// defaults is a site as the table assumes it.
+// defaults returns a site with the assumptions of the table.
 func defaults(users float64) Site {
 	s := Site{Users: users}
 	s.inputs(flag.NewFlagSet("", flag.ContinueOnError))
 	return s
 }
 
-// What limits changes with the site.
-func TestFirst(t *testing.T) {
+// TestBottleneck checks that the first bottleneck depends on how the site is used.
+func TestBottleneck(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(s *Site){
 		"for posts":     func(*Site) {},
@@ -84,8 +84,8 @@ func TestFirst(t *testing.T) {
 	} {
 		s := defaults(100e6)
 		change(&s)
-		if n := need(s); !strings.Contains(n.First, want) {
-			t.Errorf("limited first by %q, want %q", n.First, want)
+		if n := need(s); !strings.Contains(n.Bottleneck, want) {
+			t.Errorf("the first bottleneck is %q, want %q", n.Bottleneck, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestBadFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--users", "many"}, {"--users", "0"}, {"--active", "2"}, {"--peak", "NaN"}, {"more"}, {"--write", "missing.md"}} {
 		if err := run(args, new(strings.Builder)); err == nil {
-			t.Errorf("%q is accepted", args)
+			t.Errorf("%q: no error", args)
 		}
 	}
 }

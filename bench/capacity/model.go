@@ -6,42 +6,43 @@ import (
 	"math"
 )
 
-// Site is how a site is used.
+// Site describes how a site is used.
 type Site struct {
 	Users, Follows, Active, Posts, Pages, Likes, Pushes, Peak, Crowded, Timelines, Years, Star float64
 }
 
 // input is a flag for a field of a Site.
 type input struct {
-	value         *float64
-	name          string
-	assumed, most float64
-	use           string
+	value       *float64
+	name        string
+	assumed     float64 // the default
+	max         float64
+	description string
 }
 
-// inputs adds the flags of a site, and gives it the assumptions of the table in docs/scaling.md. They
-// are guesses, but for what was measured of each cost: see there.
+// inputs adds the flags of a site, with the assumptions of docs/scaling.md as defaults. Unlike the
+// costs, the assumptions are guesses.
 func (s *Site) inputs(flags *flag.FlagSet) []input {
 	all := []input{
-		{&s.Follows, "follows", 200, 1e6, "follows of a user"},
-		{&s.Active, "active", 0.3, 1, "share of the users who come on a day"},
-		{&s.Posts, "posts", 2, 1e6, "posts of an active user on a day"},
-		{&s.Pages, "pages", 20, 1e6, "pages of an active user on a day"},
-		{&s.Likes, "likes", 2, 1e6, "likes of an active user on a day"},
-		{&s.Pushes, "pushes", 300, 1e9, "timelines on which a post is written"},
-		{&s.Peak, "peak", 3, 24, "the busiest hour, to the average"},
-		{&s.Crowded, "crowded", 0.6, 1, "share of the follows that lead to people with more than 512 followers"},
-		{&s.Timelines, "timelines", 0.5, 1, "share of the users whose home timeline is in memory"},
+		{&s.Follows, "follows", 200, 1e6, "follows per user"},
+		{&s.Active, "active", 0.3, 1, "share of users who are active on a day"},
+		{&s.Posts, "posts", 2, 1e6, "posts per active user and day"},
+		{&s.Pages, "pages", 20, 1e6, "pages per active user and day"},
+		{&s.Likes, "likes", 2, 1e6, "likes per active user and day"},
+		{&s.Pushes, "pushes", 300, 1e9, "timelines to which a post is written"},
+		{&s.Peak, "peak", 3, 24, "load of the busiest hour, relative to the average"},
+		{&s.Crowded, "crowded", 0.6, 1, "share of follows whose target has more than 512 followers"},
+		{&s.Timelines, "timelines", 0.5, 1, "share of users whose home timeline is in memory"},
 		{&s.Years, "years", 1, 100, "years of posts in memory"},
-		{&s.Star, "star", 0.2, 1, "share of the users who follow the one with the most followers"},
+		{&s.Star, "star", 0.2, 1, "share of users who follow the most followed user"},
 	}
 	for _, in := range all {
-		flags.Float64Var(in.value, in.name, in.assumed, in.use)
+		flags.Float64Var(in.value, in.name, in.assumed, in.description)
 	}
 	return all
 }
 
-// What was measured: µs of CPU, and bytes of a server's memory. Costs says where.
+// The measured costs, in µs of CPU time and in bytes of Redis memory. Costs has their sources.
 const (
 	postMasters = 353.0
 	pushMasters = 4.18
@@ -65,58 +66,58 @@ const (
 	maxNotices    = 1000
 )
 
-// Cost is a measured cost. Its source is a column of a table of docs/benchmarks.md, and the row
-// that begins so; or how it was measured otherwise.
+// Cost is a measured cost. It is the cell of a table in docs/benchmarks.md below Column, in the row
+// whose name starts with Row, unless Source says how it was measured.
 type Cost struct {
 	What        string
 	Value       float64
 	Unit        string
 	Row, Column string
-	Otherwise   string
+	Source      string
 }
 
 const micros, bytes = "µs", "bytes"
 
-// No benchmark measures these again.
+// Sources of the costs that no benchmark measures.
 const (
-	byCPU    = "once, by `used_cpu` of the server"
-	byMemory = "once, by `used_memory` of the server"
+	byCPU    = "once, with the server's `used_cpu`"
+	byMemory = "once, with the server's `used_memory`"
 )
 
-// Costs are all of them, as docs/scaling.md lists them.
+// Costs lists the costs in the order of docs/scaling.md.
 var Costs = []Cost{
-	{"a post with about twenty followers, for the masters", postMasters, micros, "this version", "all masters, each post", ""},
-	{"a post on one more timeline, for the masters", pushMasters, micros, "this version", "masters, each follower", ""},
-	{"a page, for the masters", pageMasters, micros, "", "", byCPU + ", with caches that are not yet warm"},
-	{"a post with about twenty followers, for a web process", postWeb, micros, "this version", "programs, each post", ""},
-	{"a post on one more timeline, for the process that writes it", pushWeb, micros, "this version", "programs, each follower", ""},
-	{"a page, for a web process", pageWeb, micros, "GET /home", "CPU a request", ""},
-	{"a post, for the master that has `timeline`", onTimeline, micros, "", "", byCPU},
-	{"a post, for the one that has `next_post_id`", onCounter, micros, "", "", byCPU},
-	{"a post, for the one that has `tasks`", onTasks, micros, "", "", byCPU},
-	{"a user, with 1.5 sessions, the name and the entry among the latest", userBytes, bytes, "", "", byMemory},
-	{"a post of 105 characters, with its entry on the profile", postBytes, bytes, "", "", byMemory},
-	{"a like, in both directions", likeBytes, bytes, "", "", byMemory + "; 121 to 210"},
-	{"an entry of a set of up to 512", smallFollow, bytes, "", "", byMemory},
-	{"an entry of a larger set", largeFollow, bytes, "", "", byMemory + "; 103 to 124"},
-	{"a home timeline of 1,000", timelineBytes, bytes, "", "", byMemory},
-	{"the first notification of a user", inboxBytes, bytes, "", "", byMemory},
-	{"each of the next 1,000", noticeBytes, bytes, "", "", byMemory},
+	{"post with about 20 followers, masters", postMasters, micros, "Retwis", "all masters, per post", ""},
+	{"post on one more timeline, masters", pushMasters, micros, "Retwis", "masters, per follower", ""},
+	{"page, masters", pageMasters, micros, "", "", byCPU + ", with cold caches"},
+	{"post with about 20 followers, web process", postWeb, micros, "Retwis", "processes, per post", ""},
+	{"post on one more timeline, process that writes it", pushWeb, micros, "Retwis", "processes, per follower", ""},
+	{"page, web process", pageWeb, micros, "GET /home", "CPU per request", ""},
+	{"post, master with `timeline`", onTimeline, micros, "", "", byCPU},
+	{"post, master with `next_post_id`", onCounter, micros, "", "", byCPU},
+	{"post, master with `tasks`", onTasks, micros, "", "", byCPU},
+	{"user, with 1.5 sessions and the entries in the name directory and the list of new users", userBytes, bytes, "", "", byMemory},
+	{"post of 105 characters, with its profile entry", postBytes, bytes, "", "", byMemory},
+	{"like, in both directions", likeBytes, bytes, "", "", byMemory + "; 121 to 210"},
+	{"entry of a set with up to 512 members", smallFollow, bytes, "", "", byMemory},
+	{"entry of a larger set", largeFollow, bytes, "", "", byMemory + "; 103 to 124"},
+	{"home timeline of 1,000 posts", timelineBytes, bytes, "", "", byMemory},
+	{"first notification of a user", inboxBytes, bytes, "", "", byMemory},
+	{"each of the next 1,000 notifications", noticeBytes, bytes, "", "", byMemory},
 }
 
-// What a server and a process are loaded with.
+// The load for which servers and processes are planned.
 const (
 	masterBytes = 24e9
-	masterCores = 0.5 // of the one that executes commands
-	webCores    = 1.0 // half of two
+	masterCores = 0.5 // of the core that executes commands
+	webCores    = 1.0 // half of two cores
 )
 
 // Need is what a site needs at its peak.
 type Need struct {
 	Masters, Web, Workers int
 	RAM                   float64     // bytes
-	First                 string      // what limits first
-	Rows                  [][2]string // of the table: a name and a value
+	Bottleneck            string      // the first one
+	Rows                  [][2]string // the rows of the table: name and value
 }
 
 func (n *Need) row(name, format string, value any) {
@@ -129,26 +130,26 @@ func need(s Site) Need {
 	var n Need
 	n.row("users", "%g million", s.Users/1e6)
 
-	posts := s.Users * s.Active * s.Posts / day * s.Peak // a second, as pages and pushes
+	posts := s.Users * s.Active * s.Posts / day * s.Peak // per second, like pages and pushes
 	pages := s.Users * s.Active * s.Pages / day * s.Peak
 	pushes := posts * s.Pushes
-	n.row("posts a second, at the peak", "%s", number(posts))
-	n.row("pages a second", "%s", number(pages))
-	n.row("timelines written a second", "%s", number(pushes))
+	n.row("posts per second, at peak", "%s", number(posts))
+	n.row("pages per second", "%s", number(pages))
+	n.row("timeline writes per second", "%s", number(pushes))
 
-	mastersCPU := (posts*postMasters + pushes*pushMasters + pages*pageMasters) / 1e6 // cores, as the next ones
+	mastersCPU := (posts*postMasters + pushes*pushMasters + pages*pageMasters) / 1e6 // in cores, like webCPU and workersCPU
 	webCPU := (posts*postWeb + pages*pageWeb) / 1e6
 	workersCPU := pushes * pushWeb / 1e6
 	n.row("CPU of all masters, cores", "%s", number(mastersCPU))
 	n.row("CPU of all web processes, cores", "%s", number(webCPU))
 	n.row("CPU of the fan-out in workers, cores", "%s", number(workersCPU))
 
-	likes := s.Active * s.Likes * 365 * s.Years // of each user
+	likes := s.Active * s.Likes * 365 * s.Years // per user
 	parts := []part{
 		{"memory for users, GB", "users", s.Users * userBytes},
 		{"… for follows", "follows", s.Users * s.Follows * (smallFollow + s.Crowded*largeFollow + (1-s.Crowded)*smallFollow)},
 		{"… for home timelines", "timelines", s.Users * s.Timelines * timelineBytes},
-		// At the most: each follow and each like notifies, and all people get as many.
+		// An upper bound: each follow and each like sends a notification, and all users get the same number.
 		{"… for notifications", "notifications", s.Users * (inboxBytes + noticeBytes*min(maxNotices, s.Follows+likes))},
 		{"… for likes", "likes", s.Users * likes * likeBytes},
 		{"… for the posts of " + years(s.Years), "posts", s.Users * s.Active * s.Posts * 365 * s.Years * postBytes},
@@ -169,44 +170,44 @@ func need(s Site) Need {
 	}
 	n.Web = max(2, int(math.Ceil(webCPU/webCores))) // one can fail
 	n.Workers = int(math.Ceil(workersCPU / webCores))
-	n.row("**masters**, each with as many replicas", "**%d**", n.Masters)
+	n.row("**masters**, plus as many replicas", "**%d**", n.Masters)
 	n.row("**web processes**", "**%d**", n.Web)
-	if workersCPU < webCores/2 { // the web processes do it
+	if workersCPU < webCores/2 { // the web processes do the background work
 		n.Workers = 0
-		n.row("**workers**", "none: %s", "web processes")
+		n.row("**workers**", "none: %s", "the web processes suffice")
 	} else {
 		n.row("**workers**", "**%d**", n.Workers)
 	}
 	n.row("**memory, GB**", "**%s**", number(n.RAM/1e9))
 
-	timeline := posts*onTimeline/1e6 + float64(n.Web)*5.2/1e6 // the shares of a core that keys take
+	timeline := posts*onTimeline/1e6 + float64(n.Web)*5.2/1e6 // share of a core, like tasks
 	tasks := posts * onTasks / 1e6
-	star := s.Users * s.Star * largeFollow // the largest set of followers
+	star := s.Users * s.Star * largeFollow // bytes of the largest set of followers
 	n.row("`timeline`, share of a core", "%s %%", number(100*timeline))
 	n.row("`tasks`, share of a core", "%s %%", number(100*tasks))
 	n.row("largest set of followers, GB", "%s", number(star/1e9))
 
-	// What limits first is a key that cannot be divided, or what decides how many masters there are.
+	// The first bottleneck is a key that cannot be split, or what determines the number of masters.
 	const key = "the key `%s`: more than half a core of one master"
 	switch {
 	case timeline > masterCores:
-		n.First = fmt.Sprintf(key, "timeline")
+		n.Bottleneck = fmt.Sprintf(key, "timeline")
 	case tasks > masterCores:
-		n.First = fmt.Sprintf(key, "tasks")
+		n.Bottleneck = fmt.Sprintf(key, "tasks")
 	case posts*onCounter/1e6 > masterCores:
-		n.First = fmt.Sprintf(key, "next_post_id")
+		n.Bottleneck = fmt.Sprintf(key, "next_post_id")
 	case star > masterBytes/2:
-		n.First = "the followers of one author: more than half of one master"
+		n.Bottleneck = "the followers of one author: more than half the memory of one master"
 	case byCPU > byMemory:
-		n.First = "CPU of the masters"
+		n.Bottleneck = "CPU of the masters"
 	default:
-		n.First = fmt.Sprintf("memory: %.0f %% of it for %s", 100*largest.bytes/n.RAM, largest.name)
+		n.Bottleneck = fmt.Sprintf("memory, %.0f %% of it for %s", 100*largest.bytes/n.RAM, largest.name)
 	}
-	n.row("limited first by", "%s", n.First)
+	n.row("first bottleneck", "%s", n.Bottleneck)
 	return n
 }
 
-// part is a part of the memory.
+// part is one use of the memory.
 type part struct {
 	row, name string
 	bytes     float64

@@ -9,7 +9,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// table prints what sites need, one below the other in Markdown.
+// table returns a Markdown table with a column per site.
 func table(needs []Need) string {
 	var b strings.Builder
 	for i, row := range needs[0].Rows {
@@ -26,12 +26,12 @@ func table(needs []Need) string {
 	return b.String()
 }
 
-// costs prints what was measured.
+// costs returns a Markdown table of the measured costs.
 func costs() string {
 	var b strings.Builder
 	b.WriteString("| what | cost | measured |\n| --- | ---: | --- |\n")
 	for _, c := range Costs {
-		source := c.Otherwise
+		source := c.Source
 		if source == "" {
 			source = fmt.Sprintf("[benchmarks](benchmarks.md), “%s”", c.Column)
 		}
@@ -40,7 +40,7 @@ func costs() string {
 	return b.String()
 }
 
-// number prints two digits at least.
+// number formats n with at least two significant digits.
 func number(n float64) string {
 	if n < 10 {
 		return fmt.Sprintf("%.2g", n)
@@ -48,14 +48,14 @@ func number(n float64) string {
 	return measure.Thousands(int(math.RoundToEven(n)))
 }
 
-// replaced returns a page with other tables.
+// replaced returns the page with new tables.
 func replaced(page, needed string) (string, error) {
 	for name, table := range map[string]string{"capacity": needed, "costs": costs()} {
 		begin, end := "<!-- "+name+": written by bench/capacity -->\n", "<!-- end of "+name+" -->\n"
 		before, rest, ok := strings.Cut(page, begin)
 		_, after, found := strings.Cut(rest, end)
 		if !ok || !found {
-			return "", fmt.Errorf("the page has no place for a table: %q", begin)
+			return "", fmt.Errorf("the page lacks the markers of a table: %q", begin)
 		}
 		page = before + begin + table + end + after
 	}

@@ -1,5 +1,5 @@
-// Package interop tests that packages of retwis work beside other libraries. It is part of
-// the module bench, so that these libraries are not requirements of retwis.
+// Package interop tests that packages of retwis work alongside other libraries. It is in the bench
+// module so that retwis does not require these libraries.
 package interop
 
 import (
@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// dial returns a manager of servers that may vote immediately. They have time to answer on
-// a busy machine.
+// dial returns a manager for new servers, which may vote at once. The node timeout is long enough
+// for a busy machine.
 func dial(t *testing.T, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
 	t.Helper()
 	opt.NodeTimeout = 2 * time.Second
@@ -46,8 +46,8 @@ func unlock(t *testing.T, l *redlock.Lock) {
 	}
 }
 
-// waiters waits until n processes wait for a name, on all servers.
-func waiters(t *testing.T, m *redlock.Manager, name string, n int64) {
+// waitForWaiters waits until all servers report n processes that wait for a name.
+func waitForWaiters(t *testing.T, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	wait(t, "waiters", func() bool {
 		status, err := m.Status(t.Context(), name)
@@ -61,15 +61,15 @@ func waiters(t *testing.T, m *redlock.Manager, name string, n int64) {
 }
 
 // wait polls until a condition holds.
-func wait(t *testing.T, what string, holds func() bool) {
+func wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for !holds() {
+	for !condition() {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

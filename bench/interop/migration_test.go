@@ -16,18 +16,18 @@ import (
 	"retwis/redlock"
 )
 
-// TestMigration moves programs from redsync to this package one by one: neither side
-// starves, and they exclude each other.
+// TestMigration runs contenders of redsync and of this package side by side, as during a gradual
+// migration: they exclude each other and neither side starves.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	for name, pace := range map[string]struct {
 		hold, pause time.Duration
-		together    bool // our contenders are goroutines of one process, which take turns
+		oneManager  bool // our contenders share a manager, as goroutines of one process do
 	}{
-		"1 ms":                      {hold: time.Millisecond},
-		"1 ms, one process":         {hold: time.Millisecond, together: true},
-		"100 ms, and 20 ms between": {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond},
-		"100 ms, one process":       {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond, together: true},
+		"1 ms":                   {hold: time.Millisecond},
+		"1 ms, one process":      {hold: time.Millisecond, oneManager: true},
+		"100 ms, pause of 20 ms": {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond},
+		"100 ms, one process":    {hold: 100 * time.Millisecond, pause: 20 * time.Millisecond, oneManager: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestMigration(t *testing.T) {
 			var all sync.WaitGroup
 			var m *redlock.Manager
 			for range contenders {
-				if m == nil || !pace.together {
+				if m == nil || !pace.oneManager {
 					m = dial(t, servers, redlock.Options{})
 				}
 				own := m
@@ -91,7 +91,7 @@ func TestMigration(t *testing.T) {
 			}
 			cancel()
 			all.Wait()
-			t.Logf("redlock had it %d times, redsync %d times", ours.Load(), theirs.Load())
+			t.Logf("redlock held the lock %d times, redsync %d times", ours.Load(), theirs.Load())
 		})
 	}
 }

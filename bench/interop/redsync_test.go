@@ -35,16 +35,16 @@ func TestExclusion(t *testing.T) {
 	}
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, m, "job") }()
-	waiters(t, m, "job", 1)
+	waitForWaiters(t, m, "job", 1)
 	if ok, err := theirs.Unlock(); !ok || err != nil {
 		t.Fatalf("redsync: %v %v", ok, err)
 	}
-	l := <-got // found by polling: redsync sends no message
+	l := <-got // by polling: redsync publishes no message on release
 	if err := theirs.Lock(); err == nil {
-		t.Error("redsync got a held name")
+		t.Error("redsync acquired a held lock")
 	}
 	unlock(t, l)
-	wait(t, "redsync to get it", func() bool { return theirs.Lock() == nil })
+	wait(t, "redsync to acquire the lock", func() bool { return theirs.Lock() == nil })
 	if ok, err := theirs.Unlock(); !ok || err != nil {
 		t.Errorf("redsync: %v %v", ok, err)
 	}

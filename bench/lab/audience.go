@@ -22,34 +22,34 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// audience are accounts that follow the first two people from the beginning: so many that the
-// posts of the first go to their home timelines in slices, and those of the second are merged
-// when a home timeline is read. A few of them are read as pages, and every home timeline
-// that follows the first is read whole from the database.
+// audience is a set of accounts that follow the first two people from the start. The first person
+// has so many followers that posts are fanned out in slices. The second has more, so that posts are
+// merged when a home timeline is read. At the end, a few of the accounts read their pages, and the
+// home timelines of all followers of the first person are read from the database.
 type audience struct {
 	database
-	fans    []social.User // the first ones follow both
-	uids    [2]int64
+	fans    []social.User // all follow the second person, the first ones both
+	uids    [2]int64      // of the first two people
 	readers []*person
 }
 
 const (
-	// followers is how many accounts follow the first.
+	// followers is the number of accounts that follow the first person.
 	followers = 2500
-	// merged is from how many followers on posts are merged: the second has more.
+	// merged is the value of --celebrity-followers: posts of authors with more followers are merged.
 	merged = 2600
-	// readers is how many of the followers read their pages in the end.
+	// readers is the number of followers who read their pages at the end.
 	readers = 3
 )
 
-// database is the data of the site, for a process that does no work in the background.
+// database gives access to the data of the site, without background work.
 type database struct {
 	client  rueidis.Client
 	service *app.App
 }
 
 func (c *cluster) open() (d database, err error) {
-	d.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: c.fronts(), DisableCache: true, PipelineMultiplex: -1, ConnWriteTimeout: 20 * time.Second})
+	d.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: c.proxyAddrs(), DisableCache: true, PipelineMultiplex: -1, ConnWriteTimeout: 20 * time.Second})
 	if err != nil {
 		return d, fmt.Errorf("open the database: %w", err)
 	}
@@ -66,8 +66,8 @@ func (d database) close() {
 	}
 }
 
-// seed makes the accounts, before a process serves the site. The caller closes what it returns, also
-// with an error.
+// seed creates the accounts before the site is served. The caller must close the audience, even
+// after an error.
 func seed(ctx context.Context, c *cluster) (a *audience, err error) {
 	a = &audience{}
 	if a.database, err = c.open(); err != nil {
@@ -85,18 +85,18 @@ func seed(ctx context.Context, c *cluster) (a *audience, err error) {
 	return a, err
 }
 
-// follow makes the accounts follow the first two people, and gives them home timelines: on a
-// Cluster a post goes to those that exist.
+// follow makes the accounts follow the first two people and creates their home timelines. On a
+// Cluster, a post is written only to home timelines that exist.
 func (a *audience) follow(ctx context.Context, c *crowd) error {
 	start, since := c.rec.Now(), time.Now().Add(-time.Minute)
 	var follows []load.NewFollow
-	for i, some := range [][]social.User{a.fans[:followers], a.fans} {
+	for i, fans := range [][]social.User{a.fans[:followers], a.fans} {
 		author, err := a.service.Users.UserByName(ctx, c.all[i].name)
 		if err != nil {
 			return fmt.Errorf("the account of %s: %w", c.all[i].name, err)
 		}
 		a.uids[i] = author.ID
-		for _, fan := range some {
+		for _, fan := range fans {
 			follows = append(follows, load.NewFollow{From: fan.ID, To: author.ID, Time: since})
 		}
 	}
@@ -124,9 +124,9 @@ func (a *audience) follow(ctx context.Context, c *crowd) error {
 	return nil
 }
 
-// idle waits until no background work is left, and what is cached in the processes settles.
+// idle waits until the background work is done and the caches of the processes are up to date.
 func (a *audience) idle(ctx context.Context) error {
-	err := measure.Wait(ctx, check.Default.Recovery+clusterTimeout, "the end of the background work", func() bool {
+	err := measure.Wait(ctx, check.Default.Recovery+clusterTimeout, "the background work to finish", func() bool {
 		backlog, err := a.service.Backlog(ctx)
 		return err == nil && backlog.Waiting == 0
 	})
@@ -134,50 +134,50 @@ func (a *audience) idle(ctx context.Context) error {
 	return err
 }
 
-// listsReport is what the home timelines of the audience have in the end.
+// listsReport summarizes the home timelines of the audience at the end.
 type listsReport struct {
 	Lists   int
-	Posts   int // that must be on each
+	Posts   int // the number of posts that each must have
 	Missing int // entries
-	Twice   int
+	Twice   int // entries
 	First   []string
 }
 
 func (r listsReport) wrong() int { return r.Missing + r.Twice }
 
-// read reads the home timelines of all who follow the first person.
+// read checks the home timelines of all followers of the first person.
 func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	var r listsReport
 	for _, reader := range a.readers {
 		reader.logIn(ctx)
-		reader.whole(ctx, history.Op{Kind: history.Home, Process: rand.IntN(len(c.webs))}, "/home")
+		reader.readAll(ctx, history.Op{Kind: history.Home, Process: rand.IntN(len(c.webs))}, "/home")
 	}
-	want, err := a.written(ctx, a.uids[0])
+	want, err := a.postsBy(ctx, a.uids[0])
 	if err != nil {
 		return r, fmt.Errorf("the posts of %s: %w", c.all[0].name, err)
 	}
 	r.Posts = len(want)
-	for some := range slices.Chunk(a.fans[:followers], 500) {
+	for fans := range slices.Chunk(a.fans[:followers], 500) {
 		var cmds rueidis.Commands
-		for _, fan := range some {
+		for _, fan := range fans {
 			cmds = append(cmds, a.client.B().Lrange().Key(storage.HomeKey(fan.ID)).Start(0).Stop(-1).Build())
 		}
 		for i, res := range a.client.DoMulti(ctx, cmds...) {
 			list, err := res.AsStrSlice()
 			if err != nil {
-				return r, fmt.Errorf("the home timeline of %s: %w", some[i].Name, err)
+				return r, fmt.Errorf("the home timeline of %s: %w", fans[i].Name, err)
 			}
-			if len(list) > 0 { // else it is made again when it is read
-				r.judge(some[i].ID, list, want)
+			if len(list) > 0 { // an expired one is rebuilt on the next read
+				r.compare(fans[i].ID, list, want)
 			}
 		}
 	}
 	return r, nil
 }
 
-// written returns what one of the two has written for the home timelines of all who follow both:
-// posts, reposts, and replies to one of the two.
-func (a *audience) written(ctx context.Context, uid int64) ([]string, error) {
+// postsBy returns the posts of one of the two people that belong on the home timelines of accounts
+// that follow both: posts, reposts, and replies to one of the two.
+func (a *audience) postsBy(ctx context.Context, uid int64) ([]string, error) {
 	b := a.client.B()
 	posts, err := a.client.Do(ctx, b.Zrange().Key(storage.ProfileKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
@@ -199,8 +199,8 @@ func (a *audience) written(ctx context.Context, uid int64) ([]string, error) {
 	return posts, nil
 }
 
-// judge compares a list with what it must have. It can have more: pages leave that out.
-func (r *listsReport) judge(user int64, list, want []string) {
+// compare checks that a list has the wanted posts. It can have more, which pages leave out.
+func (r *listsReport) compare(user int64, list, want []string) {
 	r.Lists++
 	n := map[string]int{}
 	for _, id := range list {
@@ -213,10 +213,10 @@ func (r *listsReport) judge(user int64, list, want []string) {
 			wrong = append(wrong, id+" is missing")
 		}
 	}
-	for id, times := range n { // "0" says that a list exists
+	for id, times := range n { // "0" marks a list that exists
 		if times > 1 && id != "0" {
 			r.Twice++
-			wrong = append(wrong, id+" is there twice")
+			wrong = append(wrong, id+" is duplicated")
 		}
 	}
 	if len(wrong) > 0 && len(r.First) < 5 {
@@ -224,33 +224,32 @@ func (r *listsReport) judge(user int64, list, want []string) {
 	}
 }
 
-// databaseReport is what a check of the database has found in the end.
+// databaseReport is the result of the final check of the database.
 type databaseReport struct {
 	Ran       bool
-	Problems  int64 // before a repair
-	Leftovers int   // of follows, blocks and lists of posts, before a repair
-	Left      int64 // problems after it
+	Problems  int64 // before the repair
+	Leftovers int   // in lastingPrefixes, before the repair
+	Left      int64 // problems after the repair
 	First     []string
 }
 
-// lasting are the keys in which a leftover stays: nothing looks at it any more when all work
-// is done.
-var lasting = []string{
+// lastingPrefixes are the prefixes of keys whose leftovers no later work would remove.
+var lastingPrefixes = []string{
 	storage.FollowersPrefix, storage.FollowingPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.ProfilePrefix, storage.ProfileRepliesPrefix, storage.HomePrefix, storage.Timeline,
 }
 
-// check does what retwis check does, and a repair if it finds problems.
+// check checks the database like "retwis check", and repairs it if there are problems.
 func (c *cluster) check(ctx context.Context) (databaseReport, error) {
 	r := databaseReport{Ran: true}
-	d, err := c.open() // an older client does not know which nodes are masters now
+	d, err := c.open() // an older client does not know the current masters
 	defer d.close()
 	if err != nil {
 		return r, err
 	}
 	found, err := socialcheck.Verify(ctx, d.service, socialcheck.Options{Report: func(p socialcheck.Problem) {
 		if p.Leftover {
-			if !slices.ContainsFunc(lasting, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) {
+			if !slices.ContainsFunc(lastingPrefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) {
 				return
 			}
 			r.Leftovers++

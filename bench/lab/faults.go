@@ -15,7 +15,7 @@ import (
 	"retwis/internal/sleep"
 )
 
-// faults breaks the site, one fault after the other, and repairs it.
+// faults injects faults into the site, one at a time, and ends each of them.
 type faults struct {
 	cluster     *cluster
 	fans        *audience
@@ -25,17 +25,17 @@ type faults struct {
 	minReplicas int
 	rest        time.Duration
 	report      func(format string, args ...any)
-	epoch       string
-	only        []string // kinds; without any, all
+	epoch       string   // of the Cluster, after the last fault
+	only        []string // the kinds of faults to inject; empty means all
 }
 
-// replicationLag is more than the time that a replica in step is behind its master.
+// replicationLag is an upper bound for the lag of a healthy replica.
 const replicationLag = time.Second
 
-// kinds are the faults. Each returns when the cause is gone.
+// kinds returns the faults by name. Each function returns when it has removed the cause.
 func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fault) error {
 	kinds := map[string]func(ctx context.Context, fault *history.Fault) error{
-		"kill web":       f.kill,
+		"kill web":       f.killWeb,
 		"stop web":       f.stopWeb,
 		"kill master":    f.killMaster,
 		"lagging master": f.killLagging,
@@ -56,41 +56,41 @@ func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fau
 	return kinds
 }
 
-// run makes faults until ctx ends, and leaves a whole site.
+// run injects faults until ctx ends, and then waits until the site is healthy.
 func (f *faults) run(ctx context.Context) error {
-	all := context.WithoutCancel(ctx)
+	uncanceled := context.WithoutCancel(ctx) // a fault that has started is also ended
 	kinds := f.kinds()
 	var order []string
-	f.epoch = f.cluster.epoch(all)
+	f.epoch = f.cluster.epoch(uncanceled)
 	for {
 		began := f.rec.Now()
 		if !sleep.For(ctx, f.rest+time.Duration(f.rng.Int64N(int64(f.rest)))) {
-			f.unplanned(all, began)
-			return f.cluster.whole(all)
+			f.recordUnplanned(uncanceled, began)
+			return f.cluster.waitHealthy(uncanceled)
 		}
-		f.unplanned(all, began)
-		if len(order) == 0 { // each kind once before any again
+		f.recordUnplanned(uncanceled, began)
+		if len(order) == 0 { // every kind runs once before any is repeated
 			order = shuffled(f.rng, kinds)
 		}
 		kind := order[0]
 		order = order[1:]
-		if err := f.one(all, kind, kinds[kind]); err != nil {
+		if err := f.inject(uncanceled, kind, kinds[kind]); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
 }
 
-// shuffled returns the names of the faults in an order that depends on the seed alone.
+// shuffled returns the names of the faults in an order that depends only on the seed.
 func shuffled[V any](rng *rand.Rand, kinds map[string]V) []string {
 	names := sortedKeys(kinds)
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names
 }
 
-// one makes a fault, and now and then kills a web process in its middle.
-func (f *faults) one(ctx context.Context, kind string, do func(context.Context, *history.Fault) error) error {
+// inject runs a fault. Sometimes it kills a web process during the fault.
+func (f *faults) inject(ctx context.Context, kind string, do func(context.Context, *history.Fault) error) error {
 	fault := history.Fault{Kind: kind, Start: f.rec.Now()}
-	also := make(chan error, 1)
+	killed := make(chan error, 1)
 	if len(f.only) == 0 && kind != "kill web" && kind != "stop web" && kind != "cut web" && f.rng.Float64() < 0.2 {
 		second, wait := history.Fault{Kind: "kill web", Start: fault.Start}, time.Duration(f.rng.Int64N(int64(3*time.Second)))
 		target := f.rng.IntN(len(f.webs))
@@ -100,21 +100,21 @@ func (f *faults) one(ctx context.Context, kind string, do func(context.Context, 
 			err := f.killOne(ctx, &second, target, time.Second)
 			second.End = f.rec.Now()
 			f.rec.Fault(second)
-			also <- err
+			killed <- err
 		}()
 	} else {
-		also <- nil
+		killed <- nil
 	}
 	err := do(ctx, &fault)
-	if e := <-also; err == nil {
+	if e := <-killed; err == nil {
 		err = e
 	}
 	if err == nil {
-		err = f.cluster.whole(ctx)
+		err = f.cluster.waitHealthy(ctx)
 	}
 	for _, web := range f.webs {
 		if err == nil {
-			err = web.ready(ctx)
+			err = web.waitReady(ctx)
 		}
 	}
 	fault.End = f.rec.Now()
@@ -124,8 +124,8 @@ func (f *faults) one(ctx context.Context, kind string, do func(context.Context, 
 	return err
 }
 
-// unplanned records a fail-over that the load of the machine has caused.
-func (f *faults) unplanned(ctx context.Context, since time.Duration) {
+// recordUnplanned records a failover that was caused by the load of the machine.
+func (f *faults) recordUnplanned(ctx context.Context, since time.Duration) {
 	epoch := f.cluster.epoch(ctx)
 	if epoch == f.epoch {
 		return
@@ -133,16 +133,16 @@ func (f *faults) unplanned(ctx context.Context, since time.Duration) {
 	now := f.rec.Now()
 	f.rec.Fault(history.Fault{Kind: "unplanned fail-over", Start: since - 10*time.Second, End: now, Data: true, RiskFrom: since - 10*time.Second, RiskTo: now})
 	f.epoch = epoch
-	f.report("an unplanned fail-over: the machine is too busy")
+	f.report("an unplanned failover: the machine is too busy")
 }
 
-// some returns a time between two.
-func (f *faults) some(least, most time.Duration) time.Duration {
-	return least + time.Duration(f.rng.Int64N(int64(most-least)))
+// between returns a random duration of at least lo and less than hi.
+func (f *faults) between(lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(f.rng.Int64N(int64(hi-lo)))
 }
 
-func (f *faults) kill(ctx context.Context, fault *history.Fault) error {
-	return f.killOne(ctx, fault, f.rng.IntN(len(f.webs)), f.some(500*time.Millisecond, 3*time.Second))
+func (f *faults) killWeb(ctx context.Context, fault *history.Fault) error {
+	return f.killOne(ctx, fault, f.rng.IntN(len(f.webs)), f.between(500*time.Millisecond, 3*time.Second))
 }
 
 func (f *faults) killOne(ctx context.Context, fault *history.Fault, i int, down time.Duration) error {
@@ -153,14 +153,14 @@ func (f *faults) killOne(ctx context.Context, fault *history.Fault, i int, down 
 	return p.start(ctx)
 }
 
-// killAll kills all web processes when segments of a fan-out wait.
+// killAll kills all web processes while segments of a fan-out are pending.
 func (f *faults) killAll(ctx context.Context, fault *history.Fault) error {
 	fault.Target = "all web processes"
-	waits := func() bool {
+	pending := func() bool {
 		tasks, _ := f.fans.client.Do(ctx, f.fans.client.B().Zrange().Key("tasks").Min("0").Max("99").Build()).AsStrSlice()
 		return slices.ContainsFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "push:") })
 	}
-	for end := time.Now().Add(f.rest); !waits() && time.Now().Before(end); {
+	for end := time.Now().Add(f.rest); !pending() && time.Now().Before(end); {
 		sleep.For(ctx, time.Millisecond)
 	}
 	killed := f.rec.Now()
@@ -168,12 +168,12 @@ func (f *faults) killAll(ctx context.Context, fault *history.Fault) error {
 		web.Signal(syscall.SIGKILL)
 	}
 	for i := range f.webs {
-		one := history.Fault{Kind: "kill web", Start: killed}
-		if err := f.killOne(ctx, &one, i, 0); err != nil {
+		kill := history.Fault{Kind: "kill web", Start: killed}
+		if err := f.killOne(ctx, &kill, i, 0); err != nil {
 			return err
 		}
-		one.End = f.rec.Now()
-		f.rec.Fault(one)
+		kill.End = f.rec.Now()
+		f.rec.Fault(kill)
 	}
 	return nil
 }
@@ -182,12 +182,13 @@ func (f *faults) stopWeb(ctx context.Context, fault *history.Fault) error {
 	p := f.webs[f.rng.IntN(len(f.webs))]
 	fault.Target = p.name
 	p.Signal(syscall.SIGSTOP)
-	sleep.For(ctx, f.some(500*time.Millisecond, 6*time.Second))
+	sleep.For(ctx, f.between(500*time.Millisecond, 6*time.Second))
 	p.Signal(syscall.SIGCONT)
 	return nil
 }
 
-func (f *faults) pick(ctx context.Context, fault *history.Fault) (master, replica *node, err error) {
+// pickShard picks a random shard as the target of a fault.
+func (f *faults) pickShard(ctx context.Context, fault *history.Fault) (master, replica *node, err error) {
 	master, replica, err = f.cluster.shard(ctx, f.rng.IntN(masters))
 	if err == nil {
 		fault.Target, fault.Data = master.name, true
@@ -195,57 +196,58 @@ func (f *faults) pick(ctx context.Context, fault *history.Fault) (master, replic
 	return master, replica, err
 }
 
-// risk notes from when to when Redis may lose what it acknowledges.
-func (f *faults) risk(fault *history.Fault, from time.Duration) {
+// markRisk records that Redis may lose the writes that it acknowledged between from and now.
+func (f *faults) markRisk(fault *history.Fault, from time.Duration) {
 	fault.RiskFrom, fault.RiskTo = from, f.rec.Now()
 }
 
-// takeOver waits for a replica to be promoted, and notes it if it is not.
-func (f *faults) takeOver(ctx context.Context, fault *history.Fault, replica *node) {
+// waitPromoted waits until a replica is promoted. If it is not, the name of the target says so.
+func (f *faults) waitPromoted(ctx context.Context, fault *history.Fault, replica *node) {
 	if !f.cluster.promoted(ctx, replica) {
-		fault.Target += ", whose replica did not take over"
+		fault.Target += ", whose replica was not promoted"
 	}
 }
 
 func (f *faults) killMaster(ctx context.Context, fault *history.Fault) error {
-	master, replica, err := f.pick(ctx, fault)
+	master, replica, err := f.pickShard(ctx, fault)
 	if err != nil {
 		return err
 	}
-	return f.promote(ctx, fault, master, replica, f.rec.Now()-replicationLag)
+	return f.killAndPromote(ctx, fault, master, replica, f.rec.Now()-replicationLag)
 }
 
-// promote kills a master, waits for its replica, and starts it again.
-func (f *faults) promote(ctx context.Context, fault *history.Fault, master, replica *node, risk time.Duration) error {
+// killAndPromote kills a master, waits until its replica is promoted, and restarts it. Writes since
+// riskFrom may be lost.
+func (f *faults) killAndPromote(ctx context.Context, fault *history.Fault, master, replica *node, riskFrom time.Duration) error {
 	err := master.Kill()
 	if err == nil {
 		<-master.Done()
 	}
-	f.risk(fault, risk)
-	f.cluster.net.Set(master.name, replica.name, network.Rule{}) // killLagging has cut it
+	f.markRisk(fault, riskFrom)
+	f.cluster.net.Set(master.name, replica.name, network.Rule{}) // repairs the link that killLagging cut
 	if err != nil {
 		return err
 	}
-	f.takeOver(ctx, fault, replica)
-	sleep.For(ctx, f.some(0, 2*time.Second))
+	f.waitPromoted(ctx, fault, replica)
+	sleep.For(ctx, f.between(0, 2*time.Second))
 	return f.cluster.start(ctx, master)
 }
 
-// killLagging kills a master whose replica has had nothing for a while.
+// killLagging kills a master after its replica has been cut off for a while.
 func (f *faults) killLagging(ctx context.Context, fault *history.Fault) error {
-	master, replica, err := f.pick(ctx, fault)
+	master, replica, err := f.pickShard(ctx, fault)
 	if err != nil {
 		return err
 	}
 	began := f.rec.Now() - replicationLag
 	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
-	sleep.For(ctx, f.some(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
-	return f.promote(ctx, fault, master, replica, began)
+	sleep.For(ctx, f.between(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
+	return f.killAndPromote(ctx, fault, master, replica, began)
 }
 
-// stopMaster suspends a master until its replica has taken over.
+// stopMaster suspends a master until its replica is promoted.
 func (f *faults) stopMaster(ctx context.Context, fault *history.Fault) error {
-	master, replica, err := f.pick(ctx, fault)
+	master, replica, err := f.pickShard(ctx, fault)
 	if err != nil {
 		return err
 	}
@@ -253,27 +255,27 @@ func (f *faults) stopMaster(ctx context.Context, fault *history.Fault) error {
 	if err := master.Freeze(); err != nil {
 		return err
 	}
-	f.takeOver(ctx, fault, replica)
+	f.waitPromoted(ctx, fault, replica)
 	err = master.Thaw()
-	// A moment passes before it knows that it was replaced.
+	// It takes a moment until the old master notices that it was replaced.
 	sleep.For(ctx, time.Second)
-	f.risk(fault, fault.RiskFrom)
+	f.markRisk(fault, fault.RiskFrom)
 	return err
 }
 
 func (f *faults) failOver(ctx context.Context, fault *history.Fault) error {
-	_, replica, err := f.pick(ctx, fault)
+	_, replica, err := f.pickShard(ctx, fault)
 	if err != nil {
 		return err
 	}
 	if err := replica.do(ctx, "CLUSTER", "FAILOVER").Error(); err != nil {
 		return err
 	}
-	f.takeOver(ctx, fault, replica)
+	f.waitPromoted(ctx, fault, replica)
 	return nil
 }
 
-// moveSlots moves slots that have keys to another master and back, while both serve.
+// moveSlots migrates non-empty slots to another master and back while both serve requests.
 func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
 	from, _, err := f.cluster.shard(ctx, f.rng.IntN(masters))
 	if err != nil {
@@ -289,7 +291,7 @@ func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
 	moved := map[int]bool{}
 	keys := 0
 	for range 30 {
-		slot, err := someSlot(ctx, from)
+		slot, err := randomSlot(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -303,7 +305,7 @@ func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
 		}
 		keys += n
 	}
-	sleep.For(ctx, f.some(0, 2*time.Second))
+	sleep.For(ctx, f.between(0, 2*time.Second))
 	for slot := range moved {
 		n, err := f.cluster.migrate(ctx, slot, to, from)
 		if err != nil {
@@ -311,12 +313,12 @@ func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
 		}
 		keys += n
 	}
-	fault.Target = fmt.Sprintf("%s, %s: %d slots and back, %d keys", from.name, to.name, len(moved), keys)
+	fault.Target = fmt.Sprintf("%s to %s and back: %d slots, %d keys", from.name, to.name, len(moved), keys)
 	return nil
 }
 
-// someSlot returns the slot of a key of a master.
-func someSlot(ctx context.Context, n *node) (int, error) {
+// randomSlot returns the slot of a random key of a master.
+func randomSlot(ctx context.Context, n *node) (int, error) {
 	key, err := n.do(ctx, "RANDOMKEY").ToString()
 	if err != nil {
 		return 0, err
@@ -326,7 +328,7 @@ func someSlot(ctx context.Context, n *node) (int, error) {
 }
 
 func (f *faults) slowLinks(ctx context.Context, fault *history.Fault) error {
-	rule := network.Rule{Delay: f.some(2*time.Millisecond, 40*time.Millisecond), Loss: f.rng.Float64() * 0.03}
+	rule := network.Rule{Delay: f.between(2*time.Millisecond, 40*time.Millisecond), Loss: f.rng.Float64() * 0.03}
 	n := f.cluster.nodes[f.rng.IntN(nodeCount)]
 	from := network.Any
 	if f.rng.IntN(2) == 0 {
@@ -337,10 +339,10 @@ func (f *faults) slowLinks(ctx context.Context, fault *history.Fault) error {
 	return nil
 }
 
-// cutMaster separates a master from all other nodes, and half of the time from the web
-// processes, until its replica has taken over and for a moment more.
+// cutMaster cuts a master off from all other nodes, and half of the time from all web processes,
+// until its replica is promoted and for a moment longer.
 func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
-	master, replica, err := f.pick(ctx, fault)
+	master, replica, err := f.pickShard(ctx, fault)
 	if err != nil {
 		return err
 	}
@@ -358,23 +360,23 @@ func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
 	for _, other := range others {
 		f.cluster.net.Set(other, master.name, network.Rule{Cut: true})
 	}
-	f.takeOver(ctx, fault, replica)
-	sleep.For(ctx, f.some(0, 3*time.Second))
+	f.waitPromoted(ctx, fault, replica)
+	sleep.For(ctx, f.between(0, 3*time.Second))
 	for _, other := range others {
 		f.cluster.net.Set(other, master.name, network.Rule{})
 	}
 	sleep.For(ctx, time.Second)
-	f.risk(fault, fault.RiskFrom)
-	if f.minReplicas > 0 { // it refuses writes after maxLag, which it looks at once a second
+	f.markRisk(fault, fault.RiskFrom)
+	if f.minReplicas > 0 { // it refuses writes after maxLag, which it checks once per second
 		fault.RiskTo = min(fault.RiskTo, fault.RiskFrom+replicationLag+maxLag+2*time.Second)
 	}
 	return nil
 }
 
-// link disturbs the link of two processes for a while.
-func (f *faults) link(ctx context.Context, from, to string, rule network.Rule, least, most time.Duration) {
+// link applies a rule to the link between two processes for a random time between lo and hi.
+func (f *faults) link(ctx context.Context, from, to string, rule network.Rule, lo, hi time.Duration) {
 	f.cluster.net.Set(from, to, rule)
-	sleep.For(ctx, f.some(least, most))
+	sleep.For(ctx, f.between(lo, hi))
 	f.cluster.net.Set(from, to, network.Rule{})
 }
 
@@ -397,8 +399,8 @@ func (f *faults) cutWeb(ctx context.Context, fault *history.Fault) error {
 	return err
 }
 
-// watchStalls records when the machine did not run the lab itself: what is late then says
-// nothing about Retwis.
+// watchStalls records when the machine did not schedule the lab itself, because delays during such
+// stalls are not the fault of Retwis.
 func watchStalls(ctx context.Context, rec *history.Recorder) {
 	const every = 50 * time.Millisecond
 	const stall = 700 * time.Millisecond

@@ -1,6 +1,6 @@
-// Lab serves a site from three processes and a Cluster of three masters and three replicas,
-// lets simulated people use it, breaks processes, nodes and links meanwhile, and decides
-// from what the people have seen whether the site has kept its promises.
+// Command lab tests the consistency of a site under faults. It serves a site from three processes
+// and a Cluster of three masters and three replicas, lets simulated people use it while it breaks
+// processes, nodes and links, and checks the pages they saw against the guarantees.
 //
 //	make cluster-lab ARGS='--for 30m --seed 7'
 package main
@@ -33,30 +33,30 @@ type options struct {
 	minReplicas int
 	noFaults    bool
 	only        []string
-	rest        time.Duration // between two faults, at least
+	rest        time.Duration // minimum time between two faults
 	log         io.Writer
 }
 
 const (
 	people = 12
-	rate   = 25 // what they do in a second, in all
+	rate   = 25 // operations per second of all people together
 )
 
 func main() {
 	opt := options{webs: 3, rest: 9 * time.Second, log: os.Stderr}
 	flag.StringVar(&opt.program, "retwis", "retwis", "the `program` to run")
 	flag.DurationVar(&opt.length, "for", 90*time.Second, "how long people use the site")
-	flag.Uint64Var(&opt.seed, "seed", 0, "what the faults and the people's acts depend on; 0: random")
-	flag.IntVar(&opt.minReplicas, "min-replicas", 1, "min-replicas-to-write of the masters; with 0 a master that is cut off goes on to acknowledge what is lost")
-	flag.Func("only", "make only faults of this `kind`, such as 'kill master'; can be repeated", func(kind string) error {
+	flag.Uint64Var(&opt.seed, "seed", 0, "the seed of the faults and of people's actions; 0 means random")
+	flag.IntVar(&opt.minReplicas, "min-replicas", 1, "min-replicas-to-write of the masters; with 0, a master that is cut off acknowledges writes that will be lost")
+	flag.Func("only", "inject only faults of this `kind`, such as 'kill master'; can be repeated", func(kind string) error {
 		opt.only = append(opt.only, kind)
 		return nil
 	})
-	judge := flag.String("judge", "", "judge the history in this `file` again, and run nothing")
+	judge := flag.String("judge", "", "check the history in this `file` instead of running the lab")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := errors.New("no arguments are expected: " + strings.Join(flag.Args(), " "))
+	err := errors.New("unexpected arguments: " + strings.Join(flag.Args(), " "))
 	if flag.NArg() == 0 {
 		err = lab(ctx, opt, *judge, os.Stdout)
 	}
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-// lab runs, or judges an earlier run, and prints the result.
+// lab runs the lab, or checks the history of an earlier run, and prints the result.
 func lab(ctx context.Context, opt options, judge string, out io.Writer) error {
 	var r report
 	if judge != "" {
@@ -84,24 +84,24 @@ func lab(ctx context.Context, opt options, judge string, out io.Writer) error {
 	}
 	r.print(out)
 	if !r.passed() {
-		return errors.New("the site has broken a promise")
+		return errors.New("the site has violated a guarantee")
 	}
 	return nil
 }
 
-// run starts everything, lets people live, and judges.
+// run starts the site, lets people use it, and checks the history.
 func run(ctx context.Context, opt options) (r report, err error) {
 	known := (&faults{}).kinds()
 	for _, kind := range opt.only {
 		if known[kind] == nil {
-			return r, fmt.Errorf("--only %q: there are %s", kind, strings.Join(sortedKeys(known), ", "))
+			return r, fmt.Errorf("--only %q: unknown fault; choose from %s", kind, strings.Join(sortedKeys(known), ", "))
 		}
 	}
 	for opt.seed == 0 {
 		opt.seed = rand.Uint64N(1_000_000)
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(opt.log, "lab: "+format+"\n", args...) }
-	say("seed %d", opt.seed)
+	logf := func(format string, args ...any) { fmt.Fprintf(opt.log, "lab: "+format+"\n", args...) }
+	logf("seed %d", opt.seed)
 	dir, err := os.MkdirTemp("", "retwis-lab")
 	if err != nil {
 		return r, err
@@ -132,21 +132,21 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	}
 	rec := history.NewRecorder()
 	crowd := newCrowd(rec, sites, people, opt.seed)
-	if err := crowd.begin(ctx, fans); err != nil {
+	if err := crowd.setUp(ctx, fans); err != nil {
 		return r, err
 	}
-	say("%d processes and %d people for %s", opt.webs, people, opt.length)
+	logf("%d processes and %d people for %s", opt.webs, people, opt.length)
 	f := &faults{
 		cluster: c, fans: fans, rec: rec, webs: sites, rng: rand.New(rand.NewPCG(opt.seed, 0)),
-		minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: opt.only,
+		minReplicas: opt.minReplicas, rest: opt.rest, report: logf, only: opt.only,
 	}
 	began := time.Now()
 	failed := live(ctx, opt, crowd, f)
 	var lists listsReport
 	if failed == nil {
-		say("waiting for quiet")
+		logf("waiting until the background work is done")
 		if failed = fans.idle(ctx); failed == nil {
-			crowd.final(ctx)
+			crowd.readEverything(ctx)
 			lists, failed = fans.read(ctx, crowd)
 		}
 	}
@@ -167,7 +167,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	return r, nil
 }
 
-// serve starts the processes. The caller ends those that it returns, also after an error.
+// serve starts the web processes. The caller must stop those that it returns, even after an error.
 func (c *cluster) serve(ctx context.Context, opt options, dir string) (all []*process, err error) {
 	for i := range opt.webs {
 		web, err := c.web(opt.program, dir, i, "--celebrity-followers", strconv.Itoa(merged))
@@ -182,23 +182,23 @@ func (c *cluster) serve(ctx context.Context, opt options, dir string) (all []*pr
 	return all, nil
 }
 
-// live lets people use the site while it breaks.
+// live lets people use the site while faults are injected.
 func live(ctx context.Context, opt options, people *crowd, f *faults) error {
-	life, end := context.WithTimeout(ctx, opt.length)
-	defer end()
-	go watchStalls(life, f.rec)
-	broken := make(chan error, 1)
+	timed, cancel := context.WithTimeout(ctx, opt.length)
+	defer cancel()
+	go watchStalls(timed, f.rec)
+	injected := make(chan error, 1)
 	if opt.noFaults {
-		broken <- nil
+		injected <- nil
 	} else {
 		go func() {
-			err := f.run(life)
+			err := f.run(timed)
 			if err != nil {
-				end()
+				cancel()
 			}
-			broken <- err
+			injected <- err
 		}()
 	}
-	people.live(life, rate)
-	return cmp.Or(<-broken, ctx.Err())
+	people.live(timed, rate)
+	return cmp.Or(<-injected, ctx.Err())
 }

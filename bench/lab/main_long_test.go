@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Retwis keeps its promises through every kind of fault. A short run has a fault or two.
+// TestLab checks that Retwis keeps its guarantees under faults. A run of this length has a few.
 func TestLab(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

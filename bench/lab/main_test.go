@@ -27,7 +27,7 @@ func program(t *testing.T) string {
 	return path
 }
 
-// logOf writes what the lab says to the log of a test.
+// logOf writes the log of the lab to the log of a test.
 type logOf struct{ t *testing.T }
 
 func (l logOf) Write(line []byte) (int, error) {
@@ -35,7 +35,7 @@ func (l logOf) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Without faults, every promise is kept, and the lab reads all pages.
+// TestQuiet runs the lab without faults: all guarantees are kept, and the lab reads all pages.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -50,22 +50,22 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"rain", ""} {
 		_, err := run(t.Context(), options{only: []string{kind}, log: logOf{t}})
-		if want := fmt.Sprintf("--only %q: there are cut master,", kind); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, not one with %q", err, want)
+		if want := fmt.Sprintf("--only %q: unknown fault; choose from cut master,", kind); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	if err := lab(t.Context(), options{}, "nowhere", &bytes.Buffer{}); err == nil {
-		t.Error("a history that does not exist is judged")
+		t.Error("no error for a missing history")
 	}
 }
 
-// A seed decides the order of the faults.
+// TestSeed checks that the order of the faults depends only on the seed.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	kinds := (&faults{}).kinds()
 	order := func(seed uint64) []string { return shuffled(rand.New(rand.NewPCG(seed, 0)), kinds) }
 	if !slices.Equal(order(1), order(1)) || slices.Equal(order(1), order(2)) {
-		t.Error("the order of faults does not depend on the seed alone")
+		t.Error("the order of the faults does not depend only on the seed")
 	}
 }
 

@@ -20,33 +20,34 @@ import (
 const (
 	masters   = 3
 	nodeCount = 2 * masters
-	// nodeTimeout is after how long a node counts as dead. It is short, so that a run has
-	// many fail-overs, and long enough for a busy machine.
+	// nodeTimeout is cluster-node-timeout. It is short, so that a run has many failovers, but long
+	// enough for a busy machine.
 	nodeTimeout = 4 * time.Second
-	// maxLag is min-replicas-max-lag: a master that has had no acknowledgement of its replica
-	// for longer refuses writes.
+	// maxLag is min-replicas-max-lag: a master refuses writes if its last acknowledgement from a
+	// replica is older.
 	maxLag = 3 * time.Second
-	// clusterTimeout bounds each wait for the Cluster.
+	// clusterTimeout limits each wait for the Cluster.
 	clusterTimeout = 90 * time.Second
 )
 
-// node is a server of the Cluster. Everybody but the lab itself reaches it by a proxy.
+// node is a server of the Cluster. Only the lab itself connects to it directly; all others use the
+// proxy.
 type node struct {
 	*measure.Server
-	name  string
-	port  int
-	front int // the port of its proxy, which it announces
+	name      string
+	port      int
+	proxyPort int // the port that the node announces
 }
 
-// cluster is three masters with a replica each.
+// cluster is a Cluster of three masters with a replica each.
 type cluster struct {
 	dir   string
 	net   *network.Network
 	nodes []*node
 }
 
-// nodeConfig are the settings of each node. Those about what can be lost are explained in
-// docs/operations.md.
+// nodeConfig returns the configuration of each node. docs/operations.md explains the settings that
+// determine which writes can be lost.
 func nodeConfig(minReplicas int) []string {
 	return []string{
 		"cluster-enabled yes",
@@ -65,23 +66,23 @@ func nodeConfig(minReplicas int) []string {
 	}
 }
 
-// startCluster starts the nodes and joins them.
+// startCluster starts the nodes and creates the Cluster.
 func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, error) {
 	c := &cluster{dir: filepath.Join(dir, "nodes"), net: network.New()}
 	for i := range nodeCount {
 		n := &node{name: fmt.Sprintf("redis%d", i)}
 		var bus int
-		for _, port := range []*int{&n.port, &n.front, &bus} {
+		for _, port := range []*int{&n.port, &n.proxyPort, &bus} {
 			var err error
 			if *port, err = measure.FreePort(); err != nil {
 				return c, err
 			}
 		}
 		n.Server = measure.NewServer(filepath.Join(c.dir, fmt.Sprint(i)), n.port, append(nodeConfig(minReplicas), "cluster-announce-ip 127.0.0.1",
-			fmt.Sprintf("cluster-announce-port %d", n.front), fmt.Sprintf("cluster-announce-bus-port %d", bus))...)
+			fmt.Sprintf("cluster-announce-port %d", n.proxyPort), fmt.Sprintf("cluster-announce-bus-port %d", bus))...)
 		c.nodes = append(c.nodes, n)
-		for front, to := range map[int]int{n.front: n.port, bus: n.port + 10_000} {
-			if _, err := c.net.Listen(n.name, front, fmt.Sprintf("127.0.0.1:%d", to)); err != nil {
+		for proxyPort, to := range map[int]int{n.proxyPort: n.port, bus: n.port + 10_000} {
+			if _, err := c.net.Listen(n.name, proxyPort, fmt.Sprintf("127.0.0.1:%d", to)); err != nil {
 				return c, err
 			}
 		}
@@ -89,13 +90,13 @@ func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, e
 	if err := measure.Concurrently(nodeCount, nodeCount, func(i int) error { return c.start(ctx, c.nodes[i]) }); err != nil {
 		return c, err
 	}
-	if err := measure.Join(ctx, 1, c.fronts()); err != nil {
+	if err := measure.CreateCluster(ctx, 1, c.proxyAddrs()); err != nil {
 		return c, err
 	}
-	return c, c.whole(ctx)
+	return c, c.waitHealthy(ctx)
 }
 
-// start starts a node, for the first time or again.
+// start starts or restarts a node.
 func (c *cluster) start(ctx context.Context, n *node) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -112,7 +113,7 @@ func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
 	return n.Client.Do(ctx, n.Client.B().Arbitrary(words[0]).Args(words[1:]...).Build())
 }
 
-// field returns a field of INFO.
+// field returns a field of INFO, or of CLUSTER INFO for the section "cluster".
 func (n *node) field(ctx context.Context, section, field string) (string, error) {
 	words := []string{"INFO", section}
 	if section == "cluster" {
@@ -125,23 +126,23 @@ func (n *node) field(ctx context.Context, section, field string) (string, error)
 	return store.InfoField(strings.TrimPrefix(text, "txt:"), field), nil
 }
 
-// wait polls until something is so.
-func wait(ctx context.Context, what string, is func() bool) error {
-	return measure.Wait(ctx, clusterTimeout, what, is)
+// wait polls a condition until it holds.
+func wait(ctx context.Context, what string, condition func() bool) error {
+	return measure.Wait(ctx, clusterTimeout, what, condition)
 }
 
-// whole waits until every node serves, and each master has a replica that is in step.
-func (c *cluster) whole(ctx context.Context) error {
-	var why string
-	err := wait(ctx, "a whole Cluster", func() bool { why = c.lacks(ctx); return why == "" })
+// waitHealthy waits until every node is up and each master has a replica that is in sync.
+func (c *cluster) waitHealthy(ctx context.Context) error {
+	var problem string
+	err := wait(ctx, "a healthy Cluster", func() bool { problem = c.problem(ctx); return problem == "" })
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, why)
+		return fmt.Errorf("%w: %s", err, problem)
 	}
 	return nil
 }
 
-// lacks says what a Cluster lacks to be whole.
-func (c *cluster) lacks(ctx context.Context) string {
+// problem returns a problem of the Cluster, "" for none.
+func (c *cluster) problem(ctx context.Context) string {
 	found := 0
 	for _, n := range c.nodes {
 		state, err := n.field(ctx, "cluster", "cluster_state")
@@ -149,7 +150,7 @@ func (c *cluster) lacks(ctx context.Context) string {
 			return fmt.Sprintf("%s: state %q, %v", n.name, state, err)
 		}
 		if known, _ := n.do(ctx, "CLUSTER", "NODES").ToString(); strings.Contains(known, "fail") || strings.Count(known, "connected") < nodeCount {
-			return fmt.Sprintf("%s knows: %s", n.name, known)
+			return fmt.Sprintf("%s: CLUSTER NODES: %s", n.name, known)
 		}
 		role, err := n.field(ctx, "replication", "role")
 		switch {
@@ -161,12 +162,12 @@ func (c *cluster) lacks(ctx context.Context) string {
 			}
 			good, _ := n.field(ctx, "replication", "min_slaves_good_slaves")
 			if good == "0" {
-				return n.name + " has no replica in step"
+				return n.name + " has no replica in sync"
 			}
 			found++
 		default:
 			if link, _ := n.field(ctx, "replication", "master_link_status"); link != "up" {
-				return n.name + " is not in step"
+				return n.name + " is not in sync"
 			}
 		}
 	}
@@ -176,7 +177,7 @@ func (c *cluster) lacks(ctx context.Context) string {
 	return ""
 }
 
-// epoch grows with every fail-over.
+// epoch returns the current epoch of the Cluster, which changes with every failover.
 func (c *cluster) epoch(ctx context.Context) string {
 	for _, n := range c.nodes {
 		if epoch, err := n.field(ctx, "cluster", "cluster_current_epoch"); err == nil && epoch != "" {
@@ -186,7 +187,7 @@ func (c *cluster) epoch(ctx context.Context) string {
 	return ""
 }
 
-// shard returns the master number i and its replica.
+// shard returns master i and its replica.
 func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err error) {
 	for _, replica := range c.nodes {
 		port, err := replica.field(ctx, "replication", "master_port") // only replicas have it
@@ -194,7 +195,7 @@ func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err 
 			continue
 		}
 		for _, master := range c.nodes {
-			if strconv.Itoa(master.front) != port {
+			if strconv.Itoa(master.proxyPort) != port {
 				continue
 			}
 			if i == 0 {
@@ -206,13 +207,13 @@ func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err 
 	return nil, nil, errors.New("the Cluster has too few replicas")
 }
 
-// promotion bounds the wait for a replica to take over.
-const promotion = 40 * time.Second
+// promotionTimeout limits the wait for the promotion of a replica.
+const promotionTimeout = 40 * time.Second
 
-// promoted waits until a replica has taken over, and reports whether it did: it needs the
+// promoted waits until a replica is promoted, and reports whether it was. The promotion needs the
 // votes of the other masters, which a busy machine can delay.
 func (c *cluster) promoted(ctx context.Context, n *node) bool {
-	ctx, cancel := context.WithTimeout(ctx, promotion)
+	ctx, cancel := context.WithTimeout(ctx, promotionTimeout)
 	defer cancel()
 	return wait(ctx, n.name+" to be promoted", func() bool {
 		role, _ := n.field(ctx, "replication", "role")
@@ -220,18 +221,19 @@ func (c *cluster) promoted(ctx context.Context, n *node) bool {
 	}) == nil
 }
 
-// fronts are the addresses of the proxies.
-func (c *cluster) fronts() (all []string) {
+// proxyAddrs returns the addresses of the proxies.
+func (c *cluster) proxyAddrs() (all []string) {
 	for _, n := range c.nodes {
-		all = append(all, fmt.Sprintf("127.0.0.1:%d", n.front))
+		all = append(all, fmt.Sprintf("127.0.0.1:%d", n.proxyPort))
 	}
 	return all
 }
 
-// url is the address of the Cluster for retwis.
-func (c *cluster) url() string { return "redis+cluster://" + strings.Join(c.fronts(), ",") }
+// url returns the address of the Cluster for retwis.
+func (c *cluster) url() string { return "redis+cluster://" + strings.Join(c.proxyAddrs(), ",") }
 
-// migrate moves a slot with its keys to another master while both serve it.
+// migrate moves a slot with its keys to another master while both serve it, and returns the number
+// of keys.
 func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys int, err error) {
 	text := strconv.Itoa(slot)
 	fromID, err1 := from.do(ctx, "CLUSTER", "MYID").ToString()
@@ -247,18 +249,18 @@ func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys i
 		return 0, err
 	}
 	for {
-		some, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", text, "5").AsStrSlice()
+		batch, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", text, "5").AsStrSlice()
 		if err != nil {
 			return keys, err
 		}
-		if len(some) == 0 {
+		if len(batch) == 0 {
 			break
 		}
-		words := append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(to.port), "", "0", "5000", "KEYS"}, some...)
+		words := append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(to.port), "", "0", "5000", "KEYS"}, batch...)
 		if err := from.do(ctx, words...).Error(); err != nil {
 			return keys, err
 		}
-		keys += len(some)
+		keys += len(batch)
 	}
 	for _, n := range []*node{to, from} {
 		if err := n.do(ctx, "CLUSTER", "SETSLOT", text, "NODE", toID).Error(); err != nil {
@@ -268,7 +270,7 @@ func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys i
 	return keys, nil
 }
 
-// close ends everything.
+// close kills the nodes, closes the proxies and deletes the data.
 func (c *cluster) close() {
 	for _, n := range c.nodes {
 		n.End()

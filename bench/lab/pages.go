@@ -11,13 +11,13 @@ import (
 	"retwis/bench/measure"
 )
 
-// answer is the response to a request.
+// answer is the response to a request, or its error.
 type answer struct {
 	measure.Answer
 	err error
 }
 
-// outcome says what an answer means.
+// outcome returns the outcome of the request, with the reason if it is not OK.
 func (a answer) outcome() (history.Outcome, string) {
 	switch {
 	case a.err != nil:
@@ -30,7 +30,7 @@ func (a answer) outcome() (history.Outcome, string) {
 	return history.OK, ""
 }
 
-// signedOut reports whether the answer leads to the form for log-ins.
+// signedOut reports whether the answer redirects to the log-in form.
 func (a answer) signedOut() bool {
 	return a.Status == http.StatusSeeOther && strings.HasPrefix(a.Location, "/login")
 }
@@ -63,7 +63,7 @@ func (a answer) posts() []history.Seen {
 	return found
 }
 
-// next returns the address of the next page, empty on the last.
+// next returns the address of the next page, "" on the last one.
 func (a answer) next() string {
 	if m := nextLink.FindStringSubmatch(a.Body); m != nil {
 		return html.UnescapeString(m[1])

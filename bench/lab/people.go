@@ -18,11 +18,11 @@ import (
 
 const (
 	password = "engine-and-loom-1843"
-	// requestTimeout is how long a person waits for a page.
+	// requestTimeout is the timeout of each request.
 	requestTimeout = 20 * time.Second
 )
 
-// crowd are the simulated people.
+// crowd is the set of simulated people.
 type crowd struct {
 	rec       *history.Recorder
 	webs      []*process
@@ -31,30 +31,30 @@ type crowd struct {
 	all       []*person
 
 	mu     sync.Mutex
-	seen   map[string]bool // the texts of posts that people have seen
-	recent []place         // the latest of them, to reply to and to like
+	seen   map[string]bool // the texts of all posts that people have seen
+	recent []postRef       // the latest of them, as targets for replies and likes
 }
 
-// place is where a post is.
-type place struct {
+// postRef identifies a post.
+type postRef struct {
 	author, text string
 	id           int64
 	reply        bool
 }
 
-func (p place) path() string { return fmt.Sprintf("/u/%s/%d", p.author, p.id) }
+func (p postRef) path() string { return fmt.Sprintf("/u/%s/%d", p.author, p.id) }
 
-// person does one thing after the other.
+// person is a simulated person, who performs one operation at a time.
 type person struct {
 	*measure.Visitor
 	name     string
 	crowd    *crowd
 	rng      *rand.Rand
-	home     int // the process that serves this person most of the time
-	n        int // posts written
-	session  int
+	home     int // the web process that serves this person most of the time
+	n        int // number of posts written
+	session  int // number of the current session
 	blocked  map[string]bool
-	sessions []*http.Cookie // of all sessions, the closed ones too
+	sessions []*http.Cookie // of all sessions, including closed ones
 }
 
 func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64) *crowd {
@@ -79,28 +79,28 @@ func (c *crowd) newBrowser() *measure.Visitor {
 	return v
 }
 
-// note keeps where the latest posts are.
-func (c *crowd) note(seen []history.Seen) {
-	const keep = 200
+// remember adds newly seen posts to the recent ones.
+func (c *crowd) remember(seen []history.Seen) {
+	const maxRecent = 200
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range seen {
 		if !c.seen[s.Text] {
 			c.seen[s.Text] = true
-			recent := append([]place{{s.Author, s.Text, s.ID, s.Reply}}, c.recent...)
-			c.recent = recent[:min(len(recent), keep)]
+			recent := append([]postRef{{s.Author, s.Text, s.ID, s.Reply}}, c.recent...)
+			c.recent = recent[:min(len(recent), maxRecent)]
 		}
 	}
 }
 
-// latest returns the posts that people have seen last. The caller must not change them.
-func (c *crowd) latest() []place {
+// recentPosts returns the posts that were seen last. The caller must not modify the slice.
+func (c *crowd) recentPosts() []postRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent
 }
 
-// process picks the one to ask: mostly the same.
+// process picks the web process for a request, which is the same most of the time.
 func (p *person) process() int {
 	if p.rng.Float64() < 0.6 {
 		return p.home
@@ -108,34 +108,34 @@ func (p *person) process() int {
 	return p.rng.IntN(len(p.crowd.webs))
 }
 
-// request sends a form, or asks for a page, by a browser. It returns what to record.
+// request submits a form, or requests a page if form is nil. It returns the operation to record.
 func (p *person) request(ctx context.Context, browser *measure.Visitor, op history.Op, path string, form url.Values) (history.Op, answer) {
-	at := *browser
-	at.URL = p.crowd.webs[op.Process].url
-	op.Person, op.Start, op.Fresh = p.name, p.crowd.rec.Now(), at.Cookie("fresh") != nil
+	client := *browser
+	client.URL = p.crowd.webs[op.Process].url
+	op.Person, op.Start, op.Fresh = p.name, p.crowd.rec.Now(), client.Cookie("fresh") != nil
 	var a answer
 	if form == nil {
-		a.Answer, a.err = at.Get(ctx, path)
+		a.Answer, a.err = client.Get(ctx, path)
 	} else {
-		a.Answer, a.err = at.Form(ctx, path, form)
+		a.Answer, a.err = client.Form(ctx, path, form)
 	}
 	op.End = p.crowd.rec.Now()
 	op.Outcome, op.Detail = a.outcome()
 	return op, a
 }
 
-// change sends a form and records it.
+// change submits a form and records the operation.
 func (p *person) change(ctx context.Context, op history.Op, path string, form url.Values) history.Op {
 	op.Process = p.process()
 	op, a := p.request(ctx, p.Visitor, op, path, form)
 	p.crowd.rec.Op(op)
 	if a.signedOut() {
-		p.lostSession(ctx, op)
+		p.sessionLost(ctx, op)
 	}
 	return op
 }
 
-// look reads a page and records it.
+// look reads a page and records the operation.
 func (p *person) look(ctx context.Context, op history.Op, path string) (history.Op, answer) {
 	op.Process = p.process()
 	return p.lookAt(ctx, op, path)
@@ -144,17 +144,17 @@ func (p *person) look(ctx context.Context, op history.Op, path string) (history.
 func (p *person) lookAt(ctx context.Context, op history.Op, path string) (history.Op, answer) {
 	op, a := p.read(ctx, op, path)
 	if a.signedOut() {
-		p.lostSession(ctx, op)
+		p.sessionLost(ctx, op)
 		return op, a
 	}
-	if !op.Final || op.Complete { // a part says nothing in the end
+	if !op.Final || op.Complete { // an incomplete page cannot be checked at the end
 		p.crowd.rec.Op(op)
 	}
-	p.crowd.note(op.Seen)
+	p.crowd.remember(op.Seen)
 	return op, a
 }
 
-// read asks for a page, and adds to the operation what it shows.
+// read requests a page and adds its content to the operation.
 func (p *person) read(ctx context.Context, op history.Op, path string) (history.Op, answer) {
 	op, a := p.request(ctx, p.Visitor, op, path, nil)
 	if op.Outcome == history.OK && a.Status != http.StatusOK {
@@ -166,8 +166,8 @@ func (p *person) read(ctx context.Context, op history.Op, path string) (history.
 	return op, a
 }
 
-// lostSession records that a session was not open, and logs in again.
-func (p *person) lostSession(ctx context.Context, op history.Op) {
+// sessionLost records that the session was closed, and logs in again.
+func (p *person) sessionLost(ctx context.Context, op history.Op) {
 	p.crowd.rec.Op(history.Op{
 		Person: p.name, Kind: history.Session, Process: op.Process, Start: op.Start, End: op.End,
 		Outcome: history.OK, Fresh: op.Fresh, Session: p.session, Final: op.Final,
@@ -179,15 +179,15 @@ func (p *person) lostSession(ctx context.Context, op history.Op) {
 
 func (p *person) register(ctx context.Context) error {
 	form := url.Values{"username": {p.name}, "password": {password}, "password2": {password}}
-	op := p.enter(ctx, p.home, "/register", form)
+	op := p.startSession(ctx, p.home, "/register", form)
 	if op.Outcome != history.OK {
 		return fmt.Errorf("register %s: %s", p.name, op.Detail)
 	}
 	return nil
 }
 
-// enter begins a session.
-func (p *person) enter(ctx context.Context, process int, path string, form url.Values) history.Op {
+// startSession starts a session with the form for log-ins or sign-ups.
+func (p *person) startSession(ctx context.Context, process int, path string, form url.Values) history.Op {
 	p.session++
 	op, _ := p.request(ctx, p.Visitor, history.Op{Kind: history.LogIn, Process: process, Session: p.session}, path, form)
 	p.crowd.rec.Op(op)
@@ -201,7 +201,7 @@ func (p *person) enter(ctx context.Context, process int, path string, form url.V
 
 func (p *person) logIn(ctx context.Context) {
 	for ctx.Err() == nil {
-		op := p.enter(ctx, p.process(), "/login", url.Values{"username": {p.name}, "password": {password}})
+		op := p.startSession(ctx, p.process(), "/login", url.Values{"username": {p.name}, "password": {password}})
 		if op.Outcome == history.OK {
 			return
 		}
@@ -209,7 +209,7 @@ func (p *person) logIn(ctx context.Context) {
 	}
 }
 
-// logOut ends the session, asks for it at every process, and logs in again.
+// logOut ends the session, checks that it is closed at every process, and logs in again.
 func (p *person) logOut(ctx context.Context) {
 	old, n := p.Cookie("auth"), p.session
 	op := history.Op{Kind: history.LogOut, Process: p.process(), Session: n}
@@ -226,11 +226,11 @@ func (p *person) logOut(ctx context.Context) {
 	p.logIn(ctx)
 }
 
-// probe asks a process whether a session is open.
+// probe checks and records whether a session is open at a process.
 func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie, final bool) {
-	other := p.crowd.newBrowser()
-	other.SetCookie(cookie)
-	op, a := p.request(ctx, other, history.Op{Kind: history.Session, Process: process, Session: n, Final: final}, "/home", nil)
+	browser := p.crowd.newBrowser()
+	browser.SetCookie(cookie)
+	op, a := p.request(ctx, browser, history.Op{Kind: history.Session, Process: process, Session: n, Final: final}, "/home", nil)
 	if a.signedOut() {
 		op.Outcome, op.Detail = history.OK, ""
 	}
@@ -240,23 +240,23 @@ func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie,
 	}
 }
 
-// act is one thing that people do, and how often.
-type act struct {
+// action is something that people do, with its relative frequency.
+type action struct {
 	weight float64
 	do     func(context.Context)
 }
 
-func (p *person) acts() []act {
-	return []act{
+func (p *person) actions() []action {
+	return []action{
 		{28, p.readHome},
 		{14, func(ctx context.Context) { p.readProfile(ctx, p.other()) }},
 		{5, func(ctx context.Context) { p.readProfile(ctx, p.name) }},
 		{7, func(ctx context.Context) { p.look(ctx, history.Op{Kind: history.Timeline}, "/timeline") }},
-		{8, p.toPost(p.readThread)},
+		{8, p.onRecentPost(p.readThread)},
 		{13, p.post},
-		{6, p.toPost(p.reply)},
-		{6, p.toPost(func(ctx context.Context, at place) { p.mark(ctx, at, history.Like) })},
-		{2, p.toPost(func(ctx context.Context, at place) { p.mark(ctx, at, history.Unlike) })},
+		{6, p.onRecentPost(p.reply)},
+		{6, p.onRecentPost(func(ctx context.Context, target postRef) { p.react(ctx, target, history.Like) })},
+		{2, p.onRecentPost(func(ctx context.Context, target postRef) { p.react(ctx, target, history.Unlike) })},
 		{4, func(ctx context.Context) { p.relate(ctx, history.Follow, p.other()) }},
 		{2, func(ctx context.Context) { p.relate(ctx, history.Unfollow, p.other()) }},
 		{3, p.deletePost},
@@ -266,15 +266,15 @@ func (p *person) acts() []act {
 	}
 }
 
-// act does one thing at random.
+// act performs a random action.
 func (p *person) act(ctx context.Context) {
-	acts, sum := p.acts(), 0.0
-	for _, a := range acts {
+	actions, sum := p.actions(), 0.0
+	for _, a := range actions {
 		sum += a.weight
 	}
-	at := p.rng.Float64() * sum
-	for _, a := range acts {
-		if at -= a.weight; at < 0 {
+	x := p.rng.Float64() * sum
+	for _, a := range actions {
+		if x -= a.weight; x < 0 {
 			a.do(ctx)
 			return
 		}
@@ -289,15 +289,15 @@ func (p *person) other() string {
 	}
 }
 
-// known picks a recent post that somebody has seen.
-func (p *person) known(fits func(place) bool) (place, bool) {
-	recent := p.crowd.latest()
+// pickRecent picks a random recent post that match accepts.
+func (p *person) pickRecent(match func(postRef) bool) (postRef, bool) {
+	recent := p.crowd.recentPosts()
 	for _, i := range p.rng.Perm(len(recent)) {
-		if fits(recent[i]) {
+		if match(recent[i]) {
 			return recent[i], true
 		}
 	}
-	return place{}, false
+	return postRef{}, false
 }
 
 func (p *person) readHome(ctx context.Context) { p.look(ctx, history.Op{Kind: history.Home}, "/home") }
@@ -306,23 +306,23 @@ func (p *person) readProfile(ctx context.Context, name string) {
 	p.look(ctx, history.Op{Kind: history.Profile, Other: name}, "/u/"+name)
 }
 
-func (p *person) readThread(ctx context.Context, at place) {
-	p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+func (p *person) readThread(ctx context.Context, target postRef) {
+	p.look(ctx, history.Op{Kind: history.Thread, Text: target.text}, target.path())
 }
 
-func isRoot(at place) bool { return !at.reply }
+func isRoot(target postRef) bool { return !target.reply }
 
-// toPost returns what does something to a recent post, if there is one.
-func (p *person) toPost(do func(context.Context, place)) func(context.Context) {
+// onRecentPost returns an action on a random recent post. It does nothing if there is none.
+func (p *person) onRecentPost(do func(context.Context, postRef)) func(context.Context) {
 	return func(ctx context.Context) {
-		if at, ok := p.known(isRoot); ok {
-			do(ctx, at)
+		if target, ok := p.pickRecent(isRoot); ok {
+			do(ctx, target)
 		}
 	}
 }
 
-// afterwards looks at what was changed, half of the time, in one of several places.
-func (p *person) afterwards(ctx context.Context, op history.Op, looks ...func(context.Context)) {
+// maybeLook reads a random one of the pages that show a change, half of the time.
+func (p *person) maybeLook(ctx context.Context, op history.Op, looks ...func(context.Context)) {
 	if op.Outcome == history.OK && p.rng.Float64() < 0.5 {
 		looks[p.rng.IntN(len(looks))](ctx)
 	}
@@ -336,18 +336,19 @@ func (p *person) text() string {
 func (p *person) post(ctx context.Context) {
 	text := p.text()
 	op := p.change(ctx, history.Op{Kind: history.Post, Text: text}, "/post", url.Values{"status": {text}})
-	p.afterwards(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, p.name) })
+	p.maybeLook(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, p.name) })
 }
 
-func (p *person) reply(ctx context.Context, at place) {
+func (p *person) reply(ctx context.Context, target postRef) {
 	text := p.text()
-	op := p.change(ctx, history.Op{Kind: history.Reply, Text: text, Parent: at.text}, at.path()+"/reply", url.Values{"status": {text}})
-	p.afterwards(ctx, op, func(ctx context.Context) { p.readThread(ctx, at) })
+	op := p.change(ctx, history.Op{Kind: history.Reply, Text: text, Parent: target.text}, target.path()+"/reply", url.Values{"status": {text}})
+	p.maybeLook(ctx, op, func(ctx context.Context) { p.readThread(ctx, target) })
 }
 
-func (p *person) mark(ctx context.Context, at place, kind history.Kind) {
-	op := p.change(ctx, history.Op{Kind: kind, Text: at.text}, at.path()+"/"+string(kind), url.Values{"back": {at.path()}})
-	p.afterwards(ctx, op, func(ctx context.Context) { p.readThread(ctx, at) })
+// react likes or unlikes a post.
+func (p *person) react(ctx context.Context, target postRef, kind history.Kind) {
+	op := p.change(ctx, history.Op{Kind: kind, Text: target.text}, target.path()+"/"+string(kind), url.Values{"back": {target.path()}})
+	p.maybeLook(ctx, op, func(ctx context.Context) { p.readThread(ctx, target) })
 }
 
 func (p *person) block(ctx context.Context) {
@@ -366,22 +367,21 @@ func (p *person) unblock(ctx context.Context) {
 
 func (p *person) relate(ctx context.Context, kind history.Kind, other string) {
 	op := p.change(ctx, history.Op{Kind: kind, Other: other}, "/u/"+other+"/"+string(kind), url.Values{})
-	p.afterwards(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, other) })
+	p.maybeLook(ctx, op, p.readHome, func(ctx context.Context) { p.readProfile(ctx, other) })
 }
 
 func (p *person) deletePost(ctx context.Context) {
-	at, ok := p.known(func(at place) bool { return at.author == p.name })
+	target, ok := p.pickRecent(func(target postRef) bool { return target.author == p.name })
 	if !ok {
 		return
 	}
-	op := p.change(ctx, history.Op{Kind: history.Delete, Text: at.text}, at.path()+"/delete", url.Values{"back": {"/home"}})
-	p.afterwards(ctx, op, p.readHome)
+	op := p.change(ctx, history.Op{Kind: history.Delete, Text: target.text}, target.path()+"/delete", url.Values{"back": {"/home"}})
+	p.maybeLook(ctx, op, p.readHome)
 }
 
-// begin signs everybody up. All follow the first two, as their audience does, and some of
-// the others; then each thing that people can do is done once at least, unless nobody has
-// anything to do it to.
-func (c *crowd) begin(ctx context.Context, a *audience) error {
+// setUp signs everybody up. All people follow the first two, like the audience, and some of the
+// others. Then each action is performed at least once, unless it has no possible target.
+func (c *crowd) setUp(ctx context.Context, a *audience) error {
 	for _, p := range c.all {
 		if err := p.register(ctx); err != nil {
 			return err
@@ -401,10 +401,10 @@ func (c *crowd) begin(ctx context.Context, a *audience) error {
 		p.post(ctx)
 		p.readProfile(ctx, p.name)
 	}
-	for i := range c.all[0].acts() {
-		for j := range c.all { // some have nothing to delete, say
+	for i := range c.all[0].actions() {
+		for j := range c.all { // a person may have nothing to delete, for example
 			before := c.rec.Len()
-			c.all[(i+j)%len(c.all)].acts()[i].do(ctx)
+			c.all[(i+j)%len(c.all)].actions()[i].do(ctx)
 			if c.rec.Len() > before {
 				break
 			}
@@ -413,7 +413,7 @@ func (c *crowd) begin(ctx context.Context, a *audience) error {
 	return ctx.Err()
 }
 
-// live lets everybody act until ctx ends, so many times a second in all.
+// live lets everybody act until ctx ends, at the given total rate per second.
 func (c *crowd) live(ctx context.Context, rate float64) {
 	var wg sync.WaitGroup
 	mean := time.Duration(float64(len(c.all)) / rate * float64(time.Second))
@@ -421,7 +421,7 @@ func (c *crowd) live(ctx context.Context, rate float64) {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				sleep.For(ctx, time.Duration(p.rng.ExpFloat64()*float64(mean)))
-				// What has begun ends: its outcome counts.
+				// An action that has started is completed, because its outcome counts.
 				if ctx.Err() == nil {
 					p.act(context.WithoutCancel(ctx))
 				}
@@ -431,15 +431,15 @@ func (c *crowd) live(ctx context.Context, rate float64) {
 	wg.Wait()
 }
 
-// final reads everything, when the site has been quiet.
-func (c *crowd) final(ctx context.Context) {
+// readEverything reads all pages for the final check.
+func (c *crowd) readEverything(ctx context.Context) {
 	for i, p := range c.all {
 		process := i % len(c.webs)
-		p.whole(ctx, history.Op{Kind: history.Home, Process: process}, "/home")
-		p.whole(ctx, history.Op{Kind: history.Replies, Other: p.name, Process: process}, "/u/"+p.name+"/replies")
+		p.readAll(ctx, history.Op{Kind: history.Home, Process: process}, "/home")
+		p.readAll(ctx, history.Op{Kind: history.Replies, Other: p.name, Process: process}, "/u/"+p.name+"/replies")
 		for _, other := range c.all {
 			if other == p || (i+int(other.name[len(other.name)-1]))%3 == 0 {
-				p.whole(ctx, history.Op{Kind: history.Profile, Other: other.name, Process: process}, "/u/"+other.name)
+				p.readAll(ctx, history.Op{Kind: history.Profile, Other: other.name, Process: process}, "/u/"+other.name)
 			}
 		}
 		for n, cookie := range p.sessions {
@@ -448,17 +448,17 @@ func (c *crowd) final(ctx context.Context) {
 			}
 		}
 	}
-	for i, at := range c.latest() {
-		if isRoot(at) {
+	for i, post := range c.recentPosts() {
+		if isRoot(post) {
 			p := c.all[i%len(c.all)]
-			p.lookAt(ctx, history.Op{Kind: history.Thread, Text: at.text, Process: i % len(c.webs), Final: true}, at.path())
+			p.lookAt(ctx, history.Op{Kind: history.Thread, Text: post.text, Process: i % len(c.webs), Final: true}, post.path())
 		}
 	}
-	c.all[0].whole(ctx, history.Op{Kind: history.Timeline}, "/timeline")
+	c.all[0].readAll(ctx, history.Op{Kind: history.Timeline}, "/timeline")
 }
 
-// whole reads all pages of a list, and records them as one.
-func (p *person) whole(ctx context.Context, op history.Op, path string) {
+// readAll reads all pages of a list and records them as one operation.
+func (p *person) readAll(ctx context.Context, op history.Op, path string) {
 	op.Final = true
 	total, a := p.read(ctx, op, path)
 	for next := a.next(); next != "" && total.Outcome == history.OK; next = a.next() {
@@ -468,5 +468,5 @@ func (p *person) whole(ctx context.Context, op history.Op, path string) {
 		total.Seen = append(total.Seen, more.Seen...)
 	}
 	p.crowd.rec.Op(total)
-	p.crowd.note(total.Seen)
+	p.crowd.remember(total.Seen)
 }

@@ -14,7 +14,7 @@ import (
 	"retwis/bench/mutants/fault"
 )
 
-// The lab finds each fault that is planted in the program.
+// TestPlantedInProgram checks that the lab detects each fault that is planted in the program.
 func TestPlantedInProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func TestPlantedInProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := make(chan struct{}, 2) // at a time
+	slots := make(chan struct{}, 2) // two labs at a time
 	none := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"kill all webs", "lagging master"}}
 	for _, f := range append(slices.Clone(fault.All), none) {
 		if !f.Lab {
@@ -38,8 +38,8 @@ func TestPlantedInProgram(t *testing.T) {
 		}
 		t.Run("plant="+f.Name, func(t *testing.T) {
 			t.Parallel()
-			two <- struct{}{}
-			defer func() { <-two }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			program := filepath.Join(t.TempDir(), "retwis")
 			script := "#!/bin/sh\n" + fault.Variable + "=" + f.Name + " exec " + binary + " \"$@\"\n"
 			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
@@ -52,7 +52,7 @@ func TestPlantedInProgram(t *testing.T) {
 			if !opt.noFaults {
 				opt.length, opt.rest = 60*time.Second, 3*time.Second
 			}
-			if f.Name == "skipwait" { // otherwise a master without a replica acknowledges too little
+			if f.Name == "skipwait" { // otherwise a master without a replica refuses most writes
 				opt.minReplicas = 0
 			}
 			r, err := run(t.Context(), opt)
@@ -65,7 +65,7 @@ func TestPlantedInProgram(t *testing.T) {
 			var out strings.Builder
 			r.print(&out)
 			if r.passed() != (f.Name == "") {
-				t.Errorf("%s: passed is %v\n%s", f.What, r.passed(), out.String())
+				t.Errorf("%s: passed = %v\n%s", f.What, r.passed(), out.String())
 			}
 			t.Logf("%s: %v", f.What, r.Failures)
 		})

@@ -13,7 +13,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// process is a retwis that serves. It keeps its address when it is started again.
+// process is a "retwis serve". It keeps its address when it is restarted.
 type process struct {
 	*measure.Program
 	name    string
@@ -23,7 +23,7 @@ type process struct {
 	net     *network.Network
 }
 
-// web returns a process that serves the Cluster, which is not started yet. Its log is in dir.
+// web returns a web process for the Cluster, without starting it. Its log is in dir.
 func (c *cluster) web(program, dir string, i int, flags ...string) (*process, error) {
 	port, err := measure.FreePort()
 	if err != nil {
@@ -49,21 +49,21 @@ func (p *process) start(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	p.net.Process(p.name, p.Pid())
-	return p.ready(ctx)
+	return p.waitReady(ctx)
 }
 
-// ready waits until the process reports that it is.
-func (p *process) ready(ctx context.Context) error {
+// waitReady waits until the process reports that it is ready.
+func (p *process) waitReady(ctx context.Context) error {
 	client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func(ended <-chan struct{}) {
+	go func(exited <-chan struct{}) {
 		select {
-		case <-ended:
+		case <-exited:
 			cancel()
 		case <-ctx.Done():
 		}
-	}(p.Ended)
+	}(p.Exited)
 	return wait(ctx, p.name+" to be ready: see "+p.log, func() bool {
 		response, err := client.Get(p.url + "/readyz")
 		if err != nil {

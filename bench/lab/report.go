@@ -18,9 +18,9 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 type report struct {
 	Seed     uint64
 	Seconds  float64
-	Outcomes map[history.Kind]map[history.Outcome]int // of the operations
-	Faults   map[string]int
-	Slowest  map[string]time.Duration // of the faults
+	Outcomes map[history.Kind]map[history.Outcome]int // number of operations
+	Faults   map[string]int                           // number of faults by kind
+	Slowest  map[string]time.Duration                 // the longest fault of each kind
 	Verdict  check.Verdict
 	Database databaseReport
 	Lists    listsReport
@@ -46,40 +46,40 @@ func newReport(h history.History) report {
 
 // judge decides whether a run passes.
 func (r *report) judge() {
-	fail := func(is bool, format string, n ...any) {
-		if is {
+	failIf := func(failed bool, format string, n ...any) {
+		if failed {
 			r.Failures = append(r.Failures, fmt.Sprintf(format, n...))
 		}
 	}
 	v, d, lists := r.Verdict, r.Database, r.Lists.wrong()
-	fail(len(v.Violations) > 0, "%d violations", len(v.Violations))
-	fail(v.Judged == 0, "nothing was judged")
-	fail(lists > 0, "%d entries of followers' home timelines are wrong", lists)
-	fail(d.Leftovers > 0, "retwis check finds %d leftovers of follows, blocks and lists of posts", d.Leftovers)
-	fail(d.Left > 0, "retwis check finds %d problems after a repair", d.Left)
-	fail(d.Left == 0 && d.Problems > 0 && v.AtRisk == 0, "retwis check finds %d problems, and Redis has lost nothing", d.Problems)
+	failIf(len(v.Violations) > 0, "%d violations", len(v.Violations))
+	failIf(v.Judged == 0, "no page was checked")
+	failIf(lists > 0, "%d entries of followers' home timelines are wrong", lists)
+	failIf(d.Leftovers > 0, "retwis check finds %d leftovers of follows, blocks and lists of posts", d.Leftovers)
+	failIf(d.Left > 0, "retwis check finds %d problems after a repair", d.Left)
+	failIf(d.Left == 0 && d.Problems > 0 && v.AtRisk == 0, "retwis check finds %d problems although Redis has lost nothing", d.Problems)
 }
 
 func (r *report) passed() bool { return len(r.Failures) == 0 }
 
-// print writes the report for people.
+// print writes the report in readable form.
 func (r report) print(w io.Writer) {
 	for _, kind := range sortedKeys(r.Outcomes) {
-		of := r.Outcomes[kind]
-		fmt.Fprintf(w, "%5d x %s; %d refused, %d without an answer\n", of[history.OK]+of[history.Refused]+of[history.Unknown], kind, of[history.Refused], of[history.Unknown])
+		n := r.Outcomes[kind]
+		fmt.Fprintf(w, "%5d x %s; %d refused, %d with unknown outcome\n", n[history.OK]+n[history.Refused]+n[history.Unknown], kind, n[history.Refused], n[history.Unknown])
 	}
 	for _, kind := range sortedKeys(r.Faults) {
-		fmt.Fprintf(w, "%5d x %s (the longest %.1f s)\n", r.Faults[kind], kind, r.Slowest[kind].Seconds())
+		fmt.Fprintf(w, "%5d x %s (at most %.1f s)\n", r.Faults[kind], kind, r.Slowest[kind].Seconds())
 	}
 	v, d, l := r.Verdict, r.Database, r.Lists
-	fmt.Fprintf(w, "%d judgements of pages.\n", v.Judged)
-	fmt.Fprintf(w, "%d acknowledged writes came when Redis may lose some; it has lost %d posts of processes that died too.\n", v.AtRisk, v.Gone)
+	fmt.Fprintf(w, "%d comparisons of pages with the expected state.\n", v.Judged)
+	fmt.Fprintf(w, "%d acknowledged writes were at risk of being lost by Redis; it lost %d posts whose web process was killed too.\n", v.AtRisk, v.Gone)
 	if d.Ran {
-		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair; %d lasting leftovers.\n", d.Problems, d.Left, d.Leftovers)
+		fmt.Fprintf(w, "retwis check: %d problems, %d left after the repair; %d permanent leftovers.\n", d.Problems, d.Left, d.Leftovers)
 	} else {
 		fmt.Fprintln(w, "retwis check was not run.")
 	}
-	fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries are missing, %d double.\n", l.Lists, l.Posts, l.Missing, l.Twice)
+	fmt.Fprintf(w, "%d home timelines of followers with %d posts each: %d entries missing, %d duplicated.\n", l.Lists, l.Posts, l.Missing, l.Twice)
 	for _, line := range slices.Concat(d.First, l.First) {
 		fmt.Fprintf(w, "    %.200s\n", line)
 	}

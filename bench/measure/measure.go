@@ -1,5 +1,5 @@
-// Package measure is what the benchmarks share: servers and programs to measure, meters of
-// time and memory, and tables of medians.
+// Package measure is shared by the benchmarks: it starts servers and programs, reads time and
+// memory, and prints tables of medians.
 package measure
 
 import (
@@ -16,32 +16,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options are how long and how often to measure, and what with.
+// Options sets the size of the measurements.
 type Options struct {
-	Dir       string        // of the files of a measurement, empty
-	Rounds    int           // of each side; the medians are reported
-	Length    time.Duration // of a load
-	Users     int           // of the sample network
-	Followers int           // of the author of the fanned-out post
-	Records   int           // commands of a mass insertion
-	Stored    int           // records to query, and terms to complete
+	Dir       string        // an empty directory for files
+	Rounds    int           // how often each side is measured; medians are reported
+	Length    time.Duration // duration of each load
+	Users     int           // size of the sample network
+	Followers int           // number of followers of the author whose post is fanned out
+	Records   int           // number of commands in a mass insertion
+	Stored    int           // number of records to query and terms to complete
 }
 
-// Defaults are what "make bench" measures.
+// Defaults are the options of "make bench".
 var Defaults = Options{
 	Rounds: 7, Length: 2 * time.Second, Users: 1000, Followers: 100_000, Records: 2_000_000, Stored: 1_000_000,
 }
 
-// Meter reads a value that grows.
+// Meter reads a counter.
 type Meter func() (float64, error)
 
-// Clock reads microseconds.
+// Clock reads the wall clock in microseconds.
 func Clock() (float64, error) { return float64(time.Since(started).Nanoseconds()) / 1e3, nil }
 
 var started = time.Now()
 
-// By measures how much values grow in a run, for each of n repetitions in it.
-func By(n int, run func() error, meters ...Meter) func() ([]float64, error) {
+// PerOp returns a function that measures how much the meters advance during a run of n operations,
+// per operation.
+func PerOp(n int, run func() error, meters ...Meter) func() ([]float64, error) {
 	return func() ([]float64, error) {
 		costs := make([]float64, len(meters))
 		read := func(sign float64) error {
@@ -63,7 +64,7 @@ func By(n int, run func() error, meters ...Meter) func() ([]float64, error) {
 	}
 }
 
-// PerSecond replaces the first value, the microseconds of each repetition, by repetitions a second.
+// PerSecond converts the first value from microseconds per operation to operations per second.
 func PerSecond(measure func() ([]float64, error)) func() ([]float64, error) {
 	return func() ([]float64, error) {
 		costs, err := measure()
@@ -74,8 +75,8 @@ func PerSecond(measure func() ([]float64, error)) func() ([]float64, error) {
 	}
 }
 
-// Times repeats a run.
-func Times(n int, run func() error) func() error {
+// Repeat returns a function that calls run n times, or until it fails.
+func Repeat(n int, run func() error) func() error {
 	return func() error {
 		for range n {
 			if err := run(); err != nil {
@@ -86,7 +87,7 @@ func Times(n int, run func() error) func() error {
 	}
 }
 
-// Concurrently calls f for each number below n, from several goroutines, until one returns an error.
+// Concurrently calls f for each number below n from several goroutines, and stops at the first error.
 func Concurrently(goroutines, n int, f func(i int) error) error {
 	var next atomic.Int64
 	all, ctx := errgroup.WithContext(context.Background())
@@ -107,15 +108,15 @@ func Concurrently(goroutines, n int, f func(i int) error) error {
 	return all.Wait()
 }
 
-// Side is one way to do something, which is compared with the one of number Base.
+// Side is one of the implementations that a table compares.
 type Side struct {
 	Name    string
-	Base    int // negative: it is compared with none
+	Base    int // the index of the side to compare with; negative for none
 	Measure func() ([]float64, error)
 }
 
-// InTurn measures every side in each round, so that changes of the machine's speed affect all
-// of them. It returns the values of each side, by number and round.
+// InTurn measures every side in each round, so that changes in the speed of the machine affect all
+// of them. The result is indexed by side, value and round.
 func InTurn(rounds int, sides []Side) ([][][]float64, error) {
 	values := make([][][]float64, len(sides))
 	for range rounds {
@@ -135,17 +136,17 @@ func InTurn(rounds int, sides []Side) ([][][]float64, error) {
 	return values, nil
 }
 
-// Table compares sides in turn.
+// Table measures sides and compares them.
 type Table struct {
 	Rounds int
-	// Head names the columns. One named "ratio" is the median of the rounds' ratios of the
-	// column before it to that of the base.
+	// Head names the columns. A "ratio" column compares the column before it with that of the
+	// base: it has the median of the ratios of all rounds.
 	Head    []string
-	Formats []string // of the other columns but the first; an empty one is for thousands
+	Formats []string // formats of all columns but the first and the ratios; "" means Thousands
 	Sides   []Side
 }
 
-// Write measures the sides and writes a row for each.
+// Write measures the sides and writes one row per side.
 func (t Table) Write(out io.Writer) error {
 	values, err := InTurn(t.Rounds, t.Sides)
 	if err != nil {
@@ -178,13 +179,13 @@ func format(how string, v float64) string {
 	return fmt.Sprintf(how, v)
 }
 
-// Head begins a table. All columns but the first are numbers.
+// Head writes the head of a Markdown table. All columns but the first are right-aligned.
 func Head(out io.Writer, columns ...string) {
 	Row(out, columns...)
 	fmt.Fprintf(out, "| ---%s |\n", strings.Repeat(" | ---:", len(columns)-1))
 }
 
-// Row writes a row of a table.
+// Row writes a table row.
 func Row(out io.Writer, cells ...string) {
 	for _, cell := range cells {
 		fmt.Fprint(out, strings.TrimRight("| "+cell, " "), " ")
@@ -192,10 +193,10 @@ func Row(out io.Writer, cells ...string) {
 	fmt.Fprintln(out, "|")
 }
 
-// Median returns the median.
+// Median returns the median of values.
 func Median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
-// MedianRatio returns the median of the rounds' ratios.
+// MedianRatio returns the median of the ratios a[i]/b[i].
 func MedianRatio(a, b []float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range ratios {
@@ -204,14 +205,14 @@ func MedianRatio(a, b []float64) float64 {
 	return Median(ratios)
 }
 
-// Result is how long repetitions took.
+// Result summarizes the durations of operations.
 type Result struct {
 	Count     int
 	PerSecond float64
 	P50, P99  float64 // ms
 }
 
-// Summarize returns the result of repetitions within a time. It sorts them.
+// Summarize summarizes the operations of a run that took elapsed. It sorts all.
 func Summarize(all []time.Duration, elapsed time.Duration) (Result, error) {
 	if len(all) == 0 {
 		return Result{}, errors.New("nothing was measured")
@@ -221,8 +222,8 @@ func Summarize(all []time.Duration, elapsed time.Duration) (Result, error) {
 	return Result{len(all), float64(len(all)) / elapsed.Seconds(), ms(all[len(all)/2]), ms(all[len(all)*99/100])}, nil
 }
 
-// Milliseconds is the format of times.
+// Milliseconds is the format of durations.
 const Milliseconds = "%.2f ms"
 
-// Thousands formats a number with commas.
+// Thousands formats a number with thousands separators.
 func Thousands(n int) string { return humanize.Comma(int64(n)) }

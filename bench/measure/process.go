@@ -18,7 +18,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// Build builds the program of this repository in a directory and returns its path.
+// Build builds retwis in dir and returns the path of the binary.
 func Build(ctx context.Context, dir string, flags ...string) (string, error) {
 	top, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "retwis").Output()
 	if err != nil {
@@ -33,21 +33,21 @@ func Build(ctx context.Context, dir string, flags ...string) (string, error) {
 	return binary, nil
 }
 
-// Program is a program that runs, and ends with this process.
+// Program is a running program. On Linux, it is killed when this process ends.
 type Program struct {
-	Addr  string        // where it serves, if Serve has started it
-	Ended chan struct{} // closed when it has ended
-	cmd   *exec.Cmd
+	Addr   string        // its listening address, if it was started by Serve
+	Exited chan struct{} // closed when it has exited
+	cmd    *exec.Cmd
 }
 
 // Start starts a program.
 func Start(cmd *exec.Cmd) (*Program, error) {
-	p := &Program{Ended: make(chan struct{}), cmd: cmd}
+	p := &Program{Exited: make(chan struct{}), cmd: cmd}
 	cmd.SysProcAttr = endWithParent()
 	started := make(chan error)
 	go func() {
-		defer close(p.Ended)
-		runtime.LockOSThread() // the kernel ends a child with the thread that started it
+		defer close(p.Exited)
+		runtime.LockOSThread() // the death signal is sent when the thread that started the child ends
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -62,7 +62,7 @@ func Start(cmd *exec.Cmd) (*Program, error) {
 
 var listening = regexp.MustCompile(`http://([^,\s]+)`)
 
-// Serve starts a program that prints its address.
+// Serve starts a program that prints its listening address, and waits for it.
 func Serve(name string, args ...string) (*Program, error) {
 	cmd := exec.Command(name, args...)
 	read, write := io.Pipe()
@@ -72,8 +72,8 @@ func Serve(name string, args ...string) (*Program, error) {
 		return nil, err
 	}
 	go func() {
-		<-p.Ended
-		write.CloseWithError(errors.New("it has ended"))
+		<-p.Exited
+		write.CloseWithError(errors.New("the program has exited"))
 	}()
 	lines := bufio.NewReader(read)
 	line, err := lines.ReadString('\n')
@@ -81,33 +81,33 @@ func Serve(name string, args ...string) (*Program, error) {
 	found := listening.FindStringSubmatch(line)
 	if found == nil {
 		p.Stop()
-		return nil, fmt.Errorf("%s: %q: %w", name, line, cmp.Or(err, errors.New("this has no address")))
+		return nil, fmt.Errorf("%s: %q: %w", name, line, cmp.Or(err, errors.New("no address in the first line of output")))
 	}
 	p.Addr = found[1]
 	return p, nil
 }
 
-// Pid returns the id of the process.
+// Pid returns the process ID.
 func (p *Program) Pid() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal.
+// Signal sends a signal to the program.
 func (p *Program) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Stop ends the program.
+// Stop sends SIGTERM and waits until the program exits.
 func (p *Program) Stop() { p.end(syscall.SIGTERM) }
 
-// Kill ends the program at once.
+// Kill sends SIGKILL and waits until the program exits.
 func (p *Program) Kill() { p.end(syscall.SIGKILL) }
 
 func (p *Program) end(s syscall.Signal) {
 	if p != nil {
 		p.Signal(s)
-		<-p.Ended
+		<-p.Exited
 	}
 }
 
-// Micros returns how many µs the program has computed, in steps of 10,000.
-func (p *Program) Micros() (float64, error) {
+// CPU returns the CPU time of the program in µs. The system counts it in steps of 10,000 µs.
+func (p *Program) CPU() (float64, error) {
 	proc, err := process.NewProcess(int32(p.Pid()))
 	if err != nil {
 		return 0, err

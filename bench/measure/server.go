@@ -23,15 +23,15 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Server is a server on this machine, which can be started again.
+// Server is a Redis server on this machine. It can be restarted.
 type Server struct {
 	*redisserver.Server
-	Client rueidis.Client // without a cache, over one connection to the socket
+	Client rueidis.Client // uncached, over one connection to the unix socket
 	opt    redisserver.Options
 }
 
-// NewServer returns a server without persistence, unless config says otherwise. Without a port, it
-// has a socket only.
+// NewServer returns a server without persistence, unless config enables it. With port 0, it listens
+// on a unix socket only.
 func NewServer(dir string, port int, config ...string) *Server {
 	return &Server{opt: redisserver.Options{
 		Dir: dir, Port: port, Logger: slog.New(slog.DiscardHandler), DeathSignal: syscall.SIGKILL,
@@ -39,7 +39,7 @@ func NewServer(dir string, port int, config ...string) *Server {
 	}}
 }
 
-// Start starts the server, for the first time or again.
+// Start starts or restarts the server.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if s.Server, err = redisserver.Start(ctx, s.opt); err != nil || s.Client != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	return err
 }
 
-// End ends the server at once, if it was started.
+// End closes the client and kills the server, if it was started.
 func (s *Server) End() {
 	if s.Client != nil {
 		s.Client.Close()
@@ -62,8 +62,8 @@ func (s *Server) End() {
 	}
 }
 
-// OnServer measures on a separate server, and returns what was written about it.
-func OnServer(ctx context.Context, dir string, on func(out io.Writer, server *Server) error, config ...string) (string, error) {
+// OnServer starts a new server, runs a measurement on it, and returns its output.
+func OnServer(ctx context.Context, dir string, run func(out io.Writer, server *Server) error, config ...string) (string, error) {
 	port, err := FreePort()
 	if err != nil {
 		return "", err
@@ -74,37 +74,37 @@ func OnServer(ctx context.Context, dir string, on func(out io.Writer, server *Se
 		return "", err
 	}
 	var out strings.Builder
-	err = on(&out, s)
+	err = run(&out, s)
 	return out.String(), err
 }
 
-// DialUnix is a rueidis.ClientOption.DialCtxFn for the path of a socket.
+// DialUnix is a rueidis.ClientOption.DialCtxFn that dials a unix socket.
 func DialUnix(ctx context.Context, path string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", path)
 }
 
-// Send sends commands in pipelines of a thousand, and returns the first error.
+// Send sends commands in pipelines of 1,000, and stops at the first error.
 func Send(ctx context.Context, client rueidis.Client, commands func(yield func(rueidis.Completed) bool)) error {
-	var some rueidis.Commands
+	var batch rueidis.Commands
 	for command := range commands {
-		if some = append(some, command); len(some) == 1000 {
-			if err := reply.FirstError(client.DoMulti(ctx, some...)); err != nil {
+		if batch = append(batch, command); len(batch) == 1000 {
+			if err := reply.FirstError(client.DoMulti(ctx, batch...)); err != nil {
 				return err
 			}
-			some = some[:0]
+			batch = batch[:0]
 		}
 	}
-	return reply.FirstError(client.DoMulti(ctx, some...))
+	return reply.FirstError(client.DoMulti(ctx, batch...))
 }
 
-// Empty removes all data.
-func Empty(ctx context.Context, client rueidis.Client) error {
+// FlushAll deletes all data.
+func FlushAll(ctx context.Context, client rueidis.Client) error {
 	return client.Do(ctx, client.B().Flushall().Build()).Error()
 }
 
-// ServerTime reads the microseconds that a server has computed, reading and writing its sockets
-// included. Unlike time on the clock, they hardly depend on what else the machine does.
-func ServerTime(ctx context.Context, client rueidis.Client) Meter {
+// ServerCPU reads the CPU time of a server in microseconds, including its socket I/O. Unlike wall
+// time, it hardly depends on other load on the machine.
+func ServerCPU(ctx context.Context, client rueidis.Client) Meter {
 	return func() (float64, error) {
 		info, err := client.Do(ctx, client.B().Info().Section("cpu").Build()).ToString()
 		user, err1 := strconv.ParseFloat(store.InfoField(info, "used_cpu_user"), 64)
@@ -113,7 +113,7 @@ func ServerTime(ctx context.Context, client rueidis.Client) Meter {
 	}
 }
 
-// ServerMemory reads how many bytes of data a server has.
+// ServerMemory reads the used_memory_dataset of a server in bytes.
 func ServerMemory(ctx context.Context, client rueidis.Client) Meter {
 	return func() (float64, error) {
 		info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
@@ -121,9 +121,9 @@ func ServerMemory(ctx context.Context, client rueidis.Client) Meter {
 	}
 }
 
-var given sync.Map // the ports that FreePort has returned
+var reserved sync.Map // the ports that FreePort has returned
 
-// FreePort returns a port that is free, and 10,000 above it the one for the bus of a Cluster.
+// FreePort returns a free port whose Cluster bus port, 10,000 above it, is free too.
 func FreePort() (int, error) {
 	isFree := func(port int) bool {
 		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
@@ -135,9 +135,9 @@ func FreePort() (int, error) {
 	}
 	for range 1000 {
 		port := 10_000 + rand.IntN(12_000)
-		if _, taken := given.LoadOrStore(port, true); !taken && isFree(port) && isFree(port+10_000) {
+		if _, used := reserved.LoadOrStore(port, true); !used && isFree(port) && isFree(port+10_000) {
 			return port, nil
 		}
 	}
-	return 0, errors.New("no TCP port is free")
+	return 0, errors.New("no free TCP port")
 }

@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// Visitor is a browser at an address. Its cookies are for all processes of a site, as behind a
-// load balancer.
+// Visitor is a browser. It sends its cookies to all processes of a site, as behind a load balancer.
 type Visitor struct {
 	URL  string // of the site
-	From string // sent as X-Forwarded-For, unless it is empty
+	From string // the client address, sent as X-Forwarded-For unless empty
 	HTTP *http.Client
 }
 
-// NewVisitor returns a visitor without cookies, who follows no redirect.
+// NewVisitor returns a visitor without cookies that follows no redirects.
 func NewVisitor(site, from string) *Visitor {
-	jar, _ := cookiejar.New(nil) // without options it cannot fail
+	jar, _ := cookiejar.New(nil) // cannot fail without options
 	return &Visitor{site, from, &http.Client{
 		Jar: jar, Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 500},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -34,18 +33,18 @@ type Answer struct {
 	Location, Body string
 }
 
-// Get asks for a page.
+// Get requests a page.
 func (v *Visitor) Get(ctx context.Context, path string) (Answer, error) {
 	return v.Send(ctx, http.MethodGet, path, "", http.NoBody)
 }
 
-// Form sends a form.
+// Form submits a form.
 func (v *Visitor) Form(ctx context.Context, path string, form url.Values) (Answer, error) {
 	return v.Send(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
 }
 
-// Send sends content of a type.
-func (v *Visitor) Send(ctx context.Context, method, path, kind string, content io.Reader) (a Answer, err error) {
+// Send sends a request. With a content type, it adds the headers that show the same origin.
+func (v *Visitor) Send(ctx context.Context, method, path, contentType string, content io.Reader) (a Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, v.URL+path, content)
 	if err != nil {
 		return a, err
@@ -53,8 +52,8 @@ func (v *Visitor) Send(ctx context.Context, method, path, kind string, content i
 	if v.From != "" {
 		request.Header.Set("X-Forwarded-For", v.From)
 	}
-	if kind != "" {
-		request.Header.Set("Content-Type", kind)
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
 		request.Header.Set("Origin", v.URL)
 		request.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
@@ -67,7 +66,7 @@ func (v *Visitor) Send(ctx context.Context, method, path, kind string, content i
 	return Answer{response.StatusCode, response.Header.Get("Location"), string(body)}, err
 }
 
-// Accepted returns an error unless a form was accepted.
+// Accepted returns an error unless the form was answered with 303 See Other.
 func Accepted(status int, err error) error {
 	if err == nil && status != http.StatusSeeOther {
 		return fmt.Errorf("status %d, want %d", status, http.StatusSeeOther)
@@ -75,7 +74,7 @@ func Accepted(status int, err error) error {
 	return err
 }
 
-// Cookie returns a cookie, nil if there is none of that name.
+// Cookie returns the cookie with the given name, or nil.
 func (v *Visitor) Cookie(name string) *http.Cookie {
 	for _, cookie := range v.HTTP.Jar.Cookies(v.site()) {
 		if cookie.Name == name {
@@ -85,23 +84,23 @@ func (v *Visitor) Cookie(name string) *http.Cookie {
 	return nil
 }
 
-// SetCookie makes the visitor send a cookie of another one.
+// SetCookie adds a cookie of another visitor.
 func (v *Visitor) SetCookie(cookie *http.Cookie) {
 	v.HTTP.Jar.SetCookies(v.site(), []*http.Cookie{{Name: cookie.Name, Value: cookie.Value, Path: "/"}})
 }
 
 func (v *Visitor) site() *url.URL {
-	site, _ := url.Parse(v.URL) // it is the address of a program
+	site, _ := url.Parse(v.URL) // the address of a program is valid
 	return site
 }
 
-// SignUp registers somebody.
+// SignUp registers an account.
 func (v *Visitor) SignUp(ctx context.Context, name, password string) (status int, err error) {
 	a, err := v.Form(ctx, "/register", url.Values{"username": {name}, "password": {password}, "password2": {password}})
 	return a.Status, err
 }
 
-// LogIn logs somebody in.
+// LogIn logs in.
 func (v *Visitor) LogIn(ctx context.Context, name, password string) (status int, err error) {
 	a, err := v.Form(ctx, "/login", url.Values{"username": {name}, "password": {password}})
 	return a.Status, err

@@ -1,8 +1,8 @@
-// Command mutants plants faults into the program, one at a time, and looks which test of
-// make test finds each. A fault that no test finds shows which test is missing.
+// Command mutants plants faults in the program, one at a time, and reports which test of "make test"
+// detects each. A fault that no test detects shows that a test is missing.
 //
-// The source is not touched: package fault has the faults, and what is compiled has all of
-// them, of which an environment variable turns one on.
+// It does not change the source. The compiled program has all the faults of package fault, and an
+// environment variable activates one of them.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "plant only the faults of these `names`, separated by commas")
+	only := flag.String("only", "", "plant only the faults with these `names`, separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *only)
@@ -58,23 +58,23 @@ func run(ctx context.Context, only string) error {
 	for i := range faults {
 		f := &faults[i]
 		began := time.Now()
-		by, err := tests.find(ctx, f)
+		test, err := tests.find(ctx, f)
 		if err != nil {
 			return err
 		}
-		if by == "" {
+		if test == "" {
 			missed++
-			by = "NOT FOUND"
+			test = "NOT FOUND"
 		}
-		fmt.Printf("%d of %d: %s: %s (%.0f s)\n  %s\n  docs/%s: %s\n", i+1, len(faults), f.Name, by, time.Since(began).Seconds(), f.What, f.Document, f.Promise)
+		fmt.Printf("%d of %d: %s: %s (%.0f s)\n  %s\n  docs/%s: %s\n", i+1, len(faults), f.Name, test, time.Since(began).Seconds(), f.What, f.Document, f.Promise)
 	}
 	if missed > 0 {
-		return fmt.Errorf("%d faults were not found", missed)
+		return fmt.Errorf("no test detects %d of the faults", missed)
 	}
 	return nil
 }
 
-// selected returns the faults of some names, all for none.
+// selected returns the named faults, or all if names is empty.
 func selected(names string) ([]fault.Fault, error) {
 	if names == "" {
 		return fault.All, nil
@@ -83,7 +83,7 @@ func selected(names string) ([]fault.Fault, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(fault.All, func(f fault.Fault) bool { return f.Name == name })
 		if i < 0 {
-			return nil, errors.New("there is no fault " + name)
+			return nil, errors.New("unknown fault " + name)
 		}
 		faults = append(faults, fault.All[i])
 	}

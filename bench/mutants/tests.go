@@ -15,12 +15,12 @@ import (
 	"retwis/bench/mutants/fault"
 )
 
-// tests are those of the packages of the program, compiled with all faults.
+// tests runs the tests of the program, compiled with all faults.
 type tests struct {
 	root    string // of the source
-	files   string // for temporary files of the tests; its path is short, because of sockets
+	files   string // the temporary directory of the tests; a short path, for unix sockets
 	overlay string
-	deps    map[string][]string // of the tests of a package, by its import path
+	deps    map[string][]string // the dependencies of each package's tests, by import path
 	sound   map[string]bool     // whether a test passes without a fault, by package and name
 }
 
@@ -45,8 +45,8 @@ func newTests(ctx context.Context, root, dir string) (*tests, error) {
 	return t, nil
 }
 
-// packages returns the packages whose tests can find a fault: those that the list names, then the
-// others, those with the fewest dependencies first.
+// packages returns the packages whose tests can detect a fault: the likely ones, then the others by
+// increasing number of dependencies.
 func (t *tests) packages(f *fault.Fault) []string {
 	var likely, others []string
 	for _, p := range f.Likely {
@@ -63,54 +63,53 @@ func (t *tests) packages(f *fault.Fault) []string {
 	return append(likely, others...)
 }
 
-// find returns the name of a test that fails with a fault and passes without it, empty if there
-// is none.
+// find returns the name of a test that fails with the fault and passes without it, or "".
 func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	for _, p := range t.packages(f) {
 		var unsound []string // patterns of tests that fail for another reason
 		for len(unsound) < 5 {
-			name, err := t.fails(ctx, p, f, "-timeout=4m", "-skip="+strings.Join(unsound, "|"))
+			name, err := t.firstFailing(ctx, p, f, "-timeout=4m", "-skip="+strings.Join(unsound, "|"))
 			if err != nil {
 				return "", err
 			}
 			if name == "" {
 				break
 			}
-			ok, err := t.confirmed(ctx, p, f, name)
+			ok, err := t.confirm(ctx, p, f, name)
 			if err != nil {
 				return "", err
 			}
 			if ok {
 				return strings.TrimPrefix(p, "retwis/") + "." + name, nil
 			}
-			fmt.Fprintf(os.Stderr, "%s: %s of %s has failed, and alone it does not fail for this\n", f.Name, name, p)
+			fmt.Fprintf(os.Stderr, "%s: %s of %s failed, but not because of the fault when run alone\n", f.Name, name, p)
 			if name == noName {
 				break
 			}
 			top, _, _ := strings.Cut(name, "/")
-			unsound = append(unsound, exactly(top))
+			unsound = append(unsound, exactPattern(top))
 		}
 	}
 	return "", nil
 }
 
-// exactly returns the pattern of a name.
-func exactly(name string) string { return "^" + regexp.QuoteMeta(name) + "$" }
+// exactPattern returns a pattern that matches only the name.
+func exactPattern(name string) string { return "^" + regexp.QuoteMeta(name) + "$" }
 
-// confirmed reports whether a test that has failed finds a fault: alone it fails with the fault, in
-// one of three runs as a random test may need them, and passes without. On a busy machine another
-// test can fail.
-func (t *tests) confirmed(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
-	alone := []string{"-timeout=80s"}
+// confirm reports whether a failed test detects the fault: run alone, it fails with the fault in one
+// of three runs, which a randomized test may need, and passes without it. On a busy machine, tests
+// can fail for other reasons.
+func (t *tests) confirm(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
+	flags := []string{"-timeout=80s"}
 	if name != noName {
 		parts := strings.Split(name, "/")
 		for i, p := range parts {
-			parts[i] = exactly(p)
+			parts[i] = exactPattern(p)
 		}
-		alone = append(alone, "-run="+strings.Join(parts, "/"))
+		flags = append(flags, "-run="+strings.Join(parts, "/"))
 	}
 	for range 3 {
-		failed, err := t.fails(ctx, pkg, planted, alone...)
+		failed, err := t.firstFailing(ctx, pkg, planted, flags...)
 		if err != nil {
 			return false, err
 		}
@@ -119,7 +118,7 @@ func (t *tests) confirmed(ctx context.Context, pkg string, planted *fault.Fault,
 		}
 		key := pkg + " " + name
 		if _, known := t.sound[key]; !known {
-			failed, err := t.fails(ctx, pkg, &fault.Fault{}, alone...)
+			failed, err := t.firstFailing(ctx, pkg, &fault.Fault{}, flags...)
 			if err != nil {
 				return false, err
 			}
@@ -130,12 +129,12 @@ func (t *tests) confirmed(ctx context.Context, pkg string, planted *fault.Fault,
 	return false, nil
 }
 
-// noName is the name of a test that is not known: the whole package fails.
+// noName stands for an unknown test: the package fails outside of a test.
 const noName = "(no test)"
 
-// fails runs the tests of a package with a fault, ends them with the first that fails, and
-// returns its name, or nothing. A test that hangs fails, too.
-func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, flags ...string) (name string, err error) {
+// firstFailing runs the tests of a package with a fault until one fails, and returns its name, or
+// "" if all pass. A test that hangs counts as failed.
+func (t *tests) firstFailing(ctx context.Context, pkg string, planted *fault.Fault, flags ...string) (name string, err error) {
 	if err := os.MkdirAll(t.files, 0o700); err != nil {
 		return "", err
 	}
@@ -145,7 +144,7 @@ func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, fla
 	cmd.Dir, cmd.Stderr = t.root, os.Stderr
 	cmd.Env = append([]string{"RAPID_CHECKS=30"}, os.Environ()...)
 	cmd.Env = append(append(cmd.Env, planted.Environment()...), "REDISTEST_REQUIRE=1", "TMPDIR="+t.files)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // for the programs that tests start
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to kill the programs that tests start
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -155,7 +154,7 @@ func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, fla
 		return "", fmt.Errorf("run the tests of %s: %w", pkg, err)
 	}
 	name, err = firstFailure(json.NewDecoder(out))
-	_ = cmd.Cancel() // also what the tests have left
+	_ = cmd.Cancel() // also kills programs that the tests left running
 	_ = cmd.Wait()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -163,13 +162,13 @@ func (t *tests) fails(ctx context.Context, pkg string, planted *fault.Fault, fla
 	return name, err
 }
 
-// firstFailure reads what go test prints until a test fails, or a package.
+// firstFailure reads the output of go test until a test or a package fails.
 func firstFailure(events *json.Decoder) (string, error) {
 	timedOut, built := false, ""
 	for {
 		var e struct{ Action, Test, Output string }
 		if events.Decode(&e) != nil {
-			return "", nil // the end
+			return "", nil // end of output
 		}
 		switch {
 		case e.Action == "build-output":
@@ -182,7 +181,7 @@ func firstFailure(events *json.Decoder) (string, error) {
 			return e.Test, nil
 		case strings.HasPrefix(e.Output, "panic: test timed out"):
 			timedOut = true
-		case timedOut && strings.HasPrefix(e.Output, "\t\tTest"): // one of those that run
+		case timedOut && strings.HasPrefix(e.Output, "\t\tTest"): // a test that is still running
 			name, _, _ := strings.Cut(strings.TrimSpace(e.Output), " ")
 			return name, nil
 		}

@@ -19,13 +19,13 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// Stamp says when a part was measured, and at which commit.
+// Stamp returns a line with the date and commit of a measurement.
 func Stamp(ctx context.Context, now time.Time) (string, error) {
 	commit, err := git(ctx, "rev-parse", "--short=8", "HEAD")
 	if err != nil {
 		return "", err
 	}
-	// What the benchmarks write changes nothing of what they measure.
+	// The benchmarks write to docs themselves, which does not affect the measurements.
 	changed, err := git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)docs")
 	if err != nil {
 		return "", err
@@ -39,29 +39,29 @@ func Stamp(ctx context.Context, now time.Time) (string, error) {
 func git(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w; the page names the commit that was measured", args[0], err)
+		return "", fmt.Errorf("git %s: %w; the page must name the measured commit", args[0], err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
 var heads = regexp.MustCompile(`(?m)^## .*$`)
 
-// Stamped puts a stamp below each heading of a part.
+// Stamped adds a stamp below each heading of a part.
 func Stamped(text, stamp string) string {
 	return heads.ReplaceAllStringFunc(text, func(head string) string { return head + "\n\n" + stamp })
 }
 
-// mark begins a part of the page.
+// mark returns the line that starts a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
 
-// Write replaces one part of the page, and the text above all of them. The parts are in the order
-// of the page.
+// Write replaces one part of the page and the introduction. It keeps the other parts, and orders
+// them as in parts.
 func Write(path string, parts []string, name, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	head, err := heading()
+	head, err := introduction()
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func Write(path string, parts []string, name, text string) error {
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 
-// heading describes the machine and the server.
-func heading() (string, error) {
+// introduction returns the start of the page, which describes the machine and the server.
+func introduction() (string, error) {
 	found, err := redisserver.Find(os.Getenv)
 	if err != nil {
 		return "", err
@@ -96,8 +96,8 @@ func heading() (string, error) {
 	return fmt.Sprintf(`# Benchmarks
 
 `+"`make bench`"+` writes this page; `+"`make bench ARGS='--only locks'`"+` measures one
-part again. Absolute figures depend on the machine. The ratios depend on it less: the
-sides of a comparison were measured in turn in one run.
+part again. Absolute figures depend on the machine. Ratios depend on it less, because the
+sides of a comparison are measured in turn in the same run.
 
 %s, %d cores, %s, server %s on unix sockets unless
 stated otherwise. Programs, servers and load generators share the
@@ -105,7 +105,7 @@ machine.
 `, processor(), runtime.NumCPU(), runtime.Version(), version), nil
 }
 
-// processor returns the name of the processor if the system has it.
+// processor returns the model name of the processor, or else the architecture.
 func processor() string {
 	if all, err := cpu.Info(); err == nil && len(all) > 0 && all[0].ModelName != "" {
 		return all[0].ModelName

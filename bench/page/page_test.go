@@ -25,18 +25,18 @@ func readPage(t *testing.T) string {
 	return string(page)
 }
 
-// The tables of the page have the columns that the program prints.
+// TestColumns checks that the page has each table that the program prints, with the same columns.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	printed, found := printedHeads(t), map[string]bool{}
-	for pattern, place := range printed {
+	for pattern, position := range printed {
 		if regexp.MustCompile(pattern).MatchString(readPage(t)) {
-			found[place] = true
+			found[position] = true
 		}
 	}
-	for pattern, place := range printed {
-		if !found[place] {
-			t.Errorf("%s prints a table with other columns than those of docs/benchmarks.md: %s\nmeasure that part again", place, pattern)
+	for pattern, position := range printed {
+		if !found[position] {
+			t.Errorf("%s prints a table that docs/benchmarks.md does not have: %s\nmeasure that part again", position, pattern)
 		}
 	}
 	if n := strings.Count(readPage(t), "\n| ---"); n < len(printed) {
@@ -44,7 +44,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Each table of the page is one that the program prints.
+// TestNoOtherTables checks that the program prints each table of the page.
 func TestNoOtherTables(t *testing.T) {
 	t.Parallel()
 	printed := slices.Collect(maps.Keys(printedHeads(t)))
@@ -58,14 +58,14 @@ func TestNoOtherTables(t *testing.T) {
 	}
 }
 
-// Each heading says when, and at which commit, its figures were measured.
+// TestStamps checks that the date and commit of the measurement follow each heading.
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	page := readPage(t)
 	stamp := regexp.MustCompile(`^\n\nMeasured on \d+ [A-Z][a-z]+ \d{4} at commit [0-9a-f]{8}[ .]`)
 	for _, at := range heads.FindAllStringIndex(page, -1) {
 		if !stamp.MatchString(page[at[1]:]) {
-			t.Errorf("%s: nothing says when it was measured", page[at[0]:at[1]])
+			t.Errorf("%s: no date and commit of the measurement", page[at[0]:at[1]])
 		}
 	}
 	got, err := Stamp(t.Context(), time.Now())
@@ -77,8 +77,8 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// printedHeads returns, for the first line of each table that the program prints, a pattern
-// and the place that prints it.
+// printedHeads returns a pattern for the first line of each table that the program prints, with the
+// source position that prints it.
 func printedHeads(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../*/*.go")
@@ -105,7 +105,7 @@ func printedHeads(t *testing.T) map[string]string {
 	return heads
 }
 
-// columnsOf returns the columns of a call of measure.Head, or of a measure.Table.
+// columnsOf returns the columns in a call of measure.Head or in a measure.Table.
 func columnsOf(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -122,8 +122,8 @@ func columnsOf(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// quoted returns a string constant, and otherwise a pattern that matches any.
-func quoted(e ast.Expr) string {
+// cellPattern returns a pattern that matches a string literal, or any cell for other expressions.
+func cellPattern(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok {
 		if text, err := strconv.Unquote(literal.Value); err == nil {
 			return regexp.QuoteMeta(text)
@@ -135,7 +135,7 @@ func quoted(e ast.Expr) string {
 func pattern(columns []ast.Expr) string {
 	p := "(?m)^"
 	for _, c := range columns {
-		p += `\| *` + quoted(c) + " *"
+		p += `\| *` + cellPattern(c) + " *"
 	}
 	return p + `\|$`
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// packaged are the files of the repository that a package installs elsewhere than in the
-// directory of its documents.
-var packaged = map[string]string{
+// installed maps files of the repository to their paths in the package, unless they are in the
+// package's documentation directory.
+var installed = map[string]string{
 	"deploy/systemd/retwis.service":        "/usr/lib/systemd/system/retwis.service",
 	"deploy/systemd/retwis.socket":         "/usr/lib/systemd/system/retwis.socket",
 	"deploy/systemd/retwis-backup.service": "/usr/lib/systemd/system/retwis-backup.service",
@@ -19,11 +19,11 @@ var packaged = map[string]string{
 	"CHANGELOG.md":                         "changelog.gz",
 }
 
-// link is a link or a picture of Markdown: its text, which can span lines, and its target.
+// link matches a Markdown link or image: its text, which can span lines, and its target.
 var link = regexp.MustCompile(`(!?)\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
-// docs copies the documents of a repository to the directory of a package, and makes their
-// links work there. A link to what the package does not have becomes plain text.
+// docs copies the documentation to the directory of a package and adapts its links. Links to files
+// that the package lacks become plain text.
 func docs(repository, dir string) error {
 	pages := map[string]string{"SECURITY.md": ""}
 	found, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
@@ -52,7 +52,7 @@ func docs(repository, dir string) error {
 	return nil
 }
 
-// target returns where a link of a page leads to in the package.
+// target returns the target of a page's link in the package.
 func target(page, to string, pages map[string]string) (string, bool) {
 	if strings.Contains(to, ":") || strings.HasPrefix(to, "#") {
 		return to, true
@@ -65,8 +65,8 @@ func target(page, to string, pages map[string]string) (string, bool) {
 	if _, ok := pages[file]; ok {
 		return path.Base(file) + fragment, true
 	}
-	if installed, ok := packaged[file]; ok {
-		return installed, true
+	if installedPath, ok := installed[file]; ok {
+		return installedPath, true
 	}
 	if example, ok := strings.CutPrefix(file, "deploy/"); ok {
 		return "examples/" + example, true

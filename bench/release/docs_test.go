@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every link of the packaged documents leads to a file that the package has.
+// TestDocs checks that every link in the packaged documentation leads to a file in the package.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

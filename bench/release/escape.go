@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// escape prepares the texts of all commands for cobra's manual pages, which read them
-// as Markdown: indented lines stay as they are, and no character has a meaning.
+// escape escapes the help texts of all commands for cobra's manual page generator, which reads them
+// as Markdown: indented lines are kept as they are, and no character is markup.
 func escape(cmd *cobra.Command) {
 	cmd.Long = escapeText(cmd.Long)
 	for _, below := range cmd.Commands() {

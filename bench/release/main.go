@@ -1,6 +1,5 @@
-// Command release makes what a release has besides the program: manual pages and completions for
-// shells, and documents. scripts/dist runs it. It is in the module of the benchmarks, so that its
-// libraries are not requirements of Retwis.
+// Command release generates the manual pages, shell completions and documentation of a release. It
+// is run by scripts/dist. It is in the bench module so that Retwis does not require its libraries.
 package main
 
 import (
@@ -11,9 +10,9 @@ import (
 	"time"
 )
 
-const usage = `usage: release manual DIR            manual pages and completions, below DIR
-       release docs REPOSITORY DIR    the documents, with links for a package
-SOURCE_DATE_EPOCH is the time that manual pages name`
+const usage = `usage: release manual DIR            write manual pages and shell completions below DIR
+       release docs REPOSITORY DIR    write the documentation, with links adapted to a package
+SOURCE_DATE_EPOCH is the date of the manual pages`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -25,7 +24,7 @@ func main() {
 func run(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "manual":
-		// All files have one time, so that the same commit gives the same release:
+		// Builds of the same commit are identical:
 		// https://reproducible-builds.org/specs/source-date-epoch.
 		seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/cli"
 )
 
-// manual writes a manual page for each command to dir/man1, and the completions of the
-// shells to dir/completions.
+// manual writes a manual page for each command to dir/man1, and shell completions to
+// dir/completions.
 func manual(dir string, when time.Time) error {
 	root := cli.Command(cli.Env{
 		Getenv: func(string) string { return "" }, Stdin: &bytes.Buffer{}, Stdout: io.Discard, Stderr: io.Discard,
@@ -32,7 +32,7 @@ func manual(dir string, when time.Time) error {
 	return completions(root, filepath.Join(dir, "completions"))
 }
 
-// completions writes the file of each shell under the name that it looks for.
+// completions writes the completions of each shell to a file with the name that it expects.
 func completions(root *cobra.Command, dir string) error {
 	for name, write := range map[string]func(io.Writer) error{
 		"bash/retwis":      func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },

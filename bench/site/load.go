@@ -11,24 +11,24 @@ import (
 	"retwis/bench/measure"
 )
 
-// connections is how many keep-alive connections a load comes from.
+// connections is the number of keep-alive connections of a load.
 const connections = 100
 
-// request is what one connection sends again and again: a form if there is one.
+// request is the request that one connection repeats: a POST if there is a form, otherwise a GET.
 type request struct{ path, cookie, form string }
 
-// load is requests to a program, one connection for each. A connection sends the next when
-// it has the response, and with a pace not before that is due. The load generator shares the
-// machine with the program, so it does as little as possible.
+// load sends requests to a program, over one connection each. A connection sends the next request
+// when it has the response, but no faster than pace allows. The load generator shares the machine
+// with the program, so it does as little work as possible.
 type load struct {
 	addr     string
 	requests []request
-	status   int // of every response
-	pace     time.Duration
+	status   int           // the expected status of every response
+	pace     time.Duration // the interval between requests of a connection, 0 for no limit
 }
 
-// during sends requests for a time.
-func (l load) during(ctx context.Context, length time.Duration) (measure.Result, error) {
+// run sends requests for the given time.
+func (l load) run(ctx context.Context, length time.Duration) (measure.Result, error) {
 	began := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, began.Add(length))
 	defer cancel()
@@ -44,7 +44,7 @@ func (l load) during(ctx context.Context, length time.Duration) (measure.Result,
 	return measure.Summarize(slices.Concat(took...), time.Since(began))
 }
 
-// drive is one connection.
+// drive sends the requests of one connection.
 func (l load) drive(ctx context.Context, r request, at time.Time) (took []time.Duration, err error) {
 	// A server that hangs must not hang the benchmark.
 	client := fasthttp.HostClient{Addr: l.addr, MaxConns: 1, ReadTimeout: time.Minute, WriteTimeout: time.Minute}

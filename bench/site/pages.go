@@ -15,8 +15,8 @@ import (
 	"retwis/bench/measure"
 )
 
-// viewed are the pages that are measured.
-var viewed = []struct {
+// pages are the pages that are measured.
+var pages = []struct {
 	name, path string
 	signedIn   bool
 }{
@@ -25,17 +25,17 @@ var viewed = []struct {
 	{"GET /home, 10 posts, logged in", "/home", true},
 }
 
-// Pages measures pages beside a handler that answers the same bytes from memory.
+// Pages compares pages with a handler that serves the same bytes from memory.
 func Pages(ctx context.Context, opt measure.Options) (string, error) {
 	binary, err := measure.Build(ctx, opt.Dir)
 	if err != nil {
 		return "", err
 	}
-	on := func(text io.Writer, server *measure.Server) error {
+	run := func(text io.Writer, server *measure.Server) error {
 		client := server.Client
 		s := &site{client: client}
 		defer s.stop()
-		// Decisions about limits are made, and all allowed.
+		// Rate limits are checked, but high enough to allow everything.
 		if err := s.start(ctx, binary, server.URL(), 1, opt, "--limit", "post=1000000/10m post-address=1000000/10m"); err != nil {
 			return err
 		}
@@ -46,39 +46,39 @@ func Pages(ctx context.Context, opt measure.Options) (string, error) {
 		defer memory.Stop()
 		fmt.Fprintf(text, `## Pages
 
-The server writes an append-only file with fsync every second.
-%d users, %d follows and %d posts. %d keep-alive connections, each
-requesting a page when it has received the one before; who is logged in is a different
-user on each. For comparison, a net/http handler that serves the same bytes from
-memory. Medians of %d rounds of %v for each.
+The server writes an append-only file with fsync every second. The site has %d users,
+%d follows and %d posts. Each of %d keep-alive connections requests the next page when
+it has received the previous one; each logged-in connection is a different user. For
+comparison, a net/http handler serves the same bytes from memory. Medians of %d rounds of
+%v per row.
 
 `, opt.Users, 20*opt.Users, 10*opt.Users, connections, opt.Rounds, opt.Length)
 		sides := s.sides(ctx, opt.Length, memory)
-		if _, err := measure.InTurn(1, sides); err != nil { // warms up
+		if _, err := measure.InTurn(1, sides); err != nil { // warm-up
 			return err
 		}
 		return measure.Table{
-			Rounds: opt.Rounds, Sides: sides, Head: []string{"", "requests/s", "ratio", "p50", "p99", "CPU a request"},
+			Rounds: opt.Rounds, Sides: sides, Head: []string{"", "requests/s", "ratio", "p50", "p99", "CPU per request"},
 			Formats: []string{"", measure.Milliseconds, measure.Milliseconds, "%.0f µs"},
 		}.Write(text)
 	}
-	return measure.OnServer(ctx, opt.Dir, on, appendOnly...)
+	return measure.OnServer(ctx, opt.Dir, run, appendOnly...)
 }
 
-// sides are each page, the same bytes from memory, and posting.
+// sides returns a side for each page, for the same bytes from memory, and for posting.
 func (s *site) sides(ctx context.Context, length time.Duration, memory *measure.Program) (sides []measure.Side) {
 	add := func(name string, base int, program *measure.Program, status int, requests []request) {
 		l := load{addr: program.Addr, status: status, requests: requests}
 		sides = append(sides, measure.Side{Name: name, Base: base, Measure: func() ([]float64, error) {
 			var r measure.Result
-			costs, err := measure.By(1, func() (err error) { r, err = l.during(ctx, length); return err }, program.Micros)()
+			costs, err := measure.PerOp(1, func() (err error) { r, err = l.run(ctx, length); return err }, program.CPU)()
 			if err != nil {
 				return nil, err
 			}
 			return []float64{r.PerSecond, r.P50, r.P99, costs[0] / float64(r.Count)}, nil
 		}})
 	}
-	for i, page := range viewed {
+	for i, page := range pages {
 		base := len(sides) + 1
 		add(page.name, base, s.web[0], http.StatusOK, s.from(page.signedIn, page.path, ""))
 		add("the same bytes from memory", base, memory, http.StatusOK, s.from(page.signedIn, "/"+strconv.Itoa(i), ""))
@@ -87,12 +87,12 @@ func (s *site) sides(ctx context.Context, length time.Duration, memory *measure.
 	return sides
 }
 
-// fromMemory starts the program that answers from memory, with the pages of files in a directory.
+// fromMemory saves the pages to files in dir and starts the program that serves them from memory.
 func (s *site) fromMemory(ctx context.Context, dir string) (*measure.Program, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for i, page := range viewed {
+	for i, page := range pages {
 		v := s.visitors[0]
 		if !page.signedIn {
 			v = measure.NewVisitor(v.URL, "")
@@ -118,13 +118,13 @@ func (s *site) fromMemory(ctx context.Context, dir string) (*measure.Program, er
 // memoryMode is the first argument of the process that serves from memory.
 const memoryMode = "answer-from-memory"
 
-// Child serves from memory if args say so: it is the process that Pages starts.
+// Child serves pages from memory if args start with memoryMode, as in the process that Pages starts.
 func Child(ctx context.Context, args []string) (isChild bool, err error) {
 	if len(args) != 2 || args[0] != memoryMode {
 		return false, nil
 	}
 	mux := http.NewServeMux()
-	for i := range viewed {
+	for i := range pages {
 		body, err := os.ReadFile(filepath.Join(args[1], strconv.Itoa(i)))
 		if err != nil {
 			return true, err

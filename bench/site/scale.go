@@ -23,7 +23,7 @@ const (
 	scalePrograms = 2
 )
 
-// cluster is a site on a Cluster. Others read pages while the first user posts.
+// cluster is a site on a Redis Cluster. The readers request pages while the first user posts.
 type cluster struct {
 	site
 	opt     measure.Options
@@ -31,8 +31,8 @@ type cluster struct {
 	readers load
 }
 
-// Scale measures Retwis on a Cluster of masters on this machine: how much each post costs, by
-// processor time, since the machine is as large for one master as for three.
+// Scale measures the CPU time of posts on a Cluster. It does not measure throughput, because all
+// masters share this machine.
 func Scale(ctx context.Context, opt measure.Options) (string, error) {
 	binary, err := measure.Build(ctx, opt.Dir)
 	if err != nil {
@@ -54,7 +54,7 @@ func Scale(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		c.nodes = append(c.nodes, node)
 	}
-	if err := measure.Join(ctx, 0, addresses, c.nodes...); err != nil {
+	if err := measure.CreateCluster(ctx, 0, addresses, c.nodes...); err != nil {
 		return "", err
 	}
 	if c.client, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: addresses, PipelineMultiplex: -1}); err != nil {
@@ -64,47 +64,48 @@ func Scale(ctx context.Context, opt measure.Options) (string, error) {
 	if err := c.start(ctx, binary, url, scalePrograms, opt, "--limit", "off", "--celebrity-followers", "100000000"); err != nil { // all posts are pushed
 		return "", err
 	}
-	if err := c.gather(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return "", err
 	}
-	fanOut := measure.Side{Name: "this version", Base: -1, Measure: func() ([]float64, error) { return c.fanOut(ctx) }}
-	posts := measure.Side{Name: "this version", Base: -1, Measure: func() ([]float64, error) { return c.posts(ctx) }}
-	if _, err := measure.InTurn(1, []measure.Side{fanOut, posts}); err != nil { // warms up, and makes the timelines
+	fanOut := measure.Side{Name: "Retwis", Base: -1, Measure: func() ([]float64, error) { return c.fanOut(ctx) }}
+	posts := measure.Side{Name: "Retwis", Base: -1, Measure: func() ([]float64, error) { return c.posts(ctx) }}
+	if _, err := measure.InTurn(1, []measure.Side{fanOut, posts}); err != nil { // warm-up; creates the timelines
 		return "", err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `## A post on a Cluster
 
-%d masters on this machine and two programs; the post is by a user with %s followers, who
-all have a home timeline. Others read the second page of /home from the second program,
-200 times a second. Processor time of all masters and of both programs, with what they do
-in any case; medians of %d rounds.
+%d masters and two web processes share this machine. The author has %s followers, who
+all have a home timeline. Other users request the second page of /home from the second
+process, 200 times per second. CPU time of all masters and of both processes, including
+their idle load; medians of %d rounds.
 
 `, scaleMasters, measure.Thousands(opt.Followers), opt.Rounds)
 	err = measure.Table{
 		Rounds: opt.Rounds, Sides: []measure.Side{fanOut},
-		Head:    []string{"", "masters, each follower", "programs, each follower", "until all have it", "p99 of others without", "during it", "times slower"},
+		Head:    []string{"", "masters, per follower", "processes, per follower", "delivered to all after", "p99 of readers, before", "during fan-out", "slowdown"},
 		Formats: []string{"%.2f µs", "%.2f µs", "%.0f ms", measure.Milliseconds, measure.Milliseconds, "**%.2f**"},
 	}.Write(&b)
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(&b, `## Posts a second
+	fmt.Fprintf(&b, `## Posts per second
 
-%d people post at once through both programs, each to about twenty followers. What a post
-costs, with its fan-out. The Cluster takes as many posts a second as its busiest master.
+%d users post at the same time through both processes, each to about 20 followers. CPU time
+per post, including its fan-out. The busiest master limits the throughput of the Cluster.
 
 `, connections-1)
 	err = measure.Table{
 		Rounds: opt.Rounds, Sides: []measure.Side{posts},
-		Head:    []string{"", "all masters, each post", "the busiest, each post", "programs, each post", "posts a second with a core for each master"},
+		Head:    []string{"", "all masters, per post", "busiest master, per post", "processes, per post", "posts/s with one core per master"},
 		Formats: []string{"%.0f µs", "%.0f µs", "%.0f µs", ""},
 	}.Write(&b)
 	return b.String(), err
 }
 
-// gather gives the first user followers, and finds pages after the first, which are not cached.
-func (c *cluster) gather(ctx context.Context) error {
+// prepare adds the followers of the first user, and the load of readers. They request the second
+// page, because the first one is cached.
+func (c *cluster) prepare(ctx context.Context) error {
 	service, err := app.New(c.client, app.Options{})
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (c *cluster) gather(ctx context.Context) error {
 	return err
 }
 
-// postToAll posts as the first user, and waits until all followers have the post.
+// postToAll posts as the first user and waits until all followers have the post.
 func (c *cluster) postToAll(ctx context.Context) error {
 	if err := measure.Accepted(c.visitors[0].Post(ctx, "To all of you.")); err != nil {
 		return fmt.Errorf("post to all: %w", err)
@@ -135,18 +136,19 @@ func (c *cluster) postToAll(ctx context.Context) error {
 	return c.idle(ctx)
 }
 
-// fanOut measures posts to all followers: µs of the masters and of the programs for each, and ms
-// until all have it; and the p99 of other requests without and with them, and its ratio.
+// fanOut measures posts to all followers. It returns the CPU time of the masters and of the
+// processes per follower in µs, the time until all followers have a post in ms, the p99 of other
+// requests without and with posts, and the ratio of the two.
 func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
-	const posts = 3 // the system counts the time of a program in hundredths of a second
+	const posts = 3 // the CPU time of a process has a resolution of 10 ms
 	began := time.Now()
-	masters, programs, err := c.spending(ctx, measure.Times(posts, func() error { return c.postToAll(ctx) }))
+	masters, programs, err := c.cpu(ctx, measure.Repeat(posts, func() error { return c.postToAll(ctx) }))
 	if err != nil {
 		return nil, err
 	}
 	took := float64(time.Since(began).Milliseconds()) / posts
 	n := float64(posts * c.opt.Followers)
-	without, err := c.readers.during(ctx, c.opt.Length)
+	without, err := c.readers.run(ctx, c.opt.Length)
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +161,23 @@ func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
 		}
 		posting <- err
 	}()
-	with, err := c.readers.during(ctx, c.opt.Length)
+	with, err := c.readers.run(ctx, c.opt.Length)
 	stop()
 	return []float64{sum(masters) / n, programs / n, took, without.P99, with.P99, with.P99 / without.P99}, errors.Join(err, <-posting)
 }
 
-// posts measures posts of all but the first user through all programs: µs of all masters, of the
-// busiest and of the programs for each.
+// posts measures posts by all users but the first. It returns the CPU time per post of all masters,
+// of the busiest one and of the processes in µs, and the posts per second that the busiest allows.
 func (c *cluster) posts(ctx context.Context) ([]float64, error) {
 	all := c.from(true, "/post", "status=To+those+who+follow+me.")[1:]
 	var loads []load
-	for some := range slices.Chunk(all, (len(all)+1)/len(c.web)) {
-		loads = append(loads, load{addr: c.web[len(loads)].Addr, status: http.StatusSeeOther, requests: some})
+	for chunk := range slices.Chunk(all, (len(all)+1)/len(c.web)) {
+		loads = append(loads, load{addr: c.web[len(loads)].Addr, status: http.StatusSeeOther, requests: chunk})
 	}
 	var count atomic.Int64
-	masters, programs, err := c.spending(ctx, func() error {
+	masters, programs, err := c.cpu(ctx, func() error {
 		err := measure.Concurrently(len(loads), len(loads), func(i int) error {
-			r, err := loads[i].during(ctx, c.opt.Length)
+			r, err := loads[i].run(ctx, c.opt.Length)
 			count.Add(int64(r.Count))
 			return err
 		})
@@ -189,16 +191,16 @@ func (c *cluster) posts(ctx context.Context) ([]float64, error) {
 	return []float64{sum(masters) / n, busiest, programs / n, 1e6 / busiest}, nil
 }
 
-// spending returns how many µs each master and all programs compute during a run.
-func (c *cluster) spending(ctx context.Context, run func() error) (masters []float64, programs float64, err error) {
+// cpu returns the CPU time of each master and of all processes together during a run, in µs.
+func (c *cluster) cpu(ctx context.Context, run func() error) (masters []float64, programs float64, err error) {
 	var meters []measure.Meter
 	for _, node := range c.nodes {
-		meters = append(meters, measure.ServerTime(ctx, node.Client))
+		meters = append(meters, measure.ServerCPU(ctx, node.Client))
 	}
 	for _, program := range c.web {
-		meters = append(meters, program.Micros)
+		meters = append(meters, program.CPU)
 	}
-	costs, err := measure.By(1, run, meters...)()
+	costs, err := measure.PerOp(1, run, meters...)()
 	if err != nil {
 		return nil, 0, err
 	}

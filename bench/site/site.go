@@ -15,19 +15,19 @@ import (
 
 const password = "bench bench bench"
 
-// site is a database, the programs that serve it, and logged-in users.
+// site is a database, the processes that serve it, and logged-in users.
 type site struct {
 	client   rueidis.Client // of the database
 	web      []*measure.Program
-	names    []string           // of the users, one for each connection
+	names    []string           // usernames, one for each connection
 	visitors []*measure.Visitor // their browsers
 }
 
-// appendOnly is the persistence of a server in production.
+// appendOnly is the persistence configuration of a production server.
 var appendOnly = []string{"appendonly yes", "appendfsync everysec", "auto-aof-rewrite-percentage 0"}
 
-// start fills a database, serves it by n programs, and logs users in. The caller stops the site,
-// also after an error.
+// start fills a database, serves it with n processes, and logs users in. The caller must stop the
+// site, even after an error.
 func (s *site) start(ctx context.Context, binary, url string, n int, opt measure.Options, flags ...string) error {
 	seed := exec.CommandContext(ctx, binary, "seed", "--redis", url, "--password", password,
 		"--users", fmt.Sprint(opt.Users), "--follows", fmt.Sprint(20*opt.Users), "--posts", fmt.Sprint(10*opt.Users))
@@ -45,14 +45,14 @@ func (s *site) start(ctx context.Context, binary, url string, n int, opt measure
 	return s.logIn(ctx)
 }
 
-// logIn logs in as a user for each connection.
+// logIn logs in a user for each connection.
 func (s *site) logIn(ctx context.Context) (err error) {
 	s.names, err = s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(fmt.Sprint(connections-1)).Build()).AsStrSlice()
 	if err != nil {
 		return err
 	}
 	if len(s.names) < connections {
-		return fmt.Errorf("there are %d users, and %d are needed", len(s.names), connections)
+		return fmt.Errorf("found %d users, need at least %d", len(s.names), connections)
 	}
 	for _, name := range s.names {
 		v := measure.NewVisitor("http://"+s.web[0].Addr, "")
@@ -65,7 +65,7 @@ func (s *site) logIn(ctx context.Context) (err error) {
 	return nil
 }
 
-// from returns a request of each user, or of as many who are not logged in.
+// from returns a request for each connection, with the session of its user if signedIn.
 func (s *site) from(signedIn bool, path, form string) (all []request) {
 	for _, v := range s.visitors {
 		r := request{path: path, form: form}
@@ -77,7 +77,7 @@ func (s *site) from(signedIn bool, path, form string) (all []request) {
 	return all
 }
 
-// idle waits until no fan-out and no task is left.
+// idle waits until all tasks are done, fan-outs included.
 func (s *site) idle(ctx context.Context) error {
 	return measure.Wait(ctx, 2*time.Minute, "the fan-outs", func() bool {
 		left, err := s.client.Do(ctx, s.client.B().Zcard().Key("tasks").Build()).AsInt64()

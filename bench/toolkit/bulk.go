@@ -16,7 +16,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Bulk measures retwis load beside redis-cli --pipe.
+// Bulk compares retwis load with redis-cli --pipe.
 func Bulk(ctx context.Context, opt measure.Options) (string, error) {
 	program, err := measure.Build(ctx, opt.Dir)
 	if err != nil {
@@ -35,8 +35,8 @@ func Bulk(ctx context.Context, opt measure.Options) (string, error) {
 		url := "redis://127.0.0.1:" + port
 		fmt.Fprintf(text, `## Mass insertion
 
-Each program loads a file into an empty server without persistence, on a TCP port of
-127.0.0.1. Its CPU time is the one that the system reports.
+Each program loads a file into an empty server without persistence, over TCP on
+127.0.0.1. The operating system reports its CPU time.
 
 %s `+"`SET KeyN ValueN`"+`, medians of %d rounds:
 
@@ -52,7 +52,7 @@ Each program loads a file into an empty server without persistence, on a TCP por
 	})
 }
 
-// writeSets writes SETs of n keys.
+// writeSets writes SET commands for n keys to a file.
 func writeSets(path string, n int) error {
 	to, err := os.Create(path)
 	if err != nil {
@@ -68,10 +68,10 @@ func writeSets(path string, n int) error {
 	return e.Flush()
 }
 
-// loadFile runs a program whose standard input is a file of n commands, each of which creates a
-// key. It returns the commands a second, and the CPU time of the program for each in ns.
+// loadFile runs a program that reads n commands from standard input, each of which creates a key.
+// It returns the commands per second, and the program's CPU time per command in ns.
 func loadFile(ctx context.Context, client rueidis.Client, file string, n int, args []string) ([]float64, error) {
-	if err := measure.Empty(ctx, client); err != nil {
+	if err := measure.FlushAll(ctx, client); err != nil {
 		return nil, err
 	}
 	in, err := os.Open(file)
@@ -80,15 +80,15 @@ func loadFile(ctx context.Context, client rueidis.Client, file string, n int, ar
 	}
 	defer in.Close()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var printed bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &printed, &printed
-	costs, err := measure.PerSecond(measure.By(n, cmd.Run, measure.Clock))()
+	var output bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &output, &output
+	costs, err := measure.PerSecond(measure.PerOp(n, cmd.Run, measure.Clock))()
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, &printed)
+		return nil, fmt.Errorf("%w\n%s", err, &output)
 	}
 	keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64()
 	if err == nil && int(keys) != n {
-		err = fmt.Errorf("there are %d keys, want %d\n%s", keys, n, &printed)
+		err = fmt.Errorf("%d keys after the load, want %d\n%s", keys, n, &output)
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return append(costs, float64(cpu)/float64(n)), err

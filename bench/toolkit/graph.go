@@ -15,7 +15,7 @@ import (
 	"retwis/index/graph"
 )
 
-// Graph measures joins of triples beside a client that queries one binding at a time.
+// Graph compares joins with a client that queries one binding at a time.
 func Graph(ctx context.Context, opt measure.Options) (string, error) {
 	triples, people := opt.Stored, opt.Stored/10
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
@@ -29,14 +29,14 @@ func Graph(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		fmt.Fprintf(text, `## Graph
 
-%s triples: of %s people each lives in one of 100 cities, and they have friends and like
-1,000 things, both Zipf-distributed: a few are popular. One client, in this process, on one server.
+%s triples about %s people: each lives in one of 100 cities, has friends, and likes some of
+1,000 things. Friends and things are Zipf-distributed. One client, in this process, on one server.
 
 Joins of three patterns, compared with a client that takes the patterns in the same order
-and queries one binding at a time; all answers, server CPU, medians of %d rounds:
+and queries one binding at a time. Server CPU time for all answers, medians of %d rounds:
 
 `, measure.Thousands(triples), measure.Thousands(people), opt.Rounds)
-		measure.Head(text, "", "answers", "one at a time", "its round trips", "`Query`", "ratio")
+		measure.Head(text, "", "answers", "one at a time", "round trips", "`Query`", "ratio")
 		for _, query := range []string{
 			"?x likes thing5 . ?x lives-in city3 . ?x friend-of person7",
 			"?x lives-in city9 . ?x likes thing2 . ?x friend-of ?y",
@@ -63,47 +63,47 @@ func join(ctx context.Context, opt measure.Options, client rueidis.Client, g *gr
 	if err != nil {
 		return nil, err
 	}
-	one := oneByOne{ctx: ctx, client: client}
+	naive := naiveJoin{ctx: ctx, client: client}
 	for _, s := range plan.Steps {
-		one.patterns = append(one.patterns, s.Pattern.String())
+		naive.patterns = append(naive.patterns, s.Pattern.String())
 	}
-	const times = 10 // INFO takes time, too
+	const times = 10 // amortizes the CPU time of INFO
 	var answers []int
-	side := func(way func() (int, error)) measure.Side {
-		run := measure.Times(times, func() error {
-			n, err := way()
+	side := func(query func() (int, error)) measure.Side {
+		run := measure.Repeat(times, func() error {
+			n, err := query()
 			answers = append(answers, n)
 			return err
 		})
-		return measure.Side{Measure: measure.By(times, run, measure.ServerTime(ctx, client))}
+		return measure.Side{Measure: measure.PerOp(times, run, measure.ServerCPU(ctx, client))}
 	}
 	took, err := measure.InTurn(opt.Rounds, []measure.Side{
-		side(func() (int, error) { one.trips = 0; return one.from(0, map[string]string{}) }),
+		side(func() (int, error) { naive.trips = 0; return naive.count(0, map[string]string{}) }),
 		side(func() (int, error) { return count(g.Query(ctx, q)) }),
 	})
 	if err != nil {
 		return nil, err
 	}
 	if slices.Min(answers) != slices.Max(answers) {
-		return nil, fmt.Errorf("%d to %d answers", slices.Min(answers), slices.Max(answers))
+		return nil, fmt.Errorf("the sides differ: %d to %d answers", slices.Min(answers), slices.Max(answers))
 	}
 	slow, fast := took[0][0], took[1][0]
 	return []string{
-		"`" + text + "`", measure.Thousands(answers[0]), fmt.Sprintf(measure.Milliseconds, measure.Median(slow)/1e3), measure.Thousands(one.trips),
+		"`" + text + "`", measure.Thousands(answers[0]), fmt.Sprintf(measure.Milliseconds, measure.Median(slow)/1e3), measure.Thousands(naive.trips),
 		fmt.Sprintf(measure.Milliseconds, measure.Median(fast)/1e3), fmt.Sprintf("**%.1f**", measure.MedianRatio(slow, fast)),
 	}, nil
 }
 
-// socialGraph returns n distinct triples of some people in random order.
+// socialGraph returns n distinct triples about some people in random order.
 func socialGraph(n, people int) []graph.Triple {
 	random := rand.New(rand.NewPCG(1, 2))
 	friends, things, cities := rand.NewZipf(random, 1.2, 50, uint64(people-1)), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
 	person := func(i int) string { return "person" + strconv.Itoa(i) }
-	home := 0 // how many people have a home
+	homes := 0 // the number of people with a city
 	all := distinct(n, func() graph.Triple {
-		if home < people {
-			home++
-			return graph.Triple{S: person(home - 1), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))}
+		if homes < people {
+			homes++
+			return graph.Triple{S: person(homes - 1), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))}
 		}
 		who := person(random.IntN(people))
 		if random.IntN(3) == 0 {
@@ -115,28 +115,28 @@ func socialGraph(n, people int) []graph.Triple {
 	return all
 }
 
-// oneByOne answers queries of plain names and variables like a client that reads
-// one range for each pattern and binding.
-type oneByOne struct {
+// naiveJoin answers queries like a client that reads one range per pattern and binding.
+// It supports plain names and variables only.
+type naiveJoin struct {
 	ctx      context.Context
 	client   rueidis.Client
 	patterns []string
 	trips    int
 }
 
-// from counts the answers for a binding in the patterns from a given one on.
-func (o *oneByOne) from(i int, known map[string]string) (int, error) {
+// count returns the number of answers of the patterns from i on, for the given bindings.
+func (o *naiveJoin) count(i int, bindings map[string]string) (int, error) {
 	if i == len(o.patterns) {
 		return 1, nil
 	}
 	words := strings.Fields(o.patterns[i])
 	for k, w := range words {
-		if name, ok := known[w]; ok {
+		if name, ok := bindings[w]; ok {
 			words[k] = name
 		}
 	}
 	s, p, v := words[0], words[1], words[2]
-	var prefix, open string
+	var prefix, variable string
 	switch {
 	case s[0] != '?' && v[0] != '?':
 		o.trips++
@@ -147,11 +147,11 @@ func (o *oneByOne) from(i int, known map[string]string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		return o.from(i+1, known)
+		return o.count(i+1, bindings)
 	case v[0] == '?':
-		prefix, open = "spo:"+s+":"+p+":", v
+		prefix, variable = "spo:"+s+":"+p+":", v
 	default:
-		prefix, open = "pos:"+p+":"+v+":", s
+		prefix, variable = "pos:"+p+":"+v+":", s
 	}
 	o.trips++
 	found, err := o.client.Do(o.ctx, o.client.B().Zrange().Key("people").Min("["+prefix).Max("("+strings.TrimSuffix(prefix, ":")+";").Bylex().Build()).AsStrSlice()
@@ -160,13 +160,13 @@ func (o *oneByOne) from(i int, known map[string]string) (int, error) {
 	}
 	total := 0
 	for _, entry := range found {
-		known[open] = strings.TrimPrefix(entry, prefix)
-		n, err := o.from(i+1, known)
+		bindings[variable] = strings.TrimPrefix(entry, prefix)
+		n, err := o.count(i+1, bindings)
 		if err != nil {
 			return 0, err
 		}
 		total += n
 	}
-	delete(known, open)
+	delete(bindings, variable)
 	return total, nil
 }

@@ -27,21 +27,21 @@ const (
 	processes   = 4
 	lockWork    = time.Millisecond
 	lockTTL     = 8 * time.Second // the same for every side
-	patience    = 2 * time.Second // with rueidislock
+	waitTimeout = 2 * time.Second // of rueidislock
 )
 
-// locker waits for a name and returns a function that unlocks it.
+// locker acquires a lock and returns a function that releases it.
 type locker func(ctx context.Context, name string) (unlock func() error, err error)
 
-// locks measures locks on separate servers.
+// locks measures locks on several servers.
 type locks struct {
 	opt     measure.Options
 	sockets []string
-	rounds  int      // so that no name is used twice
-	close   []func() // what was opened
+	rounds  int      // part of each name, so that no name is reused
+	close   []func() // called in reverse order at the end
 }
 
-// Locks measures uncontended and contended names.
+// Locks measures uncontended and contended locks.
 func Locks(ctx context.Context, opt measure.Options) (string, error) {
 	b := &locks{opt: opt}
 	defer func() {
@@ -57,7 +57,7 @@ func Locks(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		b.sockets = append(b.sockets, server.Socket())
 	}
-	var ours, theirs, others []locker // a process each
+	var ours, theirs, others []locker // one per simulated process
 	for range processes {
 		own, err := b.redlock(ctx)
 		if err != nil {
@@ -72,18 +72,19 @@ func Locks(ctx context.Context, opt measure.Options) (string, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Locks
 
-Compared with other Go packages, on the same %d servers: pairs of lock and unlock per second of
-uncontended names, by one goroutine and by %d; of one name that these %d want; and of one name that
-%d want and hold for %v, how often per second another one acquired it than the time before: one
-that unlocks and locks again at once hands nothing over. Fairness is Jain's index of how often each
-had it; 1 means equal shares. The longest wait is that of %d processes with %d goroutines each.
+Compared with other Go packages on the same %d servers. The first columns are lock/unlock pairs per
+second: uncontended locks by one goroutine and by %d, then a single lock for which these %d compete.
+In the next test, %d goroutines compete for a single lock and hold it for %v. A hand-over is an
+acquisition by another goroutine than the previous holder. Fairness is Jain's index of the number of
+acquisitions; 1 means equal shares. The longest wait is measured with %d processes of %d goroutines
+each.
 
 `, lockServers, lockers, lockers, competitors, lockWork, processes, competitors)
 	err := measure.Table{
 		Rounds: opt.Rounds,
 		Head: []string{
-			"", "alone", "ratio", "64 goroutines", "ratio", "64 on one name", "ratio",
-			"one name, by another/s", "fairness", "longest wait, ms",
+			"", "1 goroutine", "ratio", "64 goroutines", "ratio", "64 on one lock", "ratio",
+			"hand-overs/s", "fairness", "longest wait, ms",
 		},
 		Formats: []string{"", "", "", "", "%.3f", ""},
 		Sides: []measure.Side{
@@ -95,7 +96,7 @@ had it; 1 means equal shares. The longest wait is that of %d processes with %d g
 	return text.String(), err
 }
 
-// compare measures uncontended names, and one that all want.
+// compare measures uncontended locks and a contended one.
 func (b *locks) compare(ctx context.Context, all []locker) func() ([]float64, error) {
 	return func() ([]float64, error) {
 		free := func(g, i int) string { return fmt.Sprintf("free:%d:%d:%d", b.rounds, g, i) }
@@ -126,19 +127,20 @@ func (b *locks) compare(ctx context.Context, all []locker) func() ([]float64, er
 	}
 }
 
-// contest is how goroutines fared.
+// contest is the result of competing goroutines.
 type contest struct {
-	rate    float64 // pairs of lock and unlock per second
-	changes float64 // per second, how often the holder changed
+	rate    float64 // lock/unlock pairs per second
+	changes float64 // changes of the holder per second
 	jain    float64 // fairness
 	longest time.Duration
 }
 
-// compete lets n goroutines of some processes lock names again and again, and work.
+// compete lets n goroutines acquire locks repeatedly and hold them for the duration of the work. The
+// goroutines are spread over the processes in all.
 func (b *locks) compete(ctx context.Context, all []locker, n int, work time.Duration, name func(g, i int) string) (contest, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opt.Length+30*time.Second)
 	defer cancel()
-	warm := time.Now().Add(b.opt.Length / 10) // skips the rush at the start
+	warm := time.Now().Add(b.opt.Length / 10) // the end of the warm-up
 	stop := warm.Add(b.opt.Length)
 	times, waits := make([]float64, n), make([]time.Duration, n)
 	var holder, changes atomic.Int64
@@ -174,7 +176,7 @@ func (b *locks) compete(ctx context.Context, all []locker, n int, work time.Dura
 	}, err
 }
 
-// redlock locks with a manager, as a process has it.
+// redlock returns a locker with its own manager, like a process.
 func (b *locks) redlock(ctx context.Context) (locker, error) {
 	urls := make([]string, len(b.sockets))
 	for i, socket := range b.sockets {
@@ -194,7 +196,7 @@ func (b *locks) redlock(ctx context.Context) (locker, error) {
 	}, m.SkipQuarantine(ctx)
 }
 
-// redsync locks with redsync over go-redis.
+// redsync returns a locker of redsync over go-redis.
 func (b *locks) redsync() locker {
 	var pools []redsyncredis.Pool
 	for _, socket := range b.sockets {
@@ -215,8 +217,8 @@ func (b *locks) redsync() locker {
 	}
 }
 
-// rueidislock locks with rueidislock, which uses one server and sets several keys on it, as many
-// as there would be servers.
+// rueidislock returns a locker of rueidislock. It uses a single server, and sets as many keys on it
+// as the other sides have servers.
 func (b *locks) rueidislock() (locker, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: b.sockets[:1], DialCtxFn: measure.DialUnix, ForceSingleClient: true},
@@ -227,15 +229,15 @@ func (b *locks) rueidislock() (locker, error) {
 	}
 	b.close = append(b.close, l.Close)
 	return func(ctx context.Context, name string) (func() error, error) {
-		for { // a waiter that it forgets waits for good
-			waiting, giveUp := context.WithCancel(ctx)
-			timer := time.AfterFunc(patience, giveUp)
+		for { // retries, because rueidislock can forget a waiter
+			waiting, cancel := context.WithCancel(ctx)
+			timer := time.AfterFunc(waitTimeout, cancel)
 			_, unlock, err := l.WithContext(waiting, name)
 			timer.Stop()
 			if err == nil {
-				return func() error { unlock(); giveUp(); return nil }, nil
+				return func() error { unlock(); cancel(); return nil }, nil
 			}
-			if giveUp(); ctx.Err() != nil {
+			if cancel(); ctx.Err() != nil {
 				return nil, err
 			}
 		}

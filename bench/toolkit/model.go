@@ -27,7 +27,7 @@ type person struct {
 	Version int64             `redis:",version"`
 }
 
-// nth returns the person for a number.
+// nth returns the person with number i.
 func nth(i int) person {
 	return person{
 		Name:   "name" + strconv.Itoa(i*7919%1000),
@@ -40,7 +40,7 @@ func nth(i int) person {
 	}
 }
 
-// Model measures creating and reading records beside plain commands for the same keys.
+// Model compares creating and reading records with plain commands for the same keys.
 func Model(ctx context.Context, opt measure.Options) (string, error) {
 	const n, times = 100_000, 20_000
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
@@ -51,29 +51,29 @@ func Model(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		defer cached.Close()
 		var people *model.Store[person]
-		create := func(one func(i int) error) func() ([]float64, error) {
+		create := func(createOne func(i int) error) func() ([]float64, error) {
 			return func() (costs []float64, err error) {
-				if err := measure.Empty(ctx, client); err != nil {
+				if err := measure.FlushAll(ctx, client); err != nil {
 					return nil, err
 				}
 				if people, err = model.New[person](ctx, client, model.Options{Name: "person"}); err != nil {
 					return nil, err
 				}
-				run := func() error { return measure.Concurrently(64, n, one) }
-				return measure.PerSecond(measure.By(n, run, measure.Clock, measure.ServerMemory(ctx, client)))()
+				run := func() error { return measure.Concurrently(64, n, createOne) }
+				return measure.PerSecond(measure.PerOp(n, run, measure.Clock, measure.ServerMemory(ctx, client)))()
 			}
 		}
 		fmt.Fprintf(text, `## Object mapping
 
-Records of eight fields, five of them indexed (an equality, a unique value, a range of numbers, a range of text, a reference).
+Records have eight fields, five of them indexed (equality, unique, numeric range, text range, reference).
 
-%s new records by 64 goroutines over one connection; medians of %d rounds. The plain commands write the same fields and index entries, with an `+"`INCR`"+` for the id, and check nothing:
+64 goroutines create %s records over one connection; medians of %d rounds. The plain commands write the same fields and index entries, take the ID from `+"`INCR`"+`, and check nothing:
 
 `, measure.Thousands(n), opt.Rounds)
 		err = measure.Table{
 			Rounds: opt.Rounds, Head: []string{"", "records/s", "ratio", "bytes per record", "ratio"}, Formats: []string{"", "%.0f"},
 			Sides: []measure.Side{
-				{Name: "`INCR`, then `HSET`, `HSET` and five `ZADD` in a pipeline", Measure: create(func(i int) error { return bare(ctx, client, i) })},
+				{Name: "`INCR`, then `HSET`, `HSET` and five `ZADD` in a pipeline", Measure: create(func(i int) error { return createPlain(ctx, client, i) })},
 				{Name: "`Create`", Measure: create(func(i int) error { _, err := people.Create(ctx, nth(i)); return err })},
 			},
 		}.Write(text)
@@ -86,9 +86,9 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 		}
 		read := func(get func(id string) error) func() ([]float64, error) {
 			i := 0
-			return measure.By(times, measure.Times(times, func() error { i++; return get(strconv.Itoa(i%100 + 1)) }), measure.Clock)
+			return measure.PerOp(times, measure.Repeat(times, func() error { i++; return get(strconv.Itoa(i%100 + 1)) }), measure.Clock)
 		}
-		fmt.Fprintf(text, "One record after the other, of 100; medians of %d rounds:\n\n", opt.Rounds)
+		fmt.Fprintf(text, "100 records, read one at a time; medians of %d rounds:\n\n", opt.Rounds)
 		return measure.Table{
 			Rounds: opt.Rounds, Head: []string{"", "time", "ratio"}, Formats: []string{"%.1f µs"},
 			Sides: []measure.Side{
@@ -103,8 +103,8 @@ Records of eight fields, five of them indexed (an equality, a unique value, a ra
 	})
 }
 
-// bare writes a person without a mapper.
-func bare(ctx context.Context, c rueidis.Client, i int) error {
+// createPlain writes a person without package model.
+func createPlain(ctx context.Context, c rueidis.Client, i int) error {
 	p := nth(i)
 	n, err := c.Do(ctx, c.B().Incr().Key("next_bare_id").Build()).AsInt64()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"retwis/ratelimit"
 )
 
-// RateLimits measures decisions of package ratelimit beside redis_rate.
+// RateLimits compares package ratelimit with redis_rate.
 func RateLimits(ctx context.Context, opt measure.Options) (string, error) {
 	const callers, keys, takes = 64, 1000, 100_000
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
@@ -24,24 +24,24 @@ func RateLimits(ctx context.Context, opt measure.Options) (string, error) {
 		if err != nil {
 			return err
 		}
-		other := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
-		defer other.Close()
-		theirs := redis_rate.NewLimiter(other)
+		goRedis := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
+		defer goRedis.Close()
+		theirs := redis_rate.NewLimiter(goRedis)
 		limit := ratelimit.Limit{Rate: 600, Per: time.Minute, Burst: 100}
 		decide := func(take func(key string) error) func() ([]float64, error) {
 			run := func() error {
 				return measure.Concurrently(callers, takes, func(int) error { return take("user:" + strconv.Itoa(rand.IntN(keys))) })
 			}
-			return measure.PerSecond(measure.By(takes, run, measure.Clock, measure.ServerTime(ctx, client)))
+			return measure.PerSecond(measure.PerOp(takes, run, measure.Clock, measure.ServerCPU(ctx, client)))
 		}
 		fmt.Fprintf(text, `## Rate limits
 
-%d callers ask about events of %s keys, on one server: package `+"`ratelimit` beside `go-redis/redis_rate`"+`.
-Medians of %d rounds of %s decisions for each side, in turn.
+%d callers check the limits of %s keys on one server, with package `+"`ratelimit` and with `go-redis/redis_rate`"+`.
+Medians of %d rounds of %s decisions per side.
 
 `, callers, measure.Thousands(keys), opt.Rounds, measure.Thousands(takes))
 		return measure.Table{
-			Rounds: opt.Rounds, Head: []string{"", "decisions/s", "ratio", "time of the server each"}, Formats: []string{"", "%.1f µs"},
+			Rounds: opt.Rounds, Head: []string{"", "decisions/s", "ratio", "server CPU per decision"}, Formats: []string{"", "%.1f µs"},
 			Sides: []measure.Side{
 				{Name: "`ratelimit`", Base: 1, Measure: decide(func(key string) error {
 					_, err := limiter.Take(ctx, key, limit)

@@ -24,7 +24,7 @@ type places struct {
 	geo    *space.Index
 }
 
-// Space measures places on earth.
+// Space compares geographic queries with GEOSEARCH.
 func Space(ctx context.Context, opt measure.Options) (string, error) {
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
 		client := server.Client
@@ -38,14 +38,13 @@ func Space(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		fmt.Fprintf(text, `## Points of many dimensions
 
-%s places, about one on each square kilometre, in `+"`index/space` and by `GEOADD`"+`. The
-figures are the time that the server computes, from `+"`INFO`"+`, reading and writing the socket
-included: medians of %d rounds. For points of other dimensions, the server has nothing to
-compare with.
+%s places, about one per square kilometre, in `+"`index/space` and by `GEOADD`"+`. Server CPU
+time per query from `+"`INFO`"+`, including socket I/O; medians of %d rounds. Redis has no
+equivalent for points of other dimensions.
 
-All places within a radius, `+"`Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of
-them, `+"`NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+` returns names only;
-`+"`index/space`"+` returns coordinates and distances, too.
+All places within a radius (`+"`Within`, compared with `GEOSEARCH … BYRADIUS`"+`), and the nearest 10 of
+them (`+"`NearestWithin`, compared with `GEOSEARCH … ASC COUNT 10`). Here `GEOSEARCH`"+` returns names
+only, `+"`index/space`"+` also coordinates and distances.
 
 `, measure.Thousands(opt.Stored), opt.Rounds)
 		measure.Head(text, "radius", "places", "`Within`", "`GEOSEARCH`", "ratio", "nearest 10", "`GEOSEARCH`", "ratio")
@@ -60,8 +59,8 @@ them, `+"`NearestWithin` beside `GEOSEARCH … ASC COUNT 10`. This `GEOSEARCH`"+
 	})
 }
 
-// fill puts the places into both, evenly spread. GEOADD gets them in the order of the index,
-// so that neighbours lie next to each other in memory, which its queries profit from.
+// fill adds evenly distributed places to both sides. GEOADD gets them in index order, so that
+// neighbours are close in memory, which speeds up its queries.
 func (b *places) fill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	_, err := b.geo.PutMany(ctx, func(yield func(space.Entry) bool) {
@@ -94,14 +93,14 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 	side := func(i int, search func(lat, lon float64) (int, error)) measure.Side {
 		round := uint64(0)
 		return measure.Side{Measure: func() ([]float64, error) {
-			round++ // the same places for all sides
+			round++ // seeds the generator, so that all sides search the same places
 			random := rand.New(rand.NewPCG(3, round))
-			run := measure.Times(queries, func() error {
+			run := measure.Repeat(queries, func() error {
 				n, err := search(39+5*random.Float64(), 10+6*random.Float64())
 				found[i] += n
 				return err
 			})
-			return measure.By(queries, run, measure.ServerTime(ctx, b.client))()
+			return measure.PerOp(queries, run, measure.ServerCPU(ctx, b.client))()
 		}}
 	}
 	names := func(cmd rueidis.Completed) (int, error) {
@@ -128,9 +127,9 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 	}
 	row := []string{fmt.Sprintf("%g km", metres/1000), measure.Thousands(found[0] / (b.opt.Rounds * queries))}
 	for i := 0; i < len(found); i += 2 {
-		// GEOADD rounds places to less than a metre.
+		// GEOADD rounds coordinates by less than a metre, so that the results can differ slightly.
 		if math.Abs(float64(found[i]-found[i+1])) > 1+0.01*float64(found[i+1]) {
-			return nil, fmt.Errorf("%d places found, and %d by GEOSEARCH", found[i], found[i+1])
+			return nil, fmt.Errorf("found %d places, GEOSEARCH %d", found[i], found[i+1])
 		}
 		for _, all := range [][][]float64{took[i], took[i+1]} {
 			row = append(row, measure.Thousands(int(measure.Median(all[0])+0.5))+" µs")

@@ -20,20 +20,20 @@ import (
 
 const (
 	suggestBest   = 10     // completions per request
-	suggestAsked  = 300    // requests of a round at most, for each length
+	suggestAsked  = 300    // maximum number of requests per round and prefix length
 	suggestLength = 8      // the longest prefix
-	suggestPiece  = 64_000 // terms that are added at once
+	suggestPiece  = 64_000 // terms per call of AddMany
 )
 
-// suggestions measures completion; the index of the tutorial has the same terms.
+// suggestions measures completion. The index of the tutorial has the same terms.
 type suggestions struct {
 	client rueidis.Client
-	terms  []suggest.Suggestion // the most frequent first
+	terms  []suggest.Suggestion // most frequent first
 	zipf   *rand.Zipf           // picks the searched term
-	read   int                  // terms that the tutorial's way has read
+	read   int                  // terms read from the tutorial's index
 }
 
-// Suggest measures completion.
+// Suggest compares completion with the sorted set of the tutorial.
 func Suggest(ctx context.Context, opt measure.Options) (string, error) {
 	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
 		client := server.Client
@@ -49,19 +49,19 @@ func Suggest(ctx context.Context, opt measure.Options) (string, error) {
 		fmt.Fprintf(text, `## Completion
 
 %s random terms of one or two words, with Zipf-distributed counts, in `+"`index/suggest`"+` and in
-the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one connection.
+the tutorial's sorted set of `+"`name:count:original`"+`. One client on one connection.
 
-The ten best completions of prefixes of searched terms, %d rounds of %d, of short ones fewer. Each
-answer of the tutorial's way is compared with ours.
+The ten best completions of prefixes of searched terms: %d rounds of %d prefixes, fewer for the
+shortest. Both sides must return the same completions.
 
 `, measure.Thousands(opt.Stored), opt.Rounds, suggestAsked)
-		measure.Head(text, "letters", "terms read by the tutorial's way, mean", "it takes, median", "ours, median", "p99", "ratio of the medians")
+		measure.Head(text, "letters", "terms read in the tutorial's set, mean", "tutorial, median", "ours, median", "p99", "ratio of the medians")
 		for length := 1; length <= suggestLength; length++ {
 			var ours, plain []time.Duration
 			b.read = 0
 			for range opt.Rounds {
 				prefixes := b.prefixes(length)
-				runtime.GC() // of the garbage of the tutorial's way in the round before
+				runtime.GC() // collects the tutorial side's garbage of the previous round
 				took, answers, err := completions(ctx, prefixes, func(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
 					return x.Complete(ctx, prefix, suggestBest)
 				})
@@ -71,7 +71,7 @@ answer of the tutorial's way is compared with ours.
 				}
 				for i, prefix := range prefixes {
 					if !slices.Equal(answers[i], want[i]) {
-						return fmt.Errorf("the completions of %q are %v, and should be %v", prefix, answers[i], want[i])
+						return fmt.Errorf("completions of %q: %v, want %v", prefix, answers[i], want[i])
 					}
 				}
 				ours, plain = append(ours, took...), append(plain, tookPlain...)
@@ -87,8 +87,7 @@ answer of the tutorial's way is compared with ours.
 	})
 }
 
-// makeTerms returns distinct terms, the most frequent first. First letters are
-// unevenly distributed.
+// makeTerms returns distinct terms, most frequent first. Letters are Zipf-distributed.
 func makeTerms(n int) []suggest.Suggestion {
 	r := rand.New(rand.NewPCG(1, 2))
 	letter := rand.NewZipf(r, 1.2, 3, uint64(len(letters)-1))
@@ -112,7 +111,7 @@ func makeTerms(n int) []suggest.Suggestion {
 	return terms
 }
 
-// load adds all terms to both.
+// load adds all terms to both sides.
 func (b *suggestions) load(ctx context.Context, x *suggest.Index) error {
 	for piece := range slices.Chunk(b.terms, suggestPiece) {
 		if _, err := x.AddMany(ctx, slices.Values(piece)); err != nil {
@@ -129,11 +128,11 @@ func (b *suggestions) load(ctx context.Context, x *suggest.Index) error {
 	})
 }
 
-// prefixes returns the beginnings of searched terms, fewer short ones: for those, the tutorial's
-// way takes long.
+// prefixes returns prefixes of searched terms. It returns fewer short ones, which are slow in the
+// tutorial's set.
 func (b *suggestions) prefixes(length int) []string {
 	all := make([]string, 0, suggestAsked)
-	for most := min(suggestAsked, 8<<(2*length)); len(all) < most; {
+	for n := min(suggestAsked, 8<<(2*length)); len(all) < n; {
 		if term := strings.ToLower(b.terms[b.zipf.Uint64()].Term); len(term) >= length {
 			all = append(all, term[:length])
 		}
@@ -141,7 +140,7 @@ func (b *suggestions) prefixes(length int) []string {
 	return all
 }
 
-// completions completes prefixes, and returns how long each took.
+// completions completes prefixes, and returns the duration and result of each.
 func completions(ctx context.Context, prefixes []string, complete func(context.Context, string) ([]suggest.Suggestion, error)) (took []time.Duration, answers [][]suggest.Suggestion, err error) {
 	for _, prefix := range prefixes {
 		began := time.Now()
@@ -154,12 +153,12 @@ func completions(ctx context.Context, prefixes []string, complete func(context.C
 	return took, answers, nil
 }
 
-// plain completes as the tutorial does: it reads the whole range and sorts it. A space at
-// the end of the prefix also matches the end of a term.
+// plain completes a prefix like the tutorial: it reads the whole range and sorts it. A space at the
+// end of the prefix also matches the end of a term.
 func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
 	ranges := []string{prefix}
-	if whole, ended := strings.CutSuffix(prefix, " "); ended {
-		ranges = append(ranges, whole+":")
+	if term, ok := strings.CutSuffix(prefix, " "); ok {
+		ranges = append(ranges, term+":")
 	}
 	var all []suggest.Suggestion
 	for _, from := range ranges {
@@ -169,7 +168,7 @@ func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Sugge
 		}
 		for _, member := range found {
 			parts := strings.SplitN(member, ":", 3)
-			n, _ := strconv.ParseInt(parts[1], 10, 64) // load has written it
+			n, _ := strconv.ParseInt(parts[1], 10, 64) // valid, because load wrote it
 			all = append(all, suggest.Suggestion{Term: parts[2], Count: n})
 		}
 	}

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	vocabulary  = 1_000_000 // words that a post can have
+	vocabulary  = 1_000_000 // number of distinct words
 	authors     = 50_000
-	wordsOfPost = 17 // drawn; the most frequent ones occur twice
-	apart       = "apart:"
+	wordsOfPost = 17 // drawn at random; a frequent word can occur twice
+	// halfTerm is the prefix of two terms, exactly one of which each post has.
+	halfTerm = "apart:"
 )
 
 // posts measures the search of posts.
@@ -29,10 +30,10 @@ type posts struct {
 	client rueidis.Client
 	x      *text.Index
 	n      int
-	words  []string // the most frequent first
+	words  []string // most frequent first
 }
 
-// Text measures full-text search beside a sorted set for each term.
+// Text compares full-text search with a sorted set per term.
 func Text(ctx context.Context, opt measure.Options) (string, error) {
 	b := &posts{n: opt.Stored, words: makeWords(vocabulary)}
 	terms := 0
@@ -42,13 +43,13 @@ func Text(ctx context.Context, opt measure.Options) (string, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, `## Full-text search
 
-%s posts, whose words are Zipf-distributed, each with the exact term of its author and one
-of two terms that never meet, in `+"`index/text`"+` and in a sorted set of ids for each term.
+%s posts with Zipf-distributed words, in `+"`index/text`"+` and in a sorted set of IDs per
+term. Each post has an exact term for its author, and one of two terms that exclude each other.
 
-Loading, %.1f terms a post:
+Loading, %.1f terms per post:
 
 `, measure.Thousands(b.n), float64(terms)/float64(b.n))
-	var searched [2][]searched
+	var results [2][]searchResult
 	var sides []measure.Side
 	for i, side := range []struct {
 		name   string
@@ -66,54 +67,54 @@ Loading, %.1f terms a post:
 					return err
 				}
 				load := func() error { return side.load(ctx) }
-				costs, err = measure.By(b.n, load, measure.ServerMemory(ctx, b.client), measure.ServerTime(ctx, b.client))()
+				costs, err = measure.PerOp(b.n, load, measure.ServerMemory(ctx, b.client), measure.ServerCPU(ctx, b.client))()
 				if err != nil {
 					return err
 				}
-				searched[i], err = b.search(ctx, side.times, side.search)
+				results[i], err = b.search(ctx, side.times, side.search)
 				return err
 			})
 			return costs, err
 		}})
 	}
 	err := measure.Table{
-		Rounds: 1, Head: []string{"", "bytes a post", "ratio", "CPU a post", "ratio"}, Formats: []string{"%.0f", "%.1f µs"}, Sides: sides,
+		Rounds: 1, Head: []string{"", "bytes per post", "ratio", "CPU per post", "ratio"}, Formats: []string{"%.0f", "%.1f µs"}, Sides: sides,
 	}.Write(&out)
 	if err != nil {
 		return "", err
 	}
-	writeSearches(&out, searched)
+	writeSearches(&out, results)
 	return out.String(), nil
 }
 
 // makeWords returns n distinct words of 2 to 10 letters.
 func makeWords(n int) []string {
 	r := rand.New(rand.NewPCG(1, 2))
-	made := 0
+	drawn := 0
 	var word []byte
 	return distinct(n, func() string {
 		word = word[:0]
-		for range 2 + min(8, r.IntN(4)+made/100_000) {
+		for range 2 + min(8, r.IntN(4)+drawn/100_000) {
 			word = append(word, letters[r.IntN(len(letters))])
 		}
-		made++
+		drawn++
 		return string(word)
 	})
 }
 
-// all yields the posts, the same each time.
+// all yields the posts. They are the same in each call.
 func (b *posts) all(yield func(int64, text.Document) bool) {
 	r := rand.New(rand.NewPCG(3, 4))
 	word := rand.NewZipf(r, 1.05, 8, vocabulary-1)
 	author := rand.NewZipf(r, 1.1, 20, authors-1)
-	some := make([]string, wordsOfPost)
+	words := make([]string, wordsOfPost)
 	for i := range b.n {
-		for w := range some {
-			some[w] = b.words[word.Uint64()]
+		for w := range words {
+			words[w] = b.words[word.Uint64()]
 		}
 		d := text.Document{
-			Text:  strings.Join(some, " "),
-			Terms: []string{"from:" + strconv.FormatUint(author.Uint64(), 10), apart + strconv.Itoa(r.IntN(2))},
+			Text:  strings.Join(words, " "),
+			Terms: []string{"from:" + strconv.FormatUint(author.Uint64(), 10), halfTerm + strconv.Itoa(r.IntN(2))},
 		}
 		if !yield(int64(i+1), d) {
 			return
@@ -121,7 +122,7 @@ func (b *posts) all(yield func(int64, text.Document) bool) {
 	}
 }
 
-// termsOf returns the terms of a post, each once.
+// termsOf returns the distinct terms of a post.
 func termsOf(d text.Document) []string {
 	all := append(strings.Fields(d.Text), d.Terms...)
 	slices.Sort(all)
@@ -169,22 +170,22 @@ func (b *posts) searchText(ctx context.Context, terms []string) error {
 	return err
 }
 
-// searchKinds are what is searched for.
-var searchKinds = [4]string{"one word", "two words", "three words", "two terms of half of all posts that never meet"}
+// searchKinds names the measured queries.
+var searchKinds = [4]string{"one word", "two words", "three words", "two terms, each of half of all posts, that exclude each other"}
 
-// searched is what searches of a kind took.
-type searched struct {
+// searchResult summarizes the searches of one kind.
+type searchResult struct {
 	measure.Result
-	micros float64 // of the server
+	micros float64 // server CPU time per search
 }
 
-// search searches for each kind, words drawn as those of posts.
-func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.Context, terms []string) error) (all []searched, err error) {
+// search measures each kind of query. Words have the same distribution as in posts.
+func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.Context, terms []string) error) (all []searchResult, err error) {
 	word := rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.05, 8, 20_000)
 	for kind, n := range times {
 		var took []time.Duration
-		costs, err := measure.By(n, measure.Times(n, func() error {
-			terms := []string{apart + "0", apart + "1"}
+		costs, err := measure.PerOp(n, measure.Repeat(n, func() error {
+			terms := []string{halfTerm + "0", halfTerm + "1"}
 			if kind < 3 {
 				terms = make([]string, kind+1)
 				for i := range terms {
@@ -195,7 +196,7 @@ func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.
 			err := find(ctx, terms)
 			took = append(took, time.Since(began))
 			return err
-		}), measure.ServerTime(ctx, b.client))()
+		}), measure.ServerCPU(ctx, b.client))()
 		if err != nil {
 			return nil, err
 		}
@@ -203,14 +204,14 @@ func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, searched{result, costs[0]})
+		all = append(all, searchResult{result, costs[0]})
 	}
 	return all, nil
 }
 
-func writeSearches(out io.Writer, all [2][]searched) {
-	fmt.Fprint(out, "A page of the newest 20, the words drawn as those of posts, one after the other; the CPU is that\nof the server:\n\n")
-	measure.Head(out, "", "sorted sets, median", "99 %", "CPU", "`index/text`, median", "99 %", "CPU")
+func writeSearches(out io.Writer, all [2][]searchResult) {
+	fmt.Fprint(out, "The newest 20 results, one query at a time. Query words have the same distribution as words in\nposts. CPU is that of the server:\n\n")
+	measure.Head(out, "", "sorted sets, median", "p99", "CPU", "`index/text`, median", "p99", "CPU")
 	for kind, name := range searchKinds {
 		row := []string{name}
 		for _, side := range all {

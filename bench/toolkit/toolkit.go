@@ -1,13 +1,13 @@
-// Package toolkit compares each package of the toolkit with what people use for the same purpose:
-// another library, or the commands of the server.
+// Package toolkit compares each package of the toolkit with the usual alternative: another library
+// or plain Redis commands.
 package toolkit
 
 import "iter"
 
-// letters are in the order of how frequent they are in English.
+// letters are ordered by their frequency in English.
 const letters = "aeitonshrdlucmfwypvbgkjqxz"
 
-// distinct draws n values, none of them twice.
+// distinct draws n distinct values.
 func distinct[T comparable](n int, draw func() T) []T {
 	seen := make(map[T]bool, n)
 	all := make([]T, 0, n)
@@ -20,7 +20,7 @@ func distinct[T comparable](n int, draw func() T) []T {
 	return all
 }
 
-// count reads all results of a query, and counts them.
+// count returns the number of results of a query.
 func count[E any](results iter.Seq2[E, error]) (n int, err error) {
 	for _, err := range results {
 		if err != nil {

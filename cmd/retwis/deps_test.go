@@ -34,7 +34,7 @@ func TestDeps(t *testing.T) {
 		"old":                  {machine: machine{programs: []string{"redis-server=6.0.16"}, manager: "apt-get"}, code: 1, never: []string{"apt-get"}, last: tooOld},
 		"not a server":         {machine: machine{programs: []string{"redis-server=?"}}, code: 1, last: "--version prints no version"},
 		"no package manager":   {code: 1, last: missing},
-		"chromium, no manager": {args: []string{"chromium"}, code: 1, last: "retwis: Chromium, for the browser tests is missing: install Chromium"},
+		"chromium, no manager": {args: []string{"chromium"}, code: 1, last: "retwis: Chromium (for the browser tests) is missing: install Chromium"},
 		"chromium is there":    {machine: machine{programs: []string{"chromium=120"}}, args: []string{"chromium"}},
 		"what?":                {args: []string{"coffee"}, code: 2, last: `unknown program "coffee"`},
 		"apt-get": {
@@ -118,8 +118,8 @@ func TestDeps(t *testing.T) {
 			never:   []string{"dnf"},
 			last:    `unknown program "coffee"`,
 		},
-		"curl, no manager": {args: []string{"curl"}, code: 1, last: "retwis: curl, for the commands in the documents is missing: install curl"},
-		"npm, no manager":  {args: []string{"npm"}, code: 1, last: "retwis: npm, for the browser tests is missing: install Node.js"},
+		"curl, no manager": {args: []string{"curl"}, code: 1, last: "retwis: curl (for the commands in the documentation) is missing: install curl"},
+		"npm, no manager":  {args: []string{"npm"}, code: 1, last: "retwis: npm (for the browser tests) is missing: install Node.js"},
 		"npm from apk": {
 			machine: machine{manager: "apk", packages: "npm", version: "10"},
 			args:    []string{"npm"},

@@ -1,6 +1,5 @@
-// Command jobs is a job board: advertisements are found by words, company, city, level,
-// tags, salary and whether one can work at home, in pages, with the number of jobs in each
-// city, at each level and with each tag.
+// Command jobs is a job board. It finds jobs by words, company, city, level, tags, salary and remote
+// work, in pages, and counts them by city, level and tag.
 //
 //	go run ./examples/jobs redis://127.0.0.1:6379
 package main
@@ -18,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// Job is an advertisement. The salary is in thousands a year.
+// Job is a job advertisement. The salary is in thousands per year.
 type Job struct {
 	ID      int64    `redis:",id"`
 	Title   string   `redis:"title"`
@@ -30,28 +29,28 @@ type Job struct {
 	Salary  int64    `redis:"salary,range"`
 }
 
-// Indexes finds jobs by the words of their titles.
+// Indexes adds an index of the words in the titles.
 func (Job) Indexes() []model.Index[Job] {
 	return []model.Index[Job]{model.Computed("word", func(j Job) []string { return words(j.Title) })}
 }
 
 func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
 
-// Filter says which jobs are wanted; what is empty does not matter.
+// Filter selects jobs. Zero fields match all jobs.
 type Filter struct {
 	Words, Company, City, Level string
 	Tags                        []string
 	Remote                      bool
-	Salary                      int64 // at least
-	BySalary                    bool  // the best paid first, not the newest
+	Salary                      int64 // minimum
+	BySalary                    bool  // sorts by salary, highest first, instead of newest first
 }
 
-// Page is a part of what was found.
+// Page is a page of search results.
 type Page struct {
 	Jobs   []Job
-	Next   string // where the next page begins
+	Next   string // the cursor of the next page
 	Total  int64
-	Facets map[string]map[string]int64 // how many of the jobs have a city, level or tag
+	Facets map[string]map[string]int64 // number of matching jobs by city, level and tag
 }
 
 // Board keeps its jobs in Redis.
@@ -62,7 +61,7 @@ func open(ctx context.Context, client rueidis.Client) (Board, error) {
 	return Board{jobs}, err
 }
 
-// query returns the query for the jobs that fit a filter.
+// query returns the query for the jobs that match a filter.
 func (b Board) query(f Filter) *model.Query[Job] {
 	var conds []model.Cond
 	for _, c := range []struct{ field, value string }{{"company", f.Company}, {"city", f.City}, {"level", f.Level}} {
@@ -88,8 +87,7 @@ func (b Board) query(f Filter) *model.Query[Job] {
 	return b.Store.Find(conds...).Newest()
 }
 
-// Search returns a page of the jobs that fit a filter, after the page before, and counts
-// all of them.
+// Search returns the page after a cursor of the jobs that match a filter, and counts all of them.
 func (b Board) Search(ctx context.Context, f Filter, after string, n int) (Page, error) {
 	query := b.query(f)
 	found, err := query.After(after).Limit(n).Page(ctx)

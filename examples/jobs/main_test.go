@@ -29,7 +29,7 @@ func TestProgram(t *testing.T) {
 	exampletest.Output(t, output)
 }
 
-// Searches find what those in a list in memory find.
+// TestBoard compares searches with a list in memory.
 func TestBoard(t *testing.T) {
 	t.Parallel()
 	client := exampletest.Client(t)
@@ -91,26 +91,26 @@ func drawJob(t *rapid.T) Job {
 }
 
 func drawFilter(t *rapid.T) Filter {
-	some := func(of []string) *rapid.Generator[string] {
-		return rapid.SampledFrom(append([]string{"", "", ""}, of...))
+	optional := func(values []string) *rapid.Generator[string] {
+		return rapid.SampledFrom(append([]string{"", "", ""}, values...))
 	}
 	return Filter{
-		Words:   some([]string{"go", "developer", "GO Developer", "nothing"}).Draw(t, "words"),
-		Company: some(companies).Draw(t, "company"), City: some(cities).Draw(t, "city"), Level: some(levels).Draw(t, "level"),
+		Words:   optional([]string{"go", "developer", "GO Developer", "nothing"}).Draw(t, "words"),
+		Company: optional(companies).Draw(t, "company"), City: optional(cities).Draw(t, "city"), Level: optional(levels).Draw(t, "level"),
 		Tags:   rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 2, rapid.ID).Draw(t, "tags"),
 		Remote: rapid.IntRange(0, 3).Draw(t, "remote") == 0, Salary: rapid.Int64Range(0, 6).Draw(t, "salary") * 10,
 		BySalary: rapid.Bool().Draw(t, "by salary"),
 	}
 }
 
-// checkSearch searches once, and reads all pages.
+// checkSearch reads all pages of a random search.
 func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
 	f := drawFilter(t)
 	var want []Job
 	facets := map[string]map[string]int64{"city": {}, "level": {}, "tag": {}}
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(jobs))) {
 		job := jobs[id]
-		if !f.fits(job) {
+		if !f.matches(job) {
 			continue
 		}
 		want = append(want, job)
@@ -143,7 +143,7 @@ func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
 	}
 	if f.BySalary {
 		if !slices.IsSortedFunc(all, func(a, b int64) int { return -cmp.Compare(jobs[a].Salary, jobs[b].Salary) }) {
-			t.Fatalf("not in the order of the salary: %v", all)
+			t.Fatalf("not sorted by salary: %v", all)
 		}
 		slices.SortFunc(all, func(a, b int64) int { return -cmp.Compare(a, b) })
 	}
@@ -152,7 +152,7 @@ func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
 	}
 }
 
-func (f Filter) fits(job Job) bool {
+func (f Filter) matches(job Job) bool {
 	words := strings.Fields(strings.ToLower(job.Title))
 	for _, word := range strings.Fields(strings.ToLower(f.Words)) {
 		if !slices.Contains(words, word) {

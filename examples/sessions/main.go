@@ -1,5 +1,5 @@
-// Command sessions is a session store for several tenants: users log in on up to three
-// devices, sessions end when they are not used, and no tenant sees those of another.
+// Command sessions is a session store for several tenants. Users log in on up to three devices, idle
+// sessions expire, and tenants do not see each other's sessions.
 //
 //	go run ./examples/sessions redis://127.0.0.1:6379
 package main
@@ -25,7 +25,7 @@ const maxDevices = 3
 
 // Session is a device on which a user of a tenant is logged in.
 type Session struct {
-	ID      string    `redis:",id"` // the digest of the token, so that the database does not hold what opens a session
+	ID      string    `redis:",id"` // the digest of the token, because the database must not hold the token itself
 	Tenant  string    `redis:"tenant,index,required"`
 	User    string    `redis:"user,index,required"`
 	Device  string    `redis:"device"`
@@ -34,7 +34,7 @@ type Session struct {
 
 var errNoSession = errors.New("no such session")
 
-// Sessions are those of one tenant. They end when they are not used for a while.
+// Sessions are the sessions of one tenant. They expire when idle.
 type Sessions struct {
 	store  *model.Store[Session]
 	tenant string
@@ -46,18 +46,17 @@ func open(ctx context.Context, client rueidis.Client, tenant string, idle time.D
 	return &Sessions{store, tenant, idle}, err
 }
 
-// find returns the query for sessions of the tenant. All that read go through it.
+// find returns a query for sessions of the tenant. All reads use it.
 func (s *Sessions) find(conds ...model.Cond) *model.Query[Session] {
 	return s.store.Find(append(conds, model.Eq("tenant", s.tenant))...)
 }
 
-// ofUser returns the query for the sessions of a user, the latest first.
+// ofUser returns the query for the sessions of a user, newest first.
 func (s *Sessions) ofUser(user string) *model.Query[Session] {
 	return s.find(model.Eq("user", user)).Newest()
 }
 
-// Login starts a session and returns its token. The oldest sessions of the user end if
-// there are too many.
+// Login starts a session and returns its token. If the user has too many, it ends the oldest ones.
 func (s *Sessions) Login(ctx context.Context, user, device string) (string, error) {
 	token := rand.Text()
 	_, err := s.store.Create(ctx, Session{
@@ -73,7 +72,7 @@ func (s *Sessions) Login(ctx context.Context, user, device string) (string, erro
 	return token, err
 }
 
-// Use returns the session of a token, which lives for longer now.
+// Use returns the session of a token and extends its lifetime.
 func (s *Sessions) Use(ctx context.Context, token string) (Session, error) {
 	session, err := s.find().Get(ctx, digest(token))
 	if err == nil {
@@ -97,12 +96,12 @@ func (s *Sessions) Logout(ctx context.Context, token string) error {
 	return err
 }
 
-// LogoutEverywhere ends all sessions of a user and returns how many there were.
+// LogoutEverywhere ends all sessions of a user and returns their number.
 func (s *Sessions) LogoutEverywhere(ctx context.Context, user string) (int64, error) {
 	return s.ofUser(user).DeleteAll(ctx, nil)
 }
 
-// Devices returns the devices on which a user is logged in, the latest login first.
+// Devices returns the devices on which a user is logged in, latest login first.
 func (s *Sessions) Devices(ctx context.Context, user string) ([]string, error) {
 	var devices []string
 	for device, err := range model.Pluck[string](ctx, s.ofUser(user), "device") {
@@ -114,7 +113,7 @@ func (s *Sessions) Devices(ctx context.Context, user string) ([]string, error) {
 	return devices, nil
 }
 
-// Active returns how many sessions the tenant has.
+// Active returns the number of sessions of the tenant.
 func (s *Sessions) Active(ctx context.Context) (int64, error) { return s.find().Count(ctx) }
 
 func digest(token string) string {

@@ -26,10 +26,10 @@ func TestProgram(t *testing.T) {
 	exampletest.Output(t, output)
 }
 
-// session is a session in memory.
+// session is a session of the model in memory.
 type session struct{ token, user, device string }
 
-// The sessions of some tenants are those of lists in memory.
+// TestSessions compares the sessions of several tenants with lists in memory.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	client := exampletest.Client(t)
@@ -38,13 +38,13 @@ func TestSessions(t *testing.T) {
 		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		// Names that run into each other if they are joined.
+		// Names that are ambiguous when joined.
 		tenants, users := []string{"a", "a:b", "*"}, []string{"c", "b:c", "ü \n"}
 		stores := map[string]*Sessions{}
 		for _, tenant := range tenants {
 			stores[tenant] = exampletest.Must[*Sessions](t)(open(t.Context(), client, tenant, time.Hour))
 		}
-		live := map[string][]session{} // by tenant, the latest last
+		live := map[string][]session{} // by tenant, oldest first
 		var tokens []string
 		tenant, user := rapid.SampledFrom(tenants), rapid.SampledFrom(users)
 		t.Repeat(map[string]func(*rapid.T){
@@ -67,7 +67,7 @@ func TestSessions(t *testing.T) {
 				got, err := stores[at].Use(ctx, token)
 				switch {
 				case i < 0 && !errors.Is(err, errNoSession):
-					t.Fatalf("a session of no one, or of another tenant: %+v %v", got, err)
+					t.Fatalf("an unknown session, or one of another tenant: %+v %v", got, err)
 				case i >= 0 && (err != nil || got.User != live[at][i].user || got.Device != live[at][i].device):
 					t.Fatalf("%+v %v; want %+v", got, err, live[at][i])
 				}
@@ -86,7 +86,7 @@ func TestSessions(t *testing.T) {
 			"logout everywhere": func(t *rapid.T) {
 				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
 				if n, err := stores[at].LogoutEverywhere(ctx, user); err != nil || n != int64(len(ofUser(live[at], user))) {
-					t.Fatalf("%d sessions ended: %v; there were %d", n, err, len(ofUser(live[at], user)))
+					t.Fatalf("%d sessions ended, want %d: %v", n, len(ofUser(live[at], user)), err)
 				}
 				live[at] = slices.DeleteFunc(live[at], func(s session) bool { return s.user == user })
 			},
@@ -106,7 +106,7 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// ofUser returns the devices of a user, the latest first.
+// ofUser returns the devices of a user, newest first.
 func ofUser(live []session, user string) (devices []string) {
 	for _, s := range slices.Backward(live) {
 		if s.user == user {
@@ -116,7 +116,7 @@ func ofUser(live []session, user string) (devices []string) {
 	return devices
 }
 
-// A user has three devices however many log in at the same time.
+// TestDevices checks that a user keeps three devices after many concurrent logins.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	client, ctx := exampletest.Client(t), t.Context()
@@ -144,14 +144,14 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A session ends when it is not used, and not before.
+// TestIdle checks that a session expires when idle, and not before.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	const idle = 400 * time.Millisecond
 	client, ctx := exampletest.Client(t), t.Context()
 	s := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", idle))
 	long := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", time.Hour))
-	begin, ended := time.Now(), time.Time{}
+	start, ended := time.Now(), time.Time{}
 	token := exampletest.Must[string](t)(s.Login(ctx, "user", "device"))
 	kept := exampletest.Must[string](t)(long.Login(ctx, "user", "kept"))
 	if _, err := long.Use(ctx, kept); err != nil {
@@ -163,11 +163,11 @@ func TestIdle(t *testing.T) {
 			ended = time.Now()
 		}
 	}
-	if took := ended.Sub(begin); took < idle-2*time.Millisecond { // the server counts whole ones
-		t.Errorf("it ended after %v", took)
+	if took := ended.Sub(start); took < idle-2*time.Millisecond { // the server rounds to milliseconds
+		t.Errorf("the session expired after %v", took)
 	}
 	if _, err := s.Use(ctx, token); !errors.Is(err, errNoSession) {
-		t.Errorf("a session that has ended: %v", err)
+		t.Errorf("an expired session: %v", err)
 	}
 	if devices := exampletest.Must[[]string](t)(s.Devices(ctx, "user")); !slices.Equal(devices, []string{"kept"}) {
 		t.Errorf("devices: %q", devices)

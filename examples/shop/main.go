@@ -1,5 +1,5 @@
-// Command shop is a small shop: products with stock, customers, and orders of several
-// products. However many buy at the same time, nothing is sold that is not there.
+// Command shop is a small shop with products in stock, customers, and orders of several products.
+// Concurrent buyers cannot buy more than there is in stock.
 //
 //	go run ./examples/shop redis://127.0.0.1:6379
 package main
@@ -17,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// Product is what the shop sells. Prices are in cents.
+// Product is a product of the shop. Prices are in cents.
 type Product struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name,required"`
@@ -26,14 +26,14 @@ type Product struct {
 	Sold  int64  `redis:"sold,counter,range"`
 }
 
-// Customer is who buys.
+// Customer is a customer of the shop.
 type Customer struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name"`
 	Email string `redis:"email,unique,caseinsensitive"`
 }
 
-// Order is what a customer has bought, by product.
+// Order is an order of a customer. Lines has the quantity of each product.
 type Order struct {
 	ID       string              `redis:",id"`
 	Customer model.Ref[Customer] `redis:"customer,index,restrict,exists"`
@@ -69,21 +69,21 @@ func open(ctx context.Context, client rueidis.Client) (*Shop, error) {
 	return &Shop{products, customers, orders}, model.Relate(ctx, orders, customers)
 }
 
-// Buy orders some products for a customer, all of them or none: what it has taken before
-// one is sold out goes back. If the process dies meanwhile, or the connection is lost, what
-// it has taken may be missing, but nothing is sold twice.
+// Buy orders products for a customer, either all or none: if one is sold out, it returns the others
+// to the stock. If the process dies or the connection is lost meanwhile, the stock may lack what Buy
+// has taken, but nothing is sold twice.
 func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64) (Order, error) {
 	order := Order{Customer: model.To[Customer](customer), Lines: map[string]int64{}}
 	err := s.take(ctx, &order, basket)
 	if err == nil {
 		order, err = s.orders.Create(ctx, order)
 		if err != nil && !errors.Is(err, model.ErrDangling) {
-			return order, err // after a lost connection the order may be there
+			return order, err // if the connection was lost, the order may exist
 		}
 	}
 	field := "sold"
 	if err != nil {
-		field = "stock" // back
+		field = "stock" // returns the products
 	}
 	for product, n := range order.Lines {
 		_, counted := s.products.Incr(context.WithoutCancel(ctx), product, field, n)
@@ -92,7 +92,7 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 	return order, err
 }
 
-// take takes the products of a basket from the stock, until one is sold out.
+// take takes the products of a basket from the stock. It stops if one is sold out.
 func (s *Shop) take(ctx context.Context, order *Order, basket map[string]int64) error {
 	for id, n := range basket {
 		product, err := s.products.Get(ctx, id)
@@ -120,12 +120,12 @@ func (s *Shop) Orders(customer string) *model.Query[Order] {
 	return s.orders.Refs("customer", customer).Newest()
 }
 
-// BestSellers returns the query for products, those that were sold most first.
+// BestSellers returns the query for products, best sellers first.
 func (s *Shop) BestSellers() *model.Query[Product] { return s.products.Find().OrderBy("sold desc") }
 
-// LowStock returns the query for the products of which there are at most so many.
-func (s *Shop) LowStock(most int64) *model.Query[Product] {
-	return s.products.Find(model.AtMost("stock", most)).OrderBy("stock")
+// LowStock returns the query for products with a stock of at most limit.
+func (s *Shop) LowStock(limit int64) *model.Query[Product] {
+	return s.products.Find(model.AtMost("stock", limit)).OrderBy("stock")
 }
 
 func main() {
@@ -189,7 +189,7 @@ func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "orders of Ada:", len(page.Items))
 	if err := shop.customers.Delete(ctx, ada.ID); errors.Is(err, model.ErrReferenced) {
-		fmt.Fprintln(out, "Ada has orders, and stays")
+		fmt.Fprintln(out, "Ada has orders and cannot be deleted")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ sold for 900
 best seller: tea
 to reorder: tea
 orders of Ada: 2
-Ada has orders, and stays
+Ada has orders and cannot be deleted
 `
 
 func TestProgram(t *testing.T) {
@@ -29,7 +29,7 @@ func TestProgram(t *testing.T) {
 	exampletest.Output(t, output)
 }
 
-// testShop is a shop with what the tests need by id.
+// testShop is a shop with helpers that use IDs.
 type testShop struct{ *Shop }
 
 func openShop(t *testing.T) testShop {
@@ -76,7 +76,7 @@ func names(t *testing.T, products *model.Query[Product]) (names []string) {
 	return names
 }
 
-// What the shop does for one customer after another.
+// TestShop tests the shop without concurrency.
 func TestShop(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -85,13 +85,13 @@ func TestShop(t *testing.T) {
 	tea, pot := text(s.addProduct(ctx, "tea", 450, 3)), text(s.addProduct(ctx, "pot", 2500, 1))
 	ada, grace := text(s.addCustomer(ctx, "Ada", "ada@example.com")), text(s.addCustomer(ctx, "Grace", "grace@example.com"))
 	if _, err := s.addCustomer(ctx, "Imposter", "ada@example.com"); !errors.Is(err, model.ErrTaken) {
-		t.Errorf("an address of another customer: %v", err)
+		t.Errorf("the address of another customer: %v", err)
 	}
 	order := text(s.buy(ctx, ada, map[string]int64{tea: 2, pot: 1}))
 	if lines, total, err := s.order(ctx, order); err != nil || total != 2*450+2500 || lines[tea] != 2 || lines[pot] != 1 || len(lines) != 2 {
 		t.Errorf("the order is %v for %d: %v", lines, total, err)
 	}
-	// A basket of which one product is sold out takes nothing.
+	// If one product of a basket is sold out, the stock does not change.
 	for range 10 {
 		if _, err := s.buy(ctx, grace, map[string]int64{tea: 1, pot: 1}); !errors.Is(err, errSoldOut) {
 			t.Errorf("a second pot: %v", err)
@@ -124,7 +124,7 @@ func TestShop(t *testing.T) {
 	if got := names(t, s.BestSellers().Limit(2)); !slices.Equal(got, []string{"pot", "tea"}) {
 		t.Errorf("best sellers: %q", got)
 	}
-	// A customer with orders stays; another one goes, and so does the address.
+	// A customer with orders cannot be deleted. Deleting another one frees the address.
 	if err := s.customers.Delete(ctx, ada); !errors.Is(err, model.ErrReferenced) {
 		t.Errorf("a customer with orders: %v", err)
 	}
@@ -133,12 +133,12 @@ func TestShop(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.customers.Delete(ctx, alan); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("removed twice: %v", err)
+		t.Errorf("deleted twice: %v", err)
 	}
 	text(s.addCustomer(ctx, "Alan", "alan@example.com"))
 }
 
-// The orders of a customer come newest first, in pages.
+// TestOrders reads the orders of a customer in pages, newest first.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -174,7 +174,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// 64 buyers at the same time get what there is and no more.
+// TestBuyers checks that 64 concurrent buyers get no more than there is in stock.
 func TestBuyers(t *testing.T) {
 	t.Parallel()
 	const buyers, tries = 64, 8
@@ -223,34 +223,34 @@ func TestBuyers(t *testing.T) {
 			mu.Lock()
 			for id, n := range lines {
 				if sold[id] += n; n != basket[id] {
-					t.Errorf("%d of %s were sold, not %d", n, id, basket[id])
+					t.Errorf("sold %d of %s, want %d", n, id, basket[id])
 				}
 			}
 			mu.Unlock()
 		}
 		if orders, _, err := s.ordersPage(ctx, customer, "", tries); err != nil || len(orders) != len(mine) {
-			t.Errorf("%d orders, not %d: %v", len(orders), len(mine), err)
+			t.Errorf("%d orders, want %d: %v", len(orders), len(mine), err)
 		}
 	})
 	if refused == 0 {
-		t.Error("nothing was sold out: the test tests nothing")
+		t.Error("nothing was sold out, so the test is void")
 	}
-	// What is left can be sold, and no more. So stock and orders agree.
+	// Exactly the rest can be sold, so stock and orders agree.
 	last := exampletest.Must[string](t)(s.addCustomer(ctx, "last", "last"))
 	for id, n := range stock {
 		left := n - sold[id]
 		if left < 0 {
-			t.Fatalf("%d of %s were sold, there were %d", sold[id], name[id], n)
+			t.Fatalf("sold %d of %s, but the stock was %d", sold[id], name[id], n)
 		}
 		if _, err := s.buy(ctx, last, map[string]int64{id: left + 1}); !errors.Is(err, errSoldOut) {
-			t.Errorf("one more of %s than there is: %v", name[id], err)
+			t.Errorf("one more of %s than the stock: %v", name[id], err)
 		}
 		if left > 0 {
 			exampletest.Must[string](t)(s.buy(ctx, last, map[string]int64{id: left}))
 		}
 	}
 	if low := names(t, s.LowStock(0)); len(low) != len(stock) {
-		t.Errorf("sold out are only %q", low)
+		t.Errorf("only %q are sold out", low)
 	}
 	if best := names(t, s.BestSellers().Limit(4)); !slices.Equal(best, []string{"product3", "product2", "product1", "product0"}) {
 		t.Errorf("best sellers: %q", best)

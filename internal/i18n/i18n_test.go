@@ -69,7 +69,7 @@ func TestMatch(t *testing.T) {
 		"": "en", "de": "de", "de-AT,de;q=0.9,en;q=0.5": "de", "en-US,en;q=0.9,de;q=0.8": "en", "ja": "en", "ja,de;q=0.1": "de",
 		"*": "en", "fr;q=x": "en", "\x00": "en", strings.Repeat("de,", 100): "en",
 	} {
-		for range 2 { // the second time it is known
+		for range 2 { // the second lookup is cached
 			if got := Match(header); got.Tag != want {
 				t.Errorf("%q: %s, want %s", header, got.Tag, want)
 			}
@@ -77,7 +77,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// However many different headers come, few are kept.
+// TestMatchedIsBounded sends more distinct headers than the cache holds.
 func TestMatchedIsBounded(t *testing.T) {
 	for range 3 * maxMatched {
 		Match("de;q=0." + strings.Repeat("1", int(matched.n.Load()%90)) + ",x-" + strings.Repeat("a", int(matched.n.Load()%8)+1))

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Language is a language of the site.
+// Language is a language that the site supports.
 type Language struct {
 	Tag  string // BCP 47
 	Name string // in the language itself
@@ -24,34 +24,33 @@ type Language struct {
 	index     int
 	tag       language.Tag
 	texts     map[string]forms // nil for English
-	file      map[string]any   // each text as its file has it, for Script
+	file      map[string]any   // each text as in the file, for Script
 	thousands string
 }
 
-// forms are the forms of a text by number; a text that does not depend on one has Other only.
+// forms holds the plural forms of a text. A text without a number has only Other.
 type forms [plural.Many + 1]template
 
 // English is the language of the source.
 var English = &Language{Tag: "en", Name: "English", Dir: "ltr", tag: language.English, thousands: ","}
 
-// languages are all languages, the one for everybody else first.
-var languages = loaded(
+// languages lists the supported languages. The first is the fallback.
+var languages = mustLoad(
 	English,
 	&Language{Tag: "de", Name: "Deutsch", Dir: "ltr", tag: language.German, thousands: "."},
 )
 
-// matcher finds the one of languages that somebody prefers.
 var matcher = newMatcher(languages)
 
 //go:embed messages/*.json
 var files embed.FS
 
-// loaded numbers languages, and reads the files of those after the first.
-func loaded(all ...*Language) []*Language {
+// mustLoad numbers the languages and loads the message file of each, except English.
+func mustLoad(all ...*Language) []*Language {
 	for i, l := range all {
 		if l.index = i; i > 0 {
 			if err := l.load(); err != nil {
-				panic(err) // a file of the program; see TestMessages
+				panic(err) // the files are embedded; TestMessages checks them
 			}
 		}
 	}
@@ -66,7 +65,7 @@ func newMatcher(all []*Language) language.Matcher {
 	return language.NewMatcher(tags)
 }
 
-// load reads the file of a language.
+// load reads the message file of the language.
 func (l *Language) load() error {
 	path := "messages/" + l.Tag + ".json"
 	body, err := files.ReadFile(path)
@@ -84,21 +83,21 @@ func (l *Language) load() error {
 	for _, m := range file.Messages {
 		isPlural := m.Zero+m.One+m.Two+m.Few+m.Many != ""
 		values := names(m.ID, isPlural)
-		var of forms
+		var templates forms
 		for form, text := range map[plural.Form]string{
 			plural.Zero: m.Zero, plural.One: m.One, plural.Two: m.Two, plural.Few: m.Few, plural.Many: m.Many, plural.Other: m.Other,
 		} {
-			if of[form], err = compile(text, values); err != nil {
+			if templates[form], err = compile(text, values); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 		}
-		l.texts[m.ID] = of
+		l.texts[m.ID] = templates
 	}
 	return nil
 }
 
-// of returns the form for a message.
-func (f forms) of(l *Language, m Message) template {
+// choose returns the form that fits the number of m.
+func (f forms) choose(l *Language, m Message) template {
 	if m.one != "" {
 		if t := f[plural.Cardinal.MatchPlural(l.tag, int(m.n%10_000_000), 0, 0, 0, 0)]; t != nil {
 			return t
@@ -107,16 +106,16 @@ func (f forms) of(l *Language, m Message) template {
 	return f[plural.Other]
 }
 
-// All returns the languages of the site. The slice is not a copy.
+// All returns the supported languages. The caller must not modify the slice.
 func All() []*Language { return languages }
 
-// Count is how many languages there are; Index numbers them.
+// Count returns the number of supported languages.
 func Count() int { return len(languages) }
 
-// Index is the number of a language, from 0.
+// Index returns the position of the language in All.
 func (l *Language) Index() int { return l.index }
 
-// Find returns the language with a tag, nil for none.
+// Find returns the language with the given tag, or nil.
 func Find(tag string) *Language {
 	for _, l := range languages {
 		if l.Tag == tag {
@@ -127,21 +126,21 @@ func Find(tag string) *Language {
 }
 
 const (
-	// maxAccept bounds the header that Match reads.
+	// maxAccept is the longest Accept-Language header that Match parses.
 	maxAccept = 200
-	// maxMatched bounds what is kept of it.
+	// maxMatched limits the number of cached headers.
 	maxMatched = 1000
 )
 
-// matched has the language for a header: browsers send few different ones.
-var matched = new(headers)
+// matched caches the language for each Accept-Language header; browsers send few distinct ones.
+var matched = new(headerCache)
 
-type headers struct {
+type headerCache struct {
 	languages sync.Map
 	n         atomic.Int64
 }
 
-// Match returns the language that somebody prefers, by the header Accept-Language.
+// Match returns the best language for an Accept-Language header.
 func Match(accept string) *Language {
 	if accept == "" || len(accept) > maxAccept {
 		return English
@@ -165,7 +164,7 @@ func match(accept string) *Language {
 	return languages[i]
 }
 
-// Number writes a number.
+// Number formats n with the thousands separator of the language.
 func (l *Language) Number(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -174,7 +173,7 @@ func (l *Language) Number(n int64) string {
 	return text
 }
 
-// months are the names of the months, in dates and alone.
+// months holds the name of each month in dates, and in full.
 var months = [12][2]Message{
 	{T("Jan"), T("January")},
 	{T("Feb"), T("February")},
@@ -190,19 +189,19 @@ var months = [12][2]Message{
 	{T("Dec"), T("December")},
 }
 
-// Time writes a time in UTC.
+// Time formats the date and time of t in UTC.
 func (l *Language) Time(t time.Time) string {
 	t = t.UTC()
 	return l.Say(T("{date}, {time} UTC", l.Date(t), t.Format("15:04")))
 }
 
-// Date writes the day of a time in UTC.
+// Date formats the date of t in UTC.
 func (l *Language) Date(t time.Time) string {
 	t = t.UTC()
 	return l.Say(T("{day} {month} {year}", strconv.Itoa(t.Day()), months[t.Month()-1][0], strconv.Itoa(t.Year())))
 }
 
-// Month writes the month of a time in UTC.
+// Month formats the month and year of t in UTC.
 func (l *Language) Month(t time.Time) string {
 	t = t.UTC()
 	return l.Say(T("{month} {year}", months[t.Month()-1][1], strconv.Itoa(t.Year())))

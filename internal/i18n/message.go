@@ -1,18 +1,18 @@
-// Package i18n holds what Retwis tells people, in their language.
+// Package i18n translates the texts of the site.
 //
-// A text is written in English where it is used, with names in braces for its values:
+// A text is written in English where it is used, with placeholders in braces:
 //
 //	i18n.T("Add @{name} to a list…", name)
 //	i18n.N(n, "{n} reply", "{n} replies")
 //
-// The values are in the order in which the names first appear in the English text; a translation
-// may use another order. The number of N is the value of {n}, and its plural rule that of the
-// language (CLDR). Of two English texts that are the same but not in other languages, one has a
-// context behind a bar, which is not shown: "Open|adjective".
+// The arguments are in the order in which the placeholders first appear in the English text; a
+// translation may use another order. The number passed to N is the value of {n}, and it selects
+// the plural form by the CLDR rules of the language. Where an English text needs two translations,
+// one of its uses adds a context after a bar, which is not shown: "Open|adjective".
 //
-// The folder messages has a file of each language in the format of go-i18n, which translators'
-// tools read: en.json has all texts of the program, and a test fails where another file does not
-// have exactly the same. To add a language, add its file and a line to languages.
+// The directory messages has a file for each language in the format of go-i18n, which translation
+// tools can read. en.json lists every text of the program; a test fails if another file lacks one
+// or has an unused one. To add a language, add its file and an element of languages.
 package i18n
 
 import (
@@ -23,25 +23,25 @@ import (
 	"time"
 )
 
-// Message is a text with its values, not yet in a language: what an error has to say, for example.
-// The zero value is no text.
+// Message is a text with its arguments, before translation: the text of an error, for example.
+// The zero value is the empty text.
 type Message struct {
-	id   string // the English text; of N, that of the plural; of Verbatim and Sentences, empty
-	one  string // the singular of N
-	n    int64  // the number of N
-	args []any  // of Verbatim and Sentences, the texts
+	id   string // the English text, in the plural for N; empty for Verbatim and Sentences
+	one  string // the English singular, for N
+	n    int64  // the number, for N
+	args []any  // the arguments, or the texts of Verbatim and Sentences
 }
 
-// T returns a text. A value can be a Message, a number, a time, which is written as a date, or
-// anything that fmt can print.
+// T returns a text. An argument can be a Message, an integer, a time.Time or any value that fmt
+// can print.
 func T(id string, args ...any) Message { return Message{id: id, args: args} }
 
-// N returns a text that depends on a number.
+// N returns a text whose form depends on n.
 func N(n int64, one, other string, args ...any) Message {
 	return Message{id: other, one: one, n: n, args: args}
 }
 
-// Verbatim returns a text that somebody has written, which is the same in all languages.
+// Verbatim returns a text that is not translated, such as one that a user has written.
 func Verbatim(text string) Message {
 	if text == "" {
 		return Message{}
@@ -49,32 +49,32 @@ func Verbatim(text string) Message {
 	return Message{args: []any{text}}
 }
 
-// Sentences joins texts. Those that are zero are left out.
+// Sentences joins texts with spaces and skips zero ones.
 func Sentences(all ...Message) (m Message) {
-	for _, one := range all {
-		if !one.IsZero() {
-			m.args = append(m.args, one)
+	for _, sentence := range all {
+		if !sentence.IsZero() {
+			m.args = append(m.args, sentence)
 		}
 	}
 	return m
 }
 
-// IsZero reports whether there is no text.
+// IsZero reports whether m is the empty text.
 func (m Message) IsZero() bool { return m.id == "" && len(m.args) == 0 }
 
-// With returns the text with other values.
+// With returns the text with other arguments.
 func (m Message) With(args ...any) Message {
 	m.args = args
 	return m
 }
 
-// String is the text in English.
+// String returns the text in English.
 func (m Message) String() string { return English.Say(m) }
 
-// piece is a part of a text: literal, a value, or the beginning or the end of an element.
+// piece is a part of a text: a literal, a placeholder, or the start or end tag of an element.
 type piece struct {
 	literal string
-	value   int // the number of the value; none for literals
+	value   int // the index of the argument, unless the piece is a literal
 	kind    kind
 }
 
@@ -87,17 +87,18 @@ const (
 	isClose
 )
 
-// template is a text in the form in which it is filled in.
+// template is a parsed text.
 type template []piece
 
-// number is the value of {n} in texts that depend on it.
-const number = "n"
+// numberName is the placeholder for the number of N.
+const numberName = "n"
 
-// names returns the values that the pieces of an English text stand for.
+// names returns the index of the argument for each name in an English text; -1 stands for the
+// number of N.
 func names(id string, isPlural bool) map[string]int {
 	all := map[string]int{}
 	if isPlural {
-		all[number] = -1
+		all[numberName] = -1
 	}
 	for _, p := range split(id) {
 		if _, known := all[p.literal]; p.kind == isLiteral || known {
@@ -112,7 +113,7 @@ func names(id string, isPlural bool) map[string]int {
 	return all
 }
 
-// compile prepares a text. It fails where the text has a name that the English text does not have.
+// compile parses a text. It fails if the text has a name that the English text lacks.
 func compile(text string, values map[string]int) (template, error) {
 	parts := split(text)
 	for i, p := range parts {
@@ -128,8 +129,8 @@ func compile(text string, values map[string]int) (template, error) {
 	return parts, nil
 }
 
-// split cuts a text at its values and elements: {name}, <name> and </name>. The literal of such a piece
-// is its name.
+// split cuts a text at its placeholders and tags: {name}, <name> and </name>. The literal of such a
+// piece is its name.
 func split(text string) (parts template) {
 	text, _, _ = strings.Cut(text, "|")
 	literal := func(s string) {
@@ -163,7 +164,7 @@ func split(text string) (parts template) {
 	}
 }
 
-// compiled are the English texts in use: they are constants of the program.
+// compiled caches the templates of English texts. It is bounded, because they are constants.
 var compiled = new(sync.Map)
 
 type compiledKey struct {
@@ -171,7 +172,7 @@ type compiledKey struct {
 	plural   bool
 }
 
-// english returns the template of an English text: of id, or of its singular.
+// english returns the template of an English text, which is id or its singular.
 func english(text, id string, plural bool) template {
 	key := compiledKey{text, id, plural}
 	if t, ok := compiled.Load(key); ok {
@@ -179,13 +180,13 @@ func english(text, id string, plural bool) template {
 	}
 	t, err := compile(text, names(id, plural))
 	if err != nil {
-		panic(err) // a text of the program; see TestMessages
+		panic(err) // the text is a constant; TestMessages checks it
 	}
 	compiled.Store(key, t)
 	return t
 }
 
-// Say returns a text in the language.
+// Say returns the text of m in the language.
 func (l *Language) Say(m Message) string {
 	if l == English && len(m.args) == 0 && m.one == "" {
 		text, _, _ := strings.Cut(m.id, "|")
@@ -223,7 +224,7 @@ func (l *Language) template(m Message) template {
 	}
 	if l.texts != nil {
 		if forms, ok := l.texts[m.id]; ok {
-			return forms.of(l, m)
+			return forms.choose(l, m)
 		}
 	}
 	text := m.id
@@ -240,7 +241,7 @@ func (m Message) value(i int) any {
 	case i < len(m.args):
 		return m.args[i]
 	}
-	return "?" // see TestMessages
+	return "?" // TestMessages finds missing arguments
 }
 
 func (l *Language) format(value any) string {
@@ -259,16 +260,16 @@ func (l *Language) format(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Part is a part of a text that is not only words: see Language.Parts.
+// Part is a part of a text with markup; see Language.Parts.
 type Part struct {
-	Text  string // what to show, where Value is nil
-	Value any    // one of the values: of {name}, or of <name> and </name>
-	Open  bool   // an element with the value begins here
-	Close bool   // it ends here
+	Text  string // the text to show, if Value is nil
+	Value any    // the argument of {name}, or of <name> and </name>
+	Open  bool   // the part is a start tag
+	Close bool   // the part is an end tag
 }
 
-// Parts returns a text cut at its values and elements, for what puts markup into it. Values that
-// are plain text come as text.
+// Parts splits a text at its placeholders and tags, so that the caller can add markup. It formats
+// arguments that are strings, Messages, integers or times as Text, and returns others as Value.
 func (l *Language) Parts(m Message) []Part {
 	t := l.template(m)
 	parts := make([]Part, 0, len(t))
@@ -292,12 +293,12 @@ func (l *Language) Parts(m Message) []Part {
 
 type contextKey struct{}
 
-// With returns a context for texts in a language.
+// With returns a context that carries the language.
 func With(ctx context.Context, l *Language) context.Context {
 	return context.WithValue(ctx, contextKey{}, l)
 }
 
-// From returns the language of a context, English for none.
+// From returns the language that ctx carries, or English.
 func From(ctx context.Context) *Language {
 	if l, ok := ctx.Value(contextKey{}).(*Language); ok {
 		return l

@@ -18,29 +18,30 @@ import (
 	"testing"
 )
 
-var write = flag.Bool("write-messages", false, "write messages/en.json, and put what the others lack into them, empty")
+var write = flag.Bool("write-messages", false, "write messages/en.json, and add missing texts to the other files, without a translation")
 
-// calls are the functions with texts: which of their arguments are the text, or its singular and its plural.
-var calls = map[string][]int{
+// textArgs lists the functions that take texts, with the position of the text among their arguments,
+// or the positions of its singular and plural.
+var textArgs = map[string][]int{
 	"T": {0}, "N": {1, 2}, "t": {1}, "tn": {2, 3}, "say": {0}, "Invalid": {1}, "Forbidden": {0},
 }
 
-// root is the module.
+// root is the directory of the module.
 const root = "../.."
 
-// entry is a text of the program, or in a file.
+// entry is a text of the program.
 type entry struct {
 	one, other string
-	at         string // where it is used
+	at         string // the source line that uses it
 }
 
 func (e entry) isPlural() bool { return e.one != "" }
 
-// TestMessages compares the files with the texts of the program: each language has all, nothing
-// else, and with the same values.
+// TestMessages checks that each message file has exactly the texts of the program, with the same
+// placeholders.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	texts := textsOfProgram(t)
+	texts := programTexts(t)
 	if len(texts) < 100 {
 		t.Fatalf("only %d texts found in the program", len(texts))
 	}
@@ -49,7 +50,7 @@ func TestMessages(t *testing.T) {
 	}
 	for id, e := range texts {
 		if slices.Contains(reserved, strings.ToLower(id)) {
-			t.Errorf("%s: %q is a name of go-i18n: give it a context", e.at, id)
+			t.Errorf("%s: %q is a reserved name in go-i18n: add a context", e.at, id)
 		}
 	}
 	for _, l := range languages {
@@ -59,9 +60,9 @@ func TestMessages(t *testing.T) {
 			got, ok := in[id]
 			switch {
 			case !ok || got["other"] == "":
-				t.Errorf("%s lacks %q, of %s", name, id, e.at)
+				t.Errorf("%s lacks %q, used by %s", name, id, e.at)
 			case l == English && (got["other"] != shown(e.other) || got["one"] != shown(e.one)):
-				t.Errorf("%s has %q for %q of %s: run go test ./internal/i18n -write-messages", name, got, id, e.at)
+				t.Errorf("%s has %q for %q, used by %s: run go test ./internal/i18n -write-messages", name, got, id, e.at)
 			case e.isPlural() != (len(got) > 1):
 				t.Errorf("%s: %q has the forms %q", name, id, got)
 			}
@@ -77,10 +78,10 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// reserved are names that files have for other things than texts.
+// reserved lists the keys that go-i18n does not read as message IDs.
 var reserved = []string{"id", "description", "hash", "leftdelim", "rightdelim", "zero", "one", "two", "few", "many", "other"}
 
-// checkForm reports where a translation loses a value, or has one that the program does not have.
+// checkForm reports placeholders that a translation lacks, and those that the program does not fill.
 func checkForm(t *testing.T, name, id, form, text string, e entry) {
 	t.Helper()
 	values := names(e.other, e.isPlural())
@@ -96,9 +97,9 @@ func checkForm(t *testing.T, name, id, form, text string, e entry) {
 		}
 	}
 	for value, n := range values {
-		// The one of something need not be written as a number.
+		// A singular may spell out the number, or omit it.
 		if has[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == "other") {
-			t.Errorf("%s: %q does not have {%s} of %q", name, text, value, id)
+			t.Errorf("%s: %q lacks {%s}, which %q has", name, text, value, id)
 		}
 	}
 }
@@ -108,13 +109,13 @@ func shown(text string) string {
 	return text
 }
 
-// textsOfProgram returns the texts of all packages of the module, by their ids.
-func textsOfProgram(t *testing.T) map[string]entry {
+// programTexts returns the texts in the source of the site, by their IDs.
+func programTexts(t *testing.T) map[string]entry {
 	t.Helper()
 	all := map[string]entry{}
 	add := func(at, one, other string) {
 		if had, ok := all[other]; ok && had.one != one {
-			t.Errorf("%s and %s have two singulars for %q", had.at, at, other)
+			t.Errorf("%s and %s have different singulars for %q", had.at, at, other)
 		}
 		all[other] = entry{one, other, at}
 		if _, err := compile(one, names(other, true)); one != "" && err != nil {
@@ -126,13 +127,13 @@ func textsOfProgram(t *testing.T) map[string]entry {
 			switch {
 			case err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go"):
 			case strings.HasSuffix(path, ".go"):
-				textsOfGo(t, path, add)
+				goTexts(t, path, add)
 			case strings.HasSuffix(path, ".js"):
 				source, err := os.ReadFile(path)
 				if err != nil {
 					return err
 				}
-				texts, err := textsOfScript(source)
+				texts, err := scriptTexts(source)
 				if err != nil {
 					t.Error(path, err)
 				}
@@ -149,7 +150,7 @@ func textsOfProgram(t *testing.T) map[string]entry {
 	return all
 }
 
-func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
+func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, 0)
@@ -157,8 +158,8 @@ func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
 		t.Fatal(err)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if f, ok := n.(*ast.FuncDecl); ok && calls[f.Name.Name] != nil {
-			return false // it passes on what it got
+		if f, ok := n.(*ast.FuncDecl); ok && textArgs[f.Name.Name] != nil {
+			return false // it forwards a text that its caller wrote
 		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -173,7 +174,7 @@ func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
 		}
 		at := set.Position(call.Pos())
 		where := fmt.Sprintf("%s:%d", strings.TrimPrefix(path, root+"/"), at.Line)
-		if which, ok := calls[name]; ok && len(call.Args) > which[len(which)-1] {
+		if which, ok := textArgs[name]; ok && len(call.Args) > which[len(which)-1] {
 			var texts []string
 			for _, i := range which {
 				if text, ok := literal(call.Args[i]); ok {
@@ -181,7 +182,7 @@ func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
 				}
 			}
 			if len(texts) < len(which) {
-				t.Errorf("%s: a text must be written out where %s is called", where, name)
+				t.Errorf("%s: the text passed to %s must be a string literal", where, name)
 				return true
 			}
 			one, other := "", texts[0]
@@ -189,7 +190,7 @@ func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
 				one, other = texts[0], texts[1]
 			}
 			if values := len(call.Args) - which[len(which)-1] - 1; !call.Ellipsis.IsValid() && values != 0 && values != count(other, one != "") {
-				t.Errorf("%s: %q gets %d values", where, other, values)
+				t.Errorf("%s: %q gets %d arguments", where, other, values)
 			}
 			add(where, one, other)
 		}
@@ -197,7 +198,7 @@ func textsOfGo(t *testing.T, path string, add func(at, one, other string)) {
 	})
 }
 
-// count returns how many values a text takes.
+// count returns the number of arguments that a text takes, not counting the number of N.
 func count(id string, plural bool) int {
 	n := len(names(id, plural))
 	if plural {
@@ -206,7 +207,7 @@ func count(id string, plural bool) int {
 	return n
 }
 
-// literal returns the value of a string literal, or of several that are joined.
+// literal returns the value of a string literal, or of a concatenation of them.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -220,7 +221,7 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// readFile returns the texts of a file, with their forms.
+// readFile returns the plural forms of each text in a message file.
 func readFile(t *testing.T, name string) map[string]map[string]string {
 	t.Helper()
 	body, err := os.ReadFile(name)
@@ -247,7 +248,7 @@ func readFile(t *testing.T, name string) map[string]map[string]string {
 	return all
 }
 
-// writeFiles writes the file of English, and adds to the others what they lack.
+// writeFiles writes the English file, and adds missing texts to the others without a translation.
 func writeFiles(t *testing.T, texts map[string]entry) {
 	t.Helper()
 	for _, l := range languages {
@@ -277,7 +278,7 @@ func writeFiles(t *testing.T, texts map[string]entry) {
 		encoder := json.NewEncoder(&body)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(out); err != nil { // in the order of the ids
+		if err := encoder.Encode(out); err != nil { // sorted by ID
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(name, body.Bytes(), 0o644); err != nil {

@@ -5,38 +5,38 @@ import (
 	"regexp"
 )
 
-// scriptCall matches a text in a script: t("…") or tn(n, "…", "…").
+// scriptCall matches a text in JavaScript: t("…") or tn(n, "…", "…").
 var scriptCall = regexp.MustCompile(`\bt\(("(?:[^"\\]|\\.)*")|\btn\([^"]*?, ("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")`)
 
-// scriptText is a text of a script. Its plural, or its only form, is the id.
+// scriptText is a text of a script. Its ID is the plural, or the only form.
 type scriptText struct{ one, id string }
 
-// textsOfScript returns the texts of a script in JavaScript.
-func textsOfScript(source []byte) (texts []scriptText, err error) {
+// scriptTexts returns the texts in a JavaScript file.
+func scriptTexts(source []byte) (texts []scriptText, err error) {
 	for _, found := range scriptCall.FindAllSubmatch(source, -1) {
-		var of [3]string
+		var unquoted [3]string // the text of t, and the singular and plural of tn
 		for i, quoted := range found[1:] {
 			if len(quoted) > 0 {
-				if err := json.Unmarshal(quoted, &of[i]); err != nil {
+				if err := json.Unmarshal(quoted, &unquoted[i]); err != nil {
 					return nil, err
 				}
 			}
 		}
-		texts = append(texts, scriptText{one: of[1], id: of[0] + of[2]})
+		texts = append(texts, scriptText{one: unquoted[1], id: unquoted[0] + unquoted[2]})
 	}
 	return texts, nil
 }
 
-// Script returns the script that defines the texts of other scripts in the language; nil for
-// English, whose texts are in those scripts. A plural is an object with its forms, by their names
-// in CLDR.
+// Script returns a script that defines the translations of the texts in other scripts. It is nil
+// for English, whose texts are in those scripts. A text with plural forms is an object with the CLDR
+// categories as keys.
 func (l *Language) Script(others ...[]byte) ([]byte, error) {
 	if l.file == nil {
 		return nil, nil
 	}
 	all := map[string]any{}
 	for _, source := range others {
-		texts, err := textsOfScript(source)
+		texts, err := scriptTexts(source)
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,8 @@
-// Package check decides from a history whether a site has kept its promises.
+// Package check checks a history against the consistency guarantees of a site.
 //
-// A write whose outcome is not known, or which Redis was allowed to lose by the settings of
-// the run, may or may not be there: then a read may show either. Everything else follows from
-// when writes were acknowledged: their author must see them at once, others after a bound,
-// everybody in the end.
+// If the outcome of a write is unknown, or Redis may have lost it under the settings of the run, a
+// read may show it or not. Any other acknowledged write must be visible: to its author at once, to
+// others within a bound, and to everybody at the end.
 package check
 
 import (
@@ -15,35 +14,34 @@ import (
 	"retwis/bench/lab/history"
 )
 
-// Bounds are the promises about time.
+// Bounds are the time limits that a site must keep.
 type Bounds struct {
-	// Quiet is how old what others see may be while there are no faults.
+	// Quiet is the maximum staleness for other users when no faults are injected.
 	Quiet time.Duration
-	// Settle is how long a fault counts after it ended.
+	// Settle is the time after the end of a fault during which it still counts.
 	Settle time.Duration
-	// Fault is added to Quiet while there are faults.
+	// Fault is added to Quiet during faults.
 	Fault time.Duration
-	// Recovery is how long it takes until another process has finished the work of one that
-	// was killed.
+	// Recovery is the time within which another process completes the work of a killed one.
 	Recovery time.Duration
 }
 
-// Default are the bounds that docs/scaling.md names.
+// Default are the bounds that docs/operations.md documents.
 var Default = Bounds{Quiet: 3 * time.Second, Settle: 5 * time.Second, Fault: 75 * time.Second, Recovery: 130 * time.Second}
 
 // The rules that a history can break.
 const (
-	Lost        = "lost"             // an acknowledged write is not there in the end
-	Twice       = "twice"            // a post is on a list twice, or was written twice
-	Order       = "order"            // a list is not in the order of its ids
+	Lost        = "lost"             // an acknowledged write is missing at the end
+	Twice       = "twice"            // a post is duplicated on a list, or was written twice
+	Order       = "order"            // a list is not sorted by ID
 	OwnWrites   = "read your writes" // a person does not see their own change
 	Stale       = "stale"            // others do not see a change in time
 	Deleted     = "deleted"          // a deleted post is shown
-	Blocked     = "blocked"          // a post is shown across a block
-	Unfollowed  = "unfollowed"       // a home timeline has posts of a person who is not followed
-	SessionOpen = "session open"     // a session is open after its end
-	SessionLost = "session lost"     // a session is closed before its end
-	Likes       = "likes"            // a number of likes that cannot be
+	Blocked     = "blocked"          // a post is shown despite a block
+	Unfollowed  = "unfollowed"       // a home timeline has a post by a person who is not followed
+	SessionOpen = "session open"     // a session is still open after a log-out
+	SessionLost = "session lost"     // a session was closed without a log-out
+	Likes       = "likes"            // an impossible number of likes
 	Foreign     = "foreign"          // a post that nobody wrote
 )
 
@@ -56,13 +54,13 @@ type Violation struct {
 // Verdict is the result of a check.
 type Verdict struct {
 	Violations []Violation
-	Judged     int // how often a page had to show, or not to show, something
+	Judged     int // the number of comparisons between pages and the expected state
 	// AtRisk counts the acknowledged writes that Redis may have lost, and Gone the posts among
 	// them that it has lost.
 	AtRisk, Gone int
 }
 
-// post is all that is known about a post.
+// post collects what the history has about a post.
 type post struct {
 	text, author string
 	parent       string
@@ -83,26 +81,26 @@ type checker struct {
 	b        Bounds
 	windows  []window
 	posts    map[string]*post
-	byID     []*post // in the order of their ids; 0 is unknown
+	byID     []*post // sorted by ID; 0 is unknown
 	byAuthor map[string][]*post
 	follows  map[pair]register
 	blocks   map[pair]register
 	sessions map[session]register
 	verdict  Verdict
-	limits   map[string]int // violations of each rule, to bound what is kept
+	count    map[string]int // violations by rule
 }
 
-// window is the time of a fault, with what it takes to settle.
+// window is the duration of a fault plus the time to settle.
 type window struct {
 	start, end time.Duration
 	fault      history.Fault
 }
 
-// Check checks a history.
+// Check checks a history against the bounds.
 func Check(h history.History, b Bounds) Verdict {
 	c := &checker{
 		h: h, b: b, posts: map[string]*post{}, byAuthor: map[string][]*post{}, follows: map[pair]register{},
-		blocks: map[pair]register{}, sessions: map[session]register{}, limits: map[string]int{},
+		blocks: map[pair]register{}, sessions: map[session]register{}, count: map[string]int{},
 	}
 	for _, f := range h.Faults {
 		c.windows = append(c.windows, window{f.Start, f.End + b.Settle, f})
@@ -120,11 +118,11 @@ func Check(h history.History, b Bounds) Verdict {
 	return c.verdict
 }
 
-// maxOfRule bounds the violations of each rule that are kept.
-const maxOfRule = 20
+// maxPerRule limits the number of reported violations of each rule.
+const maxPerRule = 20
 
 func (c *checker) violate(op history.Op, rule, format string, args ...any) {
-	if c.limits[rule]++; c.limits[rule] > maxOfRule {
+	if c.count[rule]++; c.count[rule] > maxPerRule {
 		return
 	}
 	where := fmt.Sprintf("%s by %s at process %d, %.3f to %.3f s", op.Kind, op.Person, op.Process, op.Start.Seconds(), op.End.Seconds())
@@ -132,12 +130,12 @@ func (c *checker) violate(op history.Op, rule, format string, args ...any) {
 		where = strings.Replace(where, " by ", " of "+op.Other+" by ", 1)
 	}
 	if op.Final {
-		where += ", in the end"
+		where += ", at the end"
 	}
 	c.verdict.Violations = append(c.verdict.Violations, Violation{rule, fmt.Sprintf(format, args...) + " (" + where + ")"})
 }
 
-// collect fills the registers.
+// collect fills the registers from the writes of the history.
 func (c *checker) collect() {
 	for _, op := range c.h.Ops {
 		if op.Outcome == history.Refused {
@@ -182,14 +180,14 @@ func (c *checker) collect() {
 	}
 }
 
-// killGrace is how long after its answer a write may still have work to do that dies with
-// a process.
+// killGrace is the time after the response to a write during which it may still have work to do
+// that is lost when the process is killed.
 const killGrace = 10 * time.Second
 
 func (c *checker) write(op history.Op) write {
 	w := write{from: op.Start, end: op.End, to: op.End, acked: op.Outcome == history.OK, sure: op.Outcome == history.OK, person: op.Person, process: op.Process}
 	w.due = op.End + c.b.Quiet
-	lived := true
+	survived := true
 	for _, f := range c.windows {
 		if f.start <= w.due && f.end >= op.Start {
 			w.due = max(w.due, f.end+c.b.Quiet)
@@ -198,25 +196,25 @@ func (c *checker) write(op history.Op) write {
 			w.due = max(w.due, f.fault.Start+c.b.Recovery)
 		}
 		if f.fault.Killed == op.Process+1 && f.fault.Start >= op.Start && f.fault.Start <= op.End+c.b.Recovery {
-			lived = false
+			survived = false
 		}
 	}
 	for _, f := range c.windows {
 		if w.sure && f.fault.RiskTo > 0 && op.Start <= f.fault.RiskTo && op.End >= f.fault.RiskFrom {
 			c.verdict.AtRisk++
-			w.sure, w.promised = false, lived
+			w.sure, w.promised = false, survived
 			w.to = f.fault.End
 		}
 	}
 	if !w.sure {
-		w.to = max(w.to, op.End) + c.b.Recovery // until then it can still take effect
+		w.to = max(w.to, op.End) + c.b.Recovery // it can still take effect until then
 		w.due = max(w.due, w.to)
 	}
 	w.hard = w.due + c.b.Fault
 	return w
 }
 
-// identify finds the ids of posts, and which of the uncertain ones exist.
+// identify finds the IDs of posts, and which of the posts with an unknown outcome exist.
 func (c *checker) identify() {
 	for _, op := range c.h.Ops {
 		if op.Outcome != history.OK {
@@ -225,12 +223,12 @@ func (c *checker) identify() {
 		for _, seen := range op.Seen {
 			p := c.posts[seen.Text]
 			if p == nil || p.author != seen.Author {
-				c.violate(op, Foreign, "post %d, %q of %s: nobody wrote that", seen.ID, seen.Text, seen.Author)
+				c.violate(op, Foreign, "post %d, %q by %s: nobody wrote it", seen.ID, seen.Text, seen.Author)
 				continue
 			}
 			// A post that a failover loses may be published again.
 			if p.id != 0 && p.id != seen.ID && !c.risky(p.exists[0]) {
-				c.violate(op, Twice, "%q has two ids, %d and %d", p.text, p.id, seen.ID)
+				c.violate(op, Twice, "%q has two IDs, %d and %d", p.text, p.id, seen.ID)
 			}
 			p.id = seen.ID
 			if w := &p.exists[0]; !w.sure && !w.promised && !c.risky(*w) && op.End < w.to {
@@ -269,7 +267,7 @@ func (c *checker) neverSeen() {
 		w := p.exists[0]
 		op := history.Op{Kind: history.Post, Person: p.author, Process: w.process, Start: w.from, End: w.to}
 		if w.sure || w.promised {
-			c.violate(op, Lost, "%q was acknowledged, and no page has ever shown it", p.text)
+			c.violate(op, Lost, "%q was acknowledged, but no page has ever shown it", p.text)
 		} else if w.acked {
 			c.verdict.Gone++
 		}

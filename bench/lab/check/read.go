@@ -8,12 +8,12 @@ import (
 	"retwis/bench/lab/history"
 )
 
-// reader judges one read.
+// reader checks one read.
 type reader struct {
 	*checker
 	op     history.Op
-	faulty bool // there is a fault, or was one a moment ago
-	data   bool // one that disturbs Redis
+	faulty bool // the read overlaps the window of a fault
+	data   bool // and that fault disturbs Redis
 	shown  map[string]history.Seen
 }
 
@@ -37,7 +37,7 @@ func (c *checker) read(op history.Op) {
 	case history.Profile:
 		r.order()
 		r.list(c.byAuthor[op.Other])
-		r.button()
+		r.followButton()
 	case history.Replies:
 		r.order()
 		r.list(c.byAuthor[op.Other])
@@ -46,7 +46,7 @@ func (c *checker) read(op history.Op) {
 		if p := c.posts[op.Text]; p != nil && r.shown[op.Text].ID != 0 {
 			r.mayShow(p)
 		}
-		r.mark()
+		r.likeMark()
 	case history.Session:
 		r.session()
 	}
@@ -65,27 +65,27 @@ func (c *checker) replies(parent string) []*post {
 	return found
 }
 
-// placed returns what is in its place on the page, without what stands above a reply to it.
-func (r *reader) placed() []history.Seen {
+// inOrder returns the posts in list order, without those that are shown above a reply to them.
+func (r *reader) inOrder() []history.Seen {
 	return slices.DeleteFunc(slices.Clone(r.op.Seen), func(s history.Seen) bool { return s.Moved })
 }
 
-// order checks that ids descend.
+// order checks that IDs descend.
 func (r *reader) order() {
-	placed := r.placed()
-	for i := 1; i < len(placed); i++ {
-		a, b := placed[i-1], placed[i]
+	posts := r.inOrder()
+	for i := 1; i < len(posts); i++ {
+		a, b := posts[i-1], posts[i]
 		switch {
 		case a.ID == b.ID:
-			r.violate(r.op, Twice, "post %d is on the page twice", a.ID)
+			r.violate(r.op, Twice, "post %d is twice on the page", a.ID)
 		case a.ID < b.ID:
 			r.violate(r.op, Order, "post %d is above post %d", a.ID, b.ID)
 		}
 	}
 }
 
-// others is when this reader must see the writes of other people.
-func (r *reader) others(w write) time.Duration {
+// dueForOthers returns when this reader must see a write by another person.
+func (r *reader) dueForOthers(w write) time.Duration {
 	switch {
 	case r.op.Final:
 		return w.to
@@ -96,20 +96,20 @@ func (r *reader) others(w write) time.Duration {
 	}
 }
 
-// own is when this reader must see a write that may be their own: at once, where the
-// process is the same or the request has the cookie for fresh reads.
-func (r *reader) own(w write) time.Duration {
+// due returns when this reader must see a write. Their own writes must be visible at once to the
+// same process, and to requests with the cookie for fresh reads.
+func (r *reader) due(w write) time.Duration {
 	if w.person == r.op.Person && w.sure && !w.late && !r.data && (w.process == r.op.Process || r.op.Fresh) {
 		return w.to
 	}
-	return r.others(w)
+	return r.dueForOthers(w)
 }
 
 func (r *reader) at(reg register, see view) states {
 	return reg.at(r.op.Start, r.op.End, see, r.op.Final)
 }
 
-// hidden returns whether two people are hidden from each other.
+// hidden returns whether a block hides the reader and another person from each other.
 func (r *reader) hidden(other string, see view) states {
 	if other == r.op.Person {
 		return states{no: true}
@@ -118,15 +118,15 @@ func (r *reader) hidden(other string, see view) states {
 	return states{yes: a.yes || b.yes, no: a.no && b.no, since: max(a.since, b.since)}
 }
 
-// list checks which of some posts are on a page.
+// list checks which of the candidates are on the page.
 func (r *reader) list(candidates []*post) {
 	lowest := int64(0)
 	if !r.op.Complete {
-		placed := r.placed()
-		if len(placed) == 0 {
+		posts := r.inOrder()
+		if len(posts) == 0 {
 			return
 		}
-		lowest = placed[len(placed)-1].ID
+		lowest = posts[len(posts)-1].ID
 		if r.op.Kind == history.Thread {
 			lowest = 0
 		}
@@ -137,23 +137,23 @@ func (r *reader) list(candidates []*post) {
 	}
 	for _, p := range candidates[from:] {
 		if p.id >= lowest && p.exists[0].from < r.op.End {
-			r.judge(p)
+			r.check(p)
 		}
 	}
 }
 
-// judge checks whether one post is on a page, as it must be or must not be.
-func (r *reader) judge(p *post) {
+// check checks whether a post is on the page if it must be, and missing if it must not be.
+func (r *reader) check(p *post) {
 	_, shown := r.shown[p.text]
 	if shown {
 		r.mayShow(p)
 		return
 	}
 	if (p.parent != "") != (r.op.Kind == history.Thread || r.op.Kind == history.Replies) {
-		return // replies have lists of their own
+		return // replies have separate lists
 	}
 	if p.parent != "" && r.op.Folded {
-		return // it may be among the replies that the page counts only
+		return // the page may only count this reply
 	}
 	if r.must(p) && !r.mayHaveLeft(p) {
 		r.verdict.Judged++
@@ -164,19 +164,18 @@ func (r *reader) judge(p *post) {
 		case p.author == r.op.Person:
 			rule = OwnWrites
 		}
-		r.violate(r.op, rule, "%q of %s, post %d, is missing; acknowledged at %.3f s", p.text, p.author, p.id, p.exists[0].to.Seconds())
+		r.violate(r.op, rule, "%q by %s, post %d, is missing; acknowledged at %.3f s", p.text, p.author, p.id, p.exists[0].to.Seconds())
 	}
 }
 
 const (
-	// listed is how many posts a home timeline has at least before it loses the oldest.
-	listed = 1000
-	// share is how many posts of one author the public timeline has.
-	share = 25
+	// homeLength is the minimum number of posts that a home timeline keeps.
+	homeLength = 1000
+	// maxPerAuthor is the number of posts by one author that the public timeline keeps.
+	maxPerAuthor = 25
 )
 
-// mayHaveLeft reports whether there are so many newer posts that this one may have left
-// the list of a page.
+// mayHaveLeft reports whether newer posts may have pushed this one off the list.
 func (r *reader) mayHaveLeft(p *post) bool {
 	newer := func(other *post) bool { return other.id > p.id && other.exists[0].from < r.op.End }
 	n := 0
@@ -187,41 +186,41 @@ func (r *reader) mayHaveLeft(p *post) bool {
 				n++
 			}
 		}
-		return n >= share
+		return n >= maxPerAuthor
 	case history.Home:
 		for _, other := range r.byID {
-			of := pair{r.op.Person, other.author}
-			if newer(other) && (other.author == r.op.Person || len(r.follows[of]) > 0) {
+			follow := pair{r.op.Person, other.author}
+			if newer(other) && (other.author == r.op.Person || len(r.follows[follow]) > 0) {
 				n++
 			}
 		}
-		return n >= listed
+		return n >= homeLength
 	}
 	return false
 }
 
-// filled is how many posts of a person a new follow certainly brings to the home timeline.
-const filled = 90
+// backfill is the minimum number of existing posts that a new follow adds to the home timeline.
+const backfill = 90
 
 // must reports whether a post must be on the page.
 func (r *reader) must(p *post) bool {
-	if !r.at(p.exists, r.own).must() || !r.hidden(p.author, r.own).mustNot() {
+	if !r.at(p.exists, r.due).must() || !r.hidden(p.author, r.due).mustNot() {
 		return false
 	}
 	if r.op.Kind != history.Home || p.author == r.op.Person {
 		return true
 	}
-	// The timeline is written in the background when people follow and stop to follow.
-	seeOthers := r.own
+	// A follow or unfollow updates the home timeline in the background.
+	dueOnHome := r.due
 	if !r.op.Final {
-		seeOthers = func(w write) time.Duration { return max(r.own(w), min(r.others(w), r.own(w)+r.b.Quiet)) }
+		dueOnHome = func(w write) time.Duration { return max(r.due(w), min(r.dueForOthers(w), r.due(w)+r.b.Quiet)) }
 	}
-	follows := r.at(r.follows[pair{r.op.Person, p.author}], seeOthers)
-	return follows.must() && (follows.since <= p.exists[0].from || r.after(p, follows.since) < filled)
+	follows := r.at(r.follows[pair{r.op.Person, p.author}], dueOnHome)
+	return follows.must() && (follows.since <= p.exists[0].from || r.countNewer(p, follows.since) < backfill)
 }
 
-// after counts the posts of an author that came after one of them, up to a time.
-func (r *reader) after(p *post, until time.Duration) (n int) {
+// countNewer counts the posts that the author of p wrote after p and before until.
+func (r *reader) countNewer(p *post, until time.Duration) (n int) {
 	for _, other := range r.byAuthor[p.author] {
 		if other.id > p.id && other.exists[0].from < until {
 			n++
@@ -230,83 +229,83 @@ func (r *reader) after(p *post, until time.Duration) (n int) {
 	return n
 }
 
-// mayShow checks that a post on the page may be there.
+// mayShow checks that a post that the page shows may be shown.
 func (r *reader) mayShow(p *post) {
 	r.verdict.Judged++
-	if r.at(p.exists, r.own).mustNot() {
-		r.violate(r.op, Deleted, "%q of %s, post %d, is shown; deleted at %.3f s", p.text, p.author, p.id, p.exists[len(p.exists)-1].to.Seconds())
+	if r.at(p.exists, r.due).mustNot() {
+		r.violate(r.op, Deleted, "%q by %s, post %d, is shown; deleted at %.3f s", p.text, p.author, p.id, p.exists[len(p.exists)-1].to.Seconds())
 		return
 	}
-	if hidden := r.hidden(p.author, r.own); hidden.must() {
-		r.violate(r.op, Blocked, "%q of %s, post %d, is shown across a block of %.3f s", p.text, p.author, p.id, hidden.since.Seconds())
+	if hidden := r.hidden(p.author, r.due); hidden.must() {
+		r.violate(r.op, Blocked, "%q by %s, post %d, is shown; blocked at %.3f s", p.text, p.author, p.id, hidden.since.Seconds())
 		return
 	}
 	if r.op.Kind == history.Home && p.author != r.op.Person && p.parent == "" {
-		if follows := r.at(r.follows[pair{r.op.Person, p.author}], r.others); follows.mustNot() {
-			r.violate(r.op, Unfollowed, "%q of %s, post %d, is shown; not followed since %.3f s", p.text, p.author, p.id, follows.since.Seconds())
+		if follows := r.at(r.follows[pair{r.op.Person, p.author}], r.dueForOthers); follows.mustNot() {
+			r.violate(r.op, Unfollowed, "%q by %s, post %d, is shown; not followed since %.3f s", p.text, p.author, p.id, follows.since.Seconds())
 		}
 	}
 }
 
-// button checks whether a profile says that the reader follows its owner.
-func (r *reader) button() {
-	if !r.op.Signed || r.op.Person == r.op.Other || !r.hidden(r.op.Other, r.own).mustNot() {
+// followButton checks that a profile shows whether the reader follows its owner.
+func (r *reader) followButton() {
+	if !r.op.Signed || r.op.Person == r.op.Other || !r.hidden(r.op.Other, r.due).mustNot() {
 		return
 	}
-	follows := r.at(r.follows[pair{r.op.Person, r.op.Other}], r.own)
+	follows := r.at(r.follows[pair{r.op.Person, r.op.Other}], r.due)
 	r.verdict.Judged++
 	if r.op.Following && follows.mustNot() || !r.op.Following && follows.must() {
 		rule := OwnWrites
 		if r.op.Final {
 			rule = Lost
 		}
-		r.violate(r.op, rule, "the button says following=%v; changed at %.3f s", r.op.Following, follows.since.Seconds())
+		r.violate(r.op, rule, "the profile shows following=%v; changed at %.3f s", r.op.Following, follows.since.Seconds())
 	}
 }
 
-// mark checks whether a post is marked as one that the reader likes.
-func (r *reader) mark() {
+// likeMark checks that a post shows whether the reader likes it.
+func (r *reader) likeMark() {
 	p, seen := r.posts[r.op.Text], r.shown[r.op.Text]
 	if p == nil || seen.ID == 0 || !r.op.Signed {
 		return
 	}
 	r.verdict.Judged++
-	likes := r.at(p.likes[r.op.Person], r.own)
+	likes := r.at(p.likes[r.op.Person], r.due)
 	if seen.Liked && likes.mustNot() || !seen.Liked && likes.must() {
 		rule := OwnWrites
 		if r.op.Final {
 			rule = Lost
 		}
-		r.violate(r.op, rule, "%q is marked liked=%v; changed at %.3f s", p.text, seen.Liked, likes.since.Seconds())
+		r.violate(r.op, rule, "%q shows liked=%v; changed at %.3f s", p.text, seen.Liked, likes.since.Seconds())
 	}
 }
 
-// likes checks the numbers of likes in the end.
+// likes checks the number of likes of each post in a final read.
 func (r *reader) likes() {
 	for _, seen := range r.op.Seen {
 		p := r.posts[seen.Text]
 		if p == nil {
 			continue
 		}
-		least, most := 0, 0
+		low, high := 0, 0
 		for _, reg := range p.likes {
-			s := r.at(reg, r.others)
+			s := r.at(reg, r.dueForOthers)
 			if s.must() {
-				least++
+				low++
 			}
 			if s.yes {
-				most++
+				high++
 			}
 		}
-		if seen.Likes < least || seen.Likes > most {
-			r.violate(r.op, Likes, "%q has %d likes, not %d to %d", p.text, seen.Likes, least, most)
+		if seen.Likes < low || seen.Likes > high {
+			r.violate(r.op, Likes, "%q has %d likes, want %d to %d", p.text, seen.Likes, low, high)
 		}
 	}
 }
 
-// session checks whether a session is open.
+// session checks whether a session is open or closed as it must be.
 func (r *reader) session() {
-	state := r.at(r.sessions[session{r.op.Person, r.op.Session}], r.own)
+	state := r.at(r.sessions[session{r.op.Person, r.op.Session}], r.due)
 	r.verdict.Judged++
 	switch {
 	case r.op.Signed && state.mustNot() && state.since > 0:

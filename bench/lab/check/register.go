@@ -2,39 +2,39 @@ package check
 
 import "time"
 
-// write is an operation that set a register: whether a post exists, whether one person
+// write is an operation that sets a register: whether a post exists, whether one person
 // follows another, whether a session is open.
 type write struct {
-	from, end time.Duration // from the request to the answer
-	to        time.Duration // when it is done at last: after end if it was not acknowledged
+	from, end time.Duration // of the request and of the response
+	to        time.Duration // when it has taken effect at the latest: after end if not acknowledged
 	value     bool
 	acked     bool
-	sure      bool // it was acknowledged, and Redis has not been allowed to lose it
-	promised  bool // it must be there in the end, although Redis may have lost it for a while
-	late      bool // it was not acknowledged, and a page has shown it: it can take until due
+	sure      bool // acknowledged, and Redis must not lose it
+	promised  bool // must be visible at the end, although Redis may lose it for a while
+	late      bool // not acknowledged, but a page has shown it: it can take until due
 	person    string
 	process   int
-	// due is when all others must see it, and hard when they must even during faults.
+	// due is when all others must see it without faults, and hard when they must see it even during faults.
 	due, hard time.Duration
 }
 
-// register is what was written to one thing, which is false in the beginning.
+// register is the list of writes to one boolean, which is initially false.
 type register []write
 
-// view says from when on a reader must see a write.
+// view returns when a reader must see a write.
 type view func(w write) time.Duration
 
 // states are the values that a read may return.
 type states struct {
 	yes, no bool
-	since   time.Duration // the end of the write that decides, if only one value is possible
+	since   time.Duration // if only one value is possible, when the write of that value took effect
 }
 
 func (s states) must() bool    { return s.yes && !s.no }
 func (s states) mustNot() bool { return s.no && !s.yes }
 
-// at returns the values that a read between two times may return. A write that the reader
-// must see decides, unless another one ran beside it or after it.
+// at returns the values that a read between start and end may return: the last write that the
+// reader must see, and all writes concurrent with it or later.
 func (r register) at(start, end time.Duration, see view, final bool) states {
 	last := -1
 	done := func(w write) bool { return final && w.promised || w.sure && see(w) <= start }
@@ -51,7 +51,7 @@ func (r register) at(start, end time.Duration, see view, final bool) states {
 	}
 	for i, w := range r {
 		if i == last || w.from >= end || last >= 0 && w.to <= r[last].from {
-			continue // not yet, or replaced by the last one
+			continue // later than the read, or overwritten by the last write
 		}
 		if w.value {
 			s.yes = true

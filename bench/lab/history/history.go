@@ -1,5 +1,5 @@
-// Package history records what simulated people did on a site, what they saw, and which
-// faults the site had meanwhile.
+// Package history records the operations of simulated people on a site, the pages they saw, and the
+// faults that were injected.
 package history
 
 import (
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Kind is what a person did.
+// Kind is the kind of an operation.
 type Kind string
 
-// The kinds of operations. The first group changes something.
+// The kinds of operations: writes, then reads.
 const (
 	Post     Kind = "post"
 	Reply    Kind = "reply"
@@ -31,19 +31,19 @@ const (
 	Profile  Kind = "profile"
 	Timeline Kind = "timeline"
 	Thread   Kind = "thread"
-	Replies  Kind = "replies" // all replies of a person
+	Replies  Kind = "replies" // all replies by a person
 	Session  Kind = "session" // whether a session is open
 )
 
-// Outcome is what the answer to an operation says.
+// Outcome is the outcome of an operation.
 type Outcome string
 
 const (
 	// OK is an acknowledged write, or a page.
 	OK Outcome = "ok"
-	// Refused is an answer that says that nothing was done.
+	// Refused is a response that guarantees that nothing was written.
 	Refused Outcome = "refused"
-	// Unknown is an error or no answer: a write may be done, now or later.
+	// Unknown is an error or a missing response: a write may take effect, now or later.
 	Unknown Outcome = "unknown"
 )
 
@@ -52,14 +52,14 @@ type Seen struct {
 	ID     int64  `json:"id"`
 	Text   string `json:"text"`
 	Author string `json:"author"`
-	Liked  bool   `json:"liked,omitempty"` // by the person who looks
+	Liked  bool   `json:"liked,omitempty"` // by the viewer
 	Likes  int    `json:"likes,omitempty"`
 	Reply  bool   `json:"reply,omitempty"`
-	Moved  bool   `json:"moved,omitempty"` // above a reply to it, which has this place on the page
+	Moved  bool   `json:"moved,omitempty"` // shown above a reply to it, at the position of the reply
 }
 
-// Op is one operation of one person. A person does one after the other. Times count from
-// the beginning of the run.
+// Op is an operation of a person. A person performs one operation at a time. Times are relative to
+// the start of the run.
 type Op struct {
 	Person  string        `json:"person"`
 	Kind    Kind          `json:"kind"`
@@ -67,87 +67,86 @@ type Op struct {
 	Start   time.Duration `json:"start"`
 	End     time.Duration `json:"end"`
 	Outcome Outcome       `json:"outcome"`
-	Detail  string        `json:"detail,omitempty"` // of an outcome that is not ok
+	Detail  string        `json:"detail,omitempty"` // of an outcome other than OK
 	Fresh   bool          `json:"fresh,omitempty"`  // the request had the cookie for fresh reads
 
-	Other   string `json:"other,omitempty"`   // the person that it is about
-	Text    string `json:"text,omitempty"`    // the post that it is about: each has a different text
-	Parent  string `json:"parent,omitempty"`  // of a reply: the text that it replies to
-	Session int    `json:"session,omitempty"` // of log-ins, log-outs and Session: which one
+	Other   string `json:"other,omitempty"`   // the person that the operation is about
+	Text    string `json:"text,omitempty"`    // the post that the operation is about; texts are unique
+	Parent  string `json:"parent,omitempty"`  // for replies: the text of the parent post
+	Session int    `json:"session,omitempty"` // for log-ins, log-outs and Session: the number of the session
 
 	Seen      []Seen `json:"seen,omitempty"`
 	Complete  bool   `json:"complete,omitempty"`  // the list has no further page
-	Folded    bool   `json:"folded,omitempty"`    // the list leaves out replies of a conversation that it shows
-	Signed    bool   `json:"signed,omitempty"`    // the page was for a session
-	Following bool   `json:"following,omitempty"` // of Profile: it has a button to unfollow
-	Final     bool   `json:"final,omitempty"`     // read in the end, when the site had long been quiet
+	Folded    bool   `json:"folded,omitempty"`    // the list omits replies of a conversation that it shows
+	Signed    bool   `json:"signed,omitempty"`    // the page was for a logged-in user
+	Following bool   `json:"following,omitempty"` // for Profile: the page has a button to unfollow
+	Final     bool   `json:"final,omitempty"`     // read at the end, after the site had become quiet
 }
 
-// Fault is something that was done to the site.
+// Fault is a fault of the site.
 type Fault struct {
 	Kind   string        `json:"kind"`
 	Target string        `json:"target,omitempty"`
 	Start  time.Duration `json:"start"`
-	End    time.Duration `json:"end"` // when the site was whole again
-	// Data says that Redis itself was disturbed: reads may come from a master that was
-	// replaced.
+	End    time.Duration `json:"end"` // when the site was healthy again
+	// Data reports whether Redis itself was disturbed: reads may come from a replaced master.
 	Data bool `json:"data,omitempty"`
-	// RiskFrom and RiskTo bound the writes that Redis may have lost although it
-	// acknowledged them; both 0: none.
+	// RiskFrom and RiskTo are the interval in which Redis may have lost acknowledged writes. Both
+	// are 0 if there is none.
 	RiskFrom time.Duration `json:"risk_from,omitempty"`
 	RiskTo   time.Duration `json:"risk_to,omitempty"`
-	// Killed is the web process that was killed, counted from 1; 0: none.
+	// Killed is the number of the killed web process, starting at 1, or 0.
 	Killed int `json:"killed,omitempty"`
 }
 
-// History is a whole run.
+// History is the history of a run.
 type History struct {
 	Ops    []Op
 	Faults []Fault
 }
 
-// Recorder collects a history while it happens.
+// Recorder collects the history of a run.
 type Recorder struct {
 	began time.Time
 	mu    sync.Mutex
 	h     History
 }
 
-// NewRecorder begins a history.
+// NewRecorder starts a history.
 func NewRecorder() *Recorder { return &Recorder{began: time.Now()} }
 
-// Now is the time since the beginning.
+// Now returns the time since the start of the run.
 func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
 
-// Op adds an operation that ended.
+// Op adds a completed operation.
 func (r *Recorder) Op(op Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Ops = append(r.h.Ops, op)
 }
 
-// Len is the number of operations until now.
+// Len returns the number of operations so far.
 func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.h.Ops)
 }
 
-// Fault adds a fault that ended.
+// Fault adds a fault that has ended.
 func (r *Recorder) Fault(f Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Faults = append(r.h.Faults, f)
 }
 
-// History returns what is recorded until now.
+// History returns a copy of the history so far.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return History{Ops: append([]Op(nil), r.h.Ops...), Faults: append([]Fault(nil), r.h.Faults...)}
 }
 
-// Write writes a history to a file.
+// Write writes the history to a file.
 func (h History) Write(path string) error {
 	text, err := json.MarshalIndent(h, "", " ")
 	if err != nil {
@@ -156,7 +155,7 @@ func (h History) Write(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// Read reads a file that Write has written.
+// Read reads a file that was written by Write.
 func Read(path string) (h History, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package network connects the processes of a lab by proxies that delay, lose and cut what
-// goes from one process to another.
+// Package network connects the processes of a lab by proxies that can delay, lose and block the
+// data between two processes.
 //
-// Each node of a Cluster announces the address of a proxy, so all others reach it there. A
-// proxy finds out which process has connected by the connections of the processes, and then
-// applies the rule for that pair. Where the process cannot be found, the rules for every process
-// apply.
+// Each node of a Cluster announces the address of a proxy, so that all others reach it there. A
+// proxy identifies the connecting process by the open connections of each process, and applies the
+// rules for that pair. If it cannot identify the process, only rules with Any apply.
 package network
 
 import (
@@ -22,28 +21,27 @@ import (
 	"retwis/internal/sleep"
 )
 
-// Any stands for every process, in a rule.
+// Any matches every process in a rule.
 const Any = ""
 
-// Rule is what happens to the data between two processes, in both directions.
+// Rule describes what happens to the data between two processes, in both directions.
 type Rule struct {
 	Delay time.Duration
-	// Loss is the part of packets that are lost and sent again. TCP hides a loss: the
-	// data comes later, by Again.
+	// Loss is the share of packets that are lost. TCP retransmits them, so that the data
+	// arrives later.
 	Loss float64
-	// Cut lets nothing through. Connections stay open, as in a real partition.
+	// Cut blocks all data. Connections stay open, as in a real partition.
 	Cut bool
 }
 
-// again is how long a lost packet delays a connection: the least time after which Linux
-// sends it again.
-const again = 200 * time.Millisecond
+// retransmission is the delay caused by a lost packet: the minimum retransmission timeout of Linux.
+const retransmission = 200 * time.Millisecond
 
 // Network holds the rules.
 type Network struct {
-	life context.Context // of the proxies and their connections
-	end  context.CancelFunc
-	wg   sync.WaitGroup
+	ctx    context.Context // of the proxies and their connections
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when a rule changes
@@ -54,19 +52,19 @@ type Network struct {
 // New returns a network without rules.
 func New() *Network {
 	n := &Network{changed: make(chan struct{}), rules: map[[2]string]Rule{}, pids: map[string]int{}}
-	n.life, n.end = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
 
-// Process says which process has a name now.
+// Process sets the process ID for a name.
 func (n *Network) Process(name string, pid int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pids[name] = pid
 }
 
-// Set sets the rule for what goes between two processes; either can be Any. The zero Rule
-// ends it.
+// Set sets the rule for the data between two processes; either can be Any. The zero Rule removes
+// it.
 func (n *Network) Set(from, to string, rule Rule) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,38 +77,37 @@ func (n *Network) Set(from, to string, rule Rule) {
 	n.changed = make(chan struct{})
 }
 
-// rule returns the sum of the rules for a pair, and a channel that is closed when it may
-// have changed.
+// rule returns the combined rules for a pair, and a channel that is closed when the rules change.
 func (n *Network) rule(a, b string) (Rule, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var sum Rule
+	var combined Rule
 	for _, pair := range [][2]string{{a, b}, {b, a}, {a, Any}, {Any, a}, {b, Any}, {Any, b}, {Any, Any}} {
 		r, ok := n.rules[pair]
 		if !ok {
 			continue
 		}
-		sum.Delay = max(sum.Delay, r.Delay)
-		sum.Loss = max(sum.Loss, r.Loss)
-		sum.Cut = sum.Cut || r.Cut
+		combined.Delay = max(combined.Delay, r.Delay)
+		combined.Loss = max(combined.Loss, r.Loss)
+		combined.Cut = combined.Cut || r.Cut
 	}
-	return sum, n.changed
+	return combined, n.changed
 }
 
-// Close ends all proxies and their connections.
+// Close closes all proxies and their connections.
 func (n *Network) Close() {
-	n.end()
+	n.cancel()
 	n.wg.Wait()
 }
 
-// Listen starts a proxy on a port of 127.0.0.1 for a process that listens on upstream. It returns
-// the proxy's address.
+// Listen starts a proxy on a port of 127.0.0.1 for the process named to, which listens on upstream.
+// It returns the address of the proxy.
 func (n *Network) Listen(to string, port int, upstream string) (string, error) {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return "", fmt.Errorf("network: %w", err)
 	}
-	context.AfterFunc(n.life, func() { listener.Close() })
+	context.AfterFunc(n.ctx, func() { listener.Close() })
 	n.wg.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -123,29 +120,29 @@ func (n *Network) Listen(to string, port int, upstream string) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// serve connects a client with a process.
+// serve connects a client with the process named to.
 func (n *Network) serve(client net.Conn, to, upstream string) {
-	ctx, end := context.WithCancel(n.life)
-	defer end()
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
 	context.AfterFunc(ctx, func() { client.Close() })
 	from := n.process(client)
 	server, err := net.DialTimeout("tcp", upstream, 5*time.Second)
 	if err != nil {
-		return // nobody listens: the client's connection ends, as it would without a proxy
+		return // nobody listens: closes the client connection, as without a proxy
 	}
 	context.AfterFunc(ctx, func() { server.Close() })
 	var wg sync.WaitGroup
 	for _, ends := range [][2]net.Conn{{client, server}, {server, client}} {
 		wg.Go(func() {
-			defer end()
+			defer cancel()
 			pipe(ends[0], ends[1], func() bool { return n.pass(ctx, from, to) })
 		})
 	}
 	wg.Wait()
 }
 
-// pipe carries what one end sends to the other, when it may pass. What comes meanwhile waits, and
-// goes together.
+// pipe copies data from source to target when pass returns. Data that arrives while pass waits is
+// forwarded together.
 func pipe(source io.Reader, target io.Writer, pass func() bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -159,12 +156,13 @@ func pipe(source io.Reader, target io.Writer, pass func() bool) {
 	}
 }
 
-// pass waits until data may arrive; not while the link is cut.
+// pass waits until data may be forwarded: for the delay of the link, and while the link is cut. It
+// returns false if ctx ends.
 func (n *Network) pass(ctx context.Context, from, to string) bool {
 	rule, _ := n.rule(from, to)
 	delay := rule.Delay
 	if rule.Loss > 0 && rand.Float64() < rule.Loss {
-		delay += again
+		delay += retransmission
 	}
 	if delay > 0 && !sleep.For(ctx, delay) {
 		return false
@@ -188,11 +186,11 @@ func (n *Network) process(conn net.Conn) string {
 	n.mu.Lock()
 	pids := maps.Clone(n.pids)
 	n.mu.Unlock()
-	here, there := conn.LocalAddr().(*net.TCPAddr), conn.RemoteAddr().(*net.TCPAddr)
+	local, remote := conn.LocalAddr().(*net.TCPAddr), conn.RemoteAddr().(*net.TCPAddr)
 	for name, pid := range pids {
-		all, _ := sockets.ConnectionsPid("tcp4", int32(pid)) // it can have ended
+		all, _ := sockets.ConnectionsPid("tcp4", int32(pid)) // fails if the process has exited
 		for _, c := range all {
-			if int(c.Laddr.Port) == there.Port && int(c.Raddr.Port) == here.Port {
+			if int(c.Laddr.Port) == remote.Port && int(c.Raddr.Port) == local.Port {
 				return name
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo serves lines back, and returns its address.
+// echo starts an echo server and returns its address.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,9 +37,9 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// ask sends a line, and returns how long the answer takes; an error if it takes longer than
-// a limit that is not 0.
-func ask(conn net.Conn, limit time.Duration) (time.Duration, error) {
+// roundTrip sends a line and returns the time until the response. It fails if that takes longer
+// than limit, unless limit is 0.
+func roundTrip(conn net.Conn, limit time.Duration) (time.Duration, error) {
 	began := time.Now()
 	if _, err := fmt.Fprintln(conn, "hello"); err != nil {
 		return 0, err
@@ -66,25 +66,25 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := ask(conn, 0); err != nil {
+	if _, err := roundTrip(conn, 0); err != nil {
 		t.Fatal(err)
 	}
 	n.Set("me", "server", Rule{Delay: 30 * time.Millisecond})
-	if took, err := ask(conn, 0); err != nil || took < 60*time.Millisecond {
-		t.Errorf("with 30 ms each way, an answer takes %v, %v", took, err)
+	if took, err := roundTrip(conn, 0); err != nil || took < 60*time.Millisecond {
+		t.Errorf("with a delay of 30 ms, a round trip takes %v, %v", took, err)
 	}
 	n.Set("me", "server", Rule{Loss: 1})
-	if took, err := ask(conn, 0); err != nil || took < 2*again {
-		t.Errorf("where everything is lost once, an answer takes %v, %v", took, err)
+	if took, err := roundTrip(conn, 0); err != nil || took < 2*retransmission {
+		t.Errorf("with every packet lost once, a round trip takes %v, %v", took, err)
 	}
 	n.Set("me", "server", Rule{})
 	n.Set("another", "server", Rule{Cut: true})
-	if _, err := ask(conn, 0); err != nil {
-		t.Errorf("another link is cut, and this one answers: %v", err)
+	if _, err := roundTrip(conn, 0); err != nil {
+		t.Errorf("with another link cut: %v", err)
 	}
 	n.Set("server", Any, Rule{Cut: true})
-	if _, err := ask(conn, 100*time.Millisecond); err == nil {
-		t.Error("an answer comes through a link that is cut")
+	if _, err := roundTrip(conn, 100*time.Millisecond); err == nil {
+		t.Error("data passes a link that is cut")
 	}
 	n.Set("server", Any, Rule{})
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || line != "hello\n" {

@@ -1,5 +1,5 @@
-// Package fault has a list of faults, each of which breaks a promise of the documentation.
-// They are planted one at a time: see command mutants, and the Cluster lab.
+// Package fault lists faults, each of which breaks a promise of the documentation. Command mutants
+// and the Cluster lab plant them, one at a time.
 package fault
 
 import (
@@ -13,31 +13,31 @@ import (
 	"strings"
 )
 
-// Fault is a fault in the program. Its code takes the place of one that occurs once in a file.
+// Fault is a fault in the program. It replaces a unique fragment of a file.
 type Fault struct {
 	Name string
-	What string // the fault in words
+	What string // a description
 
 	Document string // below docs
-	Promise  string // a quotation of it: what the fault breaks
+	Promise  string // a quotation from the document, which the fault violates
 
 	File   string // a Go file or a Lua script
-	Anchor string // occurs once in the file
-	// With is what replaces it. In a Go file it is planted only if plant.On reports so, with the
-	// name of the fault, or plant.Int returns its first number.
+	Anchor string // the fragment, which occurs once in the file
+	// With replaces the anchor. In a Go file, it has the faulty behavior only if plant.On returns
+	// true for the name of the fault, or plant.Int returns its first number.
 	With string
 
-	Likely []string // the packages whose tests are the first to look for it
+	Likely []string // the packages whose tests run first
 
-	Lab    bool     // the Cluster lab finds it, too
-	Breaks []string // the faults of the lab that this one needs; without them, there are none
+	Lab    bool     // the Cluster lab also detects the fault
+	Breaks []string // the kinds of lab faults needed to detect it; if empty, the lab injects none
 }
 
-// Variable is the environment variable that has the name of the fault that is planted. A fault in a
-// script needs those of Environment.
+// Variable is the environment variable with the name of the active fault. A fault in a script also
+// needs the other variables of Environment.
 const Variable = "PLANTED_FAULT"
 
-// hooks are where scripts get their text: there a fault in a script is planted.
+// hooks are the places that load scripts, where a fault in a script is planted.
 var hooks = []Fault{
 	{
 		Name: "scripts", File: "internal/redis/script/script.go",
@@ -51,14 +51,14 @@ var hooks = []Fault{
 	},
 }
 
-// Package is the import path of the package of the fault.
+// Package returns the import path of the package with the fault.
 func (f *Fault) Package() string { return "retwis/" + filepath.ToSlash(filepath.Dir(f.File)) }
 
 func (f *Fault) isLua() bool { return strings.HasSuffix(f.File, ".lua") }
 
-// Overlay writes the program with all faults, none of which is active without Environment, to a
-// directory, and returns the file for the flag -overlay of the go command. root is where the
-// source is, which stays as it is. The error names all faults that do not fit it.
+// Overlay writes copies of the source files below root, with all faults, to dir. It returns the file
+// for the -overlay flag of the go command. No fault is active without Environment. The error names
+// all faults that do not fit the source.
 func Overlay(root, dir string, faults []Fault) (string, error) {
 	files, err := planted(root, faults)
 	if err != nil {
@@ -80,8 +80,8 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// Environment returns the variables that plant a fault in a program that was compiled with an
-// overlay; those of the zero Fault plant none.
+// Environment returns the variables that activate the fault in a program compiled with the overlay.
+// Those of the zero Fault activate none.
 func (f *Fault) Environment() []string {
 	variables := []string{Variable + "=" + f.Name}
 	if f.isLua() {
@@ -90,7 +90,7 @@ func (f *Fault) Environment() []string {
 	return variables
 }
 
-// planted returns the Go files with faults, by their names below root.
+// planted returns the Go files with all faults, by their paths below root.
 func planted(root string, faults []Fault) (map[string]string, error) {
 	files := map[string]string{"internal/plant/plant.go": plantSource}
 	scripts, err := allScripts(root)
@@ -101,7 +101,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 	for _, f := range append(hooks, faults...) {
 		once := func(text, where string) {
 			if n := strings.Count(text, f.Anchor); n != 1 {
-				wrong = append(wrong, fmt.Errorf("%s: %s this %d times, not once:\n%s", f.Name, where, n, f.Anchor))
+				wrong = append(wrong, fmt.Errorf("%s: %s the anchor %d times, want once:\n%s", f.Name, where, n, f.Anchor))
 			}
 		}
 		source, err := os.ReadFile(filepath.Join(root, f.File))
@@ -111,7 +111,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 		}
 		once(string(source), f.File+" has")
 		if f.isLua() {
-			// A script is sent in one text with others, which can be changed by a test.
+			// Scripts are sent concatenated, so the anchor must be unique among all of them.
 			once(scripts, "the scripts have")
 			continue
 		}
@@ -119,7 +119,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 			at := clause.FindIndex(source)[1]
 			files[f.File] = string(source[:at]) + "\n\nimport \"retwis/internal/plant\"\n" + string(source[at:])
 		}
-		once(files[f.File], "beside other faults, "+f.File+" has")
+		once(files[f.File], "with the other faults, "+f.File+" has")
 		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
 	}
 	return files, errors.Join(wrong...)
@@ -127,7 +127,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 
 var clause = regexp.MustCompile(`(?m)^package \w+$`)
 
-// allScripts returns the text of all scripts.
+// allScripts returns the source of all scripts below root.
 func allScripts(root string) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -141,9 +141,9 @@ func allScripts(root string) (string, error) {
 	return all.String(), err
 }
 
-// plantSource is the source of package plant. It does not depend on the list, so that another fault in
-// a script compiles nothing.
-const plantSource = `// Package plant has the faults.
+// plantSource is the source of package plant. It does not depend on the list of faults, so that
+// activating another fault needs no recompilation.
+const plantSource = `// Package plant activates a fault.
 package plant
 
 import (
@@ -156,10 +156,10 @@ var (
 	without, with = os.Getenv("PLANTED_WITHOUT"), os.Getenv("PLANTED_WITH")
 )
 
-// On reports whether a fault is planted.
+// On reports whether the named fault is active.
 func On(name string) bool { return planted == name }
 
-// Int returns a number where a fault is planted, and another one where it is not.
+// Int returns the first number if the named fault is active, and otherwise the second.
 func Int(name string, with, without int) int {
 	if On(name) {
 		return with
@@ -167,29 +167,29 @@ func Int(name string, with, without int) int {
 	return without
 }
 
-// Lua returns a script with the fault that is planted.
+// Lua returns a script with the active fault.
 func Lua(source string) string { return strings.Replace(source, without, with, 1) }
 `
 
-// Check returns an error for each fault whose place is not in the source below root any more,
-// or whose promise is not in the documentation.
+// Check returns an error for each fault whose anchor is not in the source below root, or whose
+// promise is not in the documentation.
 func Check(root string, faults []Fault) error {
 	_, err := planted(root, faults)
 	wrong := []error{err}
 	seen := map[string]bool{}
 	for _, f := range faults {
 		if seen[f.Name] {
-			wrong = append(wrong, fmt.Errorf("%s: two faults have this name", f.Name))
+			wrong = append(wrong, fmt.Errorf("%s: duplicate name", f.Name))
 		}
 		seen[f.Name] = true
 		if named := strings.Contains(f.With, "plant.On(\""+f.Name+"\")") || strings.Contains(f.With, "plant.Int(\""+f.Name+"\", "); !f.isLua() && !named {
-			wrong = append(wrong, fmt.Errorf("%s: its code does not ask plant.On or plant.Int for it", f.Name))
+			wrong = append(wrong, fmt.Errorf("%s: the replacement does not call plant.On or plant.Int with this name", f.Name))
 		}
 		text, err := os.ReadFile(filepath.Join(root, "docs", f.Document))
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", f.Name, err))
 		} else if !strings.Contains(oneLine(string(text)), oneLine(f.Promise)) {
-			wrong = append(wrong, fmt.Errorf("%s: docs/%s does not promise this:\n%s", f.Name, f.Document, f.Promise))
+			wrong = append(wrong, fmt.Errorf("%s: docs/%s does not have this promise:\n%s", f.Name, f.Document, f.Promise))
 		}
 		for _, p := range f.Likely {
 			if tests, _ := filepath.Glob(filepath.Join(root, p, "*_test.go")); len(tests) == 0 {
@@ -200,5 +200,5 @@ func Check(root string, faults []Fault) error {
 	return errors.Join(wrong...)
 }
 
-// oneLine returns a text without line breaks.
+// oneLine replaces each run of white space with a space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,4 +1,4 @@
-// Package exampletest is what the tests of the example programs share.
+// Package exampletest is shared by the tests of the example programs.
 package exampletest
 
 import (
@@ -13,10 +13,10 @@ import (
 	"retwis/internal/redistest"
 )
 
-// program is the variable with which the test binary is the program itself.
+// program is the environment variable that makes the test binary run the program itself.
 const program = "EXAMPLE_PROGRAM"
 
-// Main runs the tests of a program, or the program.
+// Main runs the tests of a program, or main if the environment variable is set.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(program) != "" {
 		main()
@@ -25,13 +25,13 @@ func Main(m *testing.M, main func()) {
 	redistest.Main(m)
 }
 
-// Client returns a client of a new database.
+// Client returns a client for an empty database.
 func Client(t testing.TB) rueidis.Client {
 	t.Helper()
 	return redistest.DB(t).Client(t)
 }
 
-// Output checks what the program prints with an empty database.
+// Output checks the output of the program with an empty database.
 func Output(t *testing.T, want string) {
 	t.Helper()
 	executable, err := os.Executable()
@@ -40,15 +40,15 @@ func Output(t *testing.T, want string) {
 	}
 	cmd := exec.CommandContext(t.Context(), executable, redistest.DB(t).URL())
 	cmd.Env = append(os.Environ(), program+"=1")
-	var wrong bytes.Buffer
-	cmd.Stderr = &wrong
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil || string(out) != want {
-		t.Errorf("%v: it prints\n%s%s; want\n%s", err, out, wrong.String(), want)
+		t.Errorf("%v: output\n%s%s; want\n%s", err, out, stderr.String(), want)
 	}
 }
 
-// Together runs f n times at the same time.
+// Together runs f in n goroutines and waits for them.
 func Together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -57,7 +57,7 @@ func Together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// Must returns a function that fails a test if there is an error.
+// Must returns a function that returns its first argument, or fails the test on an error.
 func Must[T any](t interface {
 	Helper()
 	Fatal(args ...any)
