@@ -8,7 +8,7 @@ import (
 
 // Context returns a context that ends with the cause ErrLost as soon as the lock cannot be shown
 // to be held, and with context.Canceled when it is unlocked. It has the values of the context
-// passed to Lock, and outlives that context. After the machine was suspended, it ends inContext a
+// passed to Lock, and outlives that context. After the machine was suspended, it ends within a
 // second.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
