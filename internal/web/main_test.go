@@ -121,6 +121,8 @@ type visitor struct {
 	site *site
 	http *http.Client
 	list string // the path of a list of people
+
+	language string // for Accept-Language
 }
 
 func (s *site) visitor() *visitor {
@@ -158,6 +160,9 @@ func (v *visitor) do(request *http.Request, err error) *response {
 	v.site.t.Helper()
 	if err != nil {
 		v.site.t.Fatal(err)
+	}
+	if v.language != "" {
+		request.Header.Set("Accept-Language", v.language)
 	}
 	got, err := v.http.Do(request)
 	if err != nil {

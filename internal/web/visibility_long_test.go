@@ -79,7 +79,7 @@ type network struct {
 // Random people act on two processes, one of which is slow to reach the database, or cannot.
 // No page has what its reader must not see for more than a second, and in the end all pages
 // are as the model says and a check finds nothing. Posts have pictures with texts, and are read in
-// lists, feeds and searches too; people are looked for by their names. What is liked this week is merged
+// lists, feeds and searches too, in two languages; people are looked for by their names. What is liked this week is merged
 // all the time; for which trends are left out, see package search.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
 		reader := sites[0].visitor()
 		for at, s := range sites {
 			n.actors[at] = append(n.actors[at], &visitor{site: s, http: v.http})
-			n.readers[at] = append(n.readers[at], &visitor{site: s, http: reader.http})
+			n.readers[at] = append(n.readers[at], &visitor{site: s, http: reader.http, language: []string{"en", "de"}[i%2]})
 		}
 		if i < crowd-1 {
 			n.logIn(n.readers[0][i], i)
@@ -418,7 +418,7 @@ func (n *network) readOne(rng *rand.Rand) {
 	var about *known
 	if len(n.posts) > 0 {
 		about = n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
-		pages = append(pages, about.path, about.path, about.path+"/history", "/post/"+about.id)
+		pages = append(pages, about.path, about.path, about.path+"/history", about.path+"/more", "/post/"+about.id)
 		if about.picture != "" {
 			pages = append(pages, about.picture, about.picture, about.picture)
 		}
