@@ -46,7 +46,7 @@ func draw(t *rapid.T, name string) decimal.Decimal {
 	return decimal.NewBig(units, scale)
 }
 
-// Decimals do what fractions do.
+// Decimals agree with big.Rat.
 func TestAgainstFractions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
