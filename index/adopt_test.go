@@ -205,7 +205,7 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 	}
 }
 
-// If an id has several entries and none is in the reverse index, only its object can tell which
+// If an id has several entries and none is in the reverse index, only its object can show which
 // is right.
 func TestRepairKeepsAmbiguousEntries(t *testing.T) {
 	t.Parallel()

@@ -348,7 +348,7 @@ func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain
 
 // Repair corrects what Verify reports. The objects win, then the reverse index key.content; if
 // that is lost, it is restored from the entries. If an id then has several entries, only its
-// object can tell which is right; without one they are reported and stay. Each entry is
+// object can show which is right; without one they are reported and stay. Each entry is
 // compared again in the step that changes it, so that concurrent writes are not overwritten. A
 // source needs a Lookup.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {

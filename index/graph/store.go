@@ -23,7 +23,7 @@ func (st *store) rangeOf(p Pattern) (entries.Range, error) {
 	return p.in(order, p.known()), nil
 }
 
-// orderOf returns the order in which a pattern without variables is one range.
+// orderOf returns an order in which a pattern without variables is one range.
 func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 	for _, order := range ordersOf(st.compact) {
 		if (p.Order == "" || p.Order == string(order)) && p.leads(order, p.known()) {
@@ -33,7 +33,7 @@ func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 	return "", invalid("the graph has no order %q that begins with the names in %s; it has %v", p.Order, p, ordersOf(st.compact))
 }
 
-// present reports which triples the graph has: one round trip.
+// present reports which triples exist: one round trip.
 func (st *store) present(ctx context.Context, triples []Triple) ([]bool, error) {
 	members := make([][]string, len(st.Set.Keys))
 	of := make([][]int, len(st.Set.Keys))

@@ -42,7 +42,7 @@ func (x *Index) Verify(ctx context.Context, src *Source, opt maintain.Options) (
 // again in the step that changes it, so that concurrent writes are kept.
 //
 // If the reverse index is lost, for some ids or all, it is restored from the entries. If an id
-// has several of these, only an object can tell which is right; without one they are reported
+// has several of these, only an object can show which is right; without one they are reported
 // and stay.
 func (x *Index) Repair(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	c := x.checker(src, opt)

@@ -14,7 +14,7 @@ import (
 
 // This file restores the reverse index, parts of which may be lost, or all of it. Each entry
 // contains its id, so the reverse index can be restored from the entries, except for ids with
-// several entries: only the object can tell which of these is right.
+// several entries: only the object can show which of these is right.
 
 // maxLost limits the number of ids held in memory, at about 40 bytes each.
 const maxLost = 4 << 20
