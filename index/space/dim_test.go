@@ -166,7 +166,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// The longest span of a time has a place for each of its 2^64 nanoseconds.
+// The longest range of a Time represents each of its 2^64 nanoseconds.
 func TestLongestTime(t *testing.T) {
 	t.Parallel()
 	from := time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -184,7 +184,7 @@ func TestLongestTime(t *testing.T) {
 	}
 }
 
-// anyDims are declarations of all types, widths and numbers of dimensions.
+// anyDims generates declarations of all types, widths and numbers of dimensions.
 func anyDims(most int) *rapid.Generator[[]Dim] {
 	return rapid.Custom(func(t *rapid.T) []Dim {
 		dims := make([]Dim, rapid.IntRange(1, most).Draw(t, "n"))
