@@ -38,7 +38,7 @@ type scripts struct {
 	add, remove, adopt, complete, list, children, rebuildList, verify, finish script.Script
 }
 
-// standardScripts are those of every index; only tests have others.
+// standardScripts are the scripts of every index, except in tests.
 var standardScripts = sync.OnceValue(func() scripts { return newScripts(valueLua + topkLua) })
 
 func newScripts(shared string) scripts {
