@@ -162,7 +162,7 @@ func (q *Query[T]) First(ctx context.Context) (T, error) {
 		}
 	}
 	var none T
-	return none, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: none fits", ErrNotFound)), damaged.join())
+	return none, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: no record matches", ErrNotFound)), damaged.join())
 }
 
 // Page returns up to Limit results, by default 100, and the cursors of the next and the

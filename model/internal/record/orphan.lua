@@ -1,4 +1,4 @@
--- Finds entries whose records do not have them, and removes them.
+-- Finds orphans, entries that their records do not have, and removes them.
 --
 -- KEYS 1 meta, 2 content, 3 the key with the entries, 4 the directory of values for s,
 --      otherwise 3 again, then the record of each, or for d the set of each value

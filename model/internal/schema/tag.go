@@ -63,7 +63,7 @@ func parseTag(text, goName string) (tag, error) {
 	return t, t.checkTogether()
 }
 
-// checkTogether refuses options that contradict or repeat each other.
+// checkTogether refuses options that contradict or duplicate each other.
 func (t *tag) checkTogether() error {
 	for _, not := range []struct {
 		a, b, why string
@@ -122,12 +122,12 @@ func checkFieldName(name string) error {
 	return nil
 }
 
-// OnDelete says what happens to a reference when its record is deleted.
+// OnDelete selects what happens to a reference when its record is deleted.
 type OnDelete string
 
 // The rules for references, as options in the tag of a Ref.
 const (
 	Restrict OnDelete = "restrict" // the record cannot be deleted
-	Cascade  OnDelete = "cascade"  // the record that refers is deleted as well
+	Cascade  OnDelete = "cascade"  // the referring record is deleted, too
 	Clear    OnDelete = "clear"    // the reference is removed
 )
