@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// Each way to find the members gives the same pages.
+// Each plan for finding the members gives the same pages.
 func TestAmongPlans(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -78,9 +78,9 @@ func TestAmongPlans(t *testing.T) {
 	})
 }
 
-// Pages of a set have every member that stays, each once and in order, while others come
-// and go.
-func TestAmongWhileOthersWrite(t *testing.T) {
+// While members are added and removed, pages of a set contain every other member once and in
+// order.
+func TestAmongDuringWrites(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()

@@ -142,7 +142,7 @@ func (ratedPage) Indexes() []model.Index[ratedPage] {
 	}
 }
 
-// What is computed from a counter follows it, and so do its own index entries.
+// Values computed from a counter change with it, and so do its own index entries.
 func TestIncrOfComputed(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -212,7 +212,7 @@ type (
 	}
 )
 
-// A program that does not know the index of a counter is refused after the migration.
+// After the migration, a program that does not know the index of a counter is refused.
 func TestIncrOfOldProgram(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -19,7 +19,7 @@ import (
 	"retwis/model"
 )
 
-// node refers to other nodes by each of the rules.
+// node refers to other nodes with each of the rules.
 type node struct {
 	ID    string            `redis:",id"`
 	Under []model.Ref[node] `redis:"under,index,cascade"`
@@ -27,7 +27,7 @@ type node struct {
 	Sees  []model.Ref[node] `redis:"sees,index,clear"`
 }
 
-// Random graphs, with cycles, against a traversal in memory.
+// For random graphs with cycles, Delete agrees with a traversal in memory.
 func TestDeletePropertyOfGraphs(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -61,7 +61,7 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	err := s.Delete(t.Context(), id)
 	_, was := nodes[id]
 	if errors.Is(err, model.ErrNotFound) && !was {
-		err = nil // what depends on it goes all the same
+		err = nil // its dependents are deleted nevertheless
 	} else if err == nil && !was {
 		rt.Fatalf("%s was deleted, and was not there", id)
 	}
@@ -114,7 +114,7 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	}
 }
 
-// under is a node and all that depend on it.
+// under returns a node and all its dependents.
 func under(nodes map[string]node, id string) map[string]bool {
 	all := map[string]bool{id: true}
 	for grown := true; grown; {
@@ -128,21 +128,20 @@ func under(nodes map[string]node, id string) map[string]bool {
 	return all
 }
 
-// With cascade and clear no reference to a deleted record is left. In one slot this
-// also holds for restrict: if a writer finds the record after writing a reference, the
-// record stays.
-func TestDeleteAmongWriters(t *testing.T) {
+// With cascade and clear, no reference to a deleted record is left. In one slot this also holds
+// for restrict: if the record still exists after a writer has written a reference, it stays.
+func TestDeleteDuringWrites(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
 		kinds := 2
 		if strings.HasSuffix(t.Name(), "one_database") {
 			kinds = 3
 		}
-		testDeleteAmongWriters(t, l, kinds)
+		testDeleteDuringWrites(t, l, kinds)
 	})
 }
 
-func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
+func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 	ctx := t.Context()
 	stop := make(chan struct{})
 	var deleting, writing sync.WaitGroup
@@ -161,7 +160,7 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 				id := fmt.Sprintf("%d-%d", a, round)
 				createdOf(t, l.authors, author{ID: id})
 				ids[a].Store(id)
-				for range 10 { // its life
+				for range 10 { // one lifetime
 					_, err := l.authors.Get(ctx, id)
 					checked(t, err)
 				}
@@ -209,14 +208,14 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 	}
 }
 
-// writeReference writes a record that refers to an author, and takes it back if
-// there is no author after that.
+// writeReference writes a record that refers to an author, and deletes it if the author does
+// not exist afterwards.
 func writeReference(t *testing.T, l library, id, of string, kind int) {
 	ctx, ref := t.Context(), model.To[author](of)
 	switch kind {
 	case 2:
 		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
-		for range 3 { // as long as it refers, there is no end of it
+		for range 3 { // would not terminate while it refers
 			there, err := l.authors.Has(ctx, of)
 			checked(t, err)
 			if !there {
@@ -247,8 +246,8 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 	}
 }
 
-// What is cut short leaves the record there, and can be done again.
-func TestDeleteCutShort(t *testing.T) {
+// An interrupted Delete leaves the record, and can be repeated.
+func TestDeleteInterrupted(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
 		ada := model.To[author]("ada")
@@ -297,7 +296,7 @@ func TestDeleteCutShort(t *testing.T) {
 	})
 }
 
-// Many records refer, directly and in a chain.
+// Many records refer to one, directly and in a chain.
 func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -327,8 +326,8 @@ func TestDeleteMany(t *testing.T) {
 	}
 }
 
-// A way down that is long, and leads back to its end from everywhere on it.
-func TestDeleteThroughManyCircles(t *testing.T) {
+// A long chain of references, in which every record also refers back to its end.
+func TestDeleteThroughCycles(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, n := range []int{150, 1100} {

@@ -46,7 +46,7 @@ type Claims struct {
 // Claim is a unique value claimed for a record.
 type Claim struct {
 	schema.Entry
-	Text     string // what the hash says
+	Text     string // value in the hash
 	Deadline string
 }
 
