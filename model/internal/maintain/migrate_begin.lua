@@ -5,9 +5,9 @@
 -- Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
--- ARGV 1 digest, 2 schema, 3 a name for the migration, then the identity of each index, and
---      how many of the keys it has: 1, or 0 for a unique one or one with a set for each value,
---      whose entries stay
+-- ARGV 1 digest, 2 schema, 3 a name for the migration, then for each index its identity and its
+--      number of KEYS: 1, or 0 for a unique index or one with a set per value, whose entries
+--      are kept
 -- Reply the name of the migration, which another Migrate may have started; empty: nothing to do
 
 local meta = KEYS[1]

@@ -2,10 +2,12 @@
 -- them have expired.
 --
 -- KEYS 1 expires, 2 meta, then an index, or all records, or sets of values
--- ARGV 1 what to count: key: the entries of the index, or all; any: the ids in all sets,
---      which have none in common; every: those that are in each of the sets, 2 the most to
---      count, or 0, 3 1: records expire, 4 so many names in meta of indexes that must be
---      built, then these; then for key ends of ranges for ZLEXCOUNT; none: all
+-- ARGV 1 what to count: key, the entries of the index, or all records; any, the ids in disjoint
+--        sets; every, the ids in the intersection of the sets
+--      2 maximum count, or 0
+--      3 1: records expire
+--      4 number of the names that follow, in meta, of indexes that must be built
+--      then for key: ends of ranges for ZLEXCOUNT; none: all
 -- Reply the number; AGAIN if a record has expired; MANY if it takes too long to intersect the
 -- sets; or SCHEMA
 

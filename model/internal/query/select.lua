@@ -1,31 +1,35 @@
 -- Scans an index in batches, and returns the records that match the query. Preceded by less.lua
 -- and at_once.lua.
 --
--- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 what to scan: an index, or all records, then
---      the sets of values of the groups
+-- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 the index or order to scan, then the sets of
+--      values of the groups
 -- ARGV 1 the query, a MessagePack list:
---        1 kind: z sorted set, a records in the order of creation: all, or those of a group,
+--        1 kind: z sorted set, a records in creation order (all, or those of a group),
 --          u unique index, i records given by id
---        2 1: from the end, 3 1: records expire, 4 number of the index
---        5 how the columns of a member end: each a width, or its last bytes
+--        2 1: from the end
+--        3 1: records expire
+--        4 number of the index
+--        5 how the columns of a member end: for each a width, or its last bytes
 --        6 the filter, see fits
---        7 ranges of values, see spanned, if a record can have several of them: it is
---          returned for one only; or none
---        8 number of the index whose members are returned instead, -1: the score in the
---          order of creation, or 0, and
---        9 ranges in which its value is
+--        7 ranges of values, see spanned, if a record can have several of them but must be
+--          returned only once; or empty
+--        8 number of the index whose members are returned instead; -1: the score in creation
+--          order; or 0
+--        9 ranges of its value
 --        10 names in meta of the indexes that must be built
---        11 groups of sets, each its kind and how many sets it has: in, a record is in one
---          of them; out, it is in none; or scan, as in, and kind a scans the smallest of
---          these groups
---      2 how many records to return; 0: only count them
---      3 a: the score, 4 and the id after which to begin, or nothing
---      5.. z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value
---          and id
--- Reply how many ranges, or values, are done; the last member scanned of the next one,
--- or nothing (of all records the score and the id, in the next place); how many records
--- matched; how many entries were scanned; then for each returned record member, value
--- or score, and the id; or SCHEMA
+--        11 groups of sets, each its kind and its number of sets: in, a record is in one of
+--          them; out, it is in none; or scan, like in, but kind a scans the smallest of these
+--          groups
+--      2 number of records to return; 0: only count them
+--      3 for a: the score, and 4 the id, after which to start; or empty
+--      5.. for z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value and
+--          id
+-- Reply a list, or SCHEMA:
+--      1 number of ranges, or values, that are done
+--      2 the last member scanned of the next one, or empty; for all records, the score and, in
+--        the next position, the id
+--      then the number of matching records, the number of entries scanned, and for each
+--      returned record its member, value or score, and its id
 
 local content, meta, expires, all, key = unpack(KEYS, 1, 5)
 local query = cmsgpack.unpack(ARGV[1])

@@ -1,28 +1,41 @@
 -- Compares a record with the caller's knowledge of it, and writes it with its index entries.
 -- The caller has computed both: this script does not depend on indexes or fields.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, then expires and voids if the flags say so, then
---      for each field that may refer to a record that is deleted the meta of its model and an
---      index, then records that references name, then the sets and lists of the record if its
---      expiry changes or it is deleted, then for each entry that the record enters its index: hashes of unique values,
---      sorted sets, sets of values, and the directories of these sets; then the same for each
---      entry that it leaves
--- ARGV 1 stamp of the declaration, 2 id, 3 shape: 16 numbers of 16 bits, see below, 4 the
---      expected content, or nothing: there is none, 5 the new one, or nothing: the record is
---      deleted, or what is left of it, then those that the flags name; for each field that
---      may refer the stamp of its declaration, the command and the range that count the
---      entries that refer, how many there may be, and 1 if that also holds once the record
---      is gone; for each reference
---      how many of the keys it has, one of which must exist; names of fields that are
---      compared, and as many values: = and the value, or nothing; names of fields that are
---      digested; names to return; names to delete; for each entry that it enters, and then
---      leaves: a unique value, a member, a value that has a set; then names and values to
---      write, those of a new record last
--- Reply OK, or OK and a list of the values to return; NOTFOUND: what was left of a deleted record
--- is removed; SCHEMA; FOREIGN: the model did not write the record to delete; LATE: a claim has
--- ended; CLOCK and the time of the server; REFERRED and the number of a field that may refer; DANGLING and the number of a reference; TAKEN, the number of an entry,
--- its owner and the content of that; or if the record is not as expected FOUND, 1 if it
--- exists, its content, the values that were compared, and 1 if the digest is right
+-- KEYS 1 record, 2 content, 3 all, 4 meta, then in this order:
+--      expires and voids, if the flags say so
+--      for each field that may refer to a record to delete: the meta of its model and an index
+--      records that references name
+--      the sets and lists of the record, if its expiry changes or it is deleted
+--      for each entry to add, its index: hashes of unique values, sorted sets, sets of values,
+--      and the directories of these sets; then the same for each entry to remove
+-- ARGV 1 stamp of the declaration
+--      2 id
+--      3 shape: 16 numbers of 16 bits, see below
+--      4 the expected content; empty: none
+--      5 the new content; empty: delete the record, or its leftovers
+--      then in this order:
+--      arguments of the flags
+--      for each field that may refer: the stamp of its declaration, the command and the range
+--      that count the referring entries, their maximum number, and 1 if the maximum also holds
+--      after the record has been deleted
+--      for each reference: its number of keys, one of which must exist
+--      names of fields to compare, and as many values: = and the value, or empty
+--      names of fields to digest; names to return; names to delete
+--      for each entry to add, and then to remove: a unique value, a member, or a value with a
+--      set
+--      names and values to write, those of a new record last
+-- Reply one of
+--      OK, or OK and a list of the values to return
+--      NOTFOUND: leftovers of a deleted record were removed
+--      SCHEMA
+--      FOREIGN: the model did not write the record to delete
+--      LATE: a claim has expired
+--      CLOCK and the time of the server
+--      REFERRED and the number of a field that may refer
+--      DANGLING and the number of a reference
+--      TAKEN, the number of an entry, its owner and the owner's content
+--      FOUND, if the record is not as expected: 1 if it exists, its content, the values that
+--      were compared, and 1 if the digest matches
 --
 -- Nothing is written unless the reply is OK. The record is written last: if an index key has
 -- another type, the script undoes what it has written.

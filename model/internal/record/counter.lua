@@ -1,11 +1,13 @@
 -- Adds to a counter of an existing record, and updates its index entries.
 --
--- KEYS 1 record, 2 content, 3 meta, then the indexes that have the counter as their last
---      column
--- ARGV 1 id, 2 name of the counter, 3 number to add, 4 minimum and 5 maximum of the type, 6
---      minimum and 7 maximum that the model declares, each or nothing: 64 bits, 8 stamp of the
---      declaration, then of each index its number, 1 if it is descending, and 1 if it has no
---      other column
+-- KEYS 1 record, 2 content, 3 meta, then the indexes that have the counter as their last column
+-- ARGV 1 id
+--      2 name of the counter
+--      3 number to add
+--      4 minimum and 5 maximum of the type
+--      6 minimum and 7 maximum that the model declares, or empty: 64 bits
+--      8 stamp of the declaration
+--      then for each index: its number, 1 if it is descending, and 1 if it has no other column
 -- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
 local record, content, meta = unpack(KEYS, 1, 3)

@@ -1,14 +1,18 @@
 -- Publishes the declaration of a model, and returns the names of its indexes.
 --
--- KEYS 1 meta, then keys that exist only if there are records: all, the counter or a
---      unique hash of keys that are older than the model
--- ARGV 1 digest, 2 schema, 3 its unchangeable part, 4 token of the numbers of the indexes,
---      if there is no meta, 5 follow: the token is that of another partition, or nothing,
---      6 so many numbers that are given, each after its identity; then the identities of
---      the indexes, each after its name
--- Reply an error, SCHEMA and what the model has already, DROPPING, or OTHER and names of
--- fields: those of its records, of which the declaration has none; or the digest in force, the token of the numbers, then for each index its number,
--- its name in the key, and 1 if it is built
+-- KEYS 1 meta, then keys that exist only if there are records: all, and the counter or a unique
+--      hash of keys that are older than the model
+-- ARGV 1 digest
+--      2 schema
+--      3 its unchangeable part
+--      4 token of the numbers of the indexes, used if there is no meta
+--      5 follow: the token is that of another partition; or empty
+--      6 number of given index numbers, then each of these after its identity
+--      then the identities of the indexes, each after its name
+-- Reply an error: SCHEMA and the published unchangeable part; DROPPING; or OTHER and the names
+--      of the fields of its records, if the declaration has none of them. Otherwise the digest
+--      in force, the token of the numbers, then for each index its number, its name in the
+--      key, and 1 if it is built
 --
 -- An index keeps its number and key even if no declaration has it any longer: a program that
 -- still declares it uses the same one.

@@ -217,7 +217,7 @@ func PerValue(identity string) bool {
 type Stored struct {
 	Encoding    string      `json:"encoding"` // "hash"
 	IDs         IDs         `json:"ids"`
-	Record      string      `json:"record"` // prefix of the keys of records, of a model with one partition
+	Record      string      `json:"record"` // prefix of the keys of records, for a model with one partition
 	Counter     string      `json:"counter,omitempty"`
 	Partitions  int         `json:"partitions"`
 	Expires     string      `json:"expires,omitempty"`
@@ -235,7 +235,7 @@ type Reference struct {
 	Rule   OnDelete `json:"rule"`
 }
 
-// ParseStored reads a stored schema.
+// ParseStored parses a stored schema.
 func ParseStored(text string) (Stored, Schema, error) {
 	var w Stored
 	var s Schema
@@ -286,7 +286,7 @@ func DigestOf(expires string, identities []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Describe describes an entry for people.
+// Describe formats an entry in human-readable form.
 func (x *Index) Describe(value string) string {
 	if x.PerValue && x.Encoding[0].Type != ordered.String {
 		return x.Name + "=" + Shorten(value)
@@ -330,7 +330,7 @@ func (s *Schema) Computed(x *Index) bool {
 	return slices.ContainsFunc(x.FieldNumbers, func(i int) bool { return s.Fields[i].Computed })
 }
 
-// NotBuilt returns the error of a query that the index would answer.
+// NotBuilt returns the error of a query that needs the index.
 func (x *Index) NotBuilt() error {
 	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
 }
@@ -342,8 +342,8 @@ func (x *Index) ColumnOf(field int) int { return slices.Index(x.FieldNumbers, fi
 // scripts of queries notice if another process has dropped it.
 func (x *Index) Built() bool { return x.State.Built.Load() }
 
-// FieldIndex returns the sorted set of a field with a rule. New has checked that there
-// is one.
+// FieldIndex returns the non-unique index on a single field. For a field with a rule, New has
+// checked that it exists.
 func (s *Schema) FieldIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -353,7 +353,7 @@ func (s *Schema) FieldIndex(field int) *Index {
 	return nil
 }
 
-// UniqueIndex returns the unique index of a field alone, or nil.
+// UniqueIndex returns the unique index on a single field, or nil.
 func (s *Schema) UniqueIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -363,7 +363,7 @@ func (s *Schema) UniqueIndex(field int) *Index {
 	return nil
 }
 
-// ValueIndex returns the index of a field that has a set for each value, or nil.
+// ValueIndex returns the index on a single field with a set per value, or nil.
 func (s *Schema) ValueIndex(field int) *Index {
 	if x := s.FieldIndex(field); x != nil && x.PerValue {
 		return x
@@ -371,13 +371,13 @@ func (s *Schema) ValueIndex(field int) *Index {
 	return nil
 }
 
-// IndexState is what a process knows of an index in the database.
+// IndexState is a process's knowledge of an index in the database.
 type IndexState struct {
-	Built atomic.Bool  // all records are in it
-	Asked atomic.Int64 // when the database was last asked, by package elapsed
+	Built atomic.Bool  // all records are in the index
+	Asked atomic.Int64 // when the database was last read, by package elapsed
 }
 
-// EntriesLua is the beginning of the scripts that read the contents of records.
+// EntriesLua precedes all scripts that read the contents of records.
 //
 //go:embed entries.lua
 var EntriesLua string

@@ -10,7 +10,7 @@ import (
 type tag struct {
 	name    string
 	options []string          // without their values
-	values  map[string]string // of those that have one
+	values  map[string]string // values by option
 }
 
 // valued returns the options that have a value, as in max=100.
@@ -21,10 +21,10 @@ func tagOptions() []string {
 	return []string{
 		"id", "version", "expires", "ttl", "created", "updated", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
-		"counter", "unix", // how it is written
-		"required", "min", "max", // which values are valid
-		optionExists,                                     // the record that it refers to must exist
-		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
+		"counter", "unix", // how it is stored
+		"required", "min", "max", // validation rules
+		optionExists,                                     // the referenced record must exist
+		string(Restrict), string(Cascade), string(Clear), // what happens when the referenced record is deleted
 	}
 }
 
