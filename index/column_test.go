@@ -62,9 +62,9 @@ func FuzzParseColumns(f *testing.F) {
 			return
 		}
 		for _, c := range columns {
-			again, err := ParseColumns(c.String())
-			if err != nil || len(again) != 1 || again[0] != c {
-				t.Fatalf("%q: %+v is written %q and read as %+v, %v", text, c, c, again, err)
+			reparsed, err := ParseColumns(c.String())
+			if err != nil || len(reparsed) != 1 || reparsed[0] != c {
+				t.Fatalf("%q: %+v is written %q and read as %+v, %v", text, c, c, reparsed, err)
 			}
 		}
 	})

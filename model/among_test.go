@@ -160,7 +160,7 @@ func TestAmongRefuses(t *testing.T) {
 	get := func(c model.Collection) error { _, err := members.Find().Among(c).Get(ctx, a.ID); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"unknown":        {ids(members.Set("foes", a.ID), ""), model.ErrValue, "no set is called"},
 		"unknown list":   {ids(members.List("foes", a.ID), ""), model.ErrValue, "no list is called"},
@@ -170,7 +170,7 @@ func TestAmongRefuses(t *testing.T) {
 		"no member":      {get(members.Set("friends", "99")), model.ErrNotFound, "fit"},
 		"get unknown":    {get(members.Set("foes", "99")), model.ErrValue, "no set is called"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

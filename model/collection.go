@@ -46,7 +46,7 @@ func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
 	m := collection{t: o.Table, id: id, name: name, kind: kind}
 	switch declared := o.Declaration.Kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.Declaration.ThoseOf(kind))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.Declaration.NamesOfKind(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:

@@ -63,7 +63,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	redisDo(t, client, "HSET", "m:7", "name", "seven")
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "the model has friends"},
 		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
@@ -81,7 +81,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		"other type":      {add(members.Set("friends", "7"), "x"), model.ErrCorrupt, "m.of.friends:7"},
 		"other type read": {count(members.Set("friends", "7")), model.ErrCorrupt, "m.of.friends:7"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

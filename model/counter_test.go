@@ -85,7 +85,7 @@ func TestIncrRefuses(t *testing.T) {
 		id, field string
 		by        int64
 		want      error
-		says      string
+		text      string
 	}{
 		{p.ID, "visits", 2, model.ErrValue, "64 bits"},
 		{p.ID, "small", 1, model.ErrValue, "8 bits"},
@@ -98,7 +98,7 @@ func TestIncrRefuses(t *testing.T) {
 		{"9", "visits", 1, model.ErrNotFound, "9"},
 		{"", "visits", 1, model.ErrValue, "empty"},
 	} {
-		if _, err := pages.Incr(t.Context(), test.id, test.field, test.by); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+		if _, err := pages.Incr(t.Context(), test.id, test.field, test.by); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%+v: %v", test, err)
 		}
 	}

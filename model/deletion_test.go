@@ -37,15 +37,15 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 			opt.Name, opt.IDs = fmt.Sprint("node", round), model.ClientAssigned
 			s := store[node](t, client, opt)
 			n := rapid.IntRange(1, 8).Draw(rt, "nodes")
-			one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
+			ref := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
 				return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 does not exist
 			})
-			some := rapid.SliceOfN(one, 0, 3)
+			refs := rapid.SliceOfN(ref, 0, 3)
 			nodes := map[string]node{}
 			for i := range n {
-				x := node{ID: fmt.Sprint(i + 1), Under: some.Draw(rt, "under"), Sees: some.Draw(rt, "sees")}
+				x := node{ID: fmt.Sprint(i + 1), Under: refs.Draw(rt, "under"), Sees: refs.Draw(rt, "sees")}
 				if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
-					x.Holds = one.Draw(rt, "held")
+					x.Holds = ref.Draw(rt, "held")
 				}
 				nodes[x.ID] = createdOf(t, s, x)
 			}
@@ -177,11 +177,11 @@ func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 		writing.Go(func() {
 			for i := range 100 {
 				id := fmt.Sprintf("%d-%d", w, i)
-				of := ids[i%authors].Load().(string)
-				for of == "" {
-					of = ids[i%authors].Load().(string)
+				author := ids[i%authors].Load().(string)
+				for author == "" {
+					author = ids[i%authors].Load().(string)
 				}
-				writeReference(t, l, id, of, i%kinds)
+				writeReference(t, l, id, author, i%kinds)
 			}
 		})
 	}
@@ -210,27 +210,27 @@ func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 
 // writeReference writes a record that refers to an author, and deletes it if the author does
 // not exist afterwards.
-func writeReference(t *testing.T, l library, id, of string, kind int) {
-	ctx, ref := t.Context(), model.To[author](of)
+func writeReference(t *testing.T, l library, id, authorID string, kind int) {
+	ctx, ref := t.Context(), model.To[author](authorID)
 	switch kind {
 	case 2:
 		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
-		for range 3 { // would not terminate while it refers
-			there, err := l.authors.Has(ctx, of)
+		for range 3 { // while the invoice refers, the author cannot be deleted
+			there, err := l.authors.Has(ctx, authorID)
 			checked(t, err)
 			if !there {
 				break
 			}
 			for range 5 {
-				if still, err := l.authors.Has(ctx, of); !still || err != nil {
-					t.Errorf("author %s is gone although invoice %s refers (%v)", of, id, err)
+				if still, err := l.authors.Has(ctx, authorID); !still || err != nil {
+					t.Errorf("author %s is gone although invoice %s refers (%v)", authorID, id, err)
 				}
 			}
 		}
 		checked(t, l.invoices.Delete(ctx, id))
 	case 0:
 		createdOf(t, l.posts, post{ID: id, Author: ref})
-		if there, err := l.authors.Has(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, authorID); !there {
 			checked(t, err)
 			if err := l.posts.Delete(ctx, id); err != nil && !errors.Is(err, model.ErrNotFound) {
 				t.Error(err)
@@ -238,7 +238,7 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 		}
 	default:
 		createdOf(t, l.bands, band{ID: id, Lead: &ref})
-		if there, err := l.authors.Has(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, authorID); !there {
 			checked(t, err)
 			_, err := l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil })
 			checked(t, err)

@@ -114,9 +114,9 @@ func TestExists(t *testing.T) {
 		if n, err := a.towns.Len(ctx); n != 0 || err != nil {
 			t.Error("something was written:", n, err)
 		}
-		it := toCountry("it")
+		italy := toCountry("it")
 		rome := createdOf(t, a.towns, town{
-			Name: "Rome", Country: it, Part: it, Lost: &it, Borders: []model.Ref[country]{it, toCountry("fr"), {}}, Visited: []model.Ref[country]{it},
+			Name: "Rome", Country: italy, Part: italy, Lost: &italy, Borders: []model.Ref[country]{italy, toCountry("fr"), {}}, Visited: []model.Ref[country]{italy},
 		})
 		paris := createdOf(t, a.towns, town{Name: "Paris", Twin: model.To[town](rome.ID)})
 		_, err := a.towns.Create(ctx, town{Name: "x", Twin: model.To[town]("99")})
@@ -134,7 +134,7 @@ func TestExists(t *testing.T) {
 		dangles(t, "Update", err, "borders", "country", "no")
 		err = errOf(a.towns.Patch(ctx, rome.ID, map[string]any{"name": "y", "twin": "77"}))
 		dangles(t, "Patch", err, "twin", "town", "77")
-		if got, err := a.towns.Get(ctx, rome.ID); err != nil || got.Name != "Rome" || got.Country != it || len(got.Borders) != 3 {
+		if got, err := a.towns.Get(ctx, rome.ID); err != nil || got.Name != "Rome" || got.Country != italy || len(got.Borders) != 3 {
 			t.Error("a refused write changed something:", got, err)
 		}
 		// A missing record is reported as such, whatever it refers to.
@@ -147,7 +147,7 @@ func TestExists(t *testing.T) {
 		checked(t, errOf(a.towns.Patch(ctx, paris.ID, map[string]any{"twin": paris.ID})))
 
 		many, err := a.towns.CreateMany(ctx, []town{
-			{Name: "a", Country: it}, {Name: "b", Country: toCountry("no")}, {Name: "c", Borders: []model.Ref[country]{it}}, {Name: "d", Twin: model.To[town]("98")}, {Name: "e"},
+			{Name: "a", Country: italy}, {Name: "b", Country: toCountry("no")}, {Name: "c", Borders: []model.Ref[country]{italy}}, {Name: "d", Twin: model.To[town]("98")}, {Name: "e"},
 		})
 		var refused *model.ManyError
 		if !errors.As(err, &refused) || len(refused.Refused) != 2 || refused.Refused[0].Position != 1 || refused.Refused[1].Position != 3 {

@@ -51,7 +51,7 @@ func TestFields(t *testing.T) {
 	getErr := func(q *model.Query[user], id string) error { _, err := q.Get(ctx, id); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"no record":     {fieldErr("77", "name"), model.ErrNotFound, "77"},
 		"no id":         {fieldErr("", "name"), model.ErrValue, "empty"},
@@ -65,7 +65,7 @@ func TestFields(t *testing.T) {
 		"get other":     {getErr(users.Find(model.Eq("name", "b")), a.ID), model.ErrNotFound, "fit"},
 		"damaged":       {getErr(users.Find(), b.ID), model.ErrCorrupt, "version"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestFindWithManyValues(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		query *model.Query[pupil]
-		says  string
+		text  string
 	}{
 		"all values":     {s.Find(thousand(1000), thousand(1000)), ""},
 		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "at most 2000 values"},
@@ -89,7 +89,7 @@ func TestFindWithManyValues(t *testing.T) {
 		"one great text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
 	} {
 		_, err := test.query.IDs(t.Context())
-		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says)) {
+		if test.text == "" && err != nil || test.text != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

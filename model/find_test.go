@@ -78,7 +78,7 @@ func TestFindErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		query *model.Query[pupil]
 		is    error
-		says  string
+		text  string
 	}{
 		"no field":                {s.Find(model.Eq("nothing", 1)), model.ErrValue, `no field is called "nothing"`},
 		"the name in Go":          {s.Find(model.Eq("Name", "x")), model.ErrValue, `it is stored as "name"`},
@@ -142,7 +142,7 @@ func TestFindErrors(t *testing.T) {
 				if i == 2 && name == "a negative limit" { // First sets its own limit
 					continue
 				}
-				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.says) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
+				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.text) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
 					t.Errorf("%d: %v", i, err)
 				}
 			}

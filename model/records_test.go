@@ -120,7 +120,7 @@ func TestReplaceRefuses(t *testing.T) {
 	has := func(l *model.Values, value string) error { _, err := l.Has(ctx, value); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"many":           {set.Replace(ctx, many...), model.ErrValue, "5001 values"},
 		"large":          {list.Replace(ctx, slices.Repeat([]string{strings.Repeat("x", 60_000)}, 18)...), model.ErrValue, "524288 bytes"},
@@ -132,7 +132,7 @@ func TestReplaceRefuses(t *testing.T) {
 		"has unknown":    {has(members.List("foes", a.ID), "x"), model.ErrValue, "no list is called"},
 		"has other type": {has(members.List("seen", "7"), "x"), model.ErrCorrupt, "m.of.seen:7"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

@@ -195,7 +195,7 @@ func TestPatchValues(t *testing.T) {
 	}
 	for field, test := range map[string]struct {
 		value any
-		says  string
+		text  string
 	}{
 		"price": {"3", "string"},
 		"small": {300, "does not fit"},
@@ -208,7 +208,7 @@ func TestPatchValues(t *testing.T) {
 		"tags":  {7, ""},
 		"none":  {1, ""},
 	} {
-		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
+		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

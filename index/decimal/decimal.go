@@ -49,17 +49,17 @@ func Parse(text string) (Decimal, error) {
 	if negative || strings.HasPrefix(text, "+") {
 		digits = text[1:]
 	}
-	whole, fraction, point := strings.Cut(digits, ".")
-	if whole == "" && fraction == "" || !isDigits(whole) || !isDigits(fraction) || point && fraction == "" {
+	integer, fraction, point := strings.Cut(digits, ".")
+	if integer == "" && fraction == "" || !isDigits(integer) || !isDigits(fraction) || point && fraction == "" {
 		return Decimal{}, fmt.Errorf("%q is %w", shorten(text), ErrSyntax)
 	}
-	if len(whole)+len(fraction) > maxDigits {
+	if len(integer)+len(fraction) > maxDigits {
 		return Decimal{}, fmt.Errorf("%q is too long: it has more than %d digits", shorten(text), maxDigits)
 	}
 	d := Decimal{scale: len(fraction)}
-	if len(whole)+len(fraction) <= 18 { // fits into an int64
-		for i := range len(whole) {
-			d.small = 10*d.small + int64(whole[i]-'0')
+	if len(integer)+len(fraction) <= 18 { // fits into an int64
+		for i := range len(integer) {
+			d.small = 10*d.small + int64(integer[i]-'0')
 		}
 		for i := range len(fraction) {
 			d.small = 10*d.small + int64(fraction[i]-'0')
@@ -69,7 +69,7 @@ func Parse(text string) (Decimal, error) {
 		}
 		return d, nil
 	}
-	units, _ := new(big.Int).SetString(whole+fraction, 10) // digits only
+	units, _ := new(big.Int).SetString(integer+fraction, 10) // digits only
 	if negative {
 		units.Neg(units)
 	}
@@ -184,8 +184,8 @@ func (d Decimal) rescale(scale int) (Decimal, bool) {
 		return NewBig(d.unitsAt(scale), scale), true
 	}
 	// Euclidean division rounds down, since the divisor is positive.
-	whole, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
-	return NewBig(whole, scale), rest.Sign() == 0
+	integer, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
+	return NewBig(integer, scale), rest.Sign() == 0
 }
 
 // rescaleSmall is rescale for int64 units; ok is false if it overflows.

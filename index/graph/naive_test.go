@@ -197,13 +197,13 @@ func naiveFilter(q Query) func(Binding) bool {
 				}
 				continue
 			}
-			of := func(word string) string {
+			valueOf := func(word string) string {
 				if v, ok := strings.CutPrefix(word, "?"); ok {
 					return b.Get(v)
 				}
 				return strings.Trim(word, `"`)
 			}
-			x, y := of(words[0]), of(words[2])
+			x, y := valueOf(words[0]), valueOf(words[2])
 			n, errN := strconv.ParseFloat(x, 64)
 			m, errM := strconv.ParseFloat(y, 64)
 			order := cmp.Compare(n, m)

@@ -247,9 +247,9 @@ func FuzzParse(f *testing.F) {
 			if !p.canStart(nil) {
 				continue // another pattern binds its ends
 			}
-			again, err := Parse(p.String())
-			if err != nil || len(again.Where) != 1 || again.Where[0].String() != p.String() {
-				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, again.Where, err)
+			reparsed, err := Parse(p.String())
+			if err != nil || len(reparsed.Where) != 1 || reparsed.Where[0].String() != p.String() {
+				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, reparsed.Where, err)
 			}
 		}
 	})

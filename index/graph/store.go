@@ -36,10 +36,10 @@ func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 // present reports which triples exist: one round trip.
 func (st *store) present(ctx context.Context, triples []Triple) ([]bool, error) {
 	members := make([][]string, len(st.Set.Keys))
-	of := make([][]int, len(st.Set.Keys))
+	positions := make([][]int, len(st.Set.Keys))
 	for i, t := range triples {
 		k := st.Set.Index(t.S)
-		members[k], of[k] = append(members[k], t.id()), append(of[k], i)
+		members[k], positions[k] = append(members[k], t.id()), append(positions[k], i)
 	}
 	var commands rueidis.Commands
 	var partitions []int
@@ -56,7 +56,7 @@ func (st *store) present(ctx context.Context, triples []Triple) ([]bool, error) 
 			return nil, st.Wrap(ctx, err)
 		}
 		for j, score := range scores {
-			found[of[partitions[i]][j]] = !score.IsNil()
+			found[positions[partitions[i]][j]] = !score.IsNil()
 		}
 	}
 	return found, nil

@@ -83,9 +83,9 @@ func FuzzParseDims(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseDims(textOf(dims))
-		if err != nil || textOf(again) != textOf(dims) {
-			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(again), err)
+		reparsed, err := ParseDims(textOf(dims))
+		if err != nil || textOf(reparsed) != textOf(dims) {
+			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(reparsed), err)
 		}
 		if _, err := New(nil, "k", Options{Dims: dims}); err != nil && !strings.Contains(err.Error(), "client") {
 			t.Errorf("%q: %v", text, err)
@@ -98,9 +98,9 @@ func TestDeclarationsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dims := anyDims(16).Draw(t, "dims")
 		text := textOf(dims)
-		again, err := ParseDims(text)
-		if err != nil || textOf(again) != text {
-			t.Fatalf("%q: %q, %v", text, textOf(again), err)
+		reparsed, err := ParseDims(text)
+		if err != nil || textOf(reparsed) != text {
+			t.Fatalf("%q: %q, %v", text, textOf(reparsed), err)
 		}
 	})
 }

@@ -73,13 +73,13 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	all := []string{string(word[:last])}
 	calls := make([][]script.Call, len(x.keys))
 	for i := range last {
-		before, here, after := string(word[:i]), string(word[i]), string(word[i+1:])
+		before, letter, after := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
-		all = append(all, before+after, before+next+here+rest)
+		all = append(all, before+after, before+next+letter+rest)
 		for p, k := range x.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
-				Args: []string{before, strconv.Itoa(letters), "letter", after, here + after},
+				Args: []string{before, strconv.Itoa(letters), "letter", after, letter + after},
 			})
 		}
 	}

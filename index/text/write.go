@@ -204,17 +204,17 @@ func (x writer) apply(ctx context.Context, changes []*change) error {
 		for i, c := range left {
 			calls[i] = x.call(c)
 		}
-		var again []*change
+		var retries []*change
 		for i, r := range x.scripts.change.RunMany(ctx, x.set.Client, calls) {
-			retry, err := x.applied(left[i], r, long)
+			again, err := x.applied(left[i], r, long)
 			if err != nil {
 				return err
 			}
-			if retry {
-				again = append(again, left[i])
+			if again {
+				retries = append(retries, left[i])
 			}
 		}
-		left = again
+		left = retries
 	}
 	for t := range long {
 		if err := x.seal(ctx, t); err != nil {

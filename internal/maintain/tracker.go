@@ -45,8 +45,8 @@ type Tracker struct {
 type trackerScripts struct{ begin, renew, end, leftover script.Script }
 
 var allScripts = sync.OnceValue(func() trackerScripts {
-	of := func(source string) script.Script { return partition.NewScript(source) }
-	return trackerScripts{begin: of(beginLua), renew: of(renewLua), end: of(endLua), leftover: of(leftoverLua)}
+	build := func(source string) script.Script { return partition.NewScript(source) }
+	return trackerScripts{begin: build(beginLua), renew: build(renewLua), end: build(endLua), leftover: build(leftoverLua)}
 })
 
 // NewTracker returns the tracker of an index. more returns the keys that a rebuild creates in a

@@ -101,10 +101,10 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	if opt.Scored {
 		values = scoredLua
 	}
-	of := func(source string) script.Script { return partition.NewScript(values, source) }
+	build := func(source string) script.Script { return partition.NewScript(values, source) }
 	return &Index{Set: set, opt: opt, Tracker: engine.NewTracker(set, nil), Scripts: Scripts{
-		Put: of(putLua), Remove: of(removeLua), Watch: of(watchLua), Replace: of(replaceLua),
-		Fill: of(fillLua), Finish: engine.NewFinish(values, finishLua),
+		Put: build(putLua), Remove: build(removeLua), Watch: build(watchLua), Replace: build(replaceLua),
+		Fill: build(fillLua), Finish: engine.NewFinish(values, finishLua),
 		Repair: partition.NewScript(repairLua), Adopt: partition.NewScript(adoptLua),
 	}}, nil
 }

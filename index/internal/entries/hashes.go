@@ -30,13 +30,13 @@ func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []strin
 		found := make([]map[string]string, len(some))
 		var doubtful []int // the hash may have other fields
 		for i, reply := range client.DoMulti(ctx, commands...) {
-			one, err := fieldsOf(reply, fields)
+			hash, err := fieldsOf(reply, fields)
 			switch {
 			case others && rediserr.IsWrongType(err):
 			case err != nil:
 				return nil, fmt.Errorf("%s: %w", some[i], err)
-			case len(one) > 0:
-				found[i] = one
+			case len(hash) > 0:
+				found[i] = hash
 			case len(fields) > 0:
 				doubtful = append(doubtful, i)
 			}

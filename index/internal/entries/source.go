@@ -40,10 +40,10 @@ func From[V any, O ~struct {
 	if all != nil {
 		src.All = func(ctx context.Context) iter.Seq2[Object, error] {
 			return func(yield func(Object, error) bool) {
-				for one, err := range all(ctx) {
+				for object, err := range all(ctx) {
 					var o Object
 					if err == nil {
-						o = convert(one)
+						o = convert(object)
 					}
 					if !yield(o, err) || err != nil {
 						return
@@ -59,8 +59,8 @@ func From[V any, O ~struct {
 				return nil, err
 			}
 			objects := make([]Object, len(found))
-			for i, one := range found {
-				objects[i] = convert(one)
+			for i, object := range found {
+				objects[i] = convert(object)
 			}
 			return objects, nil
 		}

@@ -543,7 +543,7 @@ func (t *Table) applied(ctx context.Context, a *application, keys []string, repl
 	case word == "DANGLING" && len(list) == 2:
 		return t.danglingAt(ctx, a.c, &list[1])
 	case word == "TAKEN" && len(list) == 4:
-		return t.taken(ctx, a, list)
+		return t.removeExpiredOwner(ctx, a, list)
 	case word == "FOUND" && len(list) == 5:
 		return t.found(a, list)
 	case len(list) > 1:
@@ -631,8 +631,8 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	return errAgain
 }
 
-// taken removes the owner of a unique value if that has expired.
-func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisMessage) error {
+// removeExpiredOwner removes the owner of a unique value if that has expired.
+func (t *Table) removeExpiredOwner(ctx context.Context, a *application, list []rueidis.RedisMessage) error {
 	n, err := list[1].AsInt64()
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 			}
 		}
 		if len(members) > 0 && there {
-			return false, d.treat(ctx, f, r, members)
+			return false, d.applyRule(ctx, f, r, members)
 		}
 	}
 	if f.gone {
@@ -113,7 +113,7 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 		if err != nil || len(members) == 0 {
 			return false, err
 		}
-		return false, d.treat(ctx, f, by.by, members)
+		return false, d.applyRule(ctx, f, by.by, members)
 	}
 	f.gone = again
 	return err == nil && !again, err
@@ -139,9 +139,9 @@ func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 	return append(first, then...)
 }
 
-// treat applies a rule to referring records. Those in the path will be deleted anyway, and are
+// applyRule applies a rule to referring records. Those in the path will be deleted anyway, and are
 // ignored.
-func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
+func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
 	entry, err := r.entry(f.id)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (r *references) check(ctx context.Context) error {
 	r.mu.RLock()
 	all, asked := r.all, r.asked
 	r.mu.RUnlock()
-	if !asked.IsZero() && time.Since(asked) < registry.AskAgain {
+	if !asked.IsZero() && time.Since(asked) < registry.RefreshInterval {
 		return nil
 	}
 	others, err := r.t.Registry.Neighbours(ctx)

@@ -14,15 +14,15 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// AskAgain is how long a state read from the database is used. Migrate may run in another
+// RefreshInterval is how long a state read from the database is used. Migrate may run in another
 // process.
-const AskAgain = time.Second
+const RefreshInterval = time.Second
 
 // CheckBuilt returns an error unless all records are in an index. It reads the database at most
 // once a second, also to notice that another process has dropped the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	asked, now := x.State.Asked.Load(), elapsed.Now()
-	if now-asked >= int64(AskAgain) && x.State.Asked.CompareAndSwap(asked, now) {
+	if now-asked >= int64(RefreshInterval) && x.State.Asked.CompareAndSwap(asked, now) {
 		parts := g.Layout.Parts
 		if x.State.Built.Load() {
 			parts = parts[:1] // a migration would drop it there first

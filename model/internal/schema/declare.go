@@ -339,8 +339,8 @@ func (d *Declaration) addCollection(t tag, kind string) error {
 	return nil
 }
 
-// ThoseOf lists the sets or lists of the model, for errors.
-func (d *Declaration) ThoseOf(kind string) string {
+// NamesOfKind lists the sets or lists of the model, for errors.
+func (d *Declaration) NamesOfKind(kind string) string {
 	names := slices.DeleteFunc(slices.Clone(d.Schema.Collections), func(name string) bool { return d.Kinds[name] != kind })
 	if len(names) == 0 {
 		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])

@@ -84,22 +84,22 @@ func (r *Reader) All(ctx context.Context, s Range, page index.Page, after string
 func (r *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	counts := make([]int64, len(ranges))
 	var commands rueidis.Commands
-	var of []int
+	var rangeOf []int // by command
 	send := func() error {
 		for i, reply := range r.Set.Client.DoMulti(ctx, commands...) {
 			n, err := reply.AsInt64()
 			if err != nil {
 				return r.Wrap(ctx, err)
 			}
-			counts[of[i]] += n
+			counts[rangeOf[i]] += n
 		}
-		commands, of = commands[:0], of[:0]
+		commands, rangeOf = commands[:0], rangeOf[:0]
 		return nil
 	}
 	for i, s := range ranges {
 		low, high := s.bounds()
 		for _, key := range r.keys(s) {
-			commands, of = append(commands, r.Set.Client.B().Zlexcount().Key(key.Index).Min(low).Max(high).Build()), append(of, i)
+			commands, rangeOf = append(commands, r.Set.Client.B().Zlexcount().Key(key.Index).Min(low).Max(high).Build()), append(rangeOf, i)
 			if len(commands) == roundEntries {
 				if err := send(); err != nil {
 					return nil, err
