@@ -14,7 +14,7 @@ const (
 	cutsPerRange = 16
 	// maxCuts limits the work of fineCover.
 	maxCuts = 1 << 13
-	// minShare is the minimum share of the numbers read that is worth a range of its own.
+	// minShare is the minimum share of the numbers read that is worth a separate range.
 	minShare = 1.0 / 4096
 )
 

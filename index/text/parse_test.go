@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		}
 		reparsed, err := Parse(e.String(), "from", "has")
 		if err != nil || reparsed.String() != e.String() || reparsed.check() != nil {
-			t.Errorf("%q is not %q reparsed: %v", reparsed, e, err)
+			t.Errorf("reparsed: %q, want %q: %v", reparsed, e, err)
 		}
 	}
 }
