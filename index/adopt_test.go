@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// byHand makes a sorted set as a reader of the tutorial has it.
+// byHand creates a sorted set as a reader of the tutorial would.
 func byHand(o *objects, key string, members ...string) {
 	o.t.Helper()
 	for _, m := range members {
@@ -25,8 +25,8 @@ func tutorialRooms(t *testing.T, o *objects, key string) *Composite {
 	return readable(t, o.client, key, Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")})
 }
 
-// A sorted set that was made by hand is not taken over by the first write: everything
-// that could lose a part of it is refused, with the way out.
+// The first write does not take over a sorted set created by hand: every method that could lose
+// part of it returns an error that suggests Adopt.
 func TestForeignSortedSetIsRefused(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -64,13 +64,13 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 	}
 	o.wantKeys("ages", "rooms")
 	require.Gives(t, 3)(o.client.Do(ctx, o.client.B().Zcard().Key("rooms").Build()).AsInt64())
-	// A hash in the place of the reverse index is foreign, too.
+	// A foreign hash at the key of the reverse index is refused, too.
 	o.do("HSET", "halls.content", "a field", "of a user")
 	require.Fails(t, ErrForeign)(tutorialRooms(t, o, "halls").Put(ctx, "1", 1, "1"))
 }
 
-// A sorted set that was made by hand becomes an index: what can be read is in it,
-// what cannot stays as it is, and doing it again changes nothing.
+// Adopt turns a sorted set created by hand into an index: readable entries are in it, others
+// stay unchanged, and repeating it changes nothing.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -93,7 +93,7 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("%q is not reported: %+v", want, r.Examples)
 		}
 	}
-	// Now an entry moves, as it should, and none is lost.
+	// Entries can now be moved, and none is lost.
 	require.OK(t)(rooms.Put(ctx, "90", 57, "30"))
 	require.OK(t)(rooms.Repair(ctx, nil, maintain.Options{}))
 	if n, err := rooms.Count(ctx); err != nil || n != 1005 { // all but the notes
@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != decimal.New(99900, 2) {
 		t.Fatal(e, err)
 	}
-	// What had two entries has one when it is put again.
+	// Putting an id that has two entries leaves one.
 	require.OK(t)(rooms.Put(ctx, "7", 59, "1"))
 	if r, err := rooms.Repair(ctx, nil, maintain.Options{}); err != nil || r.Stale != 2 || r.Repaired != r.Problems() {
 		t.Fatalf("%+v, %v", r, err)
@@ -111,7 +111,7 @@ func TestAdopt(t *testing.T) {
 	healthy(t, rooms.Verify)
 }
 
-// What is something else altogether, or nothing, is not adopted.
+// Adopt refuses keys without a usable entry, and missing keys.
 func TestAdoptRefuses(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -134,7 +134,7 @@ func TestAdoptRefuses(t *testing.T) {
 	require.Fails(t, ErrDeclared)(tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}))
 }
 
-// Adopt finds out whether entries are text or binary, also when it is repeated.
+// Adopt detects whether entries are text or binary, even when repeated.
 func TestAdoptFindsTheEncoding(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -164,7 +164,7 @@ func TestAdoptFindsTheEncoding(t *testing.T) {
 	require.Fails(t, ErrValue, "are text")(composite(t, o.client, "floats", Options{Columns: columns(t, "f:float")}).Adopt(ctx, maintain.Options{}))
 }
 
-// A lost reverse index is made of the entries, as a whole or where a part is lost.
+// Repair restores a lost reverse index from the entries, all of it or the lost part.
 func TestRepairRestoresTheReverseIndex(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -180,17 +180,17 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 				lose(k.Content)
 			}
 			want := []int64{700, 3}[i]
-			if r := o.verifyAlone(); r.Missing != want || r.Problems() != want {
+			if r := o.verifyWithoutSource(); r.Missing != want || r.Problems() != want {
 				t.Fatalf("%+v", r)
 			}
-			if r := o.repairAlone(); r.Missing != want || r.Repaired != want || r.Problems() != want {
+			if r := o.repairWithoutSource(); r.Missing != want || r.Repaired != want || r.Problems() != want {
 				t.Fatalf("%+v", r)
 			}
 			if r := o.verify(); r.Problems() != 0 || r.Checked != 1400 {
 				t.Fatalf("after: %+v", r)
 			}
 		}
-		// With objects the same, and these are right.
+		// With a source, too; then the objects are right.
 		o.do("HSET", o.key("5"), "age", "77")
 		o.do("DEL", o.key("6"))
 		for _, k := range o.index.entries.Set.Keys {
@@ -205,9 +205,9 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 	}
 }
 
-// If an id has several entries and none is in the reverse index, only its object decides
-// which one is right.
-func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
+// If an id has several entries and none is in the reverse index, only its object can show which
+// is right.
+func TestRepairKeepsAmbiguousEntries(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "several", 1)
 	for i := range 5 {
@@ -222,7 +222,7 @@ func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 	}
 	o.do("DEL", "several.content")
 	for range 2 {
-		r := o.repairAlone()
+		r := o.repairWithoutSource()
 		if r.Stale != 6 || r.Problems() != r.Repaired+6 {
 			t.Fatalf("%+v", r)
 		}

@@ -10,14 +10,14 @@ import (
 	"retwis/internal/require"
 )
 
-// A bound with more digits than a column, or beyond all its values, selects what compares so.
+// Bounds with more digits than a column, or beyond all its values, compare correctly.
 func TestBoundsBeyondTheColumn(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	huge := new(big.Int).Lsh(big.NewInt(1), 600)
 	for column, test := range map[string]struct {
 		values []any
-		bounds []any // and where each is among the values: this many are less, so many are less or equal
+		bounds []any // for each bound: the number of values that are less, and that are less or equal
 		less   [][2]int
 	}{
 		"a:int(2)":          {[]any{-99, 0, 5, 99}, []any{100, -100, 4.5, "5.0", uint64(math.MaxUint64), huge, 99}, [][2]int{{4, 4}, {0, 0}, {2, 2}, {2, 3}, {4, 4}, {4, 4}, {3, 4}}},

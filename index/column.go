@@ -11,11 +11,11 @@ import (
 // Type is the type of the values of a column.
 type Type string
 
-// The types of columns, with the Go type in which a value is returned.
+// The types of columns, with the Go types of the values they return.
 //
-// Each takes values of that type, and text as Column.Parse reads it. Columns of
-// numbers take every Go number that they hold exactly: a Decimal of two digits takes
-// 28, 28.44 and "28.440", but not 28.444. Everything else is refused with ErrValue.
+// Each accepts values of that type, and text that Column.Parse reads. Number columns accept
+// every Go number that they hold exactly: a Decimal of scale 2 accepts 28, 28.44 and "28.440",
+// but not 28.444. Other values return ErrValue.
 const (
 	String  Type = "string"  // string, any bytes
 	Bytes   Type = "bytes"   // []byte
@@ -32,15 +32,14 @@ const (
 type Column struct {
 	Name string // letters, digits, - and _, but not id
 	Type Type
-	// Digits is the maximum number of decimal digits of an Int, Uint or Decimal,
-	// before and after the point. Default: 19, 20 and 18, which is all of an int64
-	// and a uint64.
+	// Digits is the maximum number of decimal digits of an Int, Uint or Decimal, before and
+	// after the point. Default: 19, 20 and 18; 19 and 20 hold every int64 and uint64.
 	Digits int
 	// Scale is the number of digits of a Decimal after the point.
 	Scale int
-	// Bits is the width of a BigInt, sign included: a multiple of 8. Default: 256.
+	// Bits is the width of a BigInt including its sign, a multiple of 8. Default: 256.
 	Bits int
-	// Desc sorts the greatest value first.
+	// Desc sorts the column in descending order.
 	Desc bool
 }
 
@@ -50,7 +49,7 @@ const (
 	maxName    = 64
 )
 
-// String returns the column as ParseColumns reads it.
+// String formats the column as ParseColumns reads it.
 func (c Column) String() string {
 	text := c.Name + ":" + string(c.Type)
 	switch {
@@ -69,38 +68,37 @@ func (c Column) String() string {
 	return text
 }
 
-// Parse reads a value from text, as it stands in a file or in the field of a hash:
-// 56, 28.44, true, 2026-11-21T10:00:00Z or 2026-11-21. It returns the Go type of the
-// column, or ErrValue.
+// Parse parses a value as found in a file or hash field: 56, 28.44, true, 2026-11-21T10:00:00Z
+// or 2026-11-21. It returns a value of the column's Go type, or ErrValue.
 func (c Column) Parse(text string) (any, error) { return c.ordered().Parse(text) }
 
-// Format returns a value of the column as text that Parse reads.
+// Format formats a value of the column as text that Parse reads.
 func (c Column) Format(v any) string { return c.ordered().Format(v) }
 
-// ordered returns the column as its encoding knows it.
+// ordered converts the column for package ordered.
 func (c Column) ordered() ordered.Column {
 	return ordered.Column{Name: c.Name, Type: ordered.Type(c.Type), Digits: c.Digits, Scale: c.Scale, Bits: c.Bits, Desc: c.Desc}
 }
 
-// ParseColumns reads a declaration such as
+// ParseColumns parses a declaration such as
 //
 //	room:int,price:decimal(2),name:string desc
 //
-// decimal(2) has two digits after the point and 18 in all, decimal(30,2) has 30 in
-// all, int(4) has at most four, bigint(512) has 512 bits.
+// decimal(2) has 18 digits, 2 of them after the point; decimal(30,2) has 30 digits; int(4) has
+// at most 4 digits; bigint(512) has 512 bits.
 func ParseColumns(text string) ([]Column, error) {
 	var columns []Column
-	for _, one := range splitColumns(text) {
-		c, err := parseColumn(strings.TrimSpace(one))
+	for _, part := range splitColumns(text) {
+		c, err := parseColumn(strings.TrimSpace(part))
 		if err != nil {
-			return nil, fmt.Errorf("index: column %d, %q: %w", len(columns)+1, one, err)
+			return nil, fmt.Errorf("index: column %d, %q: %w", len(columns)+1, part, err)
 		}
 		columns = append(columns, c)
 	}
 	return columns, nil
 }
 
-// splitColumns splits at the commas outside parentheses.
+// splitColumns splits text at commas outside parentheses.
 func splitColumns(text string) []string {
 	var all []string
 	depth, begin := 0, 0
@@ -151,7 +149,7 @@ func parseColumn(text string) (Column, error) {
 	return c.normalize()
 }
 
-// setNumbers reads the parentheses after a type.
+// setNumbers parses the numbers in parentheses after a type.
 func (c *Column) setNumbers(text string) error {
 	var numbers []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -179,7 +177,7 @@ func (c *Column) setNumbers(text string) error {
 	return nil
 }
 
-// normalize validates a column and fills in the defaults.
+// normalize validates a column and sets the defaults.
 func (c Column) normalize() (Column, error) {
 	if err := checkName(c.Name); err != nil {
 		return c, err

@@ -62,15 +62,15 @@ func FuzzParseColumns(f *testing.F) {
 			return
 		}
 		for _, c := range columns {
-			again, err := ParseColumns(c.String())
-			if err != nil || len(again) != 1 || again[0] != c {
-				t.Fatalf("%q: %+v is written %q and read as %+v, %v", text, c, c, again, err)
+			reparsed, err := ParseColumns(c.String())
+			if err != nil || len(reparsed) != 1 || reparsed[0] != c {
+				t.Fatalf("%q: %+v is written %q and read as %+v, %v", text, c, c, reparsed, err)
 			}
 		}
 	})
 }
 
-// What a column cannot hold, or not order exactly, is refused by name.
+// Values that a column cannot hold or order exactly are refused, naming the column.
 func TestValuesRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -107,7 +107,7 @@ func TestValuesRefused(t *testing.T) {
 	} {
 		columns, err := ParseColumns(test.column)
 		require.OK(t)(err)
-		c, err := NewComposite(none{}, "k", Options{Columns: columns})
+		c, err := NewComposite(offlineClient{}, "k", Options{Columns: columns})
 		require.OK(t)(err)
 		err = c.Check("1", test.value)
 		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "column c") {

@@ -22,9 +22,9 @@ import (
 	"retwis/maintain"
 )
 
-// Composite is an index over the values of several columns: sorted by the first,
-// then the second, and so on, then the id. It answers: which ids have these values in
-// the first columns, and a value between these in the next?
+// Composite is an index on several columns, sorted by the first column, then the second, and so
+// on, then by id. It finds the ids with given values in the leading columns and a range of
+// values in the next one.
 //
 //	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{
 //		{Name: "room", Type: index.Int},
@@ -33,11 +33,11 @@ import (
 //	err = rooms.Put(ctx, "90", 56, "28.44")
 //	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 //
-// It is the tutorial's composite index: a sorted set whose scores are 0. A member is
-// the values of the columns, encoded so that bytes sort as the values do, and the id:
-// integers big endian with the sign bit inverted, floats as their IEEE 754 bits,
-// strings with a terminator and escaped zero bytes, as in FoundationDB's tuples. All
-// bytes of a descending column are inverted.
+// It is the tutorial's composite index: a sorted set whose scores are 0. A member consists of
+// the values of the columns and the id. Values are encoded as bytes that sort as the values do:
+// integers are big endian with the sign bit inverted, floats are their IEEE 754 bits, and
+// strings have a terminator and escaped zero bytes, as in FoundationDB's tuples. All bytes of a
+// descending column are inverted.
 type Composite struct {
 	entries  *entries.Index
 	opt      Options
@@ -48,31 +48,31 @@ type Composite struct {
 type Options struct {
 	// Columns are the columns of the index, in order: from 1 to 32.
 	Columns []Column
-	// Partitions is the number of hash slots over which the index is spread by id: on
-	// a Cluster, over as many servers. A query reads all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is sharded by id, so that a
+	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
 // Entry is an entry of a Composite.
 type Entry struct {
 	ID     string
-	Values []any // one for each column, of the Go type of its Type
+	Values []any // one per column, of the Go type of its Type
 	member string
 }
 
-// Cursor returns the position of an entry that was read, for Page.After.
+// Cursor returns the position of an entry returned by a query, for Page.After.
 func (e Entry) Cursor() string { return scan.EncodeCursor(e.member) }
 
 const (
 	// kindComposite is the kind in the declaration of a Composite.
 	kindComposite = "composite"
-	// readableSuffix follows the columns in the declaration of an index in the
-	// tutorial's text encoding, which Adopt takes over.
+	// readableSuffix follows the columns in the declaration of an adopted index in the
+	// tutorial's text encoding.
 	readableSuffix = " readable"
 )
 
-// NewComposite returns the index at a key. It sends nothing to the server; the first
-// Put creates the index.
+// NewComposite returns the index at a key. It sends no command; the first Put creates the
+// index.
 func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, error) {
 	return newComposite(client, key, opt, false)
 }
@@ -112,8 +112,8 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 	return c, err
 }
 
-// OpenComposite returns the index at a key with the columns that it was created with:
-// one round trip. It returns ErrNotFound if there is no index.
+// OpenComposite returns the existing index at a key with the columns it was created with, or
+// ErrNotFound: one round trip.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
 	d, err := Declared(ctx, client, key)
 	if err != nil {
@@ -136,12 +136,12 @@ func (c *Composite) Key() string { return c.entries.Set.Key }
 // Columns returns the columns of the index, in order.
 func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
 
-// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
-// an index of objects that come later.
+// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
+// for an index whose objects come later.
 func (c *Composite) Create(ctx context.Context) error { return c.entries.Create(ctx) }
 
-// Put adds an entry with a value for each column, or moves it: one script. A value
-// that a column cannot hold exactly is refused with ErrValue.
+// Put adds or moves the entry of an id, with one value per column: one script. If a column
+// cannot hold a value exactly, it returns ErrValue.
 func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err != nil {
@@ -150,9 +150,9 @@ func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	return c.entries.Put(ctx, entries.Entry{ID: id, Value: m})
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
-// Each is put as a whole or not at all. After an error those before it are in; it does
-// no harm to repeat it. If an id comes twice, the last entry wins.
+// PutMany puts entries in pipelined scripts of a hundred, and returns the number written. Each
+// entry is written completely or not at all. After an error the entries before it have been
+// written; repeating the call is safe. If an id occurs twice, the last entry wins.
 func (c *Composite) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	return c.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
 		for e := range all {
@@ -178,7 +178,7 @@ func (c *Composite) member(id string, values []any) (string, error) {
 	return string(append(b, id...)), nil
 }
 
-// Check reports, without a server, why Put would refuse an entry.
+// Check returns the error with which Put would refuse an entry, without asking the server.
 func (c *Composite) Check(id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err == nil {
@@ -221,8 +221,8 @@ func (c *Composite) describe(member string) string {
 	return strings.Join(texts, " ")
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip
-// for thousands.
+// Remove removes ids from the index and returns how many were in it: one round trip for
+// thousands of ids.
 func (c *Composite) Remove(ctx context.Context, ids ...string) (int, error) {
 	return c.entries.Remove(ctx, ids...)
 }
@@ -236,8 +236,8 @@ func (c *Composite) Get(ctx context.Context, id string) (Entry, error) {
 	return c.stored(ctx, e)
 }
 
-// GetMany returns the entries of ids, in their order, without those that are not in
-// the index: one round trip.
+// GetMany returns the entries of ids, in the given order, omitting ids that are not in the
+// index: one round trip.
 func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	found, err := c.entries.GetMany(ctx, ids...)
 	if err != nil {
@@ -252,7 +252,7 @@ func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error)
 	return all, nil
 }
 
-// stored decodes what key.content has for an id.
+// stored decodes the entry of an id in key.content.
 func (c *Composite) stored(ctx context.Context, e entries.Entry) (Entry, error) {
 	if id, err := c.id(e.Value); err != nil || id != e.ID {
 		return Entry{}, c.entries.Wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, ranged.Shorten(e.ID)))
@@ -266,11 +266,11 @@ func (c *Composite) Len(ctx context.Context) (int64, error) { return c.entries.L
 
 // Select yields the entries that match all conditions, in the order of the index.
 //
-// Conditions of one value, or an In, on the first columns, and one more on the next
-// column are ranges of the sorted set: O(log n) each, and what is returned. Conditions
-// on later columns are a filter, which a script applies to a thousand entries of the
-// range at a time: they cost what they skip. An In on such a column is applied here.
-// Reads go in steps of a round trip each: 100 entries or Limit, then 500.
+// Eq and In conditions on the leading columns, and one range condition on the next column, are
+// ranges of the sorted set: each costs O(log n) and the entries returned. Conditions on later
+// columns are filters, which a script applies to a thousand entries of a range at a time: they
+// also cost the entries skipped. An In on such a column is applied by the client. Select reads
+// in steps of one round trip: the first has 100 entries or Limit, later ones 500.
 func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q, none, err := c.plan(conditions)
@@ -296,7 +296,7 @@ func (c *Composite) Select(ctx context.Context, page Page, conditions ...Conditi
 	}
 }
 
-// plan returns the query of some conditions. none is true if nothing can match.
+// plan translates conditions into a query. none is true if no entry can match.
 func (c *Composite) plan(where []Condition) (q ranged.Query, none bool, err error) {
 	return conditions.Plan(c.encoding, c.entries.Set.Declaration().Text, conditionsOf(where))
 }
@@ -306,8 +306,9 @@ func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] 
 	return c.Select(ctx, page)
 }
 
-// Count returns how many entries match all conditions. If the conditions are ranges,
-// as Select explains, it is one round trip; else one for each thousand entries of them.
+// Count returns the number of entries that match all conditions. It takes one round trip if the
+// conditions are ranges, as described at Select; otherwise one per thousand entries of these
+// ranges.
 func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
 	q, none, err := c.plan(conditions)
 	if none || err != nil {
@@ -316,9 +317,9 @@ func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, 
 	return c.entries.Count(ctx, q)
 }
 
-// Hashes returns the Redis hashes whose keys match a pattern such as room:* as a
-// source of the index: a column is the field of its name. An object without one of the
-// fields is not in the index. See the function Hashes.
+// Hashes returns a source of the Redis hashes whose keys match a pattern such as room:*. Each
+// column is the field of the same name. A hash that lacks one of the fields is not in the
+// index. See the function Hashes.
 func (c *Composite) Hashes(pattern string) (Source[[]any], error) {
 	return Hashes(c.entries.Set.Client, pattern, c.parse)
 }
@@ -339,40 +340,41 @@ func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok 
 	return values, true, nil
 }
 
-// Verify reports entries that disagree with the reverse index, or with the objects of a
-// source unless it is nil, in steps of 200 while the index is in use.
+// Verify reports entries that disagree with the reverse index or, unless src is nil, with its
+// objects. It works in steps of 200 while the index is in use.
 func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Verify(ctx, c.source(src), opt)
 }
 
-// Repair corrects what Verify reports. The objects win, then the reverse index
-// key.content; if that is lost, it is made from the entries. Each entry is compared
-// again in the step that changes it, so that concurrent writes are not overwritten. A
-// source needs its Lookup. See Lexical.Repair.
+// Repair corrects what Verify reports. The objects win, then the reverse index key.content; if
+// that is lost, it is restored from the entries. If an id then has several entries, only its
+// object can show which is right; without one they are reported and stay. Each entry is
+// compared again in the step that changes it, so that concurrent writes are not overwritten. A
+// source needs a Lookup.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Repair(ctx, c.source(src), opt)
 }
 
-// Rebuild makes the index anew from a source, next to the old one, which serves until
-// the new one replaces it, in one step that has caught up with all concurrent writes, which
-// win over the source. An id that neither has is gone. A run that fails or whose context ends
-// changes nothing, except for partitions that it has replaced already. What a killed one left
-// next to the index goes with the first write a minute later, or with Repair.
+// Rebuild builds a new index from a source next to the old one, which serves queries until the
+// new one has caught up with all concurrent writes and replaces it, in one atomic step per
+// partition. Concurrent writes win over the source. Ids that are in neither are removed. A run
+// that fails or whose context ends changes nothing, except for partitions already replaced.
+// Leftovers of a killed run are removed by Repair, or by the first write a minute later.
 func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Rebuild(ctx, c.source(&src), opt)
 }
 
-// Adopt turns a sorted set that was made by hand into this index: it makes the declaration
-// and the reverse index, in steps of 200. It takes over entries in the encoding of this package
-// and, as they are, those of the tutorial's text such as 0056:0028.44:90: integers and decimals
-// padded with zeros to their Digits, and a colon after each column. Such an index works like any
-// other; later, open it with OpenComposite.
+// Adopt turns a sorted set created by hand into this index: it adds the declaration and the
+// reverse index, in steps of 200. It accepts entries in the encoding of this package, and
+// entries in the tutorial's text encoding such as 0056:0028.44:90, which stay as they are:
+// integers and decimals padded with zeros to their Digits, and a colon after each column. Such
+// an index works like any other; open it with OpenComposite from then on.
 //
-// Report.Checked is the number of entries in the index now. The report has the entries that
-// stay as they are: those that cannot be read (Dangling), and those whose id has several or
-// whose score is not 0 (Stale). Put the ids of those again, or Repair with a source. If no entry
-// can be read, the sorted set is something else, and Adopt fails. Adopt can be repeated; it must
-// not run at the same time as other methods.
+// Report.Checked is the number of entries that are now in the index. The report lists the
+// entries that were not adopted: unreadable ones (Dangling), and those whose id has several
+// entries or whose score is not 0 (Stale). Put these ids again, or call Repair with a source.
+// If no entry is readable, Adopt fails. It can be repeated, but must not run concurrently with
+// other methods.
 func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	readable, err := c.adoptsReadable(ctx)
 	if err != nil {
@@ -384,11 +386,11 @@ func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.R
 	return c.entries.Adopt(ctx, opt)
 }
 
-// adoptSample is the number of entries that are examined for their encoding.
+// adoptSample is the number of entries examined to detect their encoding.
 const adoptSample = 100
 
-// adoptsReadable returns this index in the text encoding, if that is how the key is
-// declared or, without a declaration, if most of its first entries are text.
+// adoptsReadable returns this index with the text encoding if the key is declared so or,
+// without a declaration, if most of the first entries are text.
 func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
 	client, key := c.entries.Set.Client, c.entries.Set.Keys[0].Index
 	readable, unsuited := newComposite(client, c.Key(), c.opt, true)
@@ -420,8 +422,8 @@ func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
 	return readable, nil
 }
 
-// isPrintable reports whether a member is text. Binary numbers that are not huge, and
-// the ends of binary strings, have bytes that are not.
+// isPrintable reports whether a member is text. Binary numbers, unless huge, and terminators of
+// binary strings contain control characters or invalid UTF-8.
 func isPrintable(member string) bool {
 	return utf8.ValidString(member) && !strings.ContainsFunc(member, unicode.IsControl)
 }

@@ -40,7 +40,7 @@ func readable(t testing.TB, c rueidis.Client, key string, opt Options) *Composit
 	return x
 }
 
-// list reads all that a query yields.
+// list collects the results of a query.
 func list[E any](t require.T, entries iter.Seq2[E, error]) []E {
 	var all []E
 	for e, err := range entries {
@@ -58,7 +58,7 @@ func ids(entries []Entry) string {
 	return strings.Join(all, " ")
 }
 
-// healthy fails where Verify finds something.
+// healthy fails the test if Verify finds a problem.
 func healthy(t testing.TB, verify func(context.Context, *Source[[]any], maintain.Options) (maintain.Report, error)) {
 	t.Helper()
 	report, err := verify(t.Context(), nil, maintain.Options{})
@@ -67,7 +67,7 @@ func healthy(t testing.TB, verify func(context.Context, *Source[[]any], maintain
 	}
 }
 
-// The tutorial's index of rooms and prices, as it writes it.
+// The tutorial's index of rooms and prices, with its own data.
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -89,7 +89,7 @@ func TestRooms(t *testing.T) {
 	if content, err := c.Do(ctx, c.B().Hget().Key("rooms.content").Field("90").Build()).ToString(); err != nil || content != "0056:0028.44:90" {
 		t.Fatalf("in the reverse index: %q, %v", content, err)
 	}
-	// Put again it moves, and to remove it takes the id.
+	// Putting an id again moves it; removing it needs the id only.
 	require.OK(t)(rooms.Put(ctx, "90", 56, "31"))
 	if got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56))); ids(got) != "91 94 92 90" {
 		t.Fatalf("after a move: %s", ids(got))
@@ -103,7 +103,7 @@ func TestRooms(t *testing.T) {
 	healthy(t, rooms.Verify)
 }
 
-// A long range is read in steps, and one that is sifted as well.
+// Long ranges are read in steps, filtered or not.
 func TestLongRanges(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -144,7 +144,7 @@ func TestLongRanges(t *testing.T) {
 	}
 }
 
-// An In of any size, on any column, matches its values only.
+// An In of any size, on any column, matches exactly its values.
 func TestManyValues(t *testing.T) {
 	t.Parallel()
 	x, ctx := composite(t, client(t), "values", Options{Columns: columns(t, "a:int,b:int")}), t.Context()
@@ -186,7 +186,7 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// An index remembers how it was declared.
+// An index keeps its declaration.
 func TestDeclaredOnce(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -223,7 +223,7 @@ func TestDeclaredOnce(t *testing.T) {
 	}
 }
 
-// A key that holds something else is left alone, and no other keys are written.
+// A key that holds other data is not changed, and no other key is written.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -272,7 +272,7 @@ func isErr(err, target error) bool {
 	return err != nil && strings.Contains(err.Error(), target.Error())
 }
 
-// Every type of index works on a Cluster: in one slot, and spread.
+// Every type of index works on a Cluster, in one slot and in several.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)

@@ -9,18 +9,18 @@ import (
 	"retwis/internal/redis/partition"
 )
 
-// Declaration is how an index was created. It is stored in key.meta.
+// Declaration describes how an index was created. It is stored in key.meta.
 type Declaration struct {
 	Kind       string // type of the index: composite, numeric, suggest, graph, space, …
 	Text       string // its columns or options, in the format of that type
 	Partitions int
 }
 
-// String formats a declaration for people.
+// String returns the declaration in human-readable form.
 func (d Declaration) String() string { return partition.Declaration(d).String() }
 
-// Declared returns the declaration of the index at a key, of any type: one round trip.
-// It returns ErrNotFound if there is no index.
+// Declared returns the declaration of the index at a key, of any type, or ErrNotFound: one
+// round trip.
 func Declared(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// server returns a client of a server that is new.
+// server starts a server and returns a client of it.
 func server() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	opt, err := rueidis.ParseURL(urls[0])
@@ -28,7 +28,7 @@ func must(err error) {
 	}
 }
 
-// Which rooms have the number 56 and cost from 10 to 30?
+// Find the rooms with number 56 that cost from 10 to 30.
 func ExampleComposite() {
 	client, stop := server()
 	defer stop()
@@ -70,7 +70,7 @@ func ExamplePage() {
 		fmt.Println(entry.Values[0])
 		cursor = entry.Cursor()
 	}
-	must(names.Put(ctx, "9", "Alan")) // before the cursor: no other entry moves
+	must(names.Put(ctx, "9", "Alan")) // before the cursor: the next page stays the same
 	for entry, err := range names.Select(ctx, index.Page{Limit: 2, After: cursor}) {
 		must(err)
 		fmt.Println("next page:", entry.Values[0])
@@ -82,7 +82,7 @@ func ExamplePage() {
 	// next page: Grace
 }
 
-// Who is between 20 and 40 years old?
+// Find the people between 20 and 40 years old.
 func ExampleNumeric() {
 	client, stop := server()
 	defer stop()
@@ -106,8 +106,7 @@ func ExampleNumeric() {
 	// 2 are over 30
 }
 
-// Read repair: get the objects of ids, and remove the ids without an object from the
-// index.
+// Read repair: fetch the objects of ids, and remove ids without an object from the index.
 func ExampleFetch() {
 	client, stop := server()
 	defer stop()
@@ -134,7 +133,7 @@ func ExampleFetch() {
 	// Output: Anna and 1 entry
 }
 
-// Read the hashes of a query, and repair entries that disagree with them: read repair.
+// Read repair: fetch the hashes of the results, and repair entries that disagree with them.
 func ExampleComposite_Fetch() {
 	client, stop := server()
 	defer stop()
@@ -146,7 +145,7 @@ func ExampleComposite_Fetch() {
 	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "35").FieldValue("view", "yard").Build()).Error())
 	must(rooms.Put(ctx, "90", 28))
 	must(rooms.Put(ctx, "91", 35))
-	// A change of the hash by hand.
+	// Someone changes the hash by hand.
 	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "70").Build()).Error())
 
 	var found []index.Entry
@@ -183,7 +182,7 @@ func ExampleComposite_Repair() {
 	ages, err := index.NewComposite(client, "people", index.Options{Columns: []index.Column{{Name: "age", Type: index.Int}}})
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("age", "19").Build()).Error())
-	must(ages.Put(ctx, "1", 18)) // of last year
+	must(ages.Put(ctx, "1", 18)) // last year's age
 	must(ages.Put(ctx, "2", 25)) // it has no hash
 
 	people, err := ages.Hashes("person:*")

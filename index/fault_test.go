@@ -18,19 +18,19 @@ import (
 	"retwis/maintain"
 )
 
-// The test binary can also be a writer, or a reader that repairs, that is killed.
+// The test binary also runs as a writer, or a repairing reader, to be killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("INDEX_TEST_WRITER"); url != "" {
-		writeForEver(childClient(url))
+		writeUntilKilled(childClient(url))
 	}
 	if url := os.Getenv("INDEX_TEST_REPAIRER"); url != "" {
-		repairForEver(childClient(url))
+		repairUntilKilled(childClient(url))
 	}
 	redistest.Main(m)
 }
 
-// childClient connects a process that ends with the test that started it, whatever happens
-// to that.
+// childClient connects a child process, and ends it when the parent test ends, however that
+// happens.
 func childClient(url string) rueidis.Client {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -47,8 +47,9 @@ func childClient(url string) rueidis.Client {
 	return c
 }
 
-// writeForEver puts and removes entries until it is killed, and says so once.
-func writeForEver(c rueidis.Client) {
+// writeUntilKilled puts and removes entries until it is killed. It prints a line once it has
+// started.
+func writeUntilKilled(c rueidis.Client) {
 	x, err := NewComposite(c, "killed", Options{Columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: String}}})
 	if err != nil {
 		panic(err)
@@ -70,8 +71,8 @@ func writeForEver(c rueidis.Client) {
 	}
 }
 
-// repairForEver changes hashes and fetches them with repair until it is killed.
-func repairForEver(c rueidis.Client) {
+// repairUntilKilled changes hashes and fetches them with repair until it is killed.
+func repairUntilKilled(c rueidis.Client) {
 	ctx := context.Background()
 	x, err := NewComposite(c, "repaired", Options{Columns: []Column{{Name: "age", Type: Int}}})
 	if err != nil {
@@ -97,17 +98,17 @@ func repairForEver(c rueidis.Client) {
 	}
 }
 
-// startWriter starts a writer, which is writing when this returns.
+// startWriter starts a writer and waits until it is writing.
 func startWriter(t *testing.T, url string) *exec.Cmd { return start(t, "INDEX_TEST_WRITER", url) }
 
-// start starts a process of this test binary, which is writing when this returns.
+// start runs this test binary as a child process and waits until it is writing.
 func start(t *testing.T, env, url string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env+"="+url)
 	out, err := cmd.StdoutPipe()
 	require.OK(t)(err)
-	if _, err := cmd.StdinPipe(); err != nil { // open for as long as this process is there
+	if _, err := cmd.StdinPipe(); err != nil { // stays open as long as this process lives
 		t.Fatal(err)
 	}
 	require.OK(t)(cmd.Start())
@@ -135,8 +136,8 @@ func TestWriterKilled(t *testing.T) {
 	}
 }
 
-// A reader that is killed while it repairs has harmed no entry of concurrent writers, and
-// the next one repairs the rest.
+// A reader killed while it repairs has not damaged entries of concurrent writers, and the next
+// reader repairs the rest.
 func TestRepairingReaderKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -156,8 +157,8 @@ func TestRepairingReaderKilled(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		o.do("HSET", "repaired.meta", "until", "1") // its lease is over
-		o.put("own0", 0)                            // the next write removes what it left
+		o.do("HSET", "repaired.meta", "until", "1") // its lease has expired
+		o.put("own0", 0)                            // the next write removes its leftovers
 		require.OK(t)(o.fetch(t.Context(), FetchOptions{Repair: true}))
 		if r := o.verify(); r.Problems() != 0 {
 			t.Errorf("%+v", r)
@@ -165,8 +166,7 @@ func TestRepairingReaderKilled(t *testing.T) {
 	}
 }
 
-// A server that is killed during writes comes back with an index that agrees
-// with itself.
+// A server killed during writes restarts with a consistent index.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t, "appendonly yes", "appendfsync always", `save ""`)
@@ -184,7 +184,7 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// What cannot be reached says so.
+// An unreachable server returns an error.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)

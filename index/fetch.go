@@ -11,16 +11,15 @@ import (
 	"retwis/maintain"
 )
 
-// FetchOptions are the options of Fetch.
+// FetchOptions configures Fetch.
 type FetchOptions struct {
-	// Key returns the key of the hash of an id. Default: the id.
+	// Key returns the key of the hash of an id. Default: the id itself.
 	Key func(id string) string
-	// Fields are the fields to get. A hash that has none of them is returned without
-	// fields, which takes one more round trip. Default: all.
+	// Fields are the fields to get. A hash that has none of them is returned without fields, at
+	// the cost of one more round trip. Default: all.
 	Fields []string
-	// Repair corrects the entries that disagree with their hashes: read repair. It is an
-	// option of the Fetch of an index; the function Fetch, which knows no index, refuses
-	// it.
+	// Repair corrects entries that disagree with their hashes (read repair). It is only valid
+	// for the Fetch method of an index, not for the function Fetch.
 	Repair bool
 }
 
@@ -28,14 +27,13 @@ type FetchOptions struct {
 type Fetched struct {
 	ID     string
 	Fields map[string]string
-	// Stale reports that the entry that was read has other values than the hash, so that
-	// the hash may not match the conditions of the query. Only the Fetch of an index sets
-	// it.
+	// Stale reports that the entry and the hash have different values, so the hash may not
+	// match the conditions of the query. Only the Fetch method of an index sets it.
 	Stale bool
 }
 
-// Fetch gets the hashes of ids, in their order, without those that do not exist: one
-// round trip for a thousand. On a Cluster it asks the servers in parallel. The Fetch of an
+// Fetch gets the hashes of ids, in the given order, omitting those that do not exist: one round
+// trip per thousand ids. On a Cluster it asks the servers in parallel. The Fetch method of an
 // index also compares the hashes with its entries.
 func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOptions) ([]Fetched, error) {
 	if opt.Repair {
@@ -61,25 +59,25 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 	return found, nil
 }
 
-// Fetch gets the hashes of entries that were read, in their order and without those that do
-// not exist, as the function Fetch does: one round trip for a thousand. It compares each
-// hash with its entry, whose columns are the fields of their names, which costs nothing, and
-// marks those that differ as Stale.
+// Fetch gets the hashes of entries returned by a query, in their order, omitting those that do
+// not exist, like the function Fetch: one round trip per thousand entries. It compares each
+// hash with its entry at no extra cost, taking each column as the field of the same name, and
+// marks hashes that differ as Stale.
 //
-// Where the two differ it reads both again, since a program may have written the one and
-// not yet the other, and reports what still differs: Stale if the hash has other values,
-// Missing if it has no entry any more, Dangling if it does not exist or lacks a column,
-// Invalid if it has values that the index cannot hold. Report.Checked counts the entries.
+// If the two differ, it reads both again, since a program may have written only one of them so
+// far, and reports remaining differences: Stale if the hash has other values, Missing if its
+// entry is gone, Dangling if the hash does not exist or lacks a column, Invalid if it has
+// values that the index cannot hold. Report.Checked counts the entries.
 //
-// With FetchOptions.Repair it then makes the entries of these ids agree with their hashes, as
-// the method Repair does: no concurrent write is lost. Entries stay as they are while another
-// process repairs or rebuilds the index, or for a minute after one was killed during it;
-// Report.Repaired counts those that were changed.
+// With FetchOptions.Repair it then makes these entries agree with their hashes, as the method
+// Repair does: no concurrent write is lost. It changes nothing while another process repairs or
+// rebuilds the index, or for a minute after such a process was killed. Report.Repaired counts
+// the changed entries.
 func (c *Composite) Fetch(ctx context.Context, read []Entry, opt FetchOptions) ([]Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
 	for i, e := range read {
 		all[i] = entries.Entry{ID: e.ID, Value: e.member}
-		if e.member == "" { // it was not read from the index
+		if e.member == "" { // not returned by a query
 			var err error
 			if all[i].Value, err = c.member(e.ID, e.Values); err != nil {
 				return nil, maintain.Report{}, c.entries.Wrap(ctx, err)
@@ -103,8 +101,8 @@ func (c *Composite) Fetch(ctx context.Context, read []Entry, opt FetchOptions) (
 	})
 }
 
-// Fetch gets the hashes of entries that were read, in their order, and compares the two:
-// see Composite.Fetch. The number is the field with the name of the column.
+// Fetch gets the hashes of entries returned by a query, in their order, and compares the two:
+// see Composite.Fetch. The number is the field named like the column.
 func (x *Numeric[N]) Fetch(ctx context.Context, read []NumericEntry[N], opt FetchOptions) ([]Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
 	for i, e := range read {

@@ -15,8 +15,8 @@ import (
 	"retwis/internal/require"
 )
 
-// Any Limit and Offset selects a part of the result, however great or small.
-func TestOddPages(t *testing.T) {
+// Any Limit and Offset, however large or negative, select a part of the result.
+func TestExtremePages(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	for _, partitions := range []int{1, 2} {
@@ -43,8 +43,8 @@ func TestOddPages(t *testing.T) {
 	}
 }
 
-// A result can be read more than once, and concurrently.
-func TestReadAnswerAgain(t *testing.T) {
+// A result can be iterated more than once, and concurrently.
+func TestReadResultTwice(t *testing.T) {
 	t.Parallel()
 	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
 	for i := range 9 {
@@ -70,7 +70,8 @@ func TestReadAnswerAgain(t *testing.T) {
 	all.Wait()
 }
 
-// words is an index whose members are their own ids: the tutorial's first lexicographic index.
+// words returns an index whose members are their own ids: the tutorial's first lexicographic
+// index.
 func words(t *testing.T) *entries.Index {
 	t.Helper()
 	x, err := entries.New(client(t), "myindex", entries.Options{

@@ -8,10 +8,10 @@ import (
 	"retwis/internal/redistest"
 )
 
-// none is a client without a server.
-type none struct{ rueidis.Client }
+// offlineClient is a client without a server.
+type offlineClient struct{ rueidis.Client }
 
-func (none) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
+func (offlineClient) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
 // client returns a client of a fresh database of the server that the tests of this
 // package share.

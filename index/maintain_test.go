@@ -15,8 +15,7 @@ import (
 	"retwis/maintain"
 )
 
-// Concurrent writes of the same ids leave a consistent index with one entry for each
-// id.
+// Concurrent writes of the same ids leave a consistent index with one entry per id.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	server := redistest.One(t)
@@ -61,7 +60,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// Pages read during concurrent writes have each entry that stays exactly once.
+// Pages read during concurrent writes contain every entry that is not written exactly once.
 func TestPagingWhileWriting(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "paging", 2)
@@ -96,7 +95,7 @@ func TestPagingWhileWriting(t *testing.T) {
 	stop()
 }
 
-// damage writes by hand what an index never writes, and returns the problems.
+// damage damages the index by hand, and returns the expected problems.
 func (o *objects) damage() (missing, stale, dangling int64) {
 	index, content := o.index.Key(), o.index.Key()+".content"
 	member := func(id string) string {
@@ -125,7 +124,7 @@ func (o *objects) damage() (missing, stale, dangling int64) {
 	return 5, 5, 5
 }
 
-// All damage done by hand is found and repaired during concurrent writes.
+// Repair finds and corrects all damage during concurrent writes.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "repair", 1)
@@ -140,7 +139,7 @@ func TestRepair(t *testing.T) {
 		t.Fatalf("%+v, expected %d missing, %d stale, %d dangling", r, missing, stale, dangling)
 	}
 	stop := o.write("go")
-	// One problem of an entry can hide another.
+	// One problem of an entry can hide a second one.
 	for range 2 {
 		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil {
 			t.Fatalf("%+v, %v", r, err)
@@ -163,8 +162,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Without a source the reverse index wins.
-func TestRepairByItself(t *testing.T) {
+// Without a source, the reverse index wins.
+func TestRepairWithoutSource(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "alone", 1)
 	for i := range 100 {
@@ -175,14 +174,14 @@ func TestRepairByItself(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	healthy(t, o.index.Verify)
-	// Only a repair with a source corrects these.
+	// These need a source with Lookup.
 	if _, err := o.index.Repair(t.Context(), &Source[[]any]{All: o.source.All}, maintain.Options{}); err == nil || !strings.Contains(err.Error(), "Lookup") {
 		t.Fatalf("without Lookup: %v", err)
 	}
 }
 
-// An object that the index cannot hold is reported. It stops only a rebuild, which would
-// lose it.
+// An object that the index cannot hold is reported. Only Rebuild fails on it, as it would lose
+// the entry.
 func TestInvalidObjects(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "invalid", 1)
@@ -211,8 +210,8 @@ func TestInvalidObjects(t *testing.T) {
 	}
 }
 
-// A Verify and a Repair with a source look at every entry and object once, in steps that
-// report progress, in every partition.
+// Verify and Repair with a source check every entry and object of every partition once, and
+// report progress after each step.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "goes", 3)
@@ -235,7 +234,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A refused write leaves nothing in partitions that the index does not have.
+// A refused write creates no keys in partitions that the index does not have.
 func TestRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -265,8 +264,8 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	}
 }
 
-// A repair that cannot begin in one partition ends in the others.
-func TestRepairBeginsHalf(t *testing.T) {
+// If a repair cannot start in one partition, it is ended in the others.
+func TestRepairFailsInOnePartition(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "half", 2)
 	for i := range 10 {

@@ -14,7 +14,7 @@ import (
 	"retwis/maintain"
 )
 
-// model is the expected content of an index: a list in order.
+// model is the expected content of an index: a sorted list.
 type model struct {
 	columns []Column
 	entries map[string][]any
@@ -41,7 +41,7 @@ func drawColumn(t *rapid.T, name string, readable bool) Column {
 	return Column{Name: o.Name, Type: Type(o.Type), Digits: o.Digits, Scale: o.Scale, Bits: o.Bits, Desc: o.Desc}
 }
 
-// drawWhere draws a condition and what it means.
+// drawWhere draws a condition and its meaning as a predicate.
 func drawWhere(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
 	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
 	c := columns[i]
@@ -72,7 +72,7 @@ func drawWhere(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
 	return Eq(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
 }
 
-// A Composite behaves as a sorted list, in one slot and in partitions.
+// A Composite behaves like a sorted list, with one partition or several.
 func TestCompositeIsASortedList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -143,7 +143,7 @@ func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 	if page.Reverse {
 		slices.Reverse(want)
 	}
-	// All pages, one after the other, with the offset once.
+	// Read all pages in turn; the offset applies to the first.
 	want = want[min(page.Offset, len(want)):]
 	for {
 		part := want

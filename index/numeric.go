@@ -17,20 +17,19 @@ import (
 	"retwis/maintain"
 )
 
-// Number is the type of the values of a Numeric.
+// Number constrains the values of a Numeric.
 type Number interface{ ~int | ~int64 | ~float64 }
 
-// Numeric is an index over one number: a sorted set of ids with the number as score,
-// the simplest index of the tutorial. It answers: which ids have a number between
-// these, and how many are there?
+// Numeric is an index on one number: a sorted set of ids with the number as score, the simplest
+// index of the tutorial. It finds and counts the ids whose numbers are in a range.
 //
 //	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{Name: "age"})
 //	err = ages.Put(ctx, "manuel", 25)
 //	for entry, err := range ages.Select(ctx, index.Page{Limit: 20}, index.Between("age", 18, 35)) {
 //
-// A score is a float64. NaN is refused, and integers beyond ±2^53, which a float64
-// does not hold exactly: a Composite with one column orders all 64 bits. Ids with the
-// same number are in the order of their bytes.
+// A score is a float64. NaN is refused, and so are integers beyond ±2^53, which a float64 does
+// not hold exactly; a Composite with one column holds all 64 bits. Ids with the same number are
+// sorted by their bytes.
 type Numeric[N Number] struct {
 	entries *entries.Index
 	column  Column
@@ -38,11 +37,10 @@ type Numeric[N Number] struct {
 
 // NumericOptions are the options of NewNumeric.
 type NumericOptions struct {
-	// Name is the name of the number in conditions, like that of a column. Default:
-	// value.
+	// Name is the column name of the number in conditions. Default: value.
 	Name string
-	// Partitions is the number of hash slots over which the index is spread by id: on
-	// a Cluster, over as many servers. A query reads all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is sharded by id, so that a
+	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
@@ -57,13 +55,13 @@ func (e NumericEntry[N]) Cursor() string {
 	return ranged.Cursor(float64(e.Number), e.ID)
 }
 
-// scoreText formats a number as a score; -0 is 0, as Redis orders it.
+// scoreText formats a number as a score; -0 becomes 0, since Redis treats them as equal.
 func scoreText[N Number](n N) string { return ranged.Text(float64(n)) }
 
-// maxExact is the greatest integer up to which each one is a float64.
+// maxExact is the largest n such that a float64 holds all integers up to n.
 const maxExact = 1 << 53
 
-// checkNumber refuses what a score cannot hold exactly.
+// checkNumber returns an error for a number that a score cannot hold exactly.
 func checkNumber[N Number](n N) error {
 	switch {
 	case math.IsNaN(float64(n)):
@@ -74,13 +72,13 @@ func checkNumber[N Number](n N) error {
 	return nil
 }
 
-// isInteger reports whether a type of numbers has no fractions.
+// isInteger reports whether N is an integer type.
 func isInteger[N Number]() bool { return N(1)/N(2) == 0 }
 
 // kindNumeric is the kind in the declaration of a Numeric.
 const kindNumeric = "numeric"
 
-// NewNumeric returns the index at a key. It sends nothing to the server.
+// NewNumeric returns the index at a key. It sends no command; the first Put creates the index.
 func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions) (*Numeric[N], error) {
 	if opt.Name == "" {
 		opt.Name = "value"
@@ -108,9 +106,9 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	return x, nil
 }
 
-// OpenNumeric returns the index at a key with the name that it was created with: one
-// round trip. It returns ErrNotFound if there is no index, and ErrDeclared if it is over
-// another type of number.
+// OpenNumeric returns the existing index at a key with the column name it was created with: one
+// round trip. It returns ErrNotFound if there is no index, and ErrDeclared if it holds another
+// type of number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
 	d, err := Declared(ctx, client, key)
 	if err != nil {
@@ -136,7 +134,7 @@ func (x *Numeric[N]) Column() Column { return x.column }
 // Key returns the key of the index.
 func (x *Numeric[N]) Key() string { return x.entries.Set.Key }
 
-// Check reports, without a server, why Put would refuse an entry.
+// Check returns the error with which Put would refuse an entry, without asking the server.
 func (x *Numeric[N]) Check(id string, n N) error {
 	if _, err := entryFor(id, n); err != nil {
 		return fmt.Errorf("index: %s: %w", x.Key(), err)
@@ -144,7 +142,7 @@ func (x *Numeric[N]) Check(id string, n N) error {
 	return nil
 }
 
-// entryFor returns an entry as the index has it.
+// entryFor encodes an entry.
 func entryFor[N Number](id string, n N) (entries.Entry, error) {
 	if err := cmp.Or(entries.CheckID(id), checkNumber(n)); err != nil {
 		return entries.Entry{}, fmt.Errorf("id %s: %w", ranged.Shorten(id), err)
@@ -152,11 +150,11 @@ func entryFor[N Number](id string, n N) (entries.Entry, error) {
 	return entries.Entry{ID: id, Value: scoreText(n)}, nil
 }
 
-// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
-// an index of objects that come later.
+// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
+// for an index whose objects come later.
 func (x *Numeric[N]) Create(ctx context.Context) error { return x.entries.Create(ctx) }
 
-// Put adds an entry, or moves it: one script.
+// Put adds or moves the entry of an id: one script.
 func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 	e, err := entryFor(id, n)
 	if err != nil {
@@ -165,8 +163,8 @@ func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 	return x.entries.Put(ctx, e)
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
-// After an error those before it are in; it does no harm to repeat it. If an id comes
+// PutMany puts entries in pipelined scripts of a hundred, and returns the number written. After
+// an error the entries before it have been written; repeating the call is safe. If an id occurs
 // twice, the last entry wins.
 func (x *Numeric[N]) PutMany(ctx context.Context, all iter.Seq[NumericEntry[N]]) (int, error) {
 	return x.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
@@ -178,8 +176,8 @@ func (x *Numeric[N]) PutMany(ctx context.Context, all iter.Seq[NumericEntry[N]])
 	})
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip
-// for thousands.
+// Remove removes ids from the index and returns how many were in it: one round trip for
+// thousands of ids.
 func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.entries.Remove(ctx, ids...)
 }
@@ -195,8 +193,8 @@ func (x *Numeric[N]) Get(ctx context.Context, id string) (NumericEntry[N], error
 	return e, x.entries.Wrap(ctx, err)
 }
 
-// GetMany returns the entries of ids, in their order, without those that are not in
-// the index: one round trip.
+// GetMany returns the entries of ids, in the given order, omitting ids that are not in the
+// index: one round trip.
 func (x *Numeric[N]) GetMany(ctx context.Context, ids ...string) ([]NumericEntry[N], error) {
 	found, err := x.entries.GetMany(ctx, ids...)
 	if err != nil {
@@ -211,18 +209,18 @@ func (x *Numeric[N]) GetMany(ctx context.Context, ids ...string) ([]NumericEntry
 	return all, nil
 }
 
-// entryOf returns the entry with the text of a score.
+// entryOf decodes an entry from a score in text form.
 func entryOf[N Number](id, score string) (NumericEntry[N], error) {
 	f, err := strconv.ParseFloat(score, 64)
 	if err != nil {
 		return NumericEntry[N]{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return numbered[N](id, f)
+	return entryAt[N](id, f)
 }
 
-// numbered returns the entry with a score, which another program may have written. An
-// integer is not rounded: its cursor would lead back to the entry, without end.
-func numbered[N Number](id string, score float64) (NumericEntry[N], error) {
+// entryAt returns the entry with a score, which another program may have written. It does not
+// round to an integer: the cursor of such an entry would lead back to it in an endless loop.
+func entryAt[N Number](id string, score float64) (NumericEntry[N], error) {
 	n := N(score)
 	if float64(n) != score {
 		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, ranged.Shorten(id), score)
@@ -233,10 +231,10 @@ func numbered[N Number](id string, score float64) (NumericEntry[N], error) {
 // Len returns the number of entries: one round trip.
 func (x *Numeric[N]) Len(ctx context.Context) (int64, error) { return x.entries.Len(ctx) }
 
-// Select yields the entries that match all conditions, in the order of their numbers.
-// The conditions are on the column of the index; Prefix is not among them. It reads in
-// steps of a round trip each, 100 entries or Limit, then 500; each costs O(log n) and
-// what it returns, after any cursor. With one range and one partition an offset costs no more.
+// Select yields the entries that match all conditions, sorted by number. Conditions must be on
+// the column of the index; Prefix is not supported. It reads in steps of one round trip: the
+// first has 100 entries or Limit, later ones 500. Each step costs O(log n) and the entries
+// returned, at any cursor. With one range and one partition, an offset adds no cost.
 func (x *Numeric[N]) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[NumericEntry[N], error] {
 	return func(yield func(NumericEntry[N], error) bool) {
 		ranges, err := x.plan(conditions)
@@ -251,7 +249,7 @@ func (x *Numeric[N]) Select(ctx context.Context, page Page, conditions ...Condit
 		for item, err := range x.entries.Select(ctx, q) {
 			var e NumericEntry[N]
 			if err == nil {
-				e, err = numbered[N](item.ID, item.Score)
+				e, err = entryAt[N](item.ID, item.Score)
 				err = x.entries.Wrap(ctx, err)
 			}
 			if !yield(e, err) || err != nil {
@@ -261,13 +259,13 @@ func (x *Numeric[N]) Select(ctx context.Context, page Page, conditions ...Condit
 	}
 }
 
-// All yields all entries in the order of their numbers.
+// All yields all entries, sorted by number.
 func (x *Numeric[N]) All(ctx context.Context, page Page) iter.Seq2[NumericEntry[N], error] {
 	return x.Select(ctx, page)
 }
 
-// Count returns how many entries match all conditions: one round trip, O(log n), for
-// 64 values of an In.
+// Count returns the number of entries that match all conditions: one round trip and O(log n)
+// per 64 values of an In.
 func (x *Numeric[N]) Count(ctx context.Context, conditions ...Condition) (int64, error) {
 	ranges, err := x.plan(conditions)
 	if err != nil || len(ranges) == 0 {
@@ -276,9 +274,9 @@ func (x *Numeric[N]) Count(ctx context.Context, conditions ...Condition) (int64,
 	return x.entries.Count(ctx, ranged.Query{Ranges: ranges})
 }
 
-// Hashes returns the Redis hashes whose keys match a pattern such as user:* as a source
-// of the index: the number is the field with the name of the column. An object without
-// that field is not in the index. See the function Hashes.
+// Hashes returns a source of the Redis hashes whose keys match a pattern such as user:*. The
+// number is the field named like the column. A hash without that field is not in the index. See
+// the function Hashes.
 func (x *Numeric[N]) Hashes(pattern string) (Source[N], error) {
 	return Hashes(x.entries.Set.Client, pattern, x.parse)
 }
@@ -299,34 +297,34 @@ func (x *Numeric[N]) parse(_ string, fields map[string]string) (n N, ok bool, er
 	return n, true, err
 }
 
-// Verify compares the index with objects, in steps of 200: with those that All yields,
-// and with Lookup it finds entries without an object. A numeric index has nothing of its
-// own to disagree with, so it needs a source.
+// Verify compares the index with the objects that src.All yields, in steps of 200; with
+// src.Lookup it also finds entries without an object. A numeric index has no redundancy of its
+// own, so Verify needs a source.
 func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Verify(ctx, scoresOf(src), opt)
 }
 
-// Repair finds what Verify finds and gives the entries the numbers of their objects.
-// Each entry is compared again in the step that changes it, so that concurrent writes
-// stay. The source needs its Lookup.
+// Repair finds what Verify finds and sets entries to the numbers of their objects. Each entry
+// is compared again in the step that changes it, so that concurrent writes are kept. The source
+// needs a Lookup.
 func (x *Numeric[N]) Repair(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Repair(ctx, scoresOf(src), opt)
 }
 
-// Rebuild makes the index anew from a source, next to the old one: see Composite.Rebuild.
+// Rebuild builds a new index from a source next to the old one: see Composite.Rebuild.
 func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Rebuild(ctx, scoresOf(&src), opt)
 }
 
-// Adopt makes an index of a sorted set made by hand, of ids scored by numbers, in steps
-// of 200. Report.Checked is the number of entries in the index now. Entries that the
-// index could not have written are reported as Invalid and stay as they are; if all are
-// of that kind, Adopt fails.
+// Adopt turns a sorted set created by hand, with ids as members and numbers as scores, into
+// this index, in steps of 200. Report.Checked is the number of entries that are now in the
+// index. Entries that the index could not have written are reported as Invalid and stay
+// unchanged; if all are invalid, Adopt fails.
 func (x *Numeric[N]) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Adopt(ctx, opt)
 }
 
-// scoresOf returns a source of scores.
+// scoresOf converts a source of numbers to one of scores.
 func scoresOf[N Number](src *Source[N]) *entries.Source {
 	if src == nil {
 		return &entries.Source{}

@@ -10,10 +10,10 @@ import (
 	"retwis/internal/ordered"
 )
 
-// plan translates conditions into ranges of scores in order; none if nothing matches.
+// plan translates conditions into sorted ranges of scores; no ranges if nothing can match.
 func (x *Numeric[N]) plan(where []Condition) ([]ranged.Range, error) {
 	all := ranged.AllScores()
-	var values []float64 // allowed by In, if exact
+	var values []float64 // if exact: the values allowed by In
 	exact := false
 	for _, c := range conditionsOf(where) {
 		numbers, err := x.numbers(c)
@@ -69,7 +69,7 @@ func (x *Numeric[N]) numbers(c conditions.Condition) ([]float64, error) {
 		switch {
 		case x.column.Type == Float:
 			if f, err = ordered.ToFloat(v); c.Op != conditions.In && math.IsInf(f, 0) {
-				err = nil // beyond all numbers
+				err = nil // a bound beyond the range excludes no number
 			}
 		case c.Op != conditions.In:
 			f, err = integerBound(v, c.Op == conditions.AtLeast || c.Op == conditions.Below || c.Op == conditions.Between && i == 0)
@@ -83,13 +83,13 @@ func (x *Numeric[N]) numbers(c conditions.Condition) ([]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: column %s: %w", ErrValue, column.Name, err)
 		}
-		numbers[i] = f + 0 // -0 is 0
+		numbers[i] = f + 0 // -0 becomes 0
 	}
 	return numbers, nil
 }
 
-// integerBound returns a bound of integers: rounded up or down, and infinite beyond those that
-// a score holds.
+// integerBound returns a bound for integers, rounded up or down. It is infinite beyond the
+// integers that a score holds.
 func integerBound(v any, up bool) (float64, error) {
 	d, err := ordered.Number(v, "a number")
 	if err != nil {

@@ -34,7 +34,7 @@ func numericIDs[N Number](entries []NumericEntry[N]) string {
 	return strings.Join(all, " ")
 }
 
-// The tutorial's ages.
+// The tutorial's index of ages.
 func TestAges(t *testing.T) {
 	t.Parallel()
 	ages, ctx := numeric[int](t, "myindex", NumericOptions{}), t.Context()
@@ -119,7 +119,7 @@ func TestNumbersRefused(t *testing.T) {
 	}
 }
 
-// A Numeric behaves as a sorted list, for any page.
+// A Numeric behaves like a sorted list, for any page.
 func TestNumericIsASortedList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -198,9 +198,9 @@ func TestNumericIsASortedList(t *testing.T) {
 	})
 }
 
-// Long ranges are read in steps; entries that differ from their objects are found and
-// repaired; and the index is rebuilt.
-func TestNumericUpkeep(t *testing.T) {
+// Long ranges are read in steps; Repair corrects entries that differ from their objects;
+// Rebuild rebuilds the index.
+func TestNumericMaintenance(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
 	c, ctx := cluster.Client(t), t.Context()
@@ -239,7 +239,7 @@ func TestNumericUpkeep(t *testing.T) {
 		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		// A rebuild, with a concurrent write.
+		// Rebuild with a concurrent write.
 		require.OK(t)(x.Put(ctx, "missing", 5))
 		wrote := false
 		r, err := x.Rebuild(ctx, source, maintain.Options{Rate: 1e6, Progress: func(maintain.Progress) {
@@ -262,8 +262,8 @@ func TestNumericUpkeep(t *testing.T) {
 	}
 }
 
-// Zero and negative zero are one number: Redis does not replace one by the other, so
-// that a repair would never succeed.
+// Zero and negative zero are the same number: Redis does not replace one by the other, so a
+// repair would never succeed.
 func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[float64](t, "zeros", NumericOptions{}), t.Context()
@@ -281,9 +281,8 @@ func TestNegativeZero(t *testing.T) {
 	require.Gives(t, 2)(x.Count(ctx, Between("value", 0.0, minus)))
 }
 
-// A score that is not an integer, which this index does not write, is reported and
-// repaired.
-func TestScoreIsNoInteger(t *testing.T) {
+// A fractional score, which an index of integers never writes, is reported and repaired.
+func TestFractionalScore(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[int](t, "fractions", NumericOptions{}), t.Context()
 	require.OK(t)(x.Put(ctx, "a", 1))

@@ -17,7 +17,7 @@ import (
 	"retwis/maintain"
 )
 
-// objects are hashes person:ID with a field age, and an index of them.
+// objects is a set of hashes person:ID with a field age, and an index of them.
 type objects struct {
 	t      testing.TB
 	client rueidis.Client
@@ -64,8 +64,8 @@ func (o *objects) verify() maintain.Report {
 	return report
 }
 
-// verifyAlone compares the index with itself.
-func (o *objects) verifyAlone() maintain.Report {
+// verifyWithoutSource checks the index for consistency with itself.
+func (o *objects) verifyWithoutSource() maintain.Report {
 	o.t.Helper()
 	report, err := o.index.Verify(o.t.Context(), nil, maintain.Options{})
 	if err != nil {
@@ -74,8 +74,8 @@ func (o *objects) verifyAlone() maintain.Report {
 	return report
 }
 
-// repairAlone repairs the index by itself.
-func (o *objects) repairAlone() maintain.Report {
+// repairWithoutSource repairs the index from its own data.
+func (o *objects) repairWithoutSource() maintain.Report {
 	o.t.Helper()
 	report, err := o.index.Repair(o.t.Context(), nil, maintain.Options{})
 	if err != nil {
@@ -84,7 +84,7 @@ func (o *objects) repairAlone() maintain.Report {
 	return report
 }
 
-// wantKeys fails if the keys of the index differ from these.
+// wantKeys fails the test unless the index has exactly these keys.
 func (o *objects) wantKeys(want ...string) {
 	o.t.Helper()
 	found, err := o.client.Do(o.t.Context(), o.client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -107,7 +107,7 @@ func (o *objects) do(command ...string) rueidis.RedisMessage {
 	return reply
 }
 
-// text returns the reply of a command, empty for nil.
+// text returns the reply of a command, or "" for nil.
 func (o *objects) text(command ...string) string {
 	o.t.Helper()
 	reply := o.do(command...)
@@ -121,8 +121,8 @@ func (o *objects) text(command ...string) string {
 	return text
 }
 
-// write runs concurrent writers of a few ids until stop is called. Each id has one
-// writer, so that its object and its entry are the same at the end.
+// write runs concurrent writers of a few ids until stop is called. Each id has a single writer,
+// so that its object and entry agree at the end.
 func (o *objects) write(prefix string) (stop func()) {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	var all sync.WaitGroup

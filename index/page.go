@@ -1,14 +1,14 @@
 package index
 
-// Page selects a part of the result of a query: pagination. The zero value is all of
-// it, first to last.
+// Page selects a part of the result of a query (pagination). The zero value selects all of it,
+// first to last.
 //
-// To continue where a page ended, pass the Cursor of its last entry as After. This
-// costs the same however far the page is, and the pages are stable while entries are
-// added and removed. An Offset has neither property.
+// To read the next page, pass the Cursor of the last entry as After. The cost does not depend
+// on the position of the page, and pages stay consistent while entries are added and removed.
+// An Offset has neither property.
 type Page struct {
-	Limit   int    // at most so many entries; 0: all
-	Offset  int    // skip so many entries first; it costs as much as reading them, except in a Numeric
+	Limit   int    // maximum number of entries; 0: all
+	Offset  int    // number of entries to skip; costs as much as reading them, except in a Numeric
 	Reverse bool   // last first
-	After   string // the cursor of an entry: begin after it
+	After   string // cursor of an entry: start after it
 }

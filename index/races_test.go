@@ -14,9 +14,9 @@ import (
 	"retwis/maintain"
 )
 
-// These tests write at the critical moment of another operation.
+// The tests in this file write at the critical moment of another operation.
 
-// objectsOf returns a source of objects that calls between before it yields each one.
+// objectsOf returns a source that calls between before it yields each object.
 func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
 	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] {
 		return func(yield func(Object[V], error) bool) {
@@ -30,7 +30,8 @@ func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
 	}}
 }
 
-// A write during a rebuild wins over what the source said, earlier or later.
+// A write during a rebuild wins over the source, whether the source yields the id before or
+// after it.
 func TestRebuildKeepsWrites(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "keeps", Options{Columns: columns(t, "age:int")})
@@ -64,13 +65,13 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	want["7"] = 5
 	write := func(i int) {
 		switch i {
-		case 100: // an entry that is filled in, and one that will be
+		case 100: // an entry that has been filled in, and one that has not
 			remove("0")
 			remove("400")
 			put("1", 9)
 			put("401", 9)
 			put("new", 9)
-		case 450: // more than one step of catching up
+		case 450: // more changes than one catch-up step handles
 			for i := 150; i < 400; i++ {
 				put(fmt.Sprint(i), 9)
 			}
@@ -86,7 +87,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	}
 	_, err := x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
 	fail(err)
-	// The other index has had these writes; once more for its own rebuild.
+	// The other index already has these writes: reset it for its own rebuild.
 	for i := range 500 {
 		put(fmt.Sprint(i), 1)
 	}
@@ -101,7 +102,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	if n, err := y.Len(ctx); err != nil || int(n) != len(want) {
 		t.Errorf("numeric: %d entries, expected %d, %v", n, len(want), err)
 	}
-	// And the first index, which has the writes of y, too.
+	// The first index also has the writes made during the rebuild of y.
 	_, err = x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
 	fail(err)
 	for _, e := range list(t, x.Select(ctx, Page{})) {
@@ -125,7 +126,7 @@ func TestRebuildCatchesUp(t *testing.T) {
 	for range 3 {
 		y := composite(t, server.Client(t), "busy", x.opt)
 		all.Go(func() {
-			// It returns the error that it was stopped.
+			// The error only reports the cancellation.
 			_, _ = y.PutMany(writing, func(yield func(Entry) bool) {
 				for writing.Err() == nil && yield(Entry{ID: fmt.Sprint(rand.IntN(1_000_000)), Values: []any{1}}) {
 				}
@@ -142,8 +143,8 @@ func TestRebuildCatchesUp(t *testing.T) {
 	healthy(t, x.Verify)
 }
 
-// A writer writes an object and its entry between the moment in which a repair reads the
-// object and the moment in which it corrects the entry.
+// A writer writes an object and its entry after a repair has read the object and before it
+// corrects the entry.
 func TestRepairYieldsToWriters(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "yields", 1)
@@ -154,18 +155,18 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		require.OK(t)(y.Put(ctx, id, 1))
 	}
 	// According to the objects both entries are wrong.
-	say := map[string]int{"x": 2, "y": 3}
+	ages := map[string]int{"x": 2, "y": 3}
 	calls := 0
 	lookup := func(ids []string, write func()) map[string]int {
 		found := map[string]int{}
 		for _, id := range ids {
-			if age, ok := say[id]; ok {
+			if age, ok := ages[id]; ok {
 				found[id] = age
 			}
 		}
 		// The first call is for the comparison, the next one for the correction.
 		if calls++; calls == 2 {
-			say["x"] = 77
+			ages["x"] = 77
 			write()
 		}
 		return found
@@ -192,7 +193,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		}
 	}
 
-	calls, say["x"] = 0, 2
+	calls, ages["x"] = 0, 2
 	numbers := Source[int]{
 		All: func(context.Context) iter.Seq2[Object[int], error] {
 			return func(yield func(Object[int], error) bool) {
@@ -217,7 +218,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 	}
 }
 
-// An entry that a concurrent write has corrected stays.
+// An entry corrected by a concurrent write is not changed.
 func TestRepairComparesAgain(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
@@ -228,10 +229,10 @@ func TestRepairComparesAgain(t *testing.T) {
 	old, err := x.member("1", []any{4})
 	require.OK(t)(err)
 	todo := []string{
-		"drop", "1", right, // by now the entry of its id
-		"restore", "1", old, // not any more
-		"forget", "1", old, // nor is it in the reverse index
-		"restore", "2", right, // never was
+		"drop", "1", right, // now the right entry of its id
+		"restore", "1", old, // no longer in the reverse index
+		"forget", "1", old, // the reverse index has another member
+		"restore", "2", right, // the id has no entry
 	}
 	n, err := x.entries.Scripts.Repair.Run(ctx, x.entries.Set.Client, x.entries.Set.Keys[0].All(), append(x.entries.Set.Args(), todo...)).AsInt64()
 	if err != nil || n != 0 {

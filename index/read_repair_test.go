@@ -42,7 +42,7 @@ func (o *objects) mustFetch(opt FetchOptions) ([]Fetched, maintain.Report) {
 	return found, report
 }
 
-// kinds returns the kinds of the problems of a report by id.
+// kinds returns the kind of each problem in a report by id.
 func kinds(r maintain.Report) map[string]maintain.Kind {
 	found := map[string]maintain.Kind{}
 	for _, p := range r.Examples {
@@ -51,7 +51,7 @@ func kinds(r maintain.Report) map[string]maintain.Kind {
 	return found
 }
 
-// Fetch reports what differs, whatever differs, and changes it only on request.
+// Fetch reports every kind of difference, and repairs it only on request.
 func TestFetchNoticesAndRepairs(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -64,7 +64,7 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 		o.do("HDEL", o.key("bare"), "age")
 		o.do("HSET", o.key("bare"), "name", "Bea")
 		o.do("HSET", o.key("invalid"), "age", "old")
-		for _, id := range []string{"twice", "halfGone"} { // by hand, without the reverse index
+		for _, id := range []string{"twice", "halfGone"} { // added by hand, not in the reverse index
 			m, _ := o.index.member(id, []any{99})
 			o.do("ZADD", o.index.entries.Set.Of(id).Index, "0", m)
 		}
@@ -75,7 +75,7 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 		if got := kinds(report); !maps.Equal(got, want) || report.Checked != 8 || report.Repaired != 0 || report.Problems() != 6 {
 			t.Errorf("%+v, want %v", report, want)
 		}
-		if len(found) != 6 { // not gone and halfGone; twice has two entries
+		if len(found) != 6 { // all but gone and halfGone; twice has two entries
 			t.Errorf("found %v", found)
 		}
 		stale := map[string]bool{}
@@ -150,22 +150,22 @@ func TestFetchNumericRepairs(t *testing.T) {
 	if found, report, err := x.Fetch(ctx, nil, FetchOptions{Repair: true}); err != nil || len(found) != 0 || report.Checked != 0 {
 		t.Error(found, report, err)
 	}
-	// An entry from elsewhere than the index is compared as well.
+	// Entries that the caller constructed are compared as well.
 	c.Do(ctx, c.B().Hset().Key(key("3")).FieldValue().FieldValue("price", "7").Build())
 	if _, report, err := x.Fetch(ctx, []NumericEntry[float64]{{"3", 5}, {"3", 3}, {"nobody", 1}}, FetchOptions{Key: key, Repair: true}); err != nil || report.Stale != 1 || report.Repaired != 1 || report.Problems() != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
 
-// Whatever was written, or damaged by hand: after a Fetch that repairs, every entry that
-// was read agrees with its hash.
+// After random writes and damage, a repairing Fetch makes every entry that it read agree with
+// its hash.
 func TestFetchAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	c, n := client(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		o := newObjects(t, c, fmt.Sprint("brute", n), rapid.SampledFrom([]int{1, 2}).Draw(rt, "partitions"))
-		if err := o.index.entries.Set.Adopt(t.Context()); err != nil { // all partitions are declared
+		if err := o.index.entries.Set.Adopt(t.Context()); err != nil { // declares all partitions
 			rt.Fatal(err)
 		}
 		o.put("x", 1)
@@ -194,7 +194,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 				o.do("HSET", keys.Content, id, member)
 			}
 		}
-		want := map[string]bool{} // entries that were read whose hashes have their values
+		want := map[string]bool{} // entries read whose hashes have the same values
 		var entries []Entry
 		for e, err := range o.index.All(t.Context(), Page{}) {
 			require.OK(rt)(err)
@@ -239,9 +239,9 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// Readers that repair never harm what concurrent writers have written, also when they are
-// cut short, and leave nothing behind.
-func TestFetchAmongWriters(t *testing.T) {
+// Repairing readers never undo concurrent writes, even if interrupted, and leave nothing
+// behind.
+func TestFetchDuringWrites(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 2} {
 		o := newObjects(t, client(t), fmt.Sprint("among", partitions), partitions)
@@ -257,7 +257,7 @@ func TestFetchAmongWriters(t *testing.T) {
 						calls := random.IntN(500)
 						_, _, err := o.fetch(ctx, FetchOptions{Repair: true, Key: func(id string) string {
 							if calls--; calls == 0 {
-								cancel() // before a look or the repair
+								cancel() // before a read or the repair
 							}
 							return o.key(id)
 						}})
@@ -285,8 +285,9 @@ func TestFetchAmongWriters(t *testing.T) {
 	}
 }
 
-// A value that goes back and forth while a reader repairs is not taken for unchanged.
-func TestFetchRepairIsNotFooled(t *testing.T) {
+// A value that changes and changes back while a reader repairs (ABA) does not count as
+// unchanged.
+func TestFetchRepairNoticesABA(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "fooled", 1)
 	o.put("1", 20)
@@ -317,8 +318,9 @@ func TestFetchRepairIsNotFooled(t *testing.T) {
 	}
 }
 
-// A Rebuild or Repair under way goes on, and so it does after one that was killed.
-func TestFetchLeavesOtherRunsAlone(t *testing.T) {
+// Fetch does not disturb a Rebuild or Repair in progress, and repairs nothing until the lease
+// of a killed one expires.
+func TestFetchKeepsOtherRuns(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "others", 2)
 	for i := range 250 {
@@ -341,7 +343,7 @@ func TestFetchLeavesOtherRunsAlone(t *testing.T) {
 	if r := o.verify(); r.Problems() != 0 {
 		t.Errorf("%+v", r)
 	}
-	// A killed run: nothing is repaired until its lease is over.
+	// A killed run: nothing is repaired until its lease expires.
 	o.do("HSET", o.key("7"), "age", "40")
 	require.OK(t)(o.index.entries.Tracker.Begin(t.Context(), "killed"))
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 1 {
@@ -355,7 +357,7 @@ func TestFetchLeavesOtherRunsAlone(t *testing.T) {
 	}
 }
 
-// Entries of a Cluster are repaired, whose hashes are in other slots.
+// On a Cluster, entries are repaired whose hashes are in other slots.
 func TestFetchOnACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3).Client(t)

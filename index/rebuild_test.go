@@ -38,8 +38,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that is interrupted, or whose source fails, leaves nothing.
-func TestRebuildCutShortLeavesNothing(t *testing.T) {
+// A rebuild that is interrupted, or whose source fails, leaves nothing behind.
+func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "cut", 2)
 	for i := range 1000 {
@@ -82,14 +82,13 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	}
 }
 
-// The leftovers of a killed rebuild are reported, and removed by the first write after
-// its lease.
+// Leftovers of a killed rebuild are reported, and removed by the first write after its lease.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*objects) error{
 		"put":    func(o *objects) error { return o.index.Put(t.Context(), "new", 3) },
 		"remove": func(o *objects) error { _, err := o.index.Remove(t.Context(), "1"); return err },
-		"repair": func(o *objects) error { o.repairAlone(); return nil },
+		"repair": func(o *objects) error { o.repairWithoutSource(); return nil },
 		"rebuild": func(o *objects) error {
 			_, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{})
 			return err
@@ -113,14 +112,14 @@ func TestKilledRebuild(t *testing.T) {
 			require.OK(t)(fill())
 			o.put("8", 9)
 			o.wantKeys("killed", "killed.changed", "killed.content", "killed.meta", "killed.next", "killed.next.content")
-			if r := o.verifyAlone(); r.Problems() != 0 {
+			if r := o.verifyWithoutSource(); r.Problems() != 0 {
 				t.Fatalf("while it may go on: %+v", r)
 			}
 			o.do("HSET", "killed.meta", "until", "1") // long ago
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
 				t.Fatal("it continued, although concurrent writes may not have been tracked", err)
 			}
-			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "entries in killed.next: 1, ids in killed.changed: 1") {
+			if r := o.verifyWithoutSource(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "entries in killed.next: 1, ids in killed.changed: 1") {
 				t.Fatalf("%+v", r)
 			}
 			require.OK(t)(end(o))
@@ -128,14 +127,14 @@ func TestKilledRebuild(t *testing.T) {
 			if state := o.text("HGET", "killed.meta", "rebuild"); state != "" {
 				t.Errorf("writers still note what they change: %q", state)
 			}
-			if r := o.verifyAlone(); r.Problems() != 0 {
+			if r := o.verifyWithoutSource(); r.Problems() != 0 {
 				t.Fatalf("after: %+v", r)
 			}
 		})
 	}
 }
 
-// The same with an index of numbers.
+// The same for a Numeric.
 func TestKilledNumericRebuild(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -162,7 +161,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 }
 
 // A rebuild with a slow source renews its lease.
-func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
+func TestSlowRebuildRenewsLease(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "slow", 1)
 	o.put("1", 1)
@@ -184,7 +183,7 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// The later one of two concurrent rebuilds continues.
+// Of two concurrent rebuilds, the later one continues.
 func TestRebuildTwice(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "twice", 1)

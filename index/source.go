@@ -12,14 +12,13 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Source is the data that an index is made from and compared with: objects with an id
-// and a value for the index.
+// Source is the data that an index is built from and compared with: objects with an id and a
+// value for the index.
 type Source[V any] struct {
-	// All yields all objects, in any order. An object may come twice.
+	// All yields all objects, in any order. An object may occur twice.
 	All func(ctx context.Context) iter.Seq2[Object[V], error]
-	// Lookup returns the objects of some ids, without those that do not exist. Repair
-	// needs it to compare again before it changes anything, and Verify to find entries
-	// without an object.
+	// Lookup returns the objects of ids, omitting those that do not exist. Repair needs it to
+	// compare again before it changes an entry, and Verify to find entries without an object.
 	Lookup func(ctx context.Context, ids []string) ([]Object[V], error)
 }
 
@@ -27,24 +26,23 @@ type Source[V any] struct {
 type Object[V any] struct {
 	ID    string
 	Value V
-	// Err is why the object has no value that the index could hold. Verify and Repair
-	// report it and leave its entry as it is; Rebuild, which could only lose it, fails.
+	// Err is set if the index cannot hold the value of the object. Verify and Repair report it
+	// and do not change the entry; Rebuild fails, since it would lose the entry.
 	Err error
 }
 
-// Objects returns a source that can be read once, as from a file.
+// Objects returns a source without Lookup, such as a file that can be read only once.
 func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] { return objects }}
 }
 
-// Hashes returns a source of the Redis hashes whose keys match a pattern with one
-// asterisk, such as room:*; the id is the part that the asterisk matches. The function
-// reads a value from the fields, or returns false for an object that does not belong in
-// the index. All fields of every hash that matches are read: give the index a key that
-// does not match, or its .content, which may be large, is among them.
+// Hashes returns a source of the Redis hashes whose keys match a pattern with one asterisk,
+// such as room:*; the id is the part that the asterisk matches. value converts the fields to a
+// value, or returns false if the object does not belong in the index. Every matching hash is
+// read with all its fields, so choose an index key that does not match: otherwise its .content
+// hash, which may be large, is read, too.
 //
-// All is a SCAN of every master, a page of 200 hashes at a time. Lookup is one round trip
-// for 1,000.
+// All scans every master, in pages of 200 hashes. Lookup takes one round trip per 1,000 ids.
 func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {
 	if client == nil || value == nil {
 		return Source[V]{}, fmt.Errorf("index: the pattern %q: Hashes needs a client and a function that reads a value", pattern)
@@ -104,7 +102,7 @@ func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error
 	for i, id := range ids {
 		keys[i] = h.prefix + id + h.suffix
 	}
-	// All passes over keys of other types, so this does too.
+	// Like All, skip keys of other types.
 	found, err := entries.ReadHashes(ctx, h.client, keys, nil, true)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)

@@ -7,24 +7,24 @@ import (
 	"retwis/maintain"
 )
 
-// Options that would fail in the middle of a scan are refused at once.
+// Options that would fail in the middle of a scan are refused immediately.
 func TestHashesRefused(t *testing.T) {
 	t.Parallel()
 	value := func(string, map[string]string) (int, bool, error) { return 0, true, nil }
 	for _, pattern := range []string{"", "room", "a*b*", "a?*", "[a]*"} {
-		if _, err := Hashes(none{}, pattern, value); err == nil {
+		if _, err := Hashes(offlineClient{}, pattern, value); err == nil {
 			t.Errorf("%q was taken", pattern)
 		}
 	}
 	if _, err := Hashes(nil, "room:*", value); err == nil {
 		t.Error("no client was taken")
 	}
-	if _, err := Hashes[int](none{}, "room:*", nil); err == nil {
+	if _, err := Hashes[int](offlineClient{}, "room:*", nil); err == nil {
 		t.Error("no function was taken")
 	}
 }
 
-// A key of another type is not an object, neither in All nor in Lookup.
+// Keys of other types are not objects, in All and in Lookup.
 func TestOnlyHashesAreObjects(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "types", 1)

@@ -13,13 +13,13 @@ import (
 	"retwis/model"
 )
 
-// issue is a ticket as it was first declared.
+// issue is the first declaration of a ticket.
 type issue struct {
 	ID    string `redis:",id"`
 	Title string `redis:"title,index"`
 }
 
-// ticket is an issue that has got more fields since, with an index of each kind.
+// ticket is an issue with more fields, and an index of each kind.
 type ticket struct {
 	ID     string        `redis:",id"`
 	Title  string        `redis:"title,index"`
@@ -38,8 +38,8 @@ func (ticket) Indexes() []model.Index[ticket] {
 	return []model.Index[ticket]{model.Composite[ticket]("open", "age desc"), model.Composite[ticket]("age", "label").CaseInsensitive()}
 }
 
-// A record written before a field was declared is found by the zero value that Get
-// reads, once the index is built.
+// Once the index is built, a record written before a field was declared is found by the zero
+// value that Get returns.
 func TestAbsentFieldsAreIndexedAsZero(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []model.Options{
@@ -97,7 +97,7 @@ func checkAbsent(t *testing.T, tickets *model.Store[ticket]) {
 	}
 	for _, order := range []string{"age", "open", "label"} {
 		all, err := tickets.Find().OrderBy(order).Slice(t.Context())
-		if order == "open" { // which has only an index for equality
+		if order == "open" { // which only has an equality index
 			all, err = tickets.Find().OrderBy("open", "age desc").Slice(t.Context())
 		}
 		if err != nil || len(all) != 4 || all[3].Title != "new" {
@@ -106,7 +106,7 @@ func checkAbsent(t *testing.T, tickets *model.Store[ticket]) {
 	}
 }
 
-// A record that another program writes without a field is indexed as Get reads it.
+// A record written without a field by another program is indexed as Get reads it.
 func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -124,7 +124,7 @@ func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	}
 }
 
-// meeting has indexes on several fields only, some of which can be absent.
+// meeting only has indexes on several fields, some of which can be absent.
 type meeting struct {
 	ID   string   `redis:",id"`
 	Room string   `redis:"room"`
@@ -142,7 +142,7 @@ func (meeting) Indexes() []model.Index[meeting] {
 	}
 }
 
-// An index that does not hold all records does not change what a condition means.
+// An index that does not contain all records does not change the meaning of a condition.
 func TestCompositeWithAnAbsentColumn(t *testing.T) {
 	t.Parallel()
 	meetings := store[meeting](t, redistest.DB(t).Client(t), model.Options{Name: "meeting"})

@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// citizen has an index of every sort.
+// citizen has an index of every kind.
 type citizen struct {
 	ID      string             `redis:",id"`
 	Name    string             `redis:"name,index"`
@@ -31,7 +31,7 @@ type citizen struct {
 	Expires time.Time          `redis:",expires"`
 }
 
-// Indexes of a citizen that no single field has.
+// Indexes declares the indexes that are not on a single field.
 func (citizen) Indexes() []model.Index[citizen] {
 	return []model.Index[citizen]{
 		model.Computed("domain", func(c citizen) string { return c.Email[strings.IndexByte(c.Email, '@')+1:] }),
@@ -43,7 +43,7 @@ func lexInt(n int) string { return string(binary.BigEndian.AppendUint64(nil, uin
 
 func lexText(s string) string { return strings.ReplaceAll(s, "\x00", "\x00\xff") + "\x00\x01" }
 
-// short returns a long value as an index for equality stores it.
+// short returns a long value in the form stored by an equality index.
 func short(s string) string {
 	if len(s) <= 64 {
 		return s
@@ -59,8 +59,8 @@ func inverted(s string) string {
 	return string(b)
 }
 
-// expected is what the indexes should hold of citizens: of each the members, those of
-// sets after the value and a dash, and of the unique ones fields and ids.
+// expected returns the expected content of the indexes: the members, prefixed with the value
+// and a dash for sets of values, and for unique indexes the fields and ids.
 func expected(all []citizen) (sorted map[string][]string, unique map[string]map[string]string) {
 	sorted = map[string][]string{"name": nil, "age": nil, "city": nil, "tags": nil, "boss": nil, "domain": nil, "city,age desc": nil}
 	unique = map[string]map[string]string{"email": {}, "phone": {}}
@@ -88,8 +88,8 @@ func expected(all []citizen) (sorted map[string][]string, unique map[string]map[
 	return sorted, unique
 }
 
-// agree fails if the stored index entries disagree with the records, and returns the
-// records. It reads Redis itself, key by key.
+// agree fails the test unless the stored index entries agree with the records, and returns the
+// records. It reads the keys in Redis directly.
 func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *model.Store[citizen]) map[string]citizen {
 	t.Helper()
 	bases := []string{opt.Name}
@@ -159,13 +159,13 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 	return records
 }
 
-// valueSets returns the ids in the sets of the values of an index, each after the value and
-// a dash. It fails unless the directory has exactly these values, and the ids have the
-// scores of their creation.
+// valueSets returns the ids in the sets of the values of an index, each prefixed with the value
+// and a dash. It fails the test unless the directory has exactly these values, and the ids have
+// the scores of their creation.
 func valueSets(t testing.TB, client rueidis.Client, base, called string) []string {
 	t.Helper()
 	prefix := base + ".by." + called + ":"
-	keys := map[string]bool{} // on a Cluster, replicas have them too
+	keys := map[string]bool{} // on a Cluster, replicas have them, too
 	for _, node := range client.Nodes() {
 		some, err := node.Do(t.Context(), node.B().Keys().Pattern("*").Build()).AsStrSlice()
 		require.OK(t)(err)
@@ -211,8 +211,7 @@ func zset(t testing.TB, client rueidis.Client, key string) []string {
 	return members
 }
 
-// calledIn is what the indexes of a model that are built are called in their
-// keys.
+// calledIn returns the names in the keys of the built indexes of a model.
 func calledIn(t testing.TB, client rueidis.Client, base string) map[string]string {
 	t.Helper()
 	meta, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".meta").Build()).AsStrMap()

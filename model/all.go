@@ -9,25 +9,25 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// changesAtOnce is how many records UpdateAll and DeleteAll write at the same time.
+// changesAtOnce is the number of records that UpdateAll and DeleteAll write concurrently.
 const changesAtOnce = 16
 
-// errPassed is returned for a record that does not fit any more.
-var errPassed = errors.New("the record does not fit")
+// errPassed is returned for a record that no longer matches.
+var errPassed = errors.New("the record does not match")
 
-// errWithoutType is returned for the records of a Model.
+// errWithoutType is returned for writes to the records of a Model.
 var errWithoutType = fmt.Errorf("%w: only a program with the Go type of a model writes its records", ErrSchema)
 
-// UpdateAll updates every record that the query finds, as Store.Update does, and returns
-// how many it has written. f is called for one record at a time, again if another writer
-// interfered, and not for records that do not fit any more. Each record is updated once,
-// also if it then has another place in the order.
+// UpdateAll updates every record that the query finds, as Store.Update does, and returns the
+// number written. f is called for one record at a time: again if another writer interferes, and
+// not for records that no longer match. Each record is updated once, even if the update changes
+// its position in the order.
 //
-// It works in steps of a hundred records, and progress, unless it is nil, is called after
-// each with the number of records written so far. The first error ends it, such as one of
-// f or a *TakenError. The records until then stay written: with a condition that these do
-// not fit any more, calling it again finishes the work, after a crash too. Records that
-// cannot be read are left out, and their errors returned at the end.
+// It works in steps of a hundred records; progress, unless nil, is called after each step with
+// the number of records written so far. The first error ends it, such as an error of f or a
+// *TakenError. Records updated until then stay updated. If updated records no longer match the
+// conditions, calling UpdateAll again finishes the work, even after a crash. Unreadable records
+// are skipped, and their errors returned at the end.
 func (q *Query[T]) UpdateAll(ctx context.Context, f func(*T) error, progress func(n int64)) (int64, error) {
 	if q.f.Objects.Declaration.WithoutType {
 		return 0, wrap(q.f.Objects.Table, errWithoutType)
@@ -60,17 +60,17 @@ func errUnless(fits bool) error {
 }
 
 // DeleteAll deletes every record that the query finds, by the rules of Store.Delete, and
-// returns how many. It works in steps as UpdateAll does, and calling it again finishes the
-// work. A record that another writer changes just then may be deleted although it does not
-// fit any more.
+// returns the number deleted. It works in steps as UpdateAll does, and calling it again
+// finishes the work. A record that another writer changes at the same moment may be deleted
+// although it no longer matches.
 func (q *Query[T]) DeleteAll(ctx context.Context, progress func(n int64)) (int64, error) {
 	return q.writeAll(ctx, progress, func(id string) (bool, error) {
 		return true, q.f.Objects.Table.Delete(ctx, id)
 	})
 }
 
-// writeAll calls write for every id that the query finds. write reports whether the record
-// was written, unless it returns an error.
+// writeAll calls write for every id that the query finds. write reports whether it has written
+// the record.
 func (q *Query[T]) writeAll(ctx context.Context, progress func(n int64), write func(id string) (bool, error)) (n int64, err error) {
 	var damaged recordErrors
 	t := q.f.Objects.Table

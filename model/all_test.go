@@ -13,8 +13,8 @@ import (
 	"retwis/model"
 )
 
-// UpdateAll changes what fits, each record once, also where that moves it within the order
-// of the query; DeleteAll deletes what fits.
+// UpdateAll changes each matching record once, even if that moves it in the order of the query;
+// DeleteAll deletes the matching records.
 func TestUpdateAllAndDeleteAll(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -48,7 +48,7 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 		if n, err := citizens.Find(model.Eq("tags", "older")).Limit(30).UpdateAll(t.Context(), func(c *citizen) error { c.Tags = nil; return nil }, nil); n != 30 || err != nil {
 			t.Error(n, err)
 		}
-		// What is not finished is finished by calling it again.
+		// Calling it again finishes unfinished work.
 		no := errors.New("no")
 		done, failed := int64(0), 0
 		for err = no; errors.Is(err, no); {
@@ -87,8 +87,8 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 	})
 }
 
-// Several processes that update all at the same time change each record once.
-func TestUpdateAllAmongWriters(t *testing.T) {
+// Several processes that call UpdateAll concurrently change each record once.
+func TestUpdateAllDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)

@@ -15,21 +15,21 @@ type Collection interface {
 	members() query.Members
 }
 
-// Among restricts a query to the records whose ids are in a set or list, of any record
-// of any model:
+// Among restricts a query to records whose ids are in a set or list, which may belong to a
+// record of any model:
 //
 //	authors.Find(model.Eq("city", "London")).Among(authors.Set("friends", id)).OrderBy("name")
 //
-// Everything else of the query works as before: conditions, OrderBy, pages, Count. Without
-// OrderBy records come in the order of their creation, each once. Ids of records that do
-// not exist are left out. Called again, it restricts to the ids that are in both.
+// Everything else works as usual: conditions, OrderBy, pages, Count. Without OrderBy, records
+// are in creation order, each once. Ids of missing records are skipped. Several calls restrict
+// the query to ids that are in all sets.
 //
-// The set may be in another slot of a Cluster, or in another database. If it is smaller
-// than what the conditions select, the query reads its members, some hundred in a round
-// trip, and checks them in scripts; otherwise it finds records by the conditions, and asks
-// the set for their ids. So a page costs as much as the smaller of both. A list is read
-// as a whole: one of more than 50,000 values is refused with ErrValue. If the server of a
-// set of some hundred members or more restarts while a query reads it, records can be missing.
+// The set may be in another slot of a Cluster, or in another database. If it is smaller than
+// the result of the conditions, the query reads its members, a few hundred per round trip, and
+// checks them in scripts; otherwise it finds records by the conditions, and asks the set for
+// their ids. So a page costs as much as the smaller of the two. A list is read completely: a
+// list of more than 50,000 values returns ErrValue. If the server of a set with a few hundred
+// members or more restarts while a query reads it, records can be missing.
 func (q *Query[T]) Among(c Collection) *Query[T] {
 	with := *q
 	with.f.Among = append(slices.Clip(q.f.Among), c.members())
@@ -45,7 +45,7 @@ type idSet struct {
 	size int64
 }
 
-// Key is the key of the set.
+// Key returns the key of the set.
 func (s *idSet) Key() string { return s.key }
 
 // Open counts the members.
@@ -54,7 +54,7 @@ func (s *idSet) Open(ctx context.Context) (query.Reader, error) {
 	return &idSet{s.Members, n}, err
 }
 
-// Len is how many members there were.
+// Len returns the number of members at the time of Open.
 func (s *idSet) Len() int64 { return s.size }
 
 // Read reads some members.
@@ -73,19 +73,19 @@ func (s *idSet) Read(ctx context.Context, cursor string) ([]string, string, erro
 	return page.Elements, strconv.FormatUint(page.Cursor, 10), nil
 }
 
-// Keep returns the members among some ids.
+// Keep returns the ids that are members.
 func (s *idSet) Keep(ctx context.Context, ids []string) ([]string, error) {
 	return s.keep(ctx, ids)
 }
 
-// idList has read the ids in a list.
+// idList holds the ids in a list.
 type idList struct {
 	*Values
 	ids []string // each once
 	is  map[string]bool
 }
 
-// Key is the key of the list.
+// Key returns the key of the list.
 func (l *idList) Key() string { return l.key }
 
 // Open reads the list.
@@ -110,7 +110,7 @@ func (l *idList) Open(ctx context.Context) (query.Reader, error) {
 	return r, nil
 }
 
-// Len is how many different ids there are.
+// Len returns the number of distinct ids.
 func (l *idList) Len() int64 { return int64(len(l.ids)) }
 
 // Read returns some ids.

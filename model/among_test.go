@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// Each way to find the members gives the same pages.
+// Each plan for finding the members gives the same pages.
 func TestAmongPlans(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -78,9 +78,9 @@ func TestAmongPlans(t *testing.T) {
 	})
 }
 
-// Pages of a set have every member that stays, each once and in order, while others come
-// and go.
-func TestAmongWhileOthersWrite(t *testing.T) {
+// While members are added and removed, pages of a set contain every other member once and in
+// order.
+func TestAmongDuringWrites(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
@@ -160,7 +160,7 @@ func TestAmongRefuses(t *testing.T) {
 	get := func(c model.Collection) error { _, err := members.Find().Among(c).Get(ctx, a.ID); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"unknown":        {ids(members.Set("foes", a.ID), ""), model.ErrValue, "no set is called"},
 		"unknown list":   {ids(members.List("foes", a.ID), ""), model.ErrValue, "no list is called"},
@@ -170,7 +170,7 @@ func TestAmongRefuses(t *testing.T) {
 		"no member":      {get(members.Set("friends", "99")), model.ErrNotFound, "fit"},
 		"get unknown":    {get(members.Set("foes", "99")), model.ErrValue, "no set is called"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"retwis/model"
 )
 
-// A Store with a cache reads what it has written, whatever connections writes and
-// messages of changes travel on.
+// A Store with a cache reads its own writes, whichever connections carry writes and
+// invalidations.
 func TestCacheReadsOwnWrites(t *testing.T) {
 	t.Parallel()
 	type gauge struct {
@@ -46,7 +46,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 						if _, err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
 							t.Error(err)
 						}
-						// Either may be the one that comes before the message.
+						// Either read may happen before the invalidation arrives.
 						var many []gauge
 						var err2 error
 						if i%2 == 0 {

@@ -13,10 +13,10 @@ import (
 	"retwis/model"
 )
 
-// The keys of a model move to another server one by one while records are written. The
-// Cluster refuses a script whose keys are on two servers, and that is all that happens:
-// no script uses a set that it was not given.
-func TestSlotMovesAmongWriters(t *testing.T) {
+// While records are written, the keys of a model move to another server one by one. The only
+// effect is that the Cluster refuses scripts whose keys are on two servers: no script uses a
+// key that it does not declare.
+func TestSlotMovesDuringWrites(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 2)
 	client := c.Client(t)
@@ -75,7 +75,7 @@ func TestSlotMovesAmongWriters(t *testing.T) {
 	}
 }
 
-// movedTo reports whether an error is that of a slot that has moved.
+// movedTo returns the new server if an error says that a slot has moved.
 func movedTo(err error) (string, bool) {
 	if err == nil {
 		return "", false

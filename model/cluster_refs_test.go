@@ -15,7 +15,8 @@ import (
 	"retwis/redlock"
 )
 
-// All that belongs to records works on a Cluster: in one slot, in several, spread.
+// Everything that belongs to records works on a Cluster: in one slot, in several slots, and
+// with partitions.
 func TestClusterOfReferences(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -25,8 +26,8 @@ func TestClusterOfReferences(t *testing.T) {
 		"several slots": func(name string) model.Options { return model.Options{Name: "{" + name + "}"} },
 		"spread":        func(name string) model.Options { return model.Options{Name: "spread:" + name, Partitions: 3} },
 	} {
-		// All are there before the first deletes: until Refer has been called, a model
-		// may refer to each model of the right type, and its records are not deleted.
+		// All models exist before the first Delete: until Relate has been called, a model may
+		// refer to any model of the right type, and its records are not deleted.
 		l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
 		countries, towns := store[country](t, client, options("country")), store[town](t, client, options("town"))
 		checked(t, model.Relate(t.Context(), towns, countries))
@@ -37,7 +38,7 @@ func TestClusterOfReferences(t *testing.T) {
 			testMembersAndCounters(t, store[counted](t, client, options("counted")))
 			pages := store[wikiPage](t, cluster.Client(t), options("page"))
 			defer func() { checked(t, pages.Close()) }()
-			// A Cluster that was just started grants no lock for ten seconds.
+			// A newly started Cluster grants no lock for ten seconds.
 			l1, err := pages.Lock(t.Context(), "7")
 			require.OK(t)(err)
 			require.Fails(t, redlock.ErrHeld)(pages.TryLock(t.Context(), "7"))
@@ -47,8 +48,8 @@ func TestClusterOfReferences(t *testing.T) {
 	}
 }
 
-// testExists refers to countries that exist and to others, and looks for the members of a
-// set, wherever they are. name is that of the model of countries.
+// testExists writes references to existing and missing countries, and queries the members of a
+// set in any slot. name is the name of the model of countries.
 func testExists(t *testing.T, name string, countries *model.Store[country], towns *model.Store[town], owners *model.Store[traveller]) {
 	ctx := t.Context()
 	id := createdOf(t, countries, country{}).ID

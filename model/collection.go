@@ -12,23 +12,24 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Set is a field whose values are in a Redis set outside the record: for many or often
-// changed members, such as the ids of other records. The Go field is empty; see
-// Store.Set. It is deleted with its record.
+// Set is the type of a field whose values are in a Redis set outside of the record, for example
+// for many or frequently changing ids of other records. The Go field is empty; use Store.Set.
+// The set is deleted with its record.
 type Set struct{}
 
-// List is a field whose values are in a Redis list outside the record; see Store.List.
+// List is the type of a field whose values are in a Redis list outside of the record; use
+// Store.List. The list is deleted with its record.
 type List struct{}
 
-// Bounds of what one script writes to a set or list.
+// Limits of a script that writes to a set or list.
 const (
-	maxValue  = 64 << 10 // bytes of a value
+	maxValue  = 64 << 10 // bytes per value
 	pushMany  = 500
 	pushBytes = 256 << 10
 
 	replaceMany  = 5000
 	replaceBytes = 512 << 10
-	searchMany   = 50_000 // values of a list that one command searches
+	searchMany   = 50_000 // maximum length of a list that a command searches
 )
 
 // collection is the set or list of one record.
@@ -36,17 +37,16 @@ type collection struct {
 	t              *record.Table
 	id, name, kind string
 	key            string
-	most           int   // how many values a list keeps; 0: all
-	err            error // why it cannot be used
+	most           int   // maximum length of a list; 0: no maximum
+	err            error // returned by every method
 }
 
-// collectionOfRecord returns a set or list of a record. An error is returned when it is
-// used.
+// collectionOfRecord returns a set or list of a record. Errors are returned by its methods.
 func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
 	m := collection{t: o.Table, id: id, name: name, kind: kind}
 	switch declared := o.Declaration.Kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.Declaration.ThoseOf(kind))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.Declaration.NamesOfKind(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:
@@ -83,7 +83,7 @@ func (m *collection) tooLong(length int64) error {
 		ErrValue, m.name, schema.Shorten(m.id), length, searchMany)
 }
 
-// checkValues refuses values that are too long.
+// checkValues returns an error for values that are too long.
 func (m *collection) checkValues(values []string) error {
 	if m.err != nil {
 		return m.err
@@ -116,8 +116,8 @@ func (m *collection) replace(ctx context.Context, values []string) error {
 	return wrap(m.t, err)
 }
 
-// count runs collection.lua for values, some in each script, and returns the last reply
-// and the sum of all.
+// count runs collection.lua for values, in batches, and returns the last reply and the sum of
+// all replies.
 func (m *collection) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
 	if err := m.checkValues(values); err != nil {
 		return 0, 0, wrap(m.t, err)
@@ -141,7 +141,7 @@ func (m *collection) count(ctx context.Context, command string, values []string)
 	return last, sum, nil
 }
 
-// read runs a command that only reads.
+// read runs a read-only command.
 func (m *collection) read(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (rueidis.RedisMessage, error) {
 	if m.err != nil {
 		return rueidis.RedisMessage{}, wrap(m.t, m.err)
@@ -170,7 +170,7 @@ func (m *collection) clear(ctx context.Context) error {
 	return wrap(m.t, err)
 }
 
-// wrong describes the error of a key that holds a value of another type.
+// wrong wraps the error for a key of another type.
 func (m *collection) wrong(err error) error {
 	if rediserr.IsWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)

@@ -1,4 +1,4 @@
--- Changes a set or list of a record that exists. It expires with the record.
+-- Changes a set or list of an existing record. The set or list expires with the record.
 --
 -- KEYS 1 record, 2 set or list
 -- ARGV 1 set or list, 2 maximum length of a list, or 0: none, 3 command, then its arguments
@@ -12,7 +12,7 @@ local kind, most, command = unpack(ARGV, 1, 3)
 if redis.call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
--- A search takes time in proportion to the list.
+-- A search takes time proportional to the length of the list.
 if command == 'LREM' then
 	local length = redis.call('LLEN', key)
 	if length > 50000 then
@@ -22,7 +22,7 @@ end
 
 local done
 if command == 'REPLACE' then
-	redis.call(kind == 'set' and 'SCARD' or 'LLEN', key) -- fails if it holds a value of another type
+	redis.call(kind == 'set' and 'SCARD' or 'LLEN', key) -- fails if the key has another type
 	done = redis.call('UNLINK', key)
 	for i = 4, #ARGV, 2000 do
 		done = redis.call(kind == 'set' and 'SADD' or 'RPUSH', key, unpack(ARGV, i, math.min(i + 1999, #ARGV)))

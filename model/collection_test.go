@@ -23,7 +23,7 @@ type traveller struct {
 	Expires time.Time  `redis:",expires"`
 }
 
-// sortedOf is what an iteration yields, sorted.
+// sortedOf returns the values of an iteration, sorted.
 func sortedOf(t testing.TB, seq iter.Seq2[string, error]) []string {
 	t.Helper()
 	var all []string
@@ -63,7 +63,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	redisDo(t, client, "HSET", "m:7", "name", "seven")
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "the model has friends"},
 		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
@@ -81,7 +81,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		"other type":      {add(members.Set("friends", "7"), "x"), model.ErrCorrupt, "m.of.friends:7"},
 		"other type read": {count(members.Set("friends", "7")), model.ErrCorrupt, "m.of.friends:7"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}
@@ -89,8 +89,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		t.Error("a record that is not there has a set or list")
 	}
 	require.Gives(t, 0)(members.Set("friends", a.ID).Len(ctx))
-	// A list that another program made too long becomes shorter in steps, and is not
-	// searched.
+	// A list that another program has made too long is shortened in steps, and not searched.
 	seen := members.List("seen", a.ID)
 	for range 60 {
 		values := make([]string, 1000)
@@ -102,12 +101,12 @@ func TestCollectionsRefuse(t *testing.T) {
 	}
 }
 
-// collectionKey is the key of a set or list.
+// collectionKey returns the key of a set or list.
 func collectionKey(opt model.Options, name, id string) string {
 	return baseOf(opt, id) + ".of." + name + ":" + id
 }
 
-// baseOf is what the keys of a record begin with.
+// baseOf returns the common prefix of the keys of a record.
 func baseOf(opt model.Options, id string) string {
 	if opt.Partitions < 2 {
 		return opt.Name

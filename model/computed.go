@@ -7,25 +7,24 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Index is an index that no single field has. A model declares its indexes by a method
+// Index is an index that is not on a single field. A model declares such indexes by a method
 //
 //	func (User) Indexes() []model.Index[User]
 //
 // which New calls once, on a zero value.
 type Index[T any] struct{ d schema.IndexDeclaration }
 
-// Composite is an index on several fields, or computed values: it answers equalities
-// of the first ones together with a range or an order of the next. Each column is a
-// name, followed by " desc" for descending order. The index is named after its columns:
-// "room,price desc".
+// Composite returns an index on several fields or computed values. It serves equality
+// conditions on the leading columns, combined with a range or an order of the next one. Each
+// column is a name, followed by " desc" for descending order. The index is named after its
+// columns: "room,price desc".
 func Composite[T any](columns ...string) Index[T] {
 	return Index[T]{schema.IndexDeclaration{Name: strings.Join(columns, ","), Columns: columns}}
 }
 
-// Computed is an index on a value that a function computes from a record: a string,
-// number, bool, time, a slice of these, or a pointer, which is nil for no value. The
-// function must depend on nothing but the fields of the record; after changing it,
-// call Store.Repair.
+// Computed returns an index on a value that a function computes from a record: a string,
+// number, bool, time, a slice of these, or a pointer, which is nil for no value. The function
+// must depend only on the fields of the record. If you change it, call Store.Repair.
 func Computed[T, V any](name string, value func(T) V) Index[T] {
 	return Index[T]{schema.IndexDeclaration{
 		Name: name, Columns: []string{name},
@@ -40,14 +39,14 @@ func (x Index[T]) Unique() Index[T] {
 	return x
 }
 
-// CaseInsensitive makes the index compare text without regard to case and to different encodings
-// of the same letters (Unicode NFKC, full case folding).
+// CaseInsensitive makes the index compare text regardless of case and of different encodings of
+// the same letters (Unicode NFKC, full case folding).
 func (x Index[T]) CaseInsensitive() Index[T] {
 	x.d.Fold = true
 	return x
 }
 
-// computed returns the indexes that a model declares by its method.
+// computed returns the indexes that the Indexes method of a model declares.
 func computed[T any]() []schema.IndexDeclaration {
 	type declares interface{ Indexes() []Index[T] }
 	var zero T

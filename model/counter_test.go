@@ -85,7 +85,7 @@ func TestIncrRefuses(t *testing.T) {
 		id, field string
 		by        int64
 		want      error
-		says      string
+		text      string
 	}{
 		{p.ID, "visits", 2, model.ErrValue, "64 bits"},
 		{p.ID, "small", 1, model.ErrValue, "8 bits"},
@@ -98,7 +98,7 @@ func TestIncrRefuses(t *testing.T) {
 		{"9", "visits", 1, model.ErrNotFound, "9"},
 		{"", "visits", 1, model.ErrValue, "empty"},
 	} {
-		if _, err := pages.Incr(t.Context(), test.id, test.field, test.by); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+		if _, err := pages.Incr(t.Context(), test.id, test.field, test.by); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%+v: %v", test, err)
 		}
 	}
@@ -142,7 +142,7 @@ func (ratedPage) Indexes() []model.Index[ratedPage] {
 	}
 }
 
-// What is computed from a counter follows it, and so do its own index entries.
+// Values computed from a counter change with it, and so do its own index entries.
 func TestIncrOfComputed(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -212,7 +212,7 @@ type (
 	}
 )
 
-// A program that does not know the index of a counter is refused after the migration.
+// After the migration, a program that does not know the index of a counter is refused.
 func TestIncrOfOldProgram(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {

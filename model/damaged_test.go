@@ -12,8 +12,8 @@ import (
 	"retwis/model"
 )
 
-// A record that cannot be read does not hide the others, and what Patch overwrites need
-// not be readable.
+// An unreadable record does not hide others, and the old values of fields that Patch overwrites
+// need not be readable.
 func TestOneDamagedRecord(t *testing.T) {
 	t.Parallel()
 	type patient struct {
@@ -79,11 +79,11 @@ type order2 struct {
 	Buyer model.Ref[buyer] `redis:"buyer,index,restrict"`
 }
 
-// A program that has not called Relate cannot delete records to which others refer.
+// A program that has not called Relate cannot delete records that others refer to.
 func TestRulesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	layouts(t, "buyer", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		// One program has orders, and another knows of buyers only.
+		// One program has orders, and another one only knows buyers.
 		order := opt
 		order.Name = "order"
 		orders := store[order2](t, client, order)
@@ -94,7 +94,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		require.OK(t)(buyers.Get(t.Context(), b.ID))
 		require.OK(t)(model.Relate(t.Context(), orders, buyers))
 		require.Fails(t, model.ErrReferenced)(buyers.Delete(t.Context(), b.ID))
-		// The field refers to these and not to other models of the same type.
+		// The field refers to this model, not to other models of the same type.
 		opt.Name = "supplier"
 		others := store[buyer](t, client, opt)
 		if o, err := others.Create(t.Context(), buyer{}); err != nil || others.Delete(t.Context(), o.ID) != nil {

@@ -17,8 +17,7 @@ import (
 	"retwis/model"
 )
 
-// A declaration that makes no model is refused with the name of the field and
-// what would do.
+// An invalid declaration is refused, naming the field and a solution.
 func TestBadDeclarations(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -76,8 +75,8 @@ func TestBadDeclarations(t *testing.T) {
 			t.Errorf("%v, expected %q", declare, want)
 		}
 	}
-	_ = struct13{}.a // it is the tag that counts
-	// Nothing of all this has come to the database.
+	_ = struct13{}.a // only the tag matters
+	// Nothing has been written to the database.
 	if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); n != 0 || err != nil {
 		t.Errorf("%d keys, %v", n, err)
 	}
@@ -243,7 +242,7 @@ func (struct20) Indexes() []model.Index[struct20] {
 	return []model.Index[struct20]{model.Composite[struct20]("b", "c")}
 }
 
-// On a Cluster the keys of a record must meet in one slot.
+// On a Cluster the keys of a record must be in one slot.
 func TestKeysOnCluster(t *testing.T) {
 	t.Parallel()
 	client := redistest.Cluster(t, 3).Client(t)
@@ -277,10 +276,10 @@ func (struct30) Indexes() []model.Index[struct30] {
 	return []model.Index[struct30]{model.Composite[struct30]("n", "a")}
 }
 
-// MarshalJSON makes it a text, and no list.
+// MarshalJSON makes it text rather than a list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
 
-// Tagged has an option that means something only in a struct that is embedded by value.
+// Tagged has an option that is only valid in a struct embedded by value.
 type (
 	Tagged struct {
 		Email string `redis:"email,unique"`
@@ -310,7 +309,7 @@ type (
 	}
 )
 
-// A record of another model, and a struct without options, can be parts of a field.
+// The type of another model, and a struct without options, can be part of a field.
 func TestPartsOfAField(t *testing.T) {
 	t.Parallel()
 	type version struct {

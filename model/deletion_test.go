@@ -19,7 +19,7 @@ import (
 	"retwis/model"
 )
 
-// node refers to other nodes by each of the rules.
+// node refers to other nodes with each of the rules.
 type node struct {
 	ID    string            `redis:",id"`
 	Under []model.Ref[node] `redis:"under,index,cascade"`
@@ -27,7 +27,7 @@ type node struct {
 	Sees  []model.Ref[node] `redis:"sees,index,clear"`
 }
 
-// Random graphs, with cycles, against a traversal in memory.
+// For random graphs with cycles, Delete agrees with a traversal in memory.
 func TestDeletePropertyOfGraphs(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -37,15 +37,15 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 			opt.Name, opt.IDs = fmt.Sprint("node", round), model.ClientAssigned
 			s := store[node](t, client, opt)
 			n := rapid.IntRange(1, 8).Draw(rt, "nodes")
-			one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
+			ref := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
 				return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 does not exist
 			})
-			some := rapid.SliceOfN(one, 0, 3)
+			refs := rapid.SliceOfN(ref, 0, 3)
 			nodes := map[string]node{}
 			for i := range n {
-				x := node{ID: fmt.Sprint(i + 1), Under: some.Draw(rt, "under"), Sees: some.Draw(rt, "sees")}
+				x := node{ID: fmt.Sprint(i + 1), Under: refs.Draw(rt, "under"), Sees: refs.Draw(rt, "sees")}
 				if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
-					x.Holds = one.Draw(rt, "held")
+					x.Holds = ref.Draw(rt, "held")
 				}
 				nodes[x.ID] = createdOf(t, s, x)
 			}
@@ -61,7 +61,7 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	err := s.Delete(t.Context(), id)
 	_, was := nodes[id]
 	if errors.Is(err, model.ErrNotFound) && !was {
-		err = nil // what depends on it goes all the same
+		err = nil // its dependents are deleted nevertheless
 	} else if err == nil && !was {
 		rt.Fatalf("%s was deleted, and was not there", id)
 	}
@@ -114,7 +114,7 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	}
 }
 
-// under is a node and all that depend on it.
+// under returns a node and all its dependents.
 func under(nodes map[string]node, id string) map[string]bool {
 	all := map[string]bool{id: true}
 	for grown := true; grown; {
@@ -128,21 +128,20 @@ func under(nodes map[string]node, id string) map[string]bool {
 	return all
 }
 
-// With cascade and clear no reference to a deleted record is left. In one slot this
-// also holds for restrict: if a writer finds the record after writing a reference, the
-// record stays.
-func TestDeleteAmongWriters(t *testing.T) {
+// With cascade and clear, no reference to a deleted record is left. In one slot this also holds
+// for restrict: if the record still exists after a writer has written a reference, it stays.
+func TestDeleteDuringWrites(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
 		kinds := 2
 		if strings.HasSuffix(t.Name(), "one_database") {
 			kinds = 3
 		}
-		testDeleteAmongWriters(t, l, kinds)
+		testDeleteDuringWrites(t, l, kinds)
 	})
 }
 
-func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
+func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 	ctx := t.Context()
 	stop := make(chan struct{})
 	var deleting, writing sync.WaitGroup
@@ -161,7 +160,7 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 				id := fmt.Sprintf("%d-%d", a, round)
 				createdOf(t, l.authors, author{ID: id})
 				ids[a].Store(id)
-				for range 10 { // its life
+				for range 10 { // one lifetime
 					_, err := l.authors.Get(ctx, id)
 					checked(t, err)
 				}
@@ -178,11 +177,11 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 		writing.Go(func() {
 			for i := range 100 {
 				id := fmt.Sprintf("%d-%d", w, i)
-				of := ids[i%authors].Load().(string)
-				for of == "" {
-					of = ids[i%authors].Load().(string)
+				author := ids[i%authors].Load().(string)
+				for author == "" {
+					author = ids[i%authors].Load().(string)
 				}
-				writeReference(t, l, id, of, i%kinds)
+				writeReference(t, l, id, author, i%kinds)
 			}
 		})
 	}
@@ -209,29 +208,29 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 	}
 }
 
-// writeReference writes a record that refers to an author, and takes it back if
-// there is no author after that.
-func writeReference(t *testing.T, l library, id, of string, kind int) {
-	ctx, ref := t.Context(), model.To[author](of)
+// writeReference writes a record that refers to an author, and deletes it if the author does
+// not exist afterwards.
+func writeReference(t *testing.T, l library, id, authorID string, kind int) {
+	ctx, ref := t.Context(), model.To[author](authorID)
 	switch kind {
 	case 2:
 		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
-		for range 3 { // as long as it refers, there is no end of it
-			there, err := l.authors.Has(ctx, of)
+		for range 3 { // while the invoice refers, the author cannot be deleted
+			there, err := l.authors.Has(ctx, authorID)
 			checked(t, err)
 			if !there {
 				break
 			}
 			for range 5 {
-				if still, err := l.authors.Has(ctx, of); !still || err != nil {
-					t.Errorf("author %s is gone although invoice %s refers (%v)", of, id, err)
+				if still, err := l.authors.Has(ctx, authorID); !still || err != nil {
+					t.Errorf("author %s is gone although invoice %s refers (%v)", authorID, id, err)
 				}
 			}
 		}
 		checked(t, l.invoices.Delete(ctx, id))
 	case 0:
 		createdOf(t, l.posts, post{ID: id, Author: ref})
-		if there, err := l.authors.Has(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, authorID); !there {
 			checked(t, err)
 			if err := l.posts.Delete(ctx, id); err != nil && !errors.Is(err, model.ErrNotFound) {
 				t.Error(err)
@@ -239,7 +238,7 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 		}
 	default:
 		createdOf(t, l.bands, band{ID: id, Lead: &ref})
-		if there, err := l.authors.Has(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, authorID); !there {
 			checked(t, err)
 			_, err := l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil })
 			checked(t, err)
@@ -247,8 +246,8 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 	}
 }
 
-// What is cut short leaves the record there, and can be done again.
-func TestDeleteCutShort(t *testing.T) {
+// An interrupted Delete leaves the record, and can be repeated.
+func TestDeleteInterrupted(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
 		ada := model.To[author]("ada")
@@ -297,7 +296,7 @@ func TestDeleteCutShort(t *testing.T) {
 	})
 }
 
-// Many records refer, directly and in a chain.
+// Many records refer to one, directly and in a chain.
 func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -327,8 +326,8 @@ func TestDeleteMany(t *testing.T) {
 	}
 }
 
-// A way down that is long, and leads back to its end from everywhere on it.
-func TestDeleteThroughManyCircles(t *testing.T) {
+// A long chain of references, in which every record also refers back to its end.
+func TestDeleteThroughCycles(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, n := range []int{150, 1100} {

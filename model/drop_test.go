@@ -12,8 +12,8 @@ import (
 	"retwis/model"
 )
 
-// Drop leaves nothing of a model, even after an interruption, and programs start with
-// an empty one.
+// Drop removes all of a model, even after an interruption, and programs start with an empty
+// one.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	type fan struct {
@@ -47,7 +47,7 @@ func TestDrop(t *testing.T) {
 	})
 }
 
-// A model is dropped from a server whose memory is full, and writers are refused meanwhile.
+// A model can be dropped from a server whose memory is full, and writers are refused meanwhile.
 func TestDropFreesFullMemory(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {

@@ -15,7 +15,7 @@ import (
 	"retwis/model"
 )
 
-// bareCitizen is a citizen as it was first declared: without any index.
+// bareCitizen is the first declaration of a citizen, without indexes.
 type bareCitizen struct {
 	ID      string             `redis:",id"`
 	Name    string             `redis:"name"`
@@ -30,8 +30,7 @@ type bareCitizen struct {
 	Expires time.Time          `redis:"expires"`
 }
 
-// otherCitizen is a citizen with some of its indexes, and some that are declared
-// otherwise.
+// otherCitizen has some of the indexes of a citizen, and some that are declared differently.
 type otherCitizen struct {
 	ID      string             `redis:",id"`
 	Name    string             `redis:"name,range"`
@@ -53,7 +52,7 @@ func (otherCitizen) Indexes() []model.Index[otherCitizen] {
 	}
 }
 
-// moreCitizen has all that a citizen has, and more.
+// moreCitizen has all the indexes of a citizen, and more.
 type moreCitizen struct {
 	ID      string             `redis:",id"`
 	Name    string             `redis:"name,index"`
@@ -77,7 +76,7 @@ func (moreCitizen) Indexes() []model.Index[moreCitizen] {
 	}
 }
 
-// edition is a Store of any of these, for tests that do not care which.
+// edition wraps a Store of any of these types.
 type edition struct {
 	store interface {
 		Pending(ctx context.Context) ([]string, error)
@@ -103,7 +102,7 @@ func editionOf[T any](t testing.TB, client rueidis.Client, opt model.Options) ed
 	}}
 }
 
-// editions makes a Store of each, when it is called.
+// editions returns a constructor for each type.
 func editions() []func(testing.TB, rueidis.Client, model.Options) edition {
 	return []func(testing.TB, rueidis.Client, model.Options) edition{
 		editionOf[bareCitizen], editionOf[otherCitizen], editionOf[moreCitizen], editionOf[citizen],
@@ -126,8 +125,7 @@ func someone(random *rand.Rand) citizen {
 	return c
 }
 
-// work writes something random through an edition. It ignores the errors that a writer
-// must expect.
+// work performs a random write through an edition. It ignores expected errors.
 func (e *edition) work(ctx context.Context, random *rand.Rand, records int) error {
 	c := someone(random)
 	id := string(rune('0' + random.IntN(10)))

@@ -21,8 +21,8 @@ func flush(t testing.TB, client rueidis.Client) {
 	require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 }
 
-// A program continues after the database was emptied, whatever it does first, and so
-// does one that starts then.
+// After the database was emptied, a program continues, whatever it does first, and so does one
+// that starts then.
 func TestEmptiedDatabase(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -77,8 +77,8 @@ func gone(err error) error {
 	return err
 }
 
-// Many writers meet an emptied database at once.
-func TestEmptiedAmongWriters(t *testing.T) {
+// Many writers find an emptied database at the same time.
+func TestEmptiedDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		var stores []*model.Store[citizen]
@@ -104,7 +104,7 @@ func TestEmptiedAmongWriters(t *testing.T) {
 	})
 }
 
-// A write that is refused leaves nothing that looks like an older layout.
+// A refused write leaves nothing that looks like an older layout.
 func TestRefusedCreateLeavesNoOlderLayout(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -126,13 +126,13 @@ func TestRefusedCreateLeavesNoOlderLayout(t *testing.T) {
 	agree(t, client, opt, again)
 }
 
-// A process whose indexes have other numbers than those of the first process after the
-// database was emptied does not write with its numbers.
-func TestEmptiedAndNumberedOtherwise(t *testing.T) {
+// If another process has numbered the indexes differently after the database was emptied, a
+// process does not write with its own numbers.
+func TestEmptiedAndRenumbered(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		editionOf[otherCitizen](t, client, opt)
-		old := editionOf[citizen](t, client, opt) // with other numbers for its indexes
+		old := editionOf[citizen](t, client, opt) // with different index numbers
 		require.OK(t)(old.store.Migrate(t.Context(), maintain.Options{}))
 		flush(t, client)
 		now := editionOf[citizen](t, client, opt)
@@ -147,9 +147,9 @@ func TestEmptiedAndNumberedOtherwise(t *testing.T) {
 	})
 }
 
-// Processes with different declarations both continue after the database was emptied,
-// whichever comes first.
-func TestEmptiedBesideOthers(t *testing.T) {
+// Processes with different declarations both continue after the database was emptied, whichever
+// is first.
+func TestEmptiedWithOtherDeclarations(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		less, more := editionOf[citizen](t, client, opt), editionOf[moreCitizen](t, client, opt)
@@ -164,8 +164,8 @@ func TestEmptiedBesideOthers(t *testing.T) {
 	})
 }
 
-// Ids from the counter are each used once, by many processes at once.
-func TestIDsAmongProcesses(t *testing.T) {
+// Many concurrent processes use each id from the counter once.
+func TestIDsOfConcurrentProcesses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "citizen"}
@@ -180,7 +180,7 @@ func TestIDsAmongProcesses(t *testing.T) {
 	}
 	work.Wait()
 	citizens := store[citizen](t, client, opt)
-	if c, err := citizens.Create(t.Context(), citizen{}); err != nil || c.ID != "481" { // each has taken three blocks of twenty
+	if c, err := citizens.Create(t.Context(), citizen{}); err != nil || c.ID != "481" { // each has reserved three blocks of twenty
 		t.Errorf("id %s, %v", c.ID, err)
 	}
 	agree(t, client, opt, citizens)

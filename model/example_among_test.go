@@ -8,7 +8,7 @@ import (
 	"retwis/model"
 )
 
-// The friends of a person who live in a city, by name.
+// Find the friends of a person who live in a city, sorted by name.
 func ExampleQuery_Among() {
 	client, stop := exampleServer()
 	defer stop()
@@ -42,7 +42,7 @@ func ExampleQuery_Among() {
 	// false <nil>
 }
 
-// The articles that a reader has seen, the latest first.
+// Read the articles that a reader has seen, latest first.
 func ExampleStore_Records() {
 	client, stop := exampleServer()
 	defer stop()
@@ -78,7 +78,7 @@ func ExampleStore_Records() {
 	// Locks <nil>
 }
 
-// An order cannot be of a customer who does not exist.
+// An order cannot refer to a missing customer.
 func ExampleDanglingError() {
 	client, stop := exampleServer()
 	defer stop()

@@ -20,7 +20,7 @@ type Contact struct {
 	Boss model.Ref[Contact] `redis:"boss,index"`
 }
 
-// Indexes has one for those of a city in the order of their age.
+// Indexes declares an index for the contacts of a city sorted by age.
 func (Contact) Indexes() []model.Index[Contact] {
 	return []model.Index[Contact]{model.Composite[Contact]("city", "age").CaseInsensitive()}
 }
@@ -49,7 +49,7 @@ func show(all []Contact, err error) {
 	fmt.Println(strings.Join(words, ", "))
 }
 
-// Who is it that …?
+// Find contacts by various conditions.
 func ExampleStore_Find() {
 	client, stop := exampleServer()
 	defer stop()
@@ -90,7 +90,7 @@ func ExampleQuery_Page() {
 	// true
 }
 
-// The newest first, and how many.
+// Read newest first, and count.
 func ExampleQuery_Reverse() {
 	client, stop := exampleServer()
 	defer stop()
@@ -106,7 +106,7 @@ func ExampleQuery_Reverse() {
 	// 2 <nil>
 }
 
-// Go through all records, a few hundred at once.
+// Stream all records, a few hundred at a time.
 func ExampleStore_All() {
 	client, stop := exampleServer()
 	defer stop()
@@ -136,7 +136,7 @@ func ExampleStore_Refs() {
 	// 2 <nil>
 }
 
-// What will the server do?
+// Show the query plan.
 func ExampleQuery_Explain() {
 	client, stop := exampleServer()
 	defer stop()

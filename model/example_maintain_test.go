@@ -8,7 +8,7 @@ import (
 	"retwis/model"
 )
 
-// A new edition of a program finds users by their age too.
+// A new version of a program also finds users by age.
 func ExampleStore_Migrate() {
 	client, stop := exampleServer()
 	defer stop()
@@ -46,7 +46,7 @@ func ExampleStore_Migrate() {
 	// []
 }
 
-// Somebody has changed a record with redis-cli, and the index does not know.
+// Somebody has changed a record with redis-cli without updating the index.
 func ExampleStore_Repair() {
 	client, stop := exampleServer()
 	defer stop()
@@ -75,7 +75,7 @@ func ExampleStore_Repair() {
 	// repaired: 1
 }
 
-// A program that maintains databases does not know the Go types of other programs.
+// A maintenance program does not need the Go types of other programs.
 func ExampleModels() {
 	client, stop := exampleServer()
 	defer stop()

@@ -11,8 +11,7 @@ import (
 	"retwis/redlock"
 )
 
-// What happens to the books of an author, and to what the author has borrowed, on
-// deletion?
+// Rules for the books and loans of an author that is deleted.
 func ExampleRelate() {
 	client, stop := exampleServer()
 	defer stop()
@@ -80,7 +79,7 @@ func ExampleRef() {
 	// Grace true
 }
 
-// Friends of a person.
+// The friends of a person.
 func ExampleStore_Set() {
 	client, stop := exampleServer()
 	defer stop()
@@ -110,7 +109,7 @@ func ExampleStore_Set() {
 	// eve
 }
 
-// The last three pages that a user has seen.
+// The last three pages a user has seen.
 func ExampleStore_List() {
 	client, stop := exampleServer()
 	defer stop()
@@ -134,7 +133,7 @@ func ExampleStore_List() {
 	// [/news/7 /news /about] <nil>
 }
 
-// Count what many count at the same time.
+// Count with many concurrent writers.
 func ExampleStore_Incr() {
 	client, stop := exampleServer()
 	defer stop()
@@ -155,7 +154,7 @@ func ExampleStore_Incr() {
 	// 10 <nil>
 }
 
-// Do something with a record that no other process may do meanwhile.
+// Do work on a record while excluding other processes.
 func ExampleStore_WithLock() {
 	client, stop := exampleServer()
 	defer stop()
@@ -176,7 +175,7 @@ func ExampleStore_WithLock() {
 		if order, err := orders.Get(ctx, order.ID); err != nil || order.Paid {
 			return err
 		}
-		fmt.Println("ask the bank") // once, however many try
+		fmt.Println("ask the bank") // once, however many processes try
 		_, err := orders.Patch(ctx, order.ID, map[string]any{"paid": true})
 		return err
 	})
@@ -186,8 +185,8 @@ func ExampleStore_WithLock() {
 	// <nil>
 }
 
-// voting lets the server of an example, which is new, grant locks at once. Yours has
-// been up for a while.
+// voting lets the newly started server of an example grant locks immediately. A server that has
+// been up for a while needs no such step.
 func voting(ctx context.Context, client rueidis.Client) {
 	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
 	must(err)

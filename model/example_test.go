@@ -13,7 +13,7 @@ import (
 	"retwis/model"
 )
 
-// exampleServer returns a client of a server that is new.
+// exampleServer starts a server and returns a client of it.
 func exampleServer() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	opt, err := rueidis.ParseURL(urls[0])
@@ -29,7 +29,7 @@ func must(err error) {
 	}
 }
 
-// Product is found by its price, its category, and both.
+// Product is found by price, by category, and by both.
 type Product struct {
 	ID       string    `redis:",id"`
 	Code     string    `redis:"code,unique,caseinsensitive"`
@@ -40,7 +40,7 @@ type Product struct {
 	Version  int64     `redis:",version"`
 }
 
-// Indexes are those that no single field has.
+// Indexes declares the indexes that are not on a single field.
 func (Product) Indexes() []model.Index[Product] {
 	return []model.Index[Product]{
 		model.Composite[Product]("category", "price"),
@@ -96,7 +96,7 @@ func Example() {
 	// 0 <nil>
 }
 
-// A value that another record has is refused, and nothing is written.
+// A unique value of another record is refused, and nothing is written.
 func ExampleStore_Create() {
 	client, stop := exampleServer()
 	defer stop()
@@ -110,7 +110,7 @@ func ExampleStore_Create() {
 	// Output: code acme-1 is that of record 1
 }
 
-// Somebody else was quicker.
+// Another writer was faster.
 func ExampleStore_Save() {
 	client, stop := exampleServer()
 	defer stop()
@@ -131,7 +131,7 @@ func ExampleStore_Save() {
 	// true
 }
 
-// All products of a category become cheaper, despite concurrent changes.
+// Reduce the price of all products of a category, despite concurrent changes.
 func ExampleStore_Update() {
 	client, stop := exampleServer()
 	defer stop()
@@ -164,7 +164,7 @@ func ExampleStore_Patch() {
 	// Output: acme-2 1999 sale <nil>
 }
 
-// The cheapest of a category, without reading the others.
+// Find the cheapest product of a category, without reading the others.
 func ExampleComposite() {
 	client, stop := exampleServer()
 	defer stop()
@@ -175,7 +175,7 @@ func ExampleComposite() {
 	// Output: bolt-1 <nil>
 }
 
-// What no field holds can be found too.
+// Find records by a computed value.
 func ExampleComputed() {
 	client, stop := exampleServer()
 	defer stop()
@@ -185,7 +185,7 @@ func ExampleComputed() {
 	// Output: 2 <nil>
 }
 
-// An offer that is over is found no more; what it left is swept later.
+// An expired offer is no longer found; Sweep removes its leftovers later.
 func ExampleStore_Sweep() {
 	client, stop := exampleServer()
 	defer stop()

@@ -9,7 +9,7 @@ import (
 	"retwis/model"
 )
 
-// Seat is what can be booked.
+// Seat is a bookable seat.
 type Seat struct {
 	ID    string    `redis:",id"`
 	Row   string    `redis:"row,index,required,max=2"`
@@ -17,7 +17,7 @@ type Seat struct {
 	Since time.Time `redis:"since,created,range"`
 }
 
-// Write many records at once: each is written or refused by itself.
+// Write many records at once: each is written or refused independently.
 func ExampleStore_CreateMany() {
 	client, stop := exampleServer()
 	defer stop()
@@ -38,7 +38,7 @@ func ExampleStore_CreateMany() {
 	// 1 model: seat: the record is not valid: row has 13 characters: at most 2 are allowed
 }
 
-// A counter with a bound cannot be oversold, however many buyers there are.
+// A bounded counter cannot be oversold, however many buyers there are.
 func ExampleStore_Incr_bounded() {
 	client, stop := exampleServer()
 	defer stop()
@@ -52,7 +52,7 @@ func ExampleStore_Incr_bounded() {
 		left, err := seats.Incr(ctx, seat.ID, "left", -1)
 		fmt.Println(left, errors.Is(err, model.ErrBound))
 	}
-	n, err := seats.Count(ctx, model.AtLeast("left", 1)) // it is found by its value
+	n, err := seats.Count(ctx, model.AtLeast("left", 1)) // the counter is indexed
 	fmt.Println(n, err)
 	// Output:
 	// 1 false
@@ -61,7 +61,7 @@ func ExampleStore_Incr_bounded() {
 	// 0 <nil>
 }
 
-// Change all that a query finds, in steps.
+// Change all results of a query, in steps.
 func ExampleQuery_UpdateAll() {
 	client, stop := exampleServer()
 	defer stop()

@@ -26,7 +26,7 @@ type (
 		Name    string    `redis:"name"`
 		Expires time.Time `redis:",expires"`
 	}
-	// town refers to countries that must exist, by each kind of reference and rule.
+	// town refers to countries that must exist, with each kind of reference and rule.
 	town struct {
 		ID       string               `redis:",id"`
 		Name     string               `redis:"name,unique"`
@@ -41,16 +41,16 @@ type (
 	}
 )
 
-// atlas is both models.
+// atlas holds both models.
 type atlas struct {
 	countries *model.Store[country]
 	towns     *model.Store[town]
-	client    rueidis.Client // of the towns
-	opt       model.Options  // of the countries
-	near      bool           // both are in one slot
+	client    rueidis.Client // client of the towns
+	opt       model.Options  // options of the countries
+	near      bool           // both models are in one slot
 }
 
-// atlases calls test for models that are in one slot, in different ones and in different
+// atlases calls test for models in the same slot, in different slots and in different
 // databases.
 func atlases(t *testing.T, test func(t *testing.T, a atlas)) {
 	t.Helper()
@@ -76,7 +76,7 @@ func atlases(t *testing.T, test func(t *testing.T, a atlas)) {
 
 func toCountry(id string) model.Ref[country] { return model.To[country](id) }
 
-// dangles fails unless an error names a reference to a record that does not exist.
+// dangles fails the test unless an error names a reference to a missing record.
 func dangles(t *testing.T, what string, err error, field, of, id string) {
 	t.Helper()
 	var dangling *model.DanglingError
@@ -114,9 +114,9 @@ func TestExists(t *testing.T) {
 		if n, err := a.towns.Len(ctx); n != 0 || err != nil {
 			t.Error("something was written:", n, err)
 		}
-		it := toCountry("it")
+		italy := toCountry("it")
 		rome := createdOf(t, a.towns, town{
-			Name: "Rome", Country: it, Part: it, Lost: &it, Borders: []model.Ref[country]{it, toCountry("fr"), {}}, Visited: []model.Ref[country]{it},
+			Name: "Rome", Country: italy, Part: italy, Lost: &italy, Borders: []model.Ref[country]{italy, toCountry("fr"), {}}, Visited: []model.Ref[country]{italy},
 		})
 		paris := createdOf(t, a.towns, town{Name: "Paris", Twin: model.To[town](rome.ID)})
 		_, err := a.towns.Create(ctx, town{Name: "x", Twin: model.To[town]("99")})
@@ -134,20 +134,20 @@ func TestExists(t *testing.T) {
 		dangles(t, "Update", err, "borders", "country", "no")
 		err = errOf(a.towns.Patch(ctx, rome.ID, map[string]any{"name": "y", "twin": "77"}))
 		dangles(t, "Patch", err, "twin", "town", "77")
-		if got, err := a.towns.Get(ctx, rome.ID); err != nil || got.Name != "Rome" || got.Country != it || len(got.Borders) != 3 {
+		if got, err := a.towns.Get(ctx, rome.ID); err != nil || got.Name != "Rome" || got.Country != italy || len(got.Borders) != 3 {
 			t.Error("a refused write changed something:", got, err)
 		}
-		// A record that does not exist is reported as such, whatever it refers to.
+		// A missing record is reported as such, whatever it refers to.
 		if _, err := a.towns.Save(ctx, town{ID: "55", Name: "z", Part: toCountry("no")}); a.near && !errors.Is(err, model.ErrNotFound) {
 			t.Error(err)
 		}
-		// A unique value that was claimed for a refused record is free.
+		// A unique value claimed for a refused record is free.
 		createdOf(t, a.towns, town{Name: "x"})
 		// A town may refer to itself.
 		checked(t, errOf(a.towns.Patch(ctx, paris.ID, map[string]any{"twin": paris.ID})))
 
 		many, err := a.towns.CreateMany(ctx, []town{
-			{Name: "a", Country: it}, {Name: "b", Country: toCountry("no")}, {Name: "c", Borders: []model.Ref[country]{it}}, {Name: "d", Twin: model.To[town]("98")}, {Name: "e"},
+			{Name: "a", Country: italy}, {Name: "b", Country: toCountry("no")}, {Name: "c", Borders: []model.Ref[country]{italy}}, {Name: "d", Twin: model.To[town]("98")}, {Name: "e"},
 		})
 		var refused *model.ManyError
 		if !errors.As(err, &refused) || len(refused.Refused) != 2 || refused.Refused[0].Position != 1 || refused.Refused[1].Position != 3 {
@@ -167,8 +167,7 @@ func TestExists(t *testing.T) {
 	})
 }
 
-// A reference that a record has already stays, although its record has expired, and does
-// not prevent other changes.
+// An existing reference to an expired record stays, and does not prevent other changes.
 func TestExistsAfterExpiry(t *testing.T) {
 	t.Parallel()
 	atlases(t, func(t *testing.T, a atlas) {
@@ -194,27 +193,27 @@ func TestExistsAfterExpiry(t *testing.T) {
 		checked(t, errOf(a.towns.Patch(ctx, minsk.ID, map[string]any{"country": nil})))
 		err = errOf(a.towns.Patch(ctx, minsk.ID, map[string]any{"country": su}))
 		dangles(t, "once more", err, "country", "country", "su")
-		// A field that another program made unreadable refers to nothing.
+		// An unreadable field refers to nothing.
 		redisDo(t, a.client, "HSET", a.keyOfTown(minsk.ID), "visited", "[1,")
 		err = errOf(a.towns.Patch(ctx, minsk.ID, map[string]any{"visited": []model.Ref[country]{su}}))
 		dangles(t, "damaged", err, "visited", "country", "su")
 	})
 }
 
-// keyOfTown is the key of a town.
+// keyOfTown returns the key of a town.
 func (a *atlas) keyOfTown(id string) string {
 	opt := a.opt
 	opt.Name = "town"
 	return recordKey(opt, id)
 }
 
-// While countries come and go, no town refers to one that is gone, where both are in one
-// slot.
+// If both models are in one slot, no town refers to a missing country while countries are
+// created and deleted.
 func TestExistsConcurrently(t *testing.T) {
 	t.Parallel()
 	atlases(t, func(t *testing.T, a atlas) {
 		ctx := t.Context()
-		var last atomic.Int64 // the newest country; an id is never used again
+		var last atomic.Int64 // the newest country; ids are never reused
 		var work, wars sync.WaitGroup
 		done := make(chan struct{})
 		wars.Go(func() {
@@ -237,7 +236,7 @@ func TestExistsConcurrently(t *testing.T) {
 		work.Wait()
 		close(done)
 		wars.Wait()
-		if !a.near { // a reference can be written after the look, and claims can be left
+		if !a.near { // a reference can be written after the check, and claims can be left
 			_, err := a.towns.Repair(ctx, maintain.Options{})
 			checked(t, err)
 			checkVerify(t, a.towns)
@@ -267,7 +266,7 @@ func TestExistsConcurrently(t *testing.T) {
 	})
 }
 
-// found writes towns that refer to countries that may be there.
+// found writes towns that refer to countries that may exist.
 func (a *atlas) found(ctx context.Context, t *testing.T, random *rand.Rand, last *atomic.Int64) {
 	some := func() model.Ref[country] {
 		if random.IntN(3) == 0 {
@@ -304,7 +303,7 @@ func TestExistsRefuses(t *testing.T) {
 	if !errors.Is(err, model.ErrNotRelated) || !strings.Contains(err.Error(), "model.Relate") {
 		t.Error(err)
 	}
-	createdOf(t, towns, town{}) // refers to none
+	createdOf(t, towns, town{}) // no references
 	checked(t, model.Relate(t.Context(), towns, countries))
 	many := slices.Repeat([]model.Ref[country]{{ID: "it"}}, 1)
 	for i := range 1000 {
@@ -321,7 +320,7 @@ func TestExistsRefuses(t *testing.T) {
 		Home model.Ref[country] `redis:"home,index,clear,required"`
 	}
 	require.Fails(t, model.ErrDeclaration, "use restrict or cascade")(model.New[needsRef](t.Context(), client, model.Options{Name: "no"}))
-	// A type that two models have: a record of either will do.
+	// If two models have the same type, a record of either satisfies exists.
 	more := store[country](t, client, model.Options{Name: "colony", IDs: model.ClientAssigned})
 	checked(t, model.Relate(t.Context(), towns, more))
 	createdOf(t, more, country{ID: "nz"})

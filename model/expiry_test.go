@@ -15,7 +15,7 @@ import (
 	"retwis/model"
 )
 
-// wait waits until the server's clock has passed a moment, by asking it.
+// passed waits until the server's clock has passed a moment.
 func passed(t *testing.T, client rueidis.Client, moment time.Time) {
 	t.Helper()
 	for {
@@ -29,8 +29,8 @@ func passed(t *testing.T, client rueidis.Client, moment time.Time) {
 	}
 }
 
-// An expired record leaves nothing once it is swept, and its unique values are free
-// before that.
+// A swept expired record leaves nothing behind, and its unique values are free even before
+// that.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -50,7 +50,7 @@ func TestExpiry(t *testing.T) {
 		if _, err := citizens.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
 			t.Fatalf("it is there still: %v", err)
 		}
-		// Not swept yet, and its address is free.
+		// Not swept yet, but its address is free.
 		createdOf(t, citizens, citizen{Email: "7@X"})
 		n, err := citizens.Sweep(t.Context())
 		if want := 250; err != nil || n != want && n != want-1 {
@@ -71,7 +71,7 @@ func TestExpiryIsMoved(t *testing.T) {
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		var end time.Time
-		for lease, moved := 100*time.Millisecond, false; !moved; lease *= 2 { // again if a record expires before it is moved
+		for lease, moved := 100*time.Millisecond, false; !moved; lease *= 2 { // retry if a record expires before its expiry is moved
 			_, err := citizens.Find().DeleteAll(t.Context(), nil)
 			_, err2 := citizens.Sweep(t.Context())
 			require.OK(t)(errors.Join(err, err2))
@@ -117,7 +117,7 @@ func TestSweepEvery(t *testing.T) {
 		for {
 			keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.content").Build()).AsStrSlice()
 			require.OK(t)(err)
-			// What it had in another partition is given back last.
+			// Its values in other partitions are released last.
 			claims, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.email").Build()).AsStrSlice()
 			require.OK(t)(err)
 			if len(keys)+len(claims) == 0 {
@@ -132,7 +132,7 @@ func TestSweepEvery(t *testing.T) {
 	})
 }
 
-// visit has an end, and some of its declarations let it expire then.
+// visit has an end, and in some declarations expires then.
 type visit struct {
 	ID    string     `redis:",id"`
 	Until time.Time  `redis:"until"`
@@ -147,9 +147,9 @@ type visitThatExpires struct {
 	Steps model.List `redis:"steps"`
 }
 
-// Records, sets and lists live as long as the declaration says, also if that has changed by a
-// migration or a repair.
-func TestCollectionsLiveAsLong(t *testing.T) {
+// Records, sets and lists expire according to the declaration, even after a migration or repair
+// has changed it.
+func TestCollectionsExpireWithRecord(t *testing.T) {
 	t.Parallel()
 	layouts(t, "visit", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()

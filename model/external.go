@@ -7,21 +7,20 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// External is a reference to something that is no record of this database, by its type
-// and id: a row of a table in a relational database, an object of another service. A
-// field of this type is stored as the text type:id, such as orders:17; the zero External
-// refers to nothing, and is not stored. With an index it is found by
-// Eq("about", model.External{Type: "orders", ID: "17"}), with range also all of a type:
-// Prefix("about", "orders:").
+// External is a reference, by type and id, to an object outside of this database, such as a row
+// in a relational database or an object of another service. A field of this type is stored as
+// the text type:id, such as orders:17; the zero External refers to nothing, and is not stored.
+// With the option index it is found by Eq("about", model.External{Type: "orders", ID: "17"});
+// with range, Prefix("about", "orders:") finds all references of a type.
 //
-// Nothing checks that it exists, and nothing happens to the record when it is deleted:
-// see docs/relational.md.
+// Whether the object exists is not checked, and deleting it has no effect on the record: see
+// docs/relational.md.
 type External struct {
-	Type string // of any characters but a colon
+	Type string // any characters except a colon
 	ID   string
 }
 
-// IsZero reports whether it refers to nothing.
+// IsZero reports whether e refers to nothing.
 func (e External) IsZero() bool { return e == External{} }
 
 // String returns type:id.
@@ -39,7 +38,7 @@ func (e External) MarshalText() ([]byte, error) {
 	return []byte(e.String()), nil
 }
 
-// UnmarshalText reads type:id.
+// UnmarshalText parses type:id.
 func (e *External) UnmarshalText(text []byte) error {
 	t, id, ok := strings.Cut(string(text), ":")
 	if len(text) > 0 && (!ok || t == "" || id == "") {

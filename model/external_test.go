@@ -27,7 +27,7 @@ func ExampleExternal() {
 	// Output: orders:17 <nil>
 }
 
-// What refers to rows elsewhere is found by type and id.
+// References to external rows are found by type and id.
 func TestExternal(t *testing.T) {
 	t.Parallel()
 	remarks := store[remark](t, redistest.DB(t).Client(t), model.Options{Name: "remark"})
@@ -63,7 +63,7 @@ func TestExternal(t *testing.T) {
 	require.Fails(t, model.ErrValue)(remarks.Find(model.Eq("about", "orders")).IDs(ctx))
 }
 
-// Every text that is read is written as it was.
+// Every text that parses is formatted to the same text.
 func TestExternalProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -17,11 +17,11 @@ import (
 	"retwis/model"
 )
 
-// The test binary can also be a writer that is killed.
+// The test binary also runs as a writer, to be killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("MODEL_TEST_WRITER"); url != "" {
 		partitions, _ := strconv.Atoi(os.Getenv("MODEL_TEST_PARTITIONS"))
-		if err := writeForEver(url, partitions); err != nil {
+		if err := writeUntilKilled(url, partitions); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// writeForEver writes citizens until it is killed, and says so once.
-func writeForEver(url string, partitions int) error {
-	go func() { // it ends with the test that started it, whatever happens to that
+// writeUntilKilled writes citizens until it is killed. It prints a line once it has started.
+func writeUntilKilled(url string, partitions int) error {
+	go func() { // ends the process when the parent test ends, however that happens
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -61,7 +61,7 @@ func writeForEver(url string, partitions int) error {
 	select {}
 }
 
-// startWriter starts a writer, which is writing when this returns.
+// startWriter starts a writer and waits until it is writing.
 func startWriter(t *testing.T, url string, partitions int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -70,7 +70,7 @@ func startWriter(t *testing.T, url string, partitions int) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil { // open for as long as this process is there
+	if _, err := cmd.StdinPipe(); err != nil { // stays open as long as this process lives
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -89,9 +89,8 @@ func kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// Writers that are killed at any moment leave records and indexes that agree. In
-// a model that is spread they may leave unique values that no record has, and
-// that anybody can have.
+// Writers killed at any moment leave consistent records and indexes. In a model with partitions
+// they may leave unique values that no record has, and that any record can take.
 func TestWritersKilled(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -109,7 +108,7 @@ func TestWritersKilled(t *testing.T) {
 	}
 }
 
-// A server that is killed during writes comes back with records and indexes that agree.
+// A server killed during writes restarts with consistent records and indexes.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -129,8 +128,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// left checks what a killed writer has left, and resolves what it may leave by claiming
-// it.
+// left checks the leftovers of a killed writer, and resolves abandoned claims by claiming their
+// values.
 func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	citizens := store[citizen](t, client, opt)
@@ -157,8 +156,8 @@ func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	}
 }
 
-// abandoned returns the values of a unique index, in other slots, that no record has.
-// Asking for a value that a record has confirms its claim.
+// abandoned returns the values of a unique index, in other slots, that no record has. Looking
+// up a value that a record has confirms its claim.
 func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens *model.Store[citizen], index string) []string {
 	t.Helper()
 	var all []string
@@ -180,7 +179,7 @@ func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens 
 	return all
 }
 
-// settled asks for a value that a record has.
+// settled looks up a value that a record has.
 func settled(t *testing.T, citizens *model.Store[citizen], index, value string) {
 	t.Helper()
 	c := citizen{Email: value}

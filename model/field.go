@@ -7,10 +7,10 @@ import (
 	"reflect"
 )
 
-// Field reads one field of a record, by its stored name, and not the others. V is the Go
-// type of the field; otherwise it returns ErrValue. A field that is not stored has its
-// zero value. One round trip, or ErrNotFound; it never answers from the memory of the
-// client.
+// Field reads a single field of a record, by its stored name. V must be the Go type of the
+// field; otherwise it returns ErrValue. A field that is not stored has its zero value. It
+// returns ErrNotFound if there is no such record. One round trip; it does not use the
+// client-side cache.
 //
 //	name, err := model.Field[string](ctx, people, id, "name")
 func Field[V, T any](ctx context.Context, s *Store[T], id, name string) (V, error) {
@@ -25,8 +25,8 @@ func Field[V, T any](ctx context.Context, s *Store[T], id, name string) (V, erro
 	return value, wrap(s.t, err)
 }
 
-// Pluck streams one field of each record that a query finds, in the order of the query,
-// as Query.All does. It reads this field and those of the conditions, and not the others.
+// Pluck streams a single field of each record that a query finds, in the order of the query, as
+// Query.All does. It reads only this field and those of the conditions.
 //
 //	for name, err := range model.Pluck[string](ctx, people.Find().OrderBy("name"), "name") {
 func Pluck[V, T any](ctx context.Context, q *Query[T], name string) iter.Seq2[V, error] {
@@ -48,8 +48,8 @@ func Pluck[V, T any](ctx context.Context, q *Query[T], name string) iter.Seq2[V,
 	}
 }
 
-// Get returns the record with an id if the query finds it, or ErrNotFound: OrderBy,
-// Limit and After are ignored. It reads the record and no index. One round trip.
+// Get returns the record with an id if it matches the query, or ErrNotFound. OrderBy, Limit and
+// After are ignored. It reads the record and no index: one round trip.
 func (q *Query[T]) Get(ctx context.Context, id string) (T, error) {
 	var none T
 	ptr, err := q.f.Get(ctx, id)
@@ -59,7 +59,7 @@ func (q *Query[T]) Get(ctx context.Context, id string) (T, error) {
 	return *ptr.(*T), nil
 }
 
-// Has reports whether the query finds the record with an id, as Get does.
+// Has reports whether the record with an id matches the query, as Get does.
 func (q *Query[T]) Has(ctx context.Context, id string) (bool, error) {
 	_, err := q.Get(ctx, id)
 	if errors.Is(err, ErrNotFound) {

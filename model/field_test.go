@@ -20,7 +20,7 @@ func TestFields(t *testing.T) {
 	ctx := t.Context()
 	a := createdOf(t, users, user{Name: "a", Email: "a@x", Age: 3})
 	b := createdOf(t, users, user{Name: "b", Email: "b@x", Age: 2})
-	redisDo(t, client, "HSET", "user:9", "other", "1") // a record with none of the fields
+	redisDo(t, client, "HSET", "user:9", "other", "1") // a record without any of the fields
 	redisDo(t, client, "HSET", "user:"+b.ID, "version", "old")
 	if name, err := model.Field[string](ctx, users, b.ID, "name"); name != "b" || err != nil {
 		t.Error("an unreadable field hides another:", name, err)
@@ -51,7 +51,7 @@ func TestFields(t *testing.T) {
 	getErr := func(q *model.Query[user], id string) error { _, err := q.Get(ctx, id); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"no record":     {fieldErr("77", "name"), model.ErrNotFound, "77"},
 		"no id":         {fieldErr("", "name"), model.ErrValue, "empty"},
@@ -65,22 +65,22 @@ func TestFields(t *testing.T) {
 		"get other":     {getErr(users.Find(model.Eq("name", "b")), a.ID), model.ErrNotFound, "fit"},
 		"damaged":       {getErr(users.Find(), b.ID), model.ErrCorrupt, "version"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}
 	require.Fails(t, model.ErrCorrupt)(users.Find(model.Eq("name", "b")).Has(ctx, b.ID))
-	// A cached record that is older than the condition is read again.
+	// A cached record that no longer matches the condition is read again.
 	other := store[user](t, client, model.Options{Name: "user"})
 	require.OK(t)(users.Get(ctx, a.ID))
 	require.OK(t)(other.Patch(ctx, a.ID, map[string]any{"name": "new"}))
 	require.Gives(t, true)(users.Find(model.Eq("name", "new")).Has(ctx, a.ID))
 }
 
-// Pluck asks the server for the field, and not for the whole record.
+// Pluck reads only the field, not the whole record.
 func TestPluckReadsLittle(t *testing.T) {
 	t.Parallel()
-	client := redistest.Own(t).Client(t) // it counts the bytes of all
+	client := redistest.Own(t).Client(t) // counts the bytes of all clients
 	users := store[user](t, client, model.Options{Name: "user"})
 	for range 10 {
 		createdOf(t, users, user{Name: strings.Repeat("n", 20_000), Email: fmt.Sprint(time.Now().UnixNano()), Age: 1})

@@ -16,8 +16,8 @@ import (
 	"retwis/model"
 )
 
-// Limits of any size are limits.
-func TestFindGreatLimits(t *testing.T) {
+// Limits of any size work.
+func TestFindLargeLimits(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 30, func(i int) pupil { return pupil{Class: i, Grade: float32(-i)} })
 	for _, limit := range []int{10_000, 10_001, math.MaxInt / 4, math.MaxInt - 20, math.MaxInt} {
@@ -35,7 +35,7 @@ func TestFindGreatLimits(t *testing.T) {
 	}
 }
 
-// Long text is stored as a digest, and no other text is taken for it.
+// Long text is stored as a digest, which no other text matches.
 func TestFindWhatLooksLikeADigest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("y", 100)
@@ -49,7 +49,7 @@ func TestFindWhatLooksLikeADigest(t *testing.T) {
 	}
 }
 
-// Nothing is known of a record with damaged content, and the others are found.
+// A record with damaged content is not found, but the others are.
 func TestFindDamagedContents(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -69,7 +69,7 @@ func TestFindDamagedContents(t *testing.T) {
 	}
 }
 
-// A query has so much in it at most: each of its scripts reads all of it.
+// The size of a query is limited, since each of its scripts reads all of it.
 func TestFindWithManyValues(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil { return pupil{Raw: []byte("r")} })
@@ -80,7 +80,7 @@ func TestFindWithManyValues(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		query *model.Query[pupil]
-		says  string
+		text  string
 	}{
 		"all values":     {s.Find(thousand(1000), thousand(1000)), ""},
 		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "at most 2000 values"},
@@ -89,13 +89,13 @@ func TestFindWithManyValues(t *testing.T) {
 		"one great text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
 	} {
 		_, err := test.query.IDs(t.Context())
-		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says)) {
+		if test.text == "" && err != nil || test.text != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// A script looks at a bounded number of bytes, of members and of contents.
+// A script reads a limited number of bytes of members and contents.
 func TestFindLongValuesInManyScripts(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t).Client(t)
@@ -117,7 +117,7 @@ func TestFindLongValuesInManyScripts(t *testing.T) {
 	}
 }
 
-// Conditions are those that were given, whatever becomes of the list.
+// Conditions are copied: later changes of the slice have no effect.
 func TestCondsAreKept(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 4, func(i int) pupil { return pupil{Class: i} })

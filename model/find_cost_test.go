@@ -33,7 +33,7 @@ func costs(t *testing.T, client rueidis.Client, f func()) string {
 }
 
 // A page of a selective query intersects the sets, as the whole query does; if most records
-// fit, it reads only the first of the smallest set.
+// match, it only reads the first ones of the smallest set.
 func TestFindFirstOfAnIntersection(t *testing.T) {
 	t.Parallel()
 	client, ctx := redistest.Own(t).Client(t), t.Context()
@@ -97,7 +97,7 @@ func TestFindByUniqueValue(t *testing.T) {
 				t.Errorf("%s: %s", want, stats)
 			}
 		}
-		// A record that cannot be read is an error of the query.
+		// An unreadable record is an error of the query.
 		redisDo(t, client, "HSET", recordKey(model.Options{Name: fmt.Sprint("flat", partitions), Partitions: partitions}, "5"), "size", "wide")
 		if _, err := flats.Find(model.Eq("code", "c4")).First(ctx); err == nil || !strings.Contains(err.Error(), "size") {
 			t.Error(err)

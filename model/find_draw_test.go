@@ -12,7 +12,7 @@ import (
 	"retwis/model"
 )
 
-// thing is a record with a field of every kind that can be looked for.
+// thing is a record with a field of every searchable kind.
 type thing struct {
 	ID      string           `redis:",id"`
 	Name    string           `redis:"name,index,caseinsensitive"`
@@ -50,8 +50,8 @@ type thing struct {
 	Expires time.Time        `redis:",expires"`
 }
 
-// computes says whether things have computed indexes. Without them, counters and times of expiry
-// are changed by scripts of their own. TestAgainstMaps, which alone has things, draws it.
+// computes reports whether things have computed indexes. Without them, counters and times of
+// expiry have separate scripts. Only TestAgainstMaps has things, and draws it.
 var computes bool
 
 func (thing) Indexes() []model.Index[thing] {
@@ -59,13 +59,13 @@ func (thing) Indexes() []model.Index[thing] {
 		model.Composite[thing]("city", "age desc"),
 		model.Composite[thing]("room", "price desc"),
 		model.Composite[thing]("tags", "age"),
-		model.Composite[thing]("live", "score"), // which not all that live have
+		model.Composite[thing]("live", "score"), // a score that not all living things have
 		model.Composite[thing]("row", "seat").Unique(),
 		model.Composite[thing]("live", "hits desc"),
 		model.Composite[thing]("city", "room").CaseInsensitive(),
-		model.Composite[thing]("name", "room"), // which does not fold, as the field does
+		model.Composite[thing]("name", "room"), // case-sensitive, unlike the field
 		model.Composite[thing]("made", "plain desc"),
-		// Not all records are in these.
+		// These indexes do not contain all records.
 		model.Composite[thing]("place", "due"),
 		model.Composite[thing]("day", "parts"),
 		model.Composite[thing]("due", "day"),
@@ -95,7 +95,7 @@ func longs() []string {
 	return []string{"", "One two", "two three one", strings.Repeat("x ", 40), strings.Repeat("x ", 41)}
 }
 
-// drawThing makes a record of few values, so that many have the same.
+// drawThing draws a record with values from a small range, so that many are equal.
 func drawThing(t *rapid.T, n int) thing {
 	x := thing{
 		Name: some(t, "name", "", "Ada", "ada", "Straße", "STRASSE", "Ben"), Long: some(t, "long", longs()...),
@@ -128,14 +128,14 @@ func drawThing(t *rapid.T, n int) thing {
 	return x
 }
 
-// test is a condition and what it means.
+// test is a condition with its meaning as a predicate.
 type test struct {
 	cond  model.Cond
 	fits  func(*thing) bool
-	loose bool // it may be refused, because no index holds all records
+	loose bool // may be refused, because no index contains all records
 }
 
-// on is a condition on a field: of is the values that a record has of it.
+// on draws a condition on a field. of returns the values of a record in the field.
 func on[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) int, of func(*thing) []V, values ...V) test {
 	anyOf := func(holds func(V) bool) func(*thing) bool {
 		return func(x *thing) bool { return slices.ContainsFunc(of(x), holds) }
@@ -295,7 +295,7 @@ func drawLeaf(t *rapid.T, field string) test {
 	return test{cond: model.Prefix("city", p), fits: func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
 }
 
-// drawTest makes a tree of conditions.
+// drawTest draws a tree of conditions.
 func drawTest(t *rapid.T, depth int) test {
 	if depth == 0 {
 		return drawLeaf(t, drawField(t))
@@ -334,13 +334,13 @@ func drawTest(t *rapid.T, depth int) test {
 	}, loose}
 }
 
-// order is an order, and what it means.
+// order is an order with its comparison.
 type order struct {
 	fields  []string
 	has     func(*thing) bool
 	compare func(a, b *thing) int
-	created bool // not by fields, but by creation
-	loose   bool // it may be refused
+	created bool // by creation rather than by fields
+	loose   bool // may be refused
 }
 
 func orders() []order {

@@ -18,7 +18,7 @@ import (
 	"retwis/model"
 )
 
-// many are queries over more entries than a step looks at.
+// Queries over more entries than a step scans.
 func TestFindAmongMany(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 7} {
@@ -72,7 +72,7 @@ func TestFindAmongMany(t *testing.T) {
 	}
 }
 
-// compare asks at once and page by page.
+// compare compares the results of Slice and of all pages.
 func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int) {
 	t.Helper()
 	check := func(what string, ids []string) {
@@ -100,9 +100,9 @@ func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int
 	}
 }
 
-// During writes, a sequence of pages has every unchanged record once, and no record
-// twice that keeps its place.
-func TestPagesWhileOthersWrite(t *testing.T) {
+// During writes, a sequence of pages contains every unchanged record once, and no record twice
+// that keeps its position.
+func TestPagesDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		const n = 300
@@ -116,7 +116,7 @@ func TestPagesWhileOthersWrite(t *testing.T) {
 		for g := range 2 {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(g), 1))
-				for !stop.Load() { // odd ones move, go and come
+				for !stop.Load() { // odd ones are moved, deleted and created
 					id := strconv.Itoa(random.IntN(n/2)*2 + 1)
 					_, err := s.Update(t.Context(), id, func(p *pupil) error { p.Class, p.Grade = random.IntN(40), float32(random.IntN(n)); return nil })
 					if random.IntN(3) == 0 && err == nil {
@@ -163,7 +163,7 @@ func TestPagesWhileOthersWrite(t *testing.T) {
 	})
 }
 
-// Records with much in the indexes are looked at a few at a time.
+// Records with large contents are checked a few at a time.
 func TestFindLargeContents(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

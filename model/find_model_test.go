@@ -17,11 +17,11 @@ import (
 // filled is a model with records.
 type filled struct {
 	things  *model.Store[thing]
-	records []thing // that have not expired
+	records []thing // records that have not expired
 	among   []model.Collection
 
 	created  func(a, b *thing) int // compares by creation
-	answered *int                  // queries on indexes that do not hold all records
+	answered *int                  // number of queries on indexes that do not contain all records
 }
 
 // find returns the query for a condition, within the sets.
@@ -33,7 +33,7 @@ func (f *filled) find(cond model.Cond) *model.Query[thing] {
 	return q
 }
 
-// ask asks one question in every way.
+// ask runs a query in every way.
 func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	what := drawTest(t, 3)
 	o := some(t, "order", orders()...)
@@ -118,7 +118,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	f.askFacets(ctx, t, q, fitting)
 }
 
-// askFacets counts what fits by the values of a field.
+// askFacets counts matching records by the values of a field.
 func (f *filled) askFacets(ctx context.Context, t *rapid.T, q *model.Query[thing], fitting []string) {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ß", "ss") }
 	values := map[string]func(x *thing) []string{
@@ -158,7 +158,7 @@ func (f *filled) askFacets(ctx context.Context, t *rapid.T, q *model.Query[thing
 	}
 }
 
-// askPages reads page by page, and compares with the whole result.
+// askPages reads page by page, and compares the result with that of one query.
 func (f *filled) askPages(ctx context.Context, t *rapid.T, q *model.Query[thing], all []string, limit int) {
 	var got []string
 	var each [][]string
@@ -187,7 +187,7 @@ func (f *filled) askPages(ctx context.Context, t *rapid.T, q *model.Query[thing]
 		}
 		last = page.Prev
 	}
-	// Without an order a plan can be another one, but every page is of one plan.
+	// Without an order the plan may differ from that query's, but all pages have the same plan.
 	slices.Sort(got)
 	if want := slices.Sorted(slices.Values(all)); !slices.Equal(got, want) {
 		t.Fatalf("pages %q, want %q", got, want)
@@ -202,8 +202,8 @@ func idsOf(things []thing) []string {
 	return ids
 }
 
-// askOne asks for single records and single fields: a query finds a record by its id exactly
-// where it finds the record at all, and reads of one field what whole records have.
+// askOne reads single records and single fields: Get finds a record if and only if the query
+// does, and Pluck returns the field values of the records.
 func (f *filled) askOne(ctx context.Context, t *rapid.T) {
 	what := drawTest(t, 2)
 	q := f.find(what.cond)

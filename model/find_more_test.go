@@ -121,7 +121,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 			wg.Go(func() {
 				for i := range 100 {
 					x := guest{Room: 1, Bed: i, Name: ptr(fmt.Sprintf("%d.%d", g, i))}
-					if i%4 > 0 { // some at once, most in a moment
+					if i%4 > 0 { // some immediately, most in a moment
 						x.Expires = begin.Add(time.Duration(i*4) * time.Millisecond)
 					}
 					checked(t, errOf(s.Create(t.Context(), x)))
@@ -165,7 +165,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 	})
 }
 
-// Records and keys that other programs have changed are reported, or left out.
+// Records and keys changed by other programs are reported, or omitted.
 func TestFindWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -177,15 +177,15 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	}
 	q := s.Find(model.Eq("name", "n"), model.AtLeast("class", 2)).OrderBy("class")
 	do("DEL", "pupil:3")                           // a deleted record
-	do("HSET", "pupil:4", "class", "1")            // one that no longer fits, unseen by the index
-	do("HSET", "pupil:5", "class", "7")            // one that stands elsewhere
-	do("HDEL", "pupil.content", "6")               // one of which nothing is known
-	do("ZADD", "pupil.by.class", "0", "garbage")   // what no index has
+	do("HSET", "pupil:4", "class", "1")            // a record that no longer matches, unknown to the index
+	do("HSET", "pupil:5", "class", "7")            // a record with another position
+	do("HDEL", "pupil.content", "6")               // a record without content
+	do("ZADD", "pupil.by.class", "0", "garbage")   // not a valid entry
 	do("ZADD", "pupil.by.class", "0", "\x80")      //
 	do("HSET", "pupil:8", "more", "than is known") // a field that the model does not have
 	for i, q := range []*model.Query[pupil]{q, q.Limit(2), s.Find(model.AtLeast("class", 2), model.Eq("grade", 1)).OrderBy("class")} {
 		got := pupilIDs(pagesOf(t, q))
-		want := []string{"2", "6", "7", "8", "9"} // 6 is in the sets that these conditions need
+		want := []string{"2", "6", "7", "8", "9"} // 6 is in the sets for these conditions
 		if i == 2 {
 			want = []string{"2", "7", "8", "9"}
 		}
@@ -199,7 +199,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	if _, err := s.Find(model.Eq("name", "n")).Slice(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name:n" holds a string`) {
 		t.Fatal(err)
 	}
-	// An index that another process has dropped.
+	// Another process has dropped an index.
 	do("HDEL", "pupil.meta", "built:grade=grade:float")
 	_, find := s.Find(model.Eq("grade", 1)).Slice(ctx)
 	_, count := s.Find(model.Eq("grade", 1)).Count(ctx)
@@ -218,11 +218,11 @@ type lodging struct {
 }
 
 func (lodging) Indexes() []model.Index[lodging] {
-	return []model.Index[lodging]{model.Composite[lodging]("city", "beds")} // which does not fold
+	return []model.Index[lodging]{model.Composite[lodging]("city", "beds")} // case-sensitive
 }
 
-// What a condition means is said by the index of its field, whatever other index
-// could lead there sooner.
+// The index of the field defines the meaning of a condition, even if another index would be
+// faster.
 func TestFindFoldsAsTheFieldDoes(t *testing.T) {
 	t.Parallel()
 	s := store[lodging](t, redistest.DB(t).Client(t), model.Options{Name: "lodging"})
@@ -237,9 +237,9 @@ func TestFindFoldsAsTheFieldDoes(t *testing.T) {
 	}
 }
 
-// Records that were created at the same moment are distinguished by their ids, even if
-// the last one of a page was deleted.
-func TestAllOfOneMoment(t *testing.T) {
+// Records created at the same moment are distinguished by id, even if the last one of a page
+// was deleted.
+func TestRecordsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	const n = 30
@@ -266,7 +266,7 @@ func TestAllOfOneMoment(t *testing.T) {
 	}
 }
 
-// What a client remembers of records may be older than the index.
+// Cached records may be older than the index.
 func TestFindCached(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -282,9 +282,8 @@ func TestFindCached(t *testing.T) {
 	}
 }
 
-// Queries do not use unbuilt indexes, and use them once they are built, without a
-// restart.
-func TestFindBesidesMigrate(t *testing.T) {
+// Queries do not use unbuilt indexes, but use them once they are built, without a restart.
+func TestFindDuringMigrate(t *testing.T) {
 	t.Parallel()
 	type old struct {
 		ID   string `redis:",id"`
@@ -317,7 +316,7 @@ func TestFindBesidesMigrate(t *testing.T) {
 			q := s.Find(model.Prefix("name", "n")).OrderBy("name desc")
 			all, err := q.Slice(t.Context())
 			for errors.Is(err, model.ErrSchema) && s == other && t.Context().Err() == nil {
-				time.Sleep(10 * time.Millisecond) // it asks the server once a second
+				time.Sleep(10 * time.Millisecond) // the state is read once a second
 				all, err = q.Slice(t.Context())
 			}
 			if err != nil || len(all) != 10 || all[0].Room != 9 {
@@ -328,9 +327,8 @@ func TestFindBesidesMigrate(t *testing.T) {
 	})
 }
 
-// A cursor continues in the index of its position, even if another one would be better
-// by then.
-func TestCursorBesidesMigrate(t *testing.T) {
+// A cursor continues in the index of its position, even if another index has become better.
+func TestCursorDuringMigrate(t *testing.T) {
 	t.Parallel()
 	layouts(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		before := store[tenantBefore](t, client, opt)
@@ -349,7 +347,7 @@ func TestCursorBesidesMigrate(t *testing.T) {
 		if err != nil || len(second.Items) != 4 || second.Items[0].Room != 4 {
 			t.Fatal(second, err)
 		}
-		// A cursor of a dropped index is refused.
+		// A cursor in a dropped index is refused.
 		require.OK(t)(store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}))
 		after := store[tenantAfter](t, client, opt)
 		require.OK(t)(after.Migrate(t.Context(), maintain.Options{}))

@@ -10,8 +10,8 @@ import (
 	"retwis/model"
 )
 
-// If the matches are at the end of the order, which no count shows, the ordered index
-// is not scanned to its end.
+// If all matches are at the end of the order, which counts cannot show, the ordered index is
+// not scanned to its end.
 func TestFindAtTheEndOfTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
@@ -47,7 +47,7 @@ func TestFindAtTheEndOfTheOrder(t *testing.T) {
 	}
 }
 
-// callsOf is how often a command was called.
+// callsOf returns the number of calls of a command.
 func callsOf(t *testing.T, stats, command string) int {
 	t.Helper()
 	var calls int

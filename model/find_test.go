@@ -45,7 +45,7 @@ func (pupil) Indexes() []model.Index[pupil] {
 	}
 }
 
-// pupils makes n pupils, many at once, as the function says.
+// pupils creates n pupils with nth, many at a time.
 func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth func(i int) pupil) *model.Store[pupil] {
 	t.Helper()
 	opt.IDs = model.ClientAssigned
@@ -78,7 +78,7 @@ func TestFindErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		query *model.Query[pupil]
 		is    error
-		says  string
+		text  string
 	}{
 		"no field":                {s.Find(model.Eq("nothing", 1)), model.ErrValue, `no field is called "nothing"`},
 		"the name in Go":          {s.Find(model.Eq("Name", "x")), model.ErrValue, `it is stored as "name"`},
@@ -139,10 +139,10 @@ func TestFindErrors(t *testing.T) {
 			_, ids := test.query.IDs(ctx)
 			_, explain := test.query.Explain(ctx)
 			for i, err := range []error{all, page, first, ids, explain} {
-				if i == 2 && name == "a negative limit" { // First sets its own
+				if i == 2 && name == "a negative limit" { // First sets its own limit
 					continue
 				}
-				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.says) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
+				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.text) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
 					t.Errorf("%d: %v", i, err)
 				}
 			}
@@ -150,7 +150,7 @@ func TestFindErrors(t *testing.T) {
 	}
 }
 
-// Values may be of any type that means the same.
+// Values may be of any equivalent type.
 func TestFindValues(t *testing.T) {
 	t.Parallel()
 	type text string
@@ -183,8 +183,7 @@ func TestFindValues(t *testing.T) {
 	}
 }
 
-// A cursor belongs to its query: other conditions, orders and models have other
-// cursors.
+// A cursor belongs to its query: with other conditions, orders and models it is refused.
 func TestCursorsOfOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -210,8 +209,8 @@ func TestCursorsOfOthers(t *testing.T) {
 	}
 }
 
-// A program may list the conditions of a query in another order on each page, such as
-// those of a map.
+// A program may list the conditions of a query in a different order for each page, for example
+// from a map.
 func TestCursorWithConditionsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -228,7 +227,7 @@ func TestCursorWithConditionsInAnyOrder(t *testing.T) {
 	}
 }
 
-// ended is a context that has ended.
+// ended returns a canceled context.
 func ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -57,7 +57,7 @@ func TestGetBy(t *testing.T) {
 		require.Fails(t, model.ErrNotFound)(citizens.GetBy(ctx, "email", "past@x"))
 		d := damaging{t, client, opt}
 		gone := createdOf(t, citizens, citizen{Email: "gone@x"})
-		d.do("DEL", d.of(gone.ID, ""))
+		d.do("DEL", d.keyIn(gone.ID, ""))
 		require.Fails(t, model.ErrNotFound)(store[citizen](t, client, model.Options{Name: opt.Name, Partitions: opt.Partitions}).GetBy(ctx, "email", "gone@x"))
 		d.set(other.ID, "age", "old")
 		require.Fails(t, model.ErrCorrupt)(store[citizen](t, client, model.Options{Name: opt.Name, Partitions: opt.Partitions}).GetBy(ctx, "email", "ada@x"))
@@ -68,7 +68,7 @@ func TestGetBy(t *testing.T) {
 	})
 }
 
-// Queries are narrowed, and their errors are known without a server.
+// And narrows a query, and Check returns its errors without a server.
 func TestAndAndCheck(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -115,7 +115,7 @@ func TestAndAndCheck(t *testing.T) {
 	_, facets := s.Find().CountBy(ctx, "class", 3)
 	_, fewer := s.Find().CountBy(ctx, "name", -1)
 	_, unknown := s.Find().CountBy(ctx, "nothing", 3)
-	_, computed := s.Find().CountBy(ctx, "code", 3) // and no field can have a tag for it
+	_, computed := s.Find().CountBy(ctx, "code", 3) // a computed index has no tag
 	for i, err := range []error{slice, ids, first, none, fewer, unknown} {
 		if !errors.Is(err, model.ErrValue) {
 			t.Errorf("%d: %v", i, err)
@@ -125,13 +125,13 @@ func TestAndAndCheck(t *testing.T) {
 	require.Fails(t, model.ErrNoIndex, "it is computed")(computed)
 }
 
-// Intersections of sets too large to be intersected at once, counted and found page by
-// page, in both directions.
+// Intersections of sets too large for one step are counted and read page by page, in both
+// directions.
 func TestLargeSets(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client := redistest.Own(t).Client(t)
-	n := redistest.Cases(6000, 60_000) // of 60,000, more than Count intersects at once
+	n := redistest.Cases(6000, 60_000) // with 60,000, more than Count intersects in one step
 	type member struct {
 		ID    string   `redis:",id"`
 		Even  bool     `redis:"even,index"`
@@ -183,7 +183,7 @@ func TestLargeSets(t *testing.T) {
 	} {
 		var cursor string
 		size := n / 60
-		nth := func(i int) string { return ids[n-6*i] } // of those that are found
+		nth := func(i int) string { return ids[n-6*i] } // the n-th result
 		for page := range 3 {
 			p, err := q.Limit(size).After(cursor).Page(ctx)
 			if err != nil || len(p.Items) != size || p.Items[0].ID != nth(size*page) || p.Items[size-1].ID != nth(size*(page+1)-1) {

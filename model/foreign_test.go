@@ -35,7 +35,7 @@ func dumpOf(t *testing.T, client rueidis.Client, key string) string {
 	return dump
 }
 
-// Delete removes records, and no keys of other programs that look like them.
+// Delete removes records, but no keys of other programs that look like records.
 func TestDeleteOfForeignKeys(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -70,17 +70,17 @@ func TestDeleteOfForeignKeys(t *testing.T) {
 		checked(t, adopting.Delete(t.Context(), "ann"))
 		require.Fails(t, model.ErrUnknown)(adopting.Delete(t.Context(), "ann:settings"))
 		require.Fails(t, model.ErrNotFound)(adopting.Delete(t.Context(), "ann"))
-		// A record that has lost its content is still one of the model.
+		// A record that has lost its content still belongs to the model.
 		createdOf(t, pets, pet{ID: "bo", Name: "Bo"})
 		d := damaging{t, client, opt}
-		d.do("HDEL", d.of("bo", "content"), "bo")
+		d.do("HDEL", d.keyIn("bo", "content"), "bo")
 		checked(t, pets.Delete(t.Context(), "bo"))
 		checked(t, errOf(pets.Repair(t.Context(), maintain.Options{})))
 		checkVerify(t, pets)
 	}
 }
 
-// No write changes a key of another type, or leaves entries of one.
+// No write changes a key of another type, or leaves index entries for it.
 func TestWritesOfForeignKeys(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -127,8 +127,8 @@ func TestWritesOfForeignKeys(t *testing.T) {
 	}
 }
 
-// A model whose ids are numbers or ULIDs takes no other key for a record, such as those of a
-// model called user:session.
+// A model whose ids are numbers or ULIDs does not treat other keys as records, such as those of
+// a model called user:session.
 func TestIDsOfOtherModels(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []model.IDs{model.Counter, model.ULID} {
@@ -166,7 +166,7 @@ func TestIDsOfOtherModels(t *testing.T) {
 	}
 }
 
-// Migrate brings in the records of other programs whether or not an index must be built.
+// Migrate adopts records of other programs even if no index must be built.
 func TestMigrateAdopts(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {

@@ -26,7 +26,7 @@ import (
 // everything has a field of every kind.
 type everything struct {
 	Key  int64 `redis:",id"`
-	Base       // its fields are fields of everything
+	Base       // its fields are promoted
 	S    string
 	B    bool
 	I8   int8    `redis:",range"`
@@ -49,7 +49,7 @@ type everything struct {
 	URL  url.URL
 	Refs []model.Ref[everything] `redis:",index"`
 	Skip string                  `redis:"-"`
-	note string                  // not exported: not stored
+	note string                  // unexported: not stored
 }
 
 type Base struct {
@@ -104,8 +104,8 @@ func TestNamedAndEmbedded(t *testing.T) {
 	}
 }
 
-// Records are read as they were stored.
-func TestEverythingComesBack(t *testing.T) {
+// Records are read as they were written.
+func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	all := store[everything](t, redistest.DB(t).Client(t), model.Options{Name: "all"})
 	rapid.Check(t, func(r *rapid.T) {
@@ -124,7 +124,7 @@ func TestEverythingComesBack(t *testing.T) {
 	})
 }
 
-// same compares records; an empty []byte may come back as nil in neither.
+// same compares records. An empty []byte must not be read as nil.
 func same(a, b everything) bool {
 	if a.Big != nil && b.Big != nil && a.Big.Cmp(b.Big) == 0 {
 		a.Big, b.Big = nil, nil
@@ -132,8 +132,8 @@ func same(a, b everything) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// The zero value is stored and read, and so is a struct of nothing but an id.
-func TestNothingComesBack(t *testing.T) {
+// Zero values are stored and read, and so is a struct that only has an id.
+func TestRoundTripZero(t *testing.T) {
 	t.Parallel()
 	type only struct {
 		ID string `redis:",id"`
@@ -154,8 +154,7 @@ func TestNothingComesBack(t *testing.T) {
 	require.Fails(t, model.ErrNotFound)(ids.Save(t.Context(), only{"you"}))
 }
 
-// Values that cannot be stored are refused with the name of the field, and nothing is
-// written.
+// Values that cannot be stored are refused, naming the field, and nothing is written.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -186,8 +185,8 @@ func manyInts(n int) []int {
 	return all
 }
 
-// Records of other programs are read as far as possible: missing fields are zero,
-// unknown fields stay, and damaged ones are reported with key and field.
+// Records of other programs are read as far as possible: missing fields are zero, unknown
+// fields are kept, and damaged ones are reported with key and field.
 func TestWrittenByOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -240,7 +239,7 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 }
 
-// Existing layouts are what a model writes, if its keys are named so.
+// With its keys named accordingly, a model writes an existing layout.
 func TestExistingLayout(t *testing.T) {
 	t.Parallel()
 	type legacy struct {
@@ -260,12 +259,12 @@ func TestExistingLayout(t *testing.T) {
 			t.Errorf("%s of %s is %q, %v", test.field, test.key, got, err)
 		}
 	}
-	if n, err := client.Do(t.Context(), client.B().Get().Key("next_user_id").Build()).ToString(); n != "20" || err != nil { // a process takes twenty at once
+	if n, err := client.Do(t.Context(), client.B().Get().Key("next_user_id").Build()).ToString(); n != "20" || err != nil { // a process reserves twenty at a time
 		t.Errorf("the counter is %s, %v", n, err)
 	}
 }
 
-// Reads are answered from memory until the record changes.
+// Reads are answered from the cache until the record changes.
 func TestCachedReads(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -282,7 +281,7 @@ func TestCachedReads(t *testing.T) {
 		}
 	}
 	calls, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one for each id that is cached
+	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one per cached id
 		t.Errorf("%s, %v", calls, err)
 	}
 	other := store[citizen](t, server.Client(t), model.Options{Name: "citizen"})
@@ -305,7 +304,7 @@ type zeros struct {
 	Maybe *float64  `redis:"maybe,unique"`
 }
 
-// Zero has a sign, but is one value.
+// Zero and negative zero are one value.
 func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -332,7 +331,7 @@ func TestNegativeZero(t *testing.T) {
 			}
 			require.OK(t)(s.Delete(ctx, first.ID))
 		}
-		// Earlier versions, and other programs, store it with its sign.
+		// Other programs may store the sign.
 		redisDo(t, client, "HSET", recordKey(opt, "old"), "one", "-0", "many", "[-0]", "maybe", "-0")
 		opt.Adopt = func(string) bool { return true }
 		s = store[zeros](t, client, opt)
@@ -344,7 +343,7 @@ func TestNegativeZero(t *testing.T) {
 	}
 }
 
-// A priced is found by the value of its decimals, and not by their text.
+// priced is found by the value of its decimals, not by their text.
 type priced struct {
 	ID    string            `redis:",id"`
 	Price decimal.Decimal   `redis:"price,range"`
@@ -406,8 +405,8 @@ func TestDecimals(t *testing.T) {
 	})
 }
 
-// A bound of a condition beyond all that the type of a field holds selects all of its values,
-// or none, and a constant means the float32 of the same text.
+// A bound of a condition beyond the range of a field's type selects all of its values or none,
+// and a constant stands for the float32 with the same text.
 func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
 	t.Parallel()
 	type number struct {
@@ -466,8 +465,8 @@ func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
 	}
 }
 
-// A record whose id does not fit into its type is not written, and the caller gets back what
-// it gave.
+// A record whose id does not fit into its type is not written, and the caller gets back its own
+// record.
 func TestIDsRunOut(t *testing.T) {
 	t.Parallel()
 	type small struct {

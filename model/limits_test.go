@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// bounded has fields for each limit.
+// bounded has a field for each limit.
 type bounded struct {
 	ID    string             `redis:",id"`
 	Range string             `redis:"range,range"`
@@ -38,7 +38,8 @@ type band2 struct {
 
 var limitRow = regexp.MustCompile(`(?m)^\| (.*) \| ([0-9,]+) \|$`)
 
-// The table of limits is true: what is at a limit is taken, and one more is refused.
+// The documented table of limits is correct: values at a limit are accepted, and one more is
+// refused.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/model.md")
@@ -61,7 +62,8 @@ func TestLimits(t *testing.T) {
 		return err
 	}
 	probes["characters of the name of a field"] = func(n int) error {
-		// Field names are those of Go structs: a computed index has such a name too.
+		// Field names come from Go structs, so a computed index is used, whose name has the
+		// same limit.
 		longName = strings.Repeat("n", n)
 		_, err := model.New[longNamed](t.Context(), client, model.Options{Name: fmt.Sprintf("l%d", n)})
 		return err
@@ -132,12 +134,12 @@ func limitProbes(ctx context.Context, s *model.Store[bounded], id string, c *new
 	filled := 0 // values of the list
 	return map[string]func(n int) error{
 		"bytes of a value in a `range`, `unique` or composite index": func(n int) error {
-			// A value in order has two bytes more, which end it.
+			// A value in an ordered index has a terminator of two bytes.
 			return errors.Join(c.create(ctx, bounded{Email: strings.Repeat("e", n)}), c.create(ctx, bounded{Range: strings.Repeat("r", n-2)}))
 		},
 		"elements of an indexed list": func(n int) error { return c.create(ctx, bounded{A: upTo(n)}) },
 		"entries of a record in all indexes together": func(n int) error {
-			all := upTo(n - 2) // Range and Email have one each
+			all := upTo(n - 2) // Range and Email have one entry each
 			var lists [5][]int
 			for i := range lists {
 				lists[i] = all[:min(len(all), 1000)]
@@ -152,7 +154,7 @@ func limitProbes(ctx context.Context, s *model.Store[bounded], id string, c *new
 			}
 			err := c.create(ctx, bounded{F: append(refs, model.To[band2](id))})
 			if errors.Is(err, model.ErrDangling) {
-				return nil // they were looked for
+				return nil // not found, but searched for
 			}
 			return err
 		},

@@ -7,33 +7,33 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Values are the values of a List of one record. If the record does not exist, reading
-// finds none, and adding returns ErrNotFound.
+// Values accesses the values of a List of one record. If the record does not exist, reads find
+// no values, and adding values returns ErrNotFound.
 type Values struct{ collection }
 
-// List returns a list of a record, by the stored name of the field. It sends nothing: a
-// wrong name is an error of the methods.
+// List returns a list of a record, by the stored name of the field. It sends no command; for a
+// wrong name, the methods return an error.
 func (s *Store[T]) List(name, id string) *Values {
 	return &Values{collectionOfRecord(s.o, "list", name, id)}
 }
 
-// Max returns the list with a maximum of n values; 0 is no maximum. Pushing removes the
-// oldest values, at the other end. All writers should use the same maximum. A list that
-// is much too long becomes shorter by 10,000 with each push.
+// Max returns the list with a maximum length of n; 0 means no maximum. Pushing values removes
+// the oldest ones at the other end. All writers should use the same maximum. A list that is
+// much too long is shortened by 10,000 values with each push.
 func (v *Values) Max(n int) *Values {
 	capped := *v
 	capped.most = max(n, 0)
 	return &capped
 }
 
-// PushFront adds values before the first, one after the other: the last one will be the
-// first. It returns the new length. One script for 500, each all or nothing.
+// PushFront adds values at the front, one after the other, so the last one becomes the first.
+// It returns the new length. One script per 500 values, each all or nothing.
 func (v *Values) PushFront(ctx context.Context, values ...string) (int64, error) {
 	return v.push(ctx, "LPUSH", values)
 }
 
-// PushBack adds values after the last, and returns the new length. One script for 500,
-// each all or nothing.
+// PushBack adds values at the end, and returns the new length. One script per 500 values, each
+// all or nothing.
 func (v *Values) PushBack(ctx context.Context, values ...string) (int64, error) {
 	return v.push(ctx, "RPUSH", values)
 }
@@ -68,9 +68,8 @@ func (v *Values) pop(ctx context.Context, command string) (string, bool, error) 
 	return value, err == nil, wrap(v.t, err)
 }
 
-// Remove removes a value wherever it is in the list, and returns how often it was
-// there. It searches the whole list: one with more than 50,000 values is refused with
-// ErrValue. One script.
+// Remove removes all occurrences of a value, and returns their number. It searches the whole
+// list: a list of more than 50,000 values returns ErrValue. One script.
 func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 	if v.err != nil {
 		return 0, wrap(v.t, v.err)
@@ -86,15 +85,14 @@ func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 // Clear removes all values: one script.
 func (v *Values) Clear(ctx context.Context) error { return v.clear(ctx) }
 
-// Replace makes these the only values, in this order, in one script, as Members.Replace
-// does. More than Max are refused with ErrValue.
+// Replace replaces all values in one script, as Members.Replace does. More than Max values
+// return ErrValue.
 func (v *Values) Replace(ctx context.Context, values ...string) error {
 	return v.replace(ctx, values)
 }
 
-// Has reports whether a value is in the list. It searches from the first on, O(n), and
-// returns ErrValue if the value is not among the first 50,000 of a longer list. One
-// round trip.
+// Has reports whether a value is in the list. It searches from the front, O(n), and returns
+// ErrValue if the value is not among the first 50,000 of a longer list. One round trip.
 func (v *Values) Has(ctx context.Context, value string) (bool, error) {
 	if v.err != nil {
 		return false, wrap(v.t, v.err)
@@ -117,9 +115,8 @@ func (v *Values) Has(ctx context.Context, value string) (bool, error) {
 	return false, wrap(v.t, v.wrong(err))
 }
 
-// All streams the values from the first to the last, some hundred in a round trip. A
-// value that is pushed at the front, or removed, meanwhile moves the others: one may
-// come twice, or not at all.
+// All streams the values from first to last, a few hundred per round trip. If values are pushed
+// at the front or removed meanwhile, others shift: they may occur twice or be missing.
 func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for from := int64(0); ; from += scanMany {
@@ -140,14 +137,13 @@ func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Len returns how many values there are: one round trip.
+// Len returns the number of values: one round trip.
 func (v *Values) Len(ctx context.Context) (int64, error) {
 	return v.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Llen().Key(v.key).Build() })
 }
 
-// Range returns the values between two positions, both included. The first is at 0, the
-// last at -1: Range(ctx, 0, 9) returns the first ten, Range(ctx, 0, -1) all. One round
-// trip.
+// Range returns the values between two positions, inclusive. The first value is at 0, the last
+// at -1: Range(ctx, 0, 9) returns the first ten, Range(ctx, 0, -1) all. One round trip.
 func (v *Values) Range(ctx context.Context, from, to int64) ([]string, error) {
 	reply, err := v.read(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Lrange().Key(v.key).Start(from).Stop(to).Build()

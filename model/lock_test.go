@@ -15,7 +15,7 @@ import (
 	"retwis/redlock"
 )
 
-// trust lets a server that was just started grant locks at once.
+// trust lets a newly started server grant locks immediately.
 func trust(t testing.TB, client rueidis.Client) {
 	t.Helper()
 	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
@@ -24,7 +24,7 @@ func trust(t testing.TB, client rueidis.Client) {
 	require.OK(t)(m.Close())
 }
 
-// Two processes, as it were, that read, think and write.
+// Two simulated processes read, wait and write.
 func TestLockExcludes(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -77,7 +77,7 @@ func TestLock(t *testing.T) {
 	for _, s := range []*model.Store[wikiPage]{one, other} {
 		require.Fails(t, redlock.ErrHeld)(s.TryLock(ctx, "7"))
 		l, err := s.TryLock(ctx, "8")
-		for errors.Is(err, redlock.ErrNoQuorum) { // a busy machine did not answer in time
+		for errors.Is(err, redlock.ErrNoQuorum) { // a busy machine did not reply in time
 			l, err = s.TryLock(ctx, "8")
 		}
 		require.OK(t)(err)

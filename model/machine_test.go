@@ -21,10 +21,10 @@ import (
 	"retwis/model"
 )
 
-// Whatever is written by two stores of a model, with any options and with or without computed
-// indexes, the records, sets and lists are those of maps in memory, every query has the answer
-// that a loop over them has, and in the end Verify finds nothing and the deleted records leave
-// no key behind.
+// After random writes through two stores of a model, with any options and with or without
+// computed indexes, the records, sets and lists equal those of maps in memory, and every query
+// returns what a loop over the maps finds. In the end Verify finds no problem, and deleted
+// records leave no key behind.
 func TestAgainstMaps(t *testing.T) {
 	t.Parallel()
 	client, other := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
@@ -46,24 +46,24 @@ func TestAgainstMaps(t *testing.T) {
 	}
 }
 
-// machine does things with stores and with maps.
+// machine applies operations to stores and to maps.
 type machine struct {
 	ctx      context.Context
 	client   rueidis.Client
 	name     string
 	ids      model.IDs
 	stores   []*model.Store[thing]
-	owners   *model.Store[traveller] // in the same database, or another
+	owners   *model.Store[traveller] // in the same or another database
 	parts    int
 	records  map[string]*thing
-	ended    []thing         // that were deleted, or have expired
-	born     map[string]int  // the number of the call that created a record
-	unswept  map[string]bool // ids of expired records: a new one can have the place of the old one
+	ended    []thing         // deleted and expired things
+	born     map[string]int  // number of the call that created a record
+	unswept  map[string]bool // ids of expired records: a new record can take the place of an old one
 	calls    int
 	sets     map[string]map[string]bool
 	lists    map[string][]string
 	writes   int
-	answered int // queries on indexes that do not hold all records
+	answered int // number of queries on indexes that do not contain all records
 }
 
 func newMachine(t *testing.T, r *rapid.T, client, other rueidis.Client, name string) *machine {
@@ -73,7 +73,7 @@ func newMachine(t *testing.T, r *rapid.T, client, other rueidis.Client, name str
 		ctx: t.Context(), client: client, name: name, ids: opt.IDs, parts: opt.Partitions,
 		records: map[string]*thing{}, born: map[string]int{}, unswept: map[string]bool{}, sets: map[string]map[string]bool{}, lists: map[string][]string{},
 	}
-	if rapid.Bool().Draw(r, "cache") { // what other stores write is not seen at once
+	if rapid.Bool().Draw(r, "cache") { // writes of other stores are not seen immediately
 		opt.Cache = time.Minute
 	} else {
 		m.stores = append(m.stores, store[thing](t, client, opt))
@@ -87,7 +87,7 @@ func (m *machine) store(r *rapid.T) *model.Store[thing] {
 	return m.stores[rapid.IntRange(0, len(m.stores)-1).Draw(r, "store")]
 }
 
-// id is that of a record, of one that has ended, or of none.
+// id draws the id of a record, of a deleted or expired one, or of no record.
 func (m *machine) id(r *rapid.T) string {
 	ids := append(slices.Sorted(maps.Keys(m.records)), "none")
 	if len(m.ended) > 0 {
@@ -96,7 +96,8 @@ func (m *machine) id(r *rapid.T) string {
 	return some(r, "id", ids...)
 }
 
-// newID is an id for a new record, as the caller has to choose it, or may beside the counter.
+// newID draws an id for a new record that the caller must choose or, with a counter, may
+// choose.
 func (m *machine) newID(r *rapid.T) string {
 	switch m.ids {
 	case model.ClientAssigned:
@@ -107,7 +108,7 @@ func (m *machine) newID(r *rapid.T) string {
 	return ""
 }
 
-// draw makes a record whose unique values others may have.
+// draw draws a record whose unique values others may have.
 func (m *machine) draw(r *rapid.T) thing {
 	m.writes++
 	x := drawThing(r, m.writes)
@@ -121,7 +122,7 @@ func (m *machine) draw(r *rapid.T) thing {
 	return x
 }
 
-// drawFree makes a record whose unique values no other has.
+// drawFree draws a record whose unique values no other record has.
 func (m *machine) drawFree(r *rapid.T) thing {
 	m.writes++
 	x := drawThing(r, m.writes)
@@ -148,7 +149,7 @@ func clashes(a, b *thing) bool {
 		})
 }
 
-// owner is the id of another record that has a unique value of x.
+// owner returns the id of another record that has a unique value of x.
 func (m *machine) owner(x *thing) string {
 	for id, y := range m.records {
 		if id != x.ID && clashes(x, y) {
@@ -163,7 +164,7 @@ func text(x thing) string {
 	return fmt.Sprintf("%s %v", s, err)
 }
 
-// wrote checks the outcome of writing a whole record between two times, and remembers it.
+// wrote checks the outcome of writing a whole record since a time, and records it.
 func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.Time, err error) {
 	old := m.records[given.ID]
 	var taken *model.TakenError
@@ -177,7 +178,7 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 		r.Fatal(err)
 	}
 	given.ID = got.ID
-	if past(&given) { // Put returns no version then
+	if past(&given) { // then Put returns no version
 		m.gone(given.ID)
 		m.ended, m.unswept[given.ID] = append(m.ended, given), true
 		return
@@ -203,14 +204,14 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 	m.records[given.ID] = &given
 }
 
-// near checks a time that the store has set since from. A minute is for clocks.
+// near checks a time that the store has set since from, with a tolerance of a minute.
 func near(r *rapid.T, what string, at, from time.Time) {
 	if at.Before(from.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
 		r.Fatalf("%s is %v, not between %v and %v", what, at, from, time.Now())
 	}
 }
 
-// gone forgets a record that was deleted, or has expired.
+// gone removes a deleted or expired record from the model.
 func (m *machine) gone(id string) {
 	if x := m.records[id]; x != nil {
 		m.ended = append(m.ended, *x)
@@ -259,7 +260,7 @@ func (m *machine) created(r *rapid.T, given, got thing, from time.Time, err erro
 	m.wrote(r, given, got, 1, from, err)
 }
 
-// createMany writes records, of which some may be refused.
+// createMany writes records, some of which may be refused.
 func (m *machine) createMany(r *rapid.T) {
 	all := make([]thing, rapid.IntRange(1, 4).Draw(r, "many"))
 	for i := range all {
@@ -281,7 +282,7 @@ func (m *machine) createAll(r *rapid.T, s *model.Store[thing], all []thing) {
 	from := time.Now()
 	got, err := s.CreateMany(m.ctx, all)
 	refused := refusedOf(r, err)
-	for _, bad := range []bool{false, true} { // first those that others of the batch can be refused for
+	for _, bad := range []bool{false, true} { // first those that can cause others in the batch to be refused
 		for i := range all {
 			if (refused[i] != nil) == bad {
 				m.created(r, all[i], got[i], from, refused[i])
@@ -293,7 +294,7 @@ func (m *machine) createAll(r *rapid.T, s *model.Store[thing], all []thing) {
 	}
 }
 
-// refusedOf are the errors of the records of a batch by their positions.
+// refusedOf returns the errors of the records of a batch by position.
 func refusedOf(r *rapid.T, err error) map[int]error {
 	refused := map[int]error{}
 	var many *model.ManyError
@@ -307,7 +308,7 @@ func refusedOf(r *rapid.T, err error) map[int]error {
 	return refused
 }
 
-// next is the version after that of the record with an id.
+// next returns the next version of the record with an id.
 func (m *machine) next(id string) int64 {
 	if old := m.records[id]; old != nil {
 		return old.Version + 1
@@ -389,7 +390,7 @@ func (m *machine) update(r *rapid.T) {
 	m.changed(r, id, given, got, from, err)
 }
 
-// changed is wrote for a record that stays as it is if nothing is new.
+// changed is like wrote, for a record that is not written if nothing changes.
 func (m *machine) changed(r *rapid.T, id string, given, got thing, from time.Time, err error) {
 	old := m.records[id]
 	if old == nil {
@@ -442,7 +443,7 @@ func (m *machine) patch(r *rapid.T) {
 	m.changed(r, id, given, got, begun, err)
 }
 
-// updateAll changes or deletes what a query finds.
+// updateAll changes or deletes the results of a query.
 func (m *machine) updateAll(r *rapid.T) {
 	city, deletes := some(r, "city", cities()...), rapid.IntRange(0, 3).Draw(r, "delete") == 0
 	q := m.store(r).Find(model.Eq("city", city), model.Not(model.Eq("took", 5*time.Second)))
@@ -531,7 +532,7 @@ func (m *machine) touch(r *rapid.T) {
 	near(r, "expires", got.Expires.Add(-100*time.Hour), from)
 	given := *m.records[id]
 	given.Expires = got.Expires
-	if computes { // it is a Patch
+	if computes { // Touch is a Patch
 		m.changed(r, id, given, got, from, nil)
 	} else if m.records[id] = &given; text(got) != text(given) {
 		r.Fatalf("touched\n%s, not\n%s", text(got), text(given))
@@ -584,12 +585,12 @@ func (m *machine) read(r *rapid.T) {
 	}
 }
 
-// members are ids of records, and others.
+// members draws ids of records and other ids.
 func (m *machine) members(r *rapid.T) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.records)), "x", "", "y")), 0, 6).Draw(r, "members")
 }
 
-// inTurn does something to a record several times.
+// inTurn applies an operation to a record several times.
 func (m *machine) inTurn(do func(r *rapid.T, id string)) func(*rapid.T) {
 	return func(r *rapid.T) {
 		id := m.id(r)
@@ -646,7 +647,8 @@ func (m *machine) set(r *rapid.T, id string) {
 	m.sets[id] = want
 }
 
-// missingUnlessEmpty accepts that a call without values does not look for the record.
+// missingUnlessEmpty expects ErrNotFound, unless the call has no values and so does not check
+// the record.
 func (m *machine) missingUnlessEmpty(r *rapid.T, err error, values int) {
 	if err != nil || values > 0 {
 		m.missing(r, err)
@@ -742,7 +744,7 @@ func slicesOf(all func(yield func(string, error) bool)) ([]string, error) {
 	return got, nil
 }
 
-// filled are the records for queries.
+// filled returns the records for queries.
 func (m *machine) filled(r *rapid.T) *filled {
 	f := &filled{things: m.store(r), created: m.byCreation, answered: &m.answered}
 	for _, id := range slices.Sorted(maps.Keys(m.records)) {
@@ -751,8 +753,8 @@ func (m *machine) filled(r *rapid.T) *filled {
 	return f
 }
 
-// byCreation compares records by the numbers of the counter, and others by the calls that
-// created them, whatever was written to them later.
+// byCreation compares records by counter or, without one, by the calls that created them,
+// regardless of later writes.
 func (m *machine) byCreation(a, b *thing) int {
 	if m.ids == model.Counter {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
@@ -767,8 +769,8 @@ func (m *machine) find(r *rapid.T) { m.filled(r).ask(m.ctx, r) }
 
 func (m *machine) findOne(r *rapid.T) { m.filled(r).askOne(m.ctx, r) }
 
-// findAmong asks within sets and lists that are smaller or larger than what the conditions
-// select.
+// findAmong queries within sets and lists that are smaller or larger than the results of the
+// conditions.
 func (m *machine) findAmong(r *rapid.T) {
 	f := m.filled(r)
 	for range rapid.IntRange(1, 2).Draw(r, "collections") {
@@ -798,7 +800,7 @@ func (m *machine) findAmong(r *rapid.T) {
 	}
 }
 
-// end checks all records and all indexes, deletes everything and looks for what is left.
+// end checks all records and indexes, deletes everything and checks for leftovers.
 func (m *machine) end(r *rapid.T) {
 	s := m.stores[0]
 	all, err := s.Find().Slice(m.ctx)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ManyError is returned by CreateMany and PutMany if some of the records were not
-// written. The others were. errors.Is and errors.As find the errors of each.
+// ManyError is returned by CreateMany and PutMany if some of the records were not written; the
+// others were. errors.Is and errors.As find the error of each record.
 type ManyError struct {
-	Of      int       // how many records there were
-	Refused []Refused // those that were not written, by their positions
+	Of      int       // number of records in the call
+	Refused []Refused // records that were not written, by position
 }
 
 // Refused is a record that was not written.
@@ -21,7 +21,7 @@ type Refused struct {
 	Err      error
 }
 
-// maxShown is how many errors the text of a ManyError has.
+// maxShown is the maximum number of errors in the text of a ManyError.
 const maxShown = 10
 
 func (e *ManyError) Error() string {
@@ -46,16 +46,16 @@ func (e *ManyError) Unwrap() []error {
 	return all
 }
 
-// CreateMany writes new records, and returns them with their ids and versions. Each is
-// written or refused by itself, as by Create: if some are refused, the error is a
-// *ManyError, and their positions in the result have the records of the caller. After an
-// error that is not about one record, such as a lost connection, the records that were not
-// sent yet are refused with the same error; those in flight may have been written.
+// CreateMany writes new records, and returns them with their ids and versions. Each record is
+// written or refused independently, as by Create: if some are refused, the error is a
+// *ManyError, and their positions in the result hold the original records. After an error that
+// does not concern a single record, such as a lost connection, records not yet sent are refused
+// with the same error; those in flight may have been written.
 //
-// Each record is one script, and 200 of these, or 512 kB, are sent in one pipeline. Records of
-// one partition that get their ids here are created in the order of the slice. Ids from a
-// counter are not used again if their records are refused. With Partitions and unique values, each record takes the
-// steps of Create, 64 at the same time; of two with the same value, either can be refused.
+// Each record is one script, and 200 scripts, or 512 kB, are sent in one pipeline. Within a
+// partition, records that get new ids are created in the order of the slice. Counter ids of
+// refused records are not reused. With Partitions and unique values, each record takes the
+// steps of Create, 64 in parallel; of two records with the same value, either can be refused.
 func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 	all := slices.Clone(records)
 	failed := &ManyError{Of: len(records)}
@@ -63,9 +63,9 @@ func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 	return all, finish(s, failed, all, records)
 }
 
-// PutMany puts records, as Put does, and returns them with their ids, versions and
-// counters. It writes them as CreateMany does, and its errors are the same; repeating it
-// does no harm to records with ids. If an id comes twice, the last record wins.
+// PutMany puts records, as Put does, and returns them with their ids, versions and counters. It
+// writes them in the way of CreateMany and returns the same errors. It can be repeated for
+// records with ids. If an id occurs twice, the last record wins.
 func (s *Store[T]) PutMany(ctx context.Context, records []T) ([]T, error) {
 	all := slices.Clone(records)
 	failed := &ManyError{Of: len(records)}
@@ -77,7 +77,7 @@ func (e *ManyError) refuse(position int, err error) {
 	e.Refused = append(e.Refused, Refused{position, err})
 }
 
-// finish restores the records that were refused, and returns the error of all of them.
+// finish restores refused records in the result, and returns the error for all of them.
 func finish[T any](s *Store[T], e *ManyError, all, records []T) error {
 	if len(e.Refused) == 0 {
 		return nil

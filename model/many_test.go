@@ -17,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// Of many new records each is written, or refused by itself.
+// CreateMany writes or refuses each record independently.
 func TestCreateMany(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -31,20 +31,20 @@ func TestCreateMany(t *testing.T) {
 				all[i].Expires = time.UnixMilli(4_000_000_000_000).UTC()
 			}
 		}
-		for i, email := range map[int]string{1: "1@X", 50: "0@x", 120: "70@x", 299: "5@x"} { // of others, and of records before
+		for i, email := range map[int]string{1: "1@X", 50: "0@x", 120: "70@x", 299: "5@x"} { // values of other records, and of earlier ones in the batch
 			all[i].Email = email
 			refused[i] = true
 		}
-		all[200].ID, refused[200] = first.ID, true          // that of another record
+		all[200].ID, refused[200] = first.ID, true          // the id of another record
 		all[201].Name, refused[201] = "long", true          // see below
-		all[201].City = strings.Repeat("c", 1100)           // an index cannot hold it
-		all[202].Phone, all[203].Phone = ptr("1"), ptr("2") // unique, and absent from the others
+		all[201].City = strings.Repeat("c", 1100)           // too long for an index
+		all[202].Phone, all[203].Phone = ptr("1"), ptr("2") // unique, and absent in the others
 		created, err := citizens.CreateMany(t.Context(), all)
 		var many *model.ManyError
 		if !errors.As(err, &many) || !errors.Is(err, model.ErrTaken) || !errors.Is(err, model.ErrValue) || len(many.Refused) != len(refused) || many.Of != len(all) {
 			t.Fatal(err)
 		}
-		if opt.Partitions > 1 { // either of two that want the same value
+		if opt.Partitions > 1 { // either of two with the same value
 			for later, earlier := range map[int]int{50: 0, 120: 70, 299: 5} {
 				if slices.ContainsFunc(many.Refused, func(r model.Refused) bool { return r.Position == earlier }) {
 					delete(refused, later)
@@ -91,9 +91,9 @@ func TestCreateMany(t *testing.T) {
 	})
 }
 
-// Writers of many and of single records get different ids, and those of a slice are in
-// its order.
-func TestCreateManyAmongWriters(t *testing.T) {
+// Writers of many and of single records get different ids, and those of a slice are in slice
+// order.
+func TestCreateManyDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		var mu sync.Mutex
@@ -108,7 +108,7 @@ func TestCreateManyAmongWriters(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for w := range 6 {
-			citizens := store[citizen](t, client, opt) // each stands for a process
+			citizens := store[citizen](t, client, opt) // each represents a process
 			wg.Go(func() {
 				for round := range 3 {
 					some := make([]citizen, 120)
@@ -141,7 +141,7 @@ func TestCreateManyAmongWriters(t *testing.T) {
 	})
 }
 
-// A record takes the unique value of an expired one whose id another record of the batch takes.
+// A record takes the unique value of an expired one whose id another record in the batch takes.
 func TestCreateManyAfterExpiry(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -155,9 +155,9 @@ func TestCreateManyAfterExpiry(t *testing.T) {
 	})
 }
 
-// A batch that meets records of other programs takes other ids, and a context that is
-// done refuses the rest.
-func TestCreateManyInTheWay(t *testing.T) {
+// A batch that collides with records of other programs takes other ids, and a canceled context
+// refuses the rest.
+func TestCreateManyCollisions(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	members := store[member](t, client, model.Options{Name: "member"})
@@ -196,9 +196,8 @@ func keysOf(t *testing.T, client rueidis.Client) map[string]string {
 	return all
 }
 
-// A write that a key of another type makes impossible leaves everything as it was,
-// whichever key that is.
-func TestNothingHalfWritten(t *testing.T) {
+// A write that fails because of a key of another type changes nothing, whichever key that is.
+func TestNoPartialWrites(t *testing.T) {
 	t.Parallel()
 	opt := model.Options{Name: "citizen"}
 	for _, key := range []string{
@@ -226,7 +225,7 @@ func TestNothingHalfWritten(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 				after := keysOf(t, client)
-				delete(before, "next_citizen_id") // ids are not used again
+				delete(before, "next_citizen_id") // ids are not reused
 				delete(after, "next_citizen_id")
 				if !maps.Equal(before, after) {
 					for name := range after {
@@ -244,7 +243,7 @@ func TestNothingHalfWritten(t *testing.T) {
 			changed.ID, changed.Version, changed.City, changed.Boss.ID, changed.Age = old.ID, old.Version, "d", "2", 4
 			changed.Expires = changed.Expires.Add(time.Hour)
 			if key == "citizen.all" {
-				return // which a saved record does not write
+				return // not written by Save
 			}
 			check("Save", errOf(citizens.Save(t.Context(), changed)))
 		})

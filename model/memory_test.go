@@ -9,8 +9,8 @@ import (
 	"retwis/model"
 )
 
-// A server that is out of memory is still read, also through the memory of the
-// client, whether records expire or not.
+// A server that is out of memory can still be read, even through the client-side cache, whether
+// or not records expire.
 func TestCachedReadsOutOfMemory(t *testing.T) {
 	t.Parallel()
 	type visit struct {
@@ -22,7 +22,7 @@ func TestCachedReadsOutOfMemory(t *testing.T) {
 	c := createdOf(t, citizens, citizen{Email: "a@x"})
 	visits := store[visit](t, server.Client(t), model.Options{Name: "visit", Cache: time.Minute})
 	v := createdOf(t, visits, visit{End: time.Now().Add(time.Hour)})
-	// Another client remembers nothing, and each read is its first of a record.
+	// Another client has an empty cache, so each read is its first of a record.
 	client := server.Client(t)
 	one := store[citizen](t, client, model.Options{Name: "citizen", Cache: time.Minute})
 	many := store[citizen](t, server.Client(t), model.Options{Name: "citizen", Cache: time.Minute})

@@ -35,8 +35,8 @@ type unrelated struct {
 	Other string `redis:"other,range"`
 }
 
-// A field of another kind is pending, and Migrate refuses what would make all records
-// unreadable, before it changes anything.
+// A changed kind of a field is pending, and Migrate refuses it before it changes anything if it
+// would make all records unreadable.
 func TestFieldOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -62,18 +62,18 @@ func TestFieldOfAnotherKind(t *testing.T) {
 		numbers := store[numberMail](t, client, opt)
 		pending, err := numbers.Pending(t.Context())
 		refuses("change mail from string to int", pending, err, func() error { _, err := numbers.Migrate(t.Context(), maintain.Options{}); return err })
-		notes := store[numberNote](t, client, opt) // no index is declared differently
+		notes := store[numberNote](t, client, opt) // no index has changed
 		pending, err = notes.Pending(t.Context())
 		refuses("change note from string to int", pending, err, func() error { _, err := notes.Migrate(t.Context(), maintain.Options{}); return err })
 
-		// As soon as one record can be read, it is no mistake.
+		// If at least one record is readable, Migrate accepts it.
 		createdOf(t, texts, textMail{Mail: "a@x", Note: "7"})
 		checked(t, errOf(notes.Migrate(t.Context(), maintain.Options{})))
 		none[string](t)(notes.Pending(t.Context()))
 	}
 }
 
-// New refuses a type that has nothing in common with the records of the model.
+// New refuses a type that has no field in common with the records of the model.
 func TestUnrelatedTypeOfOneName(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {

@@ -16,18 +16,18 @@ import (
 	"retwis/model"
 )
 
-// every adopts what a model did not write.
+// every adopts all records that a model did not write.
 func every(string) bool { return true }
 
-// visitor is a user as another program has stored it.
+// visitor is a user stored by another program.
 type visitor struct {
 	ID   int64  `redis:",id"`
 	Name string `redis:"username,unique"`
 	City string `redis:"city,range"`
 }
 
-// Records that no model wrote come into the indexes, in the order of their ids,
-// with the unique values that the layout says they have.
+// Records that no model wrote are added to the indexes, in id order, with the unique values
+// according to the layout.
 func TestMigrateExistingLayout(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -38,19 +38,19 @@ func TestMigrateExistingLayout(t *testing.T) {
 		d.do("HSET", "users", fmt.Sprint("name", i), fmt.Sprint(i))
 	}
 	d.do("SET", "next_user_id", "250")
-	d.do("HSET", "users", "left", "999")        // of a user that was deleted
-	d.do("HSET", "users", "former", "7")        // that user 7 no longer has
-	d.do("HSET", "user:5:followers", "a", "b")  // no user
-	d.do("SET", "user:6:name", "a")             // nor this
-	d.do("HSET", "user:8", "username", "name9") // two with one name: the hash names the owner
-	d.do("HSET", "user:12", "username", "left") // has it, whatever the layout says
-	d.do("HSET", "users", "name13", "14")       // so the layout says, and the records not
+	d.do("HSET", "users", "left", "999")        // of a deleted user
+	d.do("HSET", "users", "former", "7")        // user 7 no longer has it
+	d.do("HSET", "user:5:followers", "a", "b")  // not a user
+	d.do("SET", "user:6:name", "a")             // not a user, either
+	d.do("HSET", "user:8", "username", "name9") // two users with one name: the hash names the owner
+	d.do("HSET", "user:12", "username", "left") // has it, regardless of the hash
+	d.do("HSET", "users", "name13", "14")       // in the hash, but not in the records
 	opt.Adopt = every
 	visitors := store[visitor](t, client, opt)
 	if pending, err := visitors.Pending(t.Context()); err != nil || len(pending) != 2 {
 		t.Fatalf("%q, %v", pending, err)
 	}
-	// They can be used at once.
+	// They can be used immediately.
 	if v, err := visitors.Create(t.Context(), visitor{Name: "new", City: "c1"}); err != nil || v.ID != 251 {
 		t.Fatal(v, err)
 	}
@@ -90,7 +90,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	checkVerify(t, visitors)
 }
 
-// Two records of which each says, by the layout, that the other has its name.
+// According to the hash, each of two records has the name of the other.
 func TestMigrateCrossedNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -110,7 +110,7 @@ func TestMigrateCrossedNames(t *testing.T) {
 	}
 }
 
-// A record that cannot be read keeps the name that the hash assigns to it.
+// An unreadable record keeps the name that the hash assigns to it.
 func TestMigrateDamagedOwner(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -132,8 +132,8 @@ func TestMigrateDamagedOwner(t *testing.T) {
 	}
 }
 
-// A migration that was interrupted after any step is completed by the next one.
-func TestMigrateGoesOn(t *testing.T) {
+// A migration interrupted after any step is completed by the next one.
+func TestMigrateContinues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "citizen", Partitions: 2}
@@ -165,8 +165,8 @@ func TestMigrateGoesOn(t *testing.T) {
 	}
 }
 
-// On a Cluster all of this is as it is on one server.
-func TestUpkeepOnCluster(t *testing.T) {
+// Maintenance works on a Cluster as on a single server.
+func TestMaintenanceOnCluster(t *testing.T) {
 	t.Parallel()
 	client := redistest.Cluster(t, 3).Client(t)
 	for _, opt := range []model.Options{{Name: "{citizen}"}, {Name: "citizen", Partitions: 5}} {
@@ -207,8 +207,8 @@ func TestUpkeepOnCluster(t *testing.T) {
 	}
 }
 
-// A migration that another process has begun ends this one, with an error that says so.
-func TestMigrateIsOvertaken(t *testing.T) {
+// A migration started by another process ends this one with an appropriate error.
+func TestMigrateReplaced(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "citizen"}
@@ -236,13 +236,13 @@ func TestMigrateIsOvertaken(t *testing.T) {
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
-// A model whose meta is lost is treated as older than the model, and is restored.
+// A model with a lost meta key is treated as an older layout, and restored.
 func TestMetaIsLost(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		random := rand.New(rand.NewPCG(1, 1))
 		editionOf[otherCitizen](t, client, opt)
-		e := editionOf[citizen](t, client, opt) // with other numbers for its indexes
+		e := editionOf[citizen](t, client, opt) // with different index numbers
 		require.OK(t)(e.store.Migrate(t.Context(), maintain.Options{}))
 		for range 100 {
 			require.OK(t)(e.work(t.Context(), random, 30))
@@ -262,8 +262,7 @@ func TestMetaIsLost(t *testing.T) {
 	})
 }
 
-// A migration that was reverted and begun again does not end the new one, which has
-// only begun.
+// A migration that was reverted and started again by others does not end the new one.
 func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -277,7 +276,7 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	require.OK(t)(err)
 	overtaken := false
 	_, err = now.store.Migrate(t.Context(), maintain.Options{Progress: func(p maintain.Progress) {
-		if p.Checked < records || overtaken { // all are aligned
+		if p.Checked < records || overtaken { // all records are aligned
 			return
 		}
 		overtaken = true
@@ -299,8 +298,8 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
-// Other keys are noticed: those of records are refused, that of a unique index is
-// another index, which is built before it is relied on.
+// Changed keys are detected: a key of records is refused; a key of a unique index declares a
+// new index, which is built before it is used.
 func TestKeysChange(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

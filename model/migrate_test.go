@@ -20,9 +20,9 @@ import (
 	"retwis/model"
 )
 
-// resolveTaken gives up the values that a report names as taken, so that the rest
-// agrees. A value that its owner gave up meanwhile has no owner until a repair; no
-// other problem may remain.
+// resolveTaken releases the values that a report lists as taken, so that everything else is
+// consistent. A value that its owner released meanwhile has no owner until a repair; no other
+// problem may remain.
 func resolveTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
@@ -48,8 +48,8 @@ func resolveTaken(t testing.TB, e edition) {
 	t.Fatal("values stay taken")
 }
 
-// Whatever was declared before, a migration under writers leaves the indexes as
-// if nothing else had ever been declared.
+// Whatever was declared before, a migration with concurrent writers leaves the indexes as if
+// nothing else had ever been declared.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	for i, before := range editions()[:3] {
@@ -91,7 +91,7 @@ func TestMigrate(t *testing.T) {
 				if err != nil || report.Checked == 0 {
 					t.Fatalf("%+v, %v", report, err)
 				}
-				// Writers that have all the indexes, and more, may go on until the next
+				// Writers that have all the indexes, and more, may continue until the next
 				// migration, which removes what they have written to the others.
 				if more := i == 2; refused.Load() == more {
 					t.Errorf("writers of the old declaration were refused: %v", refused.Load())
@@ -109,7 +109,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// onlyKeys fails if keys of undeclared indexes are left.
+// onlyKeys fails the test if keys of undeclared indexes are left.
 func onlyKeys(t testing.TB, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	base := opt.Name
@@ -138,8 +138,8 @@ func mapsValues(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// However often declarations change, are migrated to, halfway or not, and written
-// through: the last one is right at the end.
+// After any sequence of declarations, complete or interrupted migrations and writes, the last
+// declaration is consistent.
 func TestDeclarationsComeAndGo(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -186,7 +186,7 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 	})
 }
 
-// failing is a client whose commands fail after so many.
+// failing is a client whose commands fail after the first few.
 type failing struct {
 	rueidis.Client
 	left atomic.Int64
@@ -212,16 +212,16 @@ func (f *failing) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rue
 	return f.Client.DoMulti(ctx, multi...)
 }
 
-// A migration that is cut short at any of its commands can be run again, or two at
+// A migration interrupted at any of its commands can be repeated, even by two processes at
 // once.
-func TestMigrateCutShort(t *testing.T) {
+func TestMigrateInterrupted(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, partitions := range []int{1, 2} {
 		opt := model.Options{Name: "citizen", Partitions: partitions}
 		step := int64(1)
 		for n, over := int64(0), false; !over; n += step {
-			if partitions > 1 { // where claims are left, and waited for
+			if partitions > 1 { // where claims are left, and waiting for them takes time
 				step += 2
 			}
 			step += redistest.Cases[int64](5, 0)

@@ -25,7 +25,7 @@ type Info struct {
 	Records    int64
 	Partitions int
 	Indexes    []IndexInfo
-	Pending    []string // what Migrate would do, as Store.Pending
+	Pending    []string // what Migrate would do, see Store.Pending
 }
 
 // IndexInfo describes an index.
@@ -35,8 +35,8 @@ type IndexInfo struct {
 	State string // "built", "to build" or "to drop"
 }
 
-// Models describes the models of a database, sorted by name: those that New has opened.
-// Five round trips for each.
+// Models describes the models of a database that New has opened, sorted by name. Five round
+// trips per model.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	names, err := client.Do(ctx, client.B().Hkeys().Key(registry.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
@@ -61,10 +61,10 @@ func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	return all, nil
 }
 
-// Model is a model of a database for programs that do not have its Go type: it uses the
-// schema that New has published. It trusts values that only the Go type can compute.
+// Model accesses a model for programs without its Go type, using the schema that New has
+// published. It trusts stored values that only the Go type can compute.
 type Model struct {
-	// Adopt is Options.Adopt of the maintenance methods. Set it before calling them.
+	// Adopt is Options.Adopt for the maintenance methods. Set it before calling them.
 	Adopt func(id string) bool
 
 	t *record.Table // with the declaration in force
@@ -72,10 +72,10 @@ type Model struct {
 	r registry.Published
 }
 
-// Record is a record as programs without its Go type read it.
+// Record is a record as read without its Go type.
 type Record struct {
 	ID     string
-	Fields []RecordField // those that are stored, in the order of the declaration
+	Fields []RecordField // the stored fields, in declaration order
 }
 
 // RecordField is a field of a Record, as text: times in RFC 3339, lists and maps as JSON.
@@ -85,8 +85,8 @@ type RecordField struct{ Name, Value string }
 type FieldInfo struct {
 	Name     string
 	Kind     string // string, bytes, bool, int, uint, float, time, unix, duration or json
-	Element  string // of a list that can be indexed: the kind of its elements
-	Computed bool   // by the program that declares the model
+	Element  string // kind of the elements of an indexable list
+	Computed bool   // computed by the program that declares the model
 }
 
 // Fields describes the fields of the model.
@@ -108,14 +108,13 @@ func (m *Model) Get(ctx context.Context, id string) (Record, error) {
 	return r, wrap(m.t, err)
 }
 
-// Find returns the query for the records that fit all conditions, as Store.Find does. It
-// reads, and changes nothing. Conditions on values that only the program of the model can
-// compute are refused.
+// Find returns the query for the records that match all conditions, as Store.Find does. It is
+// read-only. Conditions on values that only the Go type can compute are refused.
 func (m *Model) Find(conds ...Cond) *Query[Record] {
 	return &Query[Record]{query.Query{Objects: m.o, Conds: slices.Clone(conds)}}
 }
 
-// Open returns the model with a name, or ErrNotFound. Two round trips.
+// Open returns the model with a name, or ErrNotFound: two round trips.
 func Open(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
 	m, err := openModel(ctx, client, name)
 	if err != nil {
@@ -151,7 +150,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	return &Model{t: o.Table, o: o, r: r}, nil
 }
 
-// noModelError is the ErrNotFound of a model rather than a record.
+// noModelError is the ErrNotFound for a model rather than a record.
 type noModelError struct{}
 
 func (noModelError) Error() string { return "no model has this name" }
@@ -159,8 +158,8 @@ func (noModelError) Error() string { return "no model has this name" }
 // Is makes the error an ErrNotFound.
 func (noModelError) Is(target error) bool { return target == ErrNotFound }
 
-// next returns the table that Migrate would put into force: that of the last New with
-// another declaration, or the present one.
+// next returns the table that Migrate would put into force: that of the last New with a
+// different declaration, or the current one.
 func (m *Model) next() (*record.Table, error) {
 	if m.r.Wanted == "" || m.r.WantedDigest == m.r.Digest {
 		return m.t, nil
@@ -168,7 +167,7 @@ func (m *Model) next() (*record.Table, error) {
 	return record.OpenTable(m.t.Client, m.t.Options.Name, m.r.Wanted, &m.r)
 }
 
-// Describe describes the model and its indexes. Two round trips.
+// Describe describes the model and its indexes: two round trips.
 func (m *Model) Describe(ctx context.Context) (Info, error) {
 	info, err := m.describe(ctx)
 	return info, wrap(m.t, err)
@@ -211,21 +210,20 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// Verify is Store.Verify. Values that only the Go type can compute are compared with
-// those computed when the record was written.
+// Verify is like Store.Verify. Values that only the Go type can compute are compared with those
+// computed when the record was written.
 func (m *Model) Verify(ctx context.Context, opt maintain.Options) (Report, error) {
 	return verify(ctx, m.adopting(m.t), run.DryRun, opt)
 }
 
-// Repair is Store.Repair. It reports a record whose computed values are lost, and
-// leaves it to the program that computes them.
+// Repair is like Store.Repair. It reports records whose computed values are lost, but cannot
+// repair them without the Go type.
 func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error) {
 	return verify(ctx, m.adopting(m.t), run.Repair, opt)
 }
 
-// Migrate is Store.Migrate, to the declaration of the last New that differs. It returns
-// ErrSchema if a computed index must be built, which only the program that declares it
-// can do.
+// Migrate is like Store.Migrate, to the declaration of the last New that differs. It returns
+// ErrSchema if a computed index must be built, which requires the Go type.
 func (m *Model) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
 	t, err := m.migration(ctx)
 	if err != nil {
@@ -257,7 +255,7 @@ func (m *Model) adopting(t *record.Table) *record.Table {
 	return t
 }
 
-// Drop is Store.Drop.
+// Drop is like Store.Drop.
 func (m *Model) Drop(ctx context.Context, opt maintain.Options) (Report, error) {
 	return drop(ctx, m.t, opt)
 }

@@ -16,7 +16,7 @@ type holder struct {
 	Email string `redis:"email"`
 }
 
-// indexedHolder is an holder with an index more.
+// indexedHolder is a holder with one more index.
 type indexedHolder struct {
 	ID    string `redis:",id"`
 	Email string `redis:"email,index"`
@@ -27,8 +27,8 @@ type session struct {
 	Token string `redis:"token,unique"`
 }
 
-// A model is refused if one of its keys could be a key of another, whichever was
-// opened first.
+// A model is refused if one of its keys could be a key of another model, whichever was opened
+// first.
 func TestCollidingNames(t *testing.T) {
 	t.Parallel()
 	own := func(name string) model.Options { return model.Options{Name: name, IDs: model.ClientAssigned} }
@@ -60,7 +60,7 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// Names that only look alike are separate models.
+// Models with similar names are separate.
 func TestNeighbouringNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -78,7 +78,7 @@ func TestNeighbouringNames(t *testing.T) {
 	}
 }
 
-// Names that look like keys of a model are refused, even if there is no such model.
+// Names that look like keys of a model are refused, even if that model does not exist.
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -104,8 +104,8 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// A model takes nothing of another for its own, also where that is not known to
-// the list of models.
+// A model does not treat keys of another model as its own, even if that is not in the list of
+// models.
 func TestForeignKeysStay(t *testing.T) {
 	t.Parallel()
 	for _, adopt := range []func(string) bool{nil, every} {
@@ -130,7 +130,7 @@ func TestForeignKeysStay(t *testing.T) {
 			}
 		}
 		require.Gives(t, 1)(now.Count(t.Context()))
-		for a, err := range now.All(t.Context()) { // a clean-up
+		for a, err := range now.All(t.Context()) { // clean up
 			require.OK(t)(errors.Join(err, now.Delete(t.Context(), a.ID)))
 		}
 		if s, err := sessions.Get(t.Context(), "ann"); err != nil || s.Token != "t" {
@@ -140,8 +140,8 @@ func TestForeignKeysStay(t *testing.T) {
 	}
 }
 
-// Keys of the application with the prefix of a model are counted, and adopted one by
-// one on request.
+// Keys of the application with the prefix of a model are counted, and adopted individually on
+// request.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -170,8 +170,8 @@ func TestUnknownKeys(t *testing.T) {
 	require.Gives(t, "dark")(d.do("HGET", "user:ann:settings", "theme").ToString())
 }
 
-// The first migration of older keys does not end before the caller has said which of
-// them are records.
+// The first migration of older keys does not finish until the caller has decided which of them
+// are records.
 func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -194,7 +194,7 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 		if found, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); err != nil || len(found) != 1-i {
 			t.Fatal(found, err)
 		}
-		// As if it started again.
+		// Start from scratch.
 		for _, key := range []string{"user.meta", "user.all", "user.content", "user.by.email"} {
 			d.do("DEL", key)
 		}

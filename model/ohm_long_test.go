@@ -17,8 +17,8 @@ import (
 	"retwis/model"
 )
 
-// The cases of the tests of Ohm (github.com/soveran/ohm, test/*.rb), by their names. The
-// page docs/ohm.md lists all of them.
+// The test cases of Ohm (github.com/soveran/ohm, test/*.rb), by name. The page docs/ohm.md
+// lists all of them.
 
 // ohmCase is the database of one case.
 type ohmCase struct {
@@ -32,7 +32,7 @@ func ohmStore[T any](c *ohmCase, name string) *model.Store[T] {
 	return store[T](c, c.client, model.Options{Name: name})
 }
 
-// ok fails unless there is no error.
+// ok fails the test if there is an error.
 func (c *ohmCase) ok(errs ...error) {
 	c.Helper()
 	for _, err := range errs {
@@ -63,7 +63,7 @@ func value[V any](c *ohmCase) func(v V, err error) V {
 	}
 }
 
-// found returns the sorted ids of what a query finds.
+// found returns the sorted ids of the results of a query.
 func found[T any](c *ohmCase, q *model.Query[T]) []string {
 	c.Helper()
 	ids, err := q.IDs(c.ctx)
@@ -318,7 +318,7 @@ func ohmFilteringCases() map[string]func(c *ohmCase) {
 	}
 }
 
-// ohmMails are the records of indices.rb.
+// ohmMails returns the records of indices.rb.
 func ohmMails(c *ohmCase) (*model.Store[ohmMail], []ohmMail) {
 	s := ohmStore[ohmMail](c, "user")
 	return s, []ohmMail{

@@ -94,7 +94,7 @@ func ohmModelCases() map[string]func(c *ohmCase) {
 	}
 }
 
-// ohmExisting reads a record that another program wrote.
+// ohmExisting reads a record written by another program.
 func ohmExisting(c *ohmCase) {
 	c.redis("SADD", "Event:all", "1")
 	c.redis("HSET", "Event:1", "name", "Concert")
@@ -169,7 +169,7 @@ func ohmSavingCases() map[string]func(c *ohmCase) {
 			keys, err := c.client.Do(c.ctx, c.client.B().Keys().Pattern("*").Build()).AsStrSlice()
 			c.ok(err)
 			slices.Sort(keys)
-			equal(c, keys, []string{"models", "next_person_id", "person.meta"}) // which say what the model is
+			equal(c, keys, []string{"models", "next_person_id", "person.meta"}) // which describe the model
 		},
 		"model: find all": func(c *ohmCase) {
 			users, john, jane := ohmJohnAndJane(c)
@@ -250,7 +250,7 @@ func ohmSortingCases() map[string]func(c *ohmCase) {
 	}
 }
 
-// plucked returns the names that a query finds, in its order.
+// plucked returns the names in the results of a query, in its order.
 func plucked(c *ohmCase, q *model.Query[ohmPerson]) []string {
 	c.Helper()
 	names := []string{}
@@ -366,7 +366,7 @@ func ohmSetCases() map[string]func(c *ohmCase) {
 	}
 }
 
-// ohmSorted are the records of the tests of sorting.
+// ohmSorted returns the records of the sorting tests.
 func ohmSorted(c *ohmCase) (*model.Store[ohmPerson], *model.Members) {
 	people, attendees, _, _, _ := ohmAttendees(c)
 	var ids []string
@@ -429,7 +429,7 @@ func TestOhm(t *testing.T) {
 	}
 }
 
-// ohmNumbers are the numbers of cases in the files of Ohm.
+// ohmNumbers has the number of cases in each file of Ohm.
 var ohmNumbers = map[string]int{
 	"association": 2, "connection": 2, "core": 3, "counters": 3, "enumerable": 6, "filtering": 14, "hash_key": 4, "indices": 13,
 	"json": 4, "list": 8, "model": 72, "set": 3, "thread_safety": 3, "to_hash": 3, "uniques": 9,

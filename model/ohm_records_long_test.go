@@ -105,7 +105,7 @@ func (ohmEntry) Indexes() []model.Index[ohmEntry] {
 	return []model.Index[ohmEntry]{model.Computed("tag", func(e ohmEntry) []string { return strings.Fields(e.Tags) })}
 }
 
-// ohmJohnAndJane are the records of filtering.rb.
+// ohmJohnAndJane returns the records of filtering.rb.
 func ohmJohnAndJane(c *ohmCase) (users *model.Store[ohmUser], john, jane ohmUser) {
 	users = ohmStore[ohmUser](c, "user")
 	john = createdOf(c, users, ohmUser{Fname: "John", Lname: "Doe", Status: ptr("active")})
@@ -113,7 +113,7 @@ func ohmJohnAndJane(c *ohmCase) (users *model.Store[ohmUser], john, jane ohmUser
 	return users, john, jane
 }
 
-// ohmBooks are the records of the second part of filtering.rb.
+// ohmBooks returns the records of the second part of filtering.rb.
 func ohmBooks(c *ohmCase) (authors *model.Store[ohmAuthor], one, two ohmBook) {
 	books := ohmStore[ohmBook](c, "book")
 	authors = ohmStore[ohmAuthor](c, "author")
@@ -124,7 +124,7 @@ func ohmBooks(c *ohmCase) (authors *model.Store[ohmAuthor], one, two ohmBook) {
 	return authors, one, two
 }
 
-// ohmComments are the records of list.rb.
+// ohmComments returns the records of list.rb.
 func ohmComments(c *ohmCase) (posts *model.Store[ohmPost], post ohmPost, comments *model.Values, ids []string) {
 	posts = ohmStore[ohmPost](c, "post")
 	post = createdOf(c, posts, ohmPost{})
@@ -136,7 +136,7 @@ func ohmComments(c *ohmCase) (posts *model.Store[ohmPost], post ohmPost, comment
 	return posts, post, comments, ids
 }
 
-// ohmAttendees are the records of the sets of model.rb.
+// ohmAttendees returns the records of the sets in model.rb.
 func ohmAttendees(c *ohmCase) (people *model.Store[ohmPerson], attendees *model.Members, a, b, d ohmPerson) {
 	events := ohmStore[ohmEvent](c, "event")
 	people = ohmStore[ohmPerson](c, "person")

@@ -18,8 +18,7 @@ type named struct {
 	Name string `redis:"name,unique"`
 }
 
-// No two records have the same place, though the clock should stand still or go
-// back.
+// No two records have the same position, even if the clock stands still or goes back.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -34,8 +33,8 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// What another program says of a unique value is not changed: of a record that
-// the model does not know, and after the value was given to another by hand.
+// Entries of unique values written by other programs are not changed: for records unknown to
+// the model, and for values reassigned by hand.
 func TestUniqueOfOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -58,7 +57,7 @@ func TestUniqueOfOthers(t *testing.T) {
 	}
 }
 
-// A counter that fell back gives ids that are in use; the next one is taken.
+// A counter that was reset returns ids that are in use; Create takes the next free one.
 func TestCounterFellBack(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -67,7 +66,7 @@ func TestCounterFellBack(t *testing.T) {
 		createdOf(t, s, named{Name: fmt.Sprint(i)})
 	}
 	require.OK(t)(client.Do(t.Context(), client.B().Set().Key("next_named_id").Value("1").Build()).Error())
-	other := store[named](t, client, model.Options{Name: "named"}) // s has ids left
+	other := store[named](t, client, model.Options{Name: "named"}) // s has reserved ids left
 	if n, err := other.Create(t.Context(), named{Name: "new"}); err != nil || n.ID != "4" {
 		t.Errorf("%+v, %v", n, err)
 	}

@@ -20,7 +20,7 @@ type contact struct {
 	Name string `redis:"name,range"`
 }
 
-// Own ids that are imported while others create records.
+// Records with given ids are imported while others create records.
 func TestOwnIDsConcurrently(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {

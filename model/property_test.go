@@ -15,8 +15,8 @@ import (
 	"retwis/model"
 )
 
-// Many writers on the same records leave indexes that say what the records do.
-func TestAmongWriters(t *testing.T) {
+// Many writers of the same records leave indexes that agree with the records.
+func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
@@ -36,7 +36,7 @@ func TestAmongWriters(t *testing.T) {
 	})
 }
 
-// anything writes something random. It ignores the errors that a writer must expect.
+// anything performs a random write. It ignores expected errors.
 func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.Rand) error {
 	id := fmt.Sprint(random.IntN(20) + 1)
 	some := citizen{

@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// ledger has counters and times with indexes.
+// ledger has indexed counters and times.
 type ledger struct {
 	ID      string    `redis:",id"`
 	Name    string    `redis:"name,unique"`
@@ -34,8 +34,9 @@ func (ledger) Indexes() []model.Index[ledger] {
 	return []model.Index[ledger]{model.Composite[ledger]("group", "hits desc"), model.Composite[ledger]("made", "plain")}
 }
 
-// Many writers leave indexes that agree, and counters lose nothing and keep their bounds.
-func TestPutAmongWriters(t *testing.T) {
+// Many writers leave consistent indexes, and counters lose no increments and stay within their
+// bounds.
+func TestPutDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "ledger", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		opt.IDs = model.ClientAssigned
@@ -90,8 +91,8 @@ func TestPutAmongWriters(t *testing.T) {
 	})
 }
 
-// Put without an id creates a record, and with one that the counter has not given yet
-// inserts it; the counter does not give it again.
+// Put without an id creates a record. With an id that the counter has not produced yet it
+// inserts the record, and the counter skips that id.
 func TestPutWithCounter(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -120,8 +121,8 @@ func TestPutWithCounter(t *testing.T) {
 	})
 }
 
-// Put of a record whose id is that of an expired one claims its unique values, also those that
-// the expired one had and another one has had since.
+// Put of a record with the id of an expired one claims its unique values, even those that
+// another record has had since.
 func TestPutAfterExpiry(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(ctx context.Context, s *model.Store[citizen], c citizen) error{
@@ -146,7 +147,8 @@ func TestPutAfterExpiry(t *testing.T) {
 	}
 }
 
-// A Touch between what Update reads and what it writes is not lost, although the version stays.
+// A Touch between the read and the write of an Update is not lost, although the version does
+// not change.
 func TestTouchWhileUpdated(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -175,7 +177,7 @@ func TestTouchWhileUpdated(t *testing.T) {
 	checkVerify(t, s)
 }
 
-// Touch needs a record and a time, and nothing else of the record changes.
+// Touch needs an existing record and a valid time, and changes nothing else.
 func TestTouchRefuses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

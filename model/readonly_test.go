@@ -6,8 +6,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A process that starts while the server takes no writes can read what is there: New
-// writes only what is not published yet.
+// A process that starts while the server refuses writes can read existing data: New only writes
+// what is not published yet.
 func TestNewWithoutWrites(t *testing.T) {
 	t.Parallel()
 	type user struct {

@@ -11,8 +11,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A process learns within a second that another one has built an index, or has
-// dropped it.
+// A process notices within a second that another process has built or dropped an index.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	type before struct {
@@ -57,7 +56,7 @@ func TestReady(t *testing.T) {
 	if err := ready(now.t); err != nil {
 		t.Fatal("who migrated knows at once:", err)
 	}
-	// The answers that are remembered are those of before.
+	// The cached states are the old ones.
 	if ready(old.t) != nil || ready(other.t) == nil {
 		t.Fatal("the database was asked again at once")
 	}
@@ -70,7 +69,7 @@ func TestReady(t *testing.T) {
 	if err := ready(other.t); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing is left of the index that was dropped.
+	// Nothing is left of the dropped index.
 	for i := range now.t.Layout.Parts {
 		contents, err := client.Do(t.Context(), client.B().Hvals().Key(now.t.Layout.Parts[i].Content).Build()).AsStrSlice()
 		if err != nil || len(contents) == 0 {

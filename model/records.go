@@ -8,14 +8,14 @@ import (
 	"retwis/model/internal/record"
 )
 
-// Records streams the records with some ids, in the order of the ids, such as the
-// members of a set or the values of a list:
+// Records streams the records with the given ids, in their order, such as the members of a set
+// or the values of a list:
 //
 //	for author, err := range authors.Records(ctx, authors.List("recent", id).All(ctx)) {
 //
-// It leaves out ids of records that do not exist. For a record that cannot be read it
-// yields the error, in which errors.As finds a *RecordError, and continues; an error of
-// ids ends it. A hundred records are read in the first pipeline, 500 in each later one.
+// It skips ids without a record. For an unreadable record it yields an error, in which
+// errors.As finds a *RecordError, and continues; an error of ids ends it. The first pipeline
+// reads a hundred records, later ones 500.
 func (s *Store[T]) Records(ctx context.Context, ids iter.Seq2[string, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -57,5 +57,5 @@ func (s *Store[T]) Records(ctx context.Context, ids iter.Seq2[string, error]) it
 	}
 }
 
-// firstRecords is how many records are read first.
+// firstRecords is the number of records in the first pipeline.
 const firstRecords = 100

@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// Records streams what is there, in the order of the ids, whatever they are.
+// Records streams the existing records, in the order of the ids, whatever they are.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -42,8 +42,8 @@ func TestRecords(t *testing.T) {
 		if got := sortedOf(t, idsOfAll(members.Records(ctx, friends.All(ctx)))); !slices.Equal(got, []string{ids[3], ids[5]}) {
 			t.Errorf("%q", got)
 		}
-		// A record that cannot be read does not hide the others; an error of the ids
-		// ends it.
+		// An unreadable record does not hide the others; an error of the ids ends the
+		// iteration.
 		redisDo(t, client, "HSET", recordKey(opt, ids[2]), "expires", "never")
 		var bad []string
 		got = nil
@@ -59,13 +59,13 @@ func TestRecords(t *testing.T) {
 		if !slices.Equal(got, []string{ids[1], ids[3]}) || len(bad) != 2 || !strings.Contains(bad[0], "field expires") || bad[1] != "cut short" {
 			t.Errorf("%q, %q", got, bad)
 		}
-		for range members.Records(ctx, a.All(ctx)) { // leaving early
+		for range members.Records(ctx, a.All(ctx)) { // stop early
 			break
 		}
 	})
 }
 
-// recordKey is the key of a record.
+// recordKey returns the key of a record.
 func recordKey(opt model.Options, id string) string { return baseOf(opt, id) + ":" + id }
 
 // idsOfAll streams the ids of travellers.
@@ -79,7 +79,7 @@ func idsOfAll(all iter.Seq2[traveller, error]) iter.Seq2[string, error] {
 	}
 }
 
-// A reader sees all old members or all new ones.
+// A reader sees either all old members or all new ones.
 func TestReplaceIsAtomic(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -120,7 +120,7 @@ func TestReplaceRefuses(t *testing.T) {
 	has := func(l *model.Values, value string) error { _, err := l.Has(ctx, value); return err }
 	for what, test := range map[string]struct {
 		err, want error
-		says      string
+		text      string
 	}{
 		"many":           {set.Replace(ctx, many...), model.ErrValue, "5001 values"},
 		"large":          {list.Replace(ctx, slices.Repeat([]string{strings.Repeat("x", 60_000)}, 18)...), model.ErrValue, "524288 bytes"},
@@ -132,7 +132,7 @@ func TestReplaceRefuses(t *testing.T) {
 		"has unknown":    {has(members.List("foes", a.ID), "x"), model.ErrValue, "no list is called"},
 		"has other type": {has(members.List("seen", "7"), "x"), model.ErrCorrupt, "m.of.seen:7"},
 	} {
-		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", what, test.err)
 		}
 	}

@@ -5,17 +5,17 @@ import (
 	"reflect"
 )
 
-// Ref is a reference to a record of another model, or of the same one: its id. A field
-// of this type is stored as the id; the zero Ref refers to nothing, and is not stored.
-// With an index it can be followed in reverse: see Store.Refs.
+// Ref is a reference, by id, to a record of another model or of the same one. A field of this
+// type is stored as the id; the zero Ref refers to nothing, and is not stored. With an index it
+// can be followed in reverse: see Store.Refs.
 //
 // The record may be in another database: that of the Store given to Get.
 type Ref[T any] struct{ ID string }
 
-// To returns a reference to the record with an id; an integer id is given in decimal.
+// To returns a reference to the record with an id; integer ids are in decimal.
 func To[T any](id string) Ref[T] { return Ref[T]{ID: id} }
 
-// Get returns the record: one round trip, or ErrNotFound.
+// Get returns the record, or ErrNotFound: one round trip.
 func (r Ref[T]) Get(ctx context.Context, s *Store[T]) (T, error) { return s.Get(ctx, r.ID) }
 
 // IsZero reports whether the Ref refers to nothing.

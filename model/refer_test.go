@@ -42,17 +42,17 @@ type band struct {
 	Version int64               `redis:",version"`
 }
 
-// library is all of them together.
+// library holds all of these models.
 type library struct {
 	authors  *model.Store[author]
 	posts    *model.Store[post]
 	invoices *model.Store[invoice]
 	bands    *model.Store[band]
 	clients  []rueidis.Client
-	invoice  string // what its model is called
+	invoice  string // name of its model
 }
 
-// libraryOf makes the Stores, each as opt says for it.
+// libraryOf creates the Stores, each with its options from opt.
 func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Options)) library {
 	t.Helper()
 	var l library
@@ -71,7 +71,7 @@ func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Option
 	l.invoices = store[invoice](t, client, o)
 	client, o = set("band")
 	l.bands = store[band](t, client, o)
-	for range 2 { // again is the same
+	for range 2 { // repeating Relate has no effect
 		checked(t, model.Relate(t.Context(), l.posts, l.authors))
 		checked(t, model.Relate(t.Context(), l.invoices, l.authors))
 		checked(t, model.Relate(t.Context(), l.bands, l.authors))
@@ -79,7 +79,7 @@ func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Option
 	return l
 }
 
-// libraries are the ways in which models can lie to each other.
+// libraries calls f for all combinations of slots and databases.
 func libraries(t *testing.T, f func(t *testing.T, l library)) {
 	t.Helper()
 	for name, options := range map[string]func(t *testing.T) func(string) (rueidis.Client, model.Options){
@@ -123,7 +123,7 @@ func TestDeleteRules(t *testing.T) {
 func testRules(t *testing.T, l library) {
 	ctx := t.Context()
 	for _, id := range []string{"ada", "bob", "eve"} {
-		createdOf(t, l.authors, author{ID: id, Mentor: model.To[author]("ada")}) // ada is her own
+		createdOf(t, l.authors, author{ID: id, Mentor: model.To[author]("ada")}) // ada is her own mentor
 	}
 	for id, of := range map[string]string{"1": "ada", "2": "ada", "3": "bob"} {
 		createdOf(t, l.posts, post{ID: id, Author: model.To[author](of)})
@@ -176,14 +176,14 @@ func testRules(t *testing.T, l library) {
 		}
 	}
 	require.Fails(t, model.ErrNotFound)(l.authors.Delete(ctx, "ada"))
-	// The other records can then be deleted.
+	// Then the other records can be deleted.
 	for _, id := range []string{"bob", "eve"} {
 		checked(t, l.authors.Delete(ctx, id))
 	}
 	require.Gives(t, false)(l.posts.Has(ctx, "6"))
 }
 
-// In a list behind a pointer, or in an array, the other references stay.
+// In a list behind a pointer, or in an array, the other references are kept.
 func TestClearLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	type team struct {
@@ -207,7 +207,7 @@ func TestClearLeavesTheOthers(t *testing.T) {
 	}
 }
 
-// A reference to a record that does not exist prevents nothing.
+// A reference to a missing record does not prevent a deletion.
 func TestDanglingReferences(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
@@ -220,7 +220,7 @@ func TestDanglingReferences(t *testing.T) {
 		require.Fails(t, model.ErrNotFound)(l.authors.Delete(ctx, "nobody"))
 		checked(t, errOf(l.invoices.Get(ctx, "1")))
 		checked(t, l.invoices.Delete(ctx, "1"))
-		// As after an interrupted Delete, or an expiry: deletion continues.
+		// As after an interrupted Delete, or an expiry: the deletion continues.
 		require.Fails(t, model.ErrNotFound)(l.authors.Delete(ctx, "nobody"))
 		if there, err := l.posts.Has(ctx, "1"); there || err != nil {
 			t.Error("a post of nobody is left", err)
@@ -251,7 +251,7 @@ func TestReferRefuses(t *testing.T) {
 	require.Fails(t, model.ErrDeclaration, "fold")(model.New[folded](t.Context(), client, model.Options{Name: "folded"}))
 }
 
-// An index that does not lead to all that refer yet is not trusted.
+// An index that does not contain all references yet is not used.
 func TestDeleteWaitsForMigrate(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -268,8 +268,8 @@ func TestDeleteWaitsForMigrate(t *testing.T) {
 	require.Fails(t, model.ErrSchema, "Migrate")(authors.Delete(t.Context(), a.ID))
 }
 
-// Another process has migrated the model that refers: it has other indexes.
-func TestDeleteHearsOfMigrations(t *testing.T) {
+// Another process has migrated the referring model, which now has other indexes.
+func TestDeleteNoticesMigrations(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
 		a := createdOf(t, l.authors, author{ID: "ada"})
@@ -285,8 +285,8 @@ func TestDeleteHearsOfMigrations(t *testing.T) {
 	})
 }
 
-// Entries of records that other programs have deleted, or that have expired, prevent
-// nothing; changes by other programs are reported.
+// Entries of expired records, and of records deleted by other programs, do not prevent a
+// deletion; changes by other programs are reported.
 func TestDeleteAmongDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -306,9 +306,9 @@ func TestDeleteAmongDamage(t *testing.T) {
 		redisDo(t, client, "ZADD", key, "0", "orphan")
 	}
 	createdOf(t, l.posts, post{ID: "other", Author: model.To[author]("eve")})
-	redisDo(t, client, "ZADD", "post.by.author:ada", "0", "other") // it does not refer
+	redisDo(t, client, "ZADD", "post.by.author:ada", "0", "other") // does not refer
 	createdOf(t, l.bands, band{ID: "changed", Lead: &ref})
-	redisDo(t, client, "HSET", "band:changed", "lead", "bob") // past the model
+	redisDo(t, client, "HSET", "band:changed", "lead", "bob") // bypassing the model
 	if err := l.authors.Delete(ctx, "ada"); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "changed") || !strings.Contains(err.Error(), "Repair") {
 		t.Error(err)
 	}
@@ -323,7 +323,7 @@ func TestDeleteAmongDamage(t *testing.T) {
 			t.Errorf("%s has %s members", key, got)
 		}
 	}
-	// Records that other programs deleted leave the indexes, whichever model refers.
+	// Records deleted by other programs are removed from the indexes, whichever model refers.
 	createdOf(t, l.authors, author{ID: "bob", Mentor: model.To[author]("eve")})
 	createdOf(t, l.invoices, invoice{ID: "bob's", Payer: model.To[author]("bob")})
 	redisDo(t, client, "DEL", "author:bob")

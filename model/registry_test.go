@@ -25,7 +25,7 @@ type plainCitizen struct {
 	Age   int    `redis:"age"`
 }
 
-// rangedCitizen has other ones.
+// rangedCitizen has different indexes.
 type rangedCitizen struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name"`
@@ -33,8 +33,7 @@ type rangedCitizen struct {
 	Age   int    `redis:"age,range"`
 }
 
-// A program without the Go type lists, verifies, repairs and migrates models as well as
-// one with it.
+// A program without the Go type can list, verify, repair and migrate models.
 func TestModelWithoutType(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -48,9 +47,9 @@ func TestModelWithoutType(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		d := damaging{t, client, opt}
-		d.do("ZREM", d.of("1", "by.name:0"), "1")
-		d.do("HDEL", d.of("2", "content"), "2")
-		d.do("DEL", d.of("3", ""))
+		d.do("ZREM", d.keyIn("1", "by.name:0"), "1")
+		d.do("HDEL", d.keyIn("2", "content"), "2")
+		d.do("DEL", d.keyIn("3", ""))
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -83,7 +82,7 @@ func TestModelWithoutType(t *testing.T) {
 	})
 }
 
-// What is computed is taken to be right, and not computed without the program.
+// Without the Go type, stored computed values are trusted, and not computed.
 func TestComputedWithoutType(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -118,7 +117,7 @@ func TestComputedWithoutType(t *testing.T) {
 	require.Fails(t, model.ErrCorrupt)(model.Models(t.Context(), client))
 }
 
-// A server that does not let the list be written has models all the same.
+// Models work even if the server refuses writes to the list of models.
 func TestModelNotListed(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -127,8 +126,7 @@ func TestModelNotListed(t *testing.T) {
 	require.OK(t)(model.Open(t.Context(), client, "citizen"))
 }
 
-// Sets that were declared later are removed with what is left of a record, even without
-// the Go type.
+// Sets declared later are removed with the leftovers of a record, even without the Go type.
 func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 	t.Parallel()
 	type before struct {
@@ -147,7 +145,7 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		_, err := s.Set("s", created.ID).Put(t.Context(), "member")
 		checked(t, err)
 		d := damaging{t, client, opt}
-		d.do("DEL", d.of(created.ID, ""))
+		d.do("DEL", d.keyIn(created.ID, ""))
 		m, err := model.Open(t.Context(), client, "thing")
 		checked(t, err)
 		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
@@ -159,7 +157,7 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 	})
 }
 
-// counting counts what it sends one after the other.
+// counting counts sequential round trips.
 type counting struct {
 	rueidis.Client
 	trips atomic.Int64
@@ -175,8 +173,8 @@ func (c *counting) DoMulti(ctx context.Context, multi ...rueidis.Completed) []ru
 	return c.Client.DoMulti(ctx, multi...)
 }
 
-// To open a model takes a few round trips, however many partitions it has, also where the
-// database was emptied.
+// Opening a model takes a few round trips, for any number of partitions, even if the database
+// was emptied.
 func TestOpenInAFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	client := &counting{Client: redistest.DB(t).Client(t)}
@@ -202,8 +200,8 @@ func TestOpenInAFewRoundTrips(t *testing.T) {
 	}
 }
 
-// To open a model that was cut short at any command can be done again, and so can to restore it.
-func TestOpenIsContinued(t *testing.T) {
+// Opening or restoring a model can be interrupted at any command and repeated.
+func TestOpenInterrupted(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ended, end := context.WithCancel(t.Context())

@@ -8,17 +8,17 @@ import (
 	"retwis/model/internal/record"
 )
 
-// Relate registers that the records of one Store refer to those of another, so that
-// Delete applies the rules in the tags of the Ref fields: restrict, cascade or clear, and
-// writes check the fields with the option exists. Call it after New in every program that
-// deletes the ones or writes the others; a model that refers to itself does not need it. The rules are part of the published schema: in a program that has not
-// called Relate, Delete returns ErrNotRelated and names the model that refers. The
-// Stores may be in different databases; each database lists its own models only. Relate
-// returns ErrDeclaration if from has no Ref, or list of Refs, to the other model with a
-// rule.
+// Relate registers that the records of one Store refer to those of another. Delete then applies
+// the rules in the tags of the Ref fields (restrict, cascade or clear), and writes check fields
+// with the option exists. Call it after New in every program that deletes records of to or
+// writes records of from; a model that refers to itself does not need it. The rules are part of
+// the published schema: in a program that has not called Relate, Delete returns ErrNotRelated
+// and names the referring model. The Stores may be in different databases; each database lists
+// only its own models. Relate returns ErrDeclaration if from has no Ref, or list of Refs, to
+// the other model with a rule.
 //
-// Relate also publishes which model a field refers to, which distinguishes two models
-// of one Go type: a round trip or two.
+// Relate also publishes the model that a field refers to, which distinguishes two models with
+// the same Go type. It takes one or two round trips.
 //
 //	type Post struct {
 //		ID     string          `redis:",id"`

@@ -17,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// Releases of a program, each of which declares other indexes.
+// Releases of a program, each of which declares different indexes.
 type (
 	oldRelease struct {
 		ID   string   `redis:",id"`
@@ -26,7 +26,7 @@ type (
 		City string   `redis:"city,range"`
 		Tags []string `redis:"tags,index"`
 	}
-	// withoutRelease drops two of them.
+	// withoutRelease drops two indexes.
 	withoutRelease struct {
 		ID   string   `redis:",id"`
 		Name string   `redis:"name,index"`
@@ -34,9 +34,9 @@ type (
 		City string   `redis:"city"`
 		Tags []string `redis:"tags"`
 	}
-	// bothRelease has the index of age by equality, and in order by another name.
+	// bothRelease has an equality index of age, and an ordered one with a different name.
 	bothRelease struct{ oldRelease }
-	// newRelease has only the other one.
+	// newRelease has only the ordered one.
 	newRelease struct {
 		ID   string   `redis:",id"`
 		Name string   `redis:"name,index"`
@@ -54,13 +54,13 @@ func (newRelease) Indexes() []model.Index[newRelease] {
 	return []model.Index[newRelease]{model.Computed("years", func(r newRelease) int { return r.Age })}
 }
 
-// release is a process with one of them.
+// release is a process that runs one of the releases.
 type release struct {
 	write func(ctx context.Context, n int) error
 	stop  func()
 }
 
-// released starts a process that writes all the time. No write may be refused.
+// released starts a process that writes continuously. No write may be refused.
 func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) release {
 	t.Helper()
 	done := new(atomic.Bool)
@@ -75,7 +75,7 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 			if _, err = s.Save(ctx, made); err != nil {
 				return err
 			}
-			id := fmt.Sprint(n%20 + 1) // one that other processes write as well
+			id := fmt.Sprint(n%20 + 1) // other processes write it as well
 			if err = errOf(s.Patch(ctx, id, map[string]any{"age": n % 7, "city": fmt.Sprint("city", n%5), "tags": []string{fmt.Sprint(n % 3)}})); err != nil && !errors.Is(err, model.ErrNotFound) {
 				return err
 			}
@@ -103,8 +103,8 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 	return r
 }
 
-// Dropping and altering an index as docs/model.md describes it refuses no write, although
-// processes of both releases write all the time.
+// Dropping and altering an index as described in docs/model.md refuses no write, although
+// processes of both releases write continuously.
 func TestReleasesRefuseNoWrite(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -116,7 +116,7 @@ func TestReleasesRefuseNoWrite(t *testing.T) {
 			now := store[withoutRelease](t, client, opt)
 			migrated(t, now)
 			after := released(t, now, func(n int) withoutRelease { return withoutRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: "c"} })
-			again := store[oldRelease](t, client, opt) // an old process that starts again
+			again := store[oldRelease](t, client, opt) // an old process that restarts
 			restarted := released(t, again, oldRecord)
 			for range redistest.Cases(1, 3) {
 				checkAgree(t, now, "name", "age")
@@ -177,13 +177,13 @@ func migrated[T any](t *testing.T, s *model.Store[T]) {
 	}
 }
 
-// ordered fails if a query fails.
+// ordered fails the test if a query fails.
 func ordered[T any](t *testing.T, q *model.Query[T]) {
 	t.Helper()
 	checked(t, errOf(q.Limit(50).Slice(t.Context())))
 }
 
-// checkAgree fails if a query by one of some indexes, which both releases have, fails.
+// checkAgree fails the test if a query by one of the indexes that both releases have fails.
 func checkAgree(t *testing.T, s *model.Store[withoutRelease], fields ...string) {
 	t.Helper()
 	for _, field := range fields {

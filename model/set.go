@@ -9,24 +9,24 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Members are the members of a Set of one record. If the record does not exist, reading
-// finds none, and writing returns ErrNotFound.
+// Members accesses the members of a Set of one record. If the record does not exist, reads find
+// no members, and writes return ErrNotFound.
 type Members struct{ collection }
 
-// Set returns a set of a record, by the stored name of the field. It sends nothing: a
-// wrong name is an error of the methods.
+// Set returns a set of a record, by the stored name of the field. It sends no command; for a
+// wrong name, the methods return an error.
 func (s *Store[T]) Set(name, id string) *Members {
 	return &Members{collectionOfRecord(s.o, "set", name, id)}
 }
 
-// Put adds members and returns how many are new. One script for 500, each all or
+// Put adds members and returns how many are new. One script per 500 members, each all or
 // nothing.
 func (m *Members) Put(ctx context.Context, members ...string) (int, error) {
 	_, added, err := m.count(ctx, "SADD", members)
 	return int(added), err
 }
 
-// Remove removes members and returns how many were in it. One script for 500.
+// Remove removes members and returns how many existed. One script per 500 members.
 func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 	_, removed, err := m.count(ctx, "SREM", members)
 	return int(removed), err
@@ -35,14 +35,14 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 // Clear removes all members: one script.
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
-// Replace makes these the only members, in one script: no reader sees some old and some
-// new ones. It takes at most 5,000 members of 512 kB together, and otherwise returns
-// ErrValue; more are added in steps after Clear.
+// Replace replaces all members in one script: no reader sees a mixture of old and new ones. It
+// accepts at most 5,000 members of 512 kB in total, and otherwise returns ErrValue: for more,
+// call Clear and add them in steps.
 func (m *Members) Replace(ctx context.Context, members ...string) error {
 	return m.replace(ctx, members)
 }
 
-// Has reports whether there is a member: one round trip.
+// Has reports whether a member exists: one round trip.
 func (m *Members) Has(ctx context.Context, member string) (bool, error) {
 	n, err := m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Sismember().Key(m.key).Member(member).Build()
@@ -50,13 +50,14 @@ func (m *Members) Has(ctx context.Context, member string) (bool, error) {
 	return n == 1, err
 }
 
-// Len returns how many members there are: one round trip.
+// Len returns the number of members: one round trip.
 func (m *Members) Len(ctx context.Context) (int64, error) {
 	return m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Scard().Key(m.key).Build() })
 }
 
-// All streams the members in no order, some hundred in a round trip. It yields members
-// that are there from beginning to end; with concurrent changes one may come twice.
+// All streams the members in no particular order, a few hundred per round trip. It yields all
+// members that exist throughout the iteration; with concurrent changes a member may occur
+// twice.
 func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if m.err != nil {
@@ -77,10 +78,10 @@ func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// scanMany is how many members are read in a step.
+// scanMany is the number of members read in a step.
 const scanMany = 500
 
-// keep returns the members among some strings.
+// keep returns the strings that are members.
 func (m *Members) keep(ctx context.Context, some []string) ([]string, error) {
 	if len(some) == 0 {
 		return nil, wrap(m.t, m.err)

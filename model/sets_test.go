@@ -18,7 +18,7 @@ import (
 	"retwis/model"
 )
 
-// odd has an equality index of every kind of value.
+// odd has an equality index for every kind of value.
 type odd struct {
 	ID     string        `redis:",id"`
 	Text   string        `redis:"text,index"`
@@ -45,7 +45,8 @@ func keysLike(t testing.TB, client rueidis.Client, pattern string) []string {
 	return keys
 }
 
-// The keys of sets are readable, equal values have the same, and different ones never.
+// The keys of sets are readable; equal values have the same key, and different values different
+// ones.
 func TestSetsOfValues(t *testing.T) {
 	t.Parallel()
 	layouts(t, "odd", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -135,7 +136,7 @@ func savedOf[T any](t testing.TB, s *model.Store[T], record T) {
 	require.OK(t)(s.Save(t.Context(), record))
 }
 
-// A number that another program wrote differently is the same value.
+// A number written in another form by another program is the same value.
 func TestSetOfEqualNumbers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -155,7 +156,7 @@ func TestSetOfEqualNumbers(t *testing.T) {
 	}
 }
 
-// A key of another type where a set belongs is named, and nothing is half written.
+// If the key of a set has another type, the error names it, and nothing is partially written.
 func TestSetOfAnotherType(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -164,7 +165,7 @@ func TestSetOfAnotherType(t *testing.T) {
 		d := damaging{t, client, opt}
 		for i, base := range d.bases() {
 			kinds := [][]string{{"SET", "x"}, {"SADD", "x"}, {"HSET", "x", "y"}}
-			if opt.Partitions > 1 { // where a refused write leaves a claim, and the next one waits for it
+			if opt.Partitions > 1 { // a refused write leaves a claim, and the next one waits for it
 				kinds = kinds[i : i+1]
 			}
 			for _, kind := range kinds {
@@ -177,7 +178,7 @@ func TestSetOfAnotherType(t *testing.T) {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
-				for range 10 * opt.Partitions { // new ids are in any partition
+				for range 10 * opt.Partitions { // new ids can be in any partition
 					if _, err := citizens.Create(t.Context(), citizen{Name: "bad", Email: "b@x"}); err != nil {
 						named("create", err)
 						break
@@ -187,7 +188,7 @@ func TestSetOfAnotherType(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if strings.HasPrefix(d.of(c.ID, ""), base+":") {
+				if strings.HasPrefix(d.keyIn(c.ID, ""), base+":") {
 					_, err := citizens.Update(t.Context(), c.ID, func(c *citizen) error { c.Name = "bad"; return nil })
 					named("update", err)
 					_, err = citizens.Update(t.Context(), c.ID, func(c *citizen) error { c.Boss = model.To[citizen]("7"); c.Age = 9; return nil })
@@ -201,7 +202,7 @@ func TestSetOfAnotherType(t *testing.T) {
 				checkVerify(t, citizens)
 			}
 		}
-		last := createdOf(t, citizens, citizen{Email: "b@x"}) // takes over the claim of one that was refused
+		last := createdOf(t, citizens, citizen{Email: "b@x"}) // takes over the claim of a refused write
 		checked(t, citizens.Delete(t.Context(), last.ID))
 		agree(t, client, opt, citizens)
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// stalling is a client that stops once before it writes a record of a model with
-// partitions, until it is released.
+// stalling is a client that stops once before it writes a record of a model with partitions,
+// until it is released.
 type stalling struct {
 	rueidis.Client
 	stall  atomic.Bool
@@ -28,8 +28,8 @@ func (s *stalling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisR
 	return s.Client.Do(ctx, cmd)
 }
 
-// isWrite reports whether a command writes a record: the stamp of the declaration comes before
-// the id, and the shape of the write.
+// isWrite reports whether a command writes a record: its arguments are the stamp of the
+// declaration, the id, and the shape of the write.
 func isWrite(words []string) bool {
 	return len(words) > 4 && words[0] == "EVALSHA" && slices.ContainsFunc(words[3:], func(w string) bool { return len(w) == 32 && w[0] == 0 })
 }

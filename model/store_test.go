@@ -34,13 +34,13 @@ func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model
 	return s
 }
 
-// errOf is the error that a call returns, whatever else it returns.
+// errOf returns the error among the results of a call.
 func errOf(results ...any) error {
 	err, _ := results[len(results)-1].(error)
 	return err
 }
 
-// checked is require.OK for goroutines: the test goes on.
+// checked is require.OK for goroutines: the test continues.
 func checked(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -58,7 +58,7 @@ func none[V any](t testing.TB) func(got []V, err error) {
 	}
 }
 
-// pagesOf reads a query page by page, and calls between with each page that another follows.
+// pagesOf reads a query page by page, and calls between with each page except the last.
 func pagesOf[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) []T {
 	t.Helper()
 	var all []T
@@ -75,7 +75,7 @@ func pagesOf[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) 
 	}
 }
 
-// checkVerify fails if records and indexes disagree.
+// checkVerify fails the test if records and indexes disagree.
 func checkVerify(t testing.TB, s interface {
 	Verify(ctx context.Context, opt maintain.Options) (model.Report, error)
 },
@@ -86,7 +86,7 @@ func checkVerify(t testing.TB, s interface {
 	}
 }
 
-// What cannot be part of a key, or of a claim, is no id.
+// Text that cannot be part of a key, or of a claim, is not a valid id.
 func TestBadIDs(t *testing.T) {
 	t.Parallel()
 	type thing struct {

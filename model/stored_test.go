@@ -9,8 +9,8 @@ import (
 	"retwis/model"
 )
 
-// What is stored of a model does not depend on the names in its Go code: a database of
-// an earlier version must open unchanged.
+// Stored data does not depend on names in Go code: a database of an earlier version must open
+// unchanged.
 func TestStoredSchema(t *testing.T) {
 	t.Parallel()
 	type town struct {

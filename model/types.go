@@ -2,7 +2,7 @@ package model
 
 import "reflect"
 
-// collectionOf returns "set" or "list" for their types, and "" for others.
+// collectionOf returns "set" for Set, "list" for List, and "" for other types.
 func collectionOf(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[Set]():
@@ -13,7 +13,7 @@ func collectionOf(t reflect.Type) string {
 	return ""
 }
 
-// targetOf returns the type that a Ref refers to, and nil for other types.
+// targetOf returns the type that a Ref refers to, or nil for other types.
 func targetOf(t reflect.Type) reflect.Type {
 	if ref, ok := reflect.Zero(t).Interface().(interface{ target() reflect.Type }); ok {
 		return ref.target()
@@ -21,5 +21,5 @@ func targetOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// isPrefixed reports whether a type is External, whose text begins with its type.
+// isPrefixed reports whether a type is External, whose text starts with its Type.
 func isPrefixed(t reflect.Type) bool { return t == reflect.TypeFor[External]() }

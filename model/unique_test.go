@@ -18,7 +18,7 @@ import (
 	"retwis/model"
 )
 
-// layouts are the ways in which the keys of a model can lie.
+// layouts calls f for each layout of the keys of a model.
 func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
 	t.Helper()
 	for _, partitions := range []int{1, 3} {
@@ -37,9 +37,9 @@ type member struct {
 
 func ptr[T any](v T) *T { return &v }
 
-// Of many writers that want a value at once one gets it, and the index leads to its
+// If many writers want a value at the same time, one gets it, and the index points to its
 // record.
-func TestUniqueAmongWriters(t *testing.T) {
+func TestUniqueDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
@@ -81,8 +81,7 @@ func TestUniqueAmongWriters(t *testing.T) {
 	})
 }
 
-// Values pass from record to record, and back to where they were, without being
-// lost or had twice.
+// Values move from record to record, and back, without being lost or owned twice.
 func TestUniqueMoves(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -133,7 +132,7 @@ func TestUniqueMoves(t *testing.T) {
 	})
 }
 
-// ownerOf reads the hash of a unique index as it is.
+// ownerOf reads a field of the hash of a unique index.
 func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, value string) string {
 	t.Helper()
 	for i := range max(opt.Partitions, 1) {
@@ -165,9 +164,9 @@ func cut(text string) (id, token, deadline string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// Claims of writers that died are taken over: a claim whose record has the value stays,
-// and one whose record does not is revoked, even for a writer that is still running.
-func TestClaimsLeftBehind(t *testing.T) {
+// Claims of dead writers are taken over: if the record has the value, the claim stays; if not,
+// it is revoked, even if the writer is still running.
+func TestAbandonedClaims(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "member", Partitions: 3, IDs: model.Counter}
@@ -180,13 +179,13 @@ func TestClaimsLeftBehind(t *testing.T) {
 	}
 	later := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 
-	// The writer died after the record was written: the value is its.
+	// The writer died after writing the record: the record keeps the value.
 	set("a", m.ID+"\x00token\x00"+later)
 	require.Fails(t, model.ErrTaken)(members.Create(t.Context(), member{Email: "a"}))
 	if text, _ := client.Do(t.Context(), client.B().Hget().Key(key).Field("a").Build()).ToString(); text != m.ID+"\x00token" {
 		t.Errorf("the claim was not settled: %q", text)
 	}
-	// It died before that, or before it gave back what its record no longer has.
+	// It died before that, or before it released a value that its record no longer has.
 	for _, text := range []string{"77\x00token\x00" + later, "77\x00token\x001", "77\x00token", m.ID + "\x00old"} {
 		require.OK(t)(members.Delete(t.Context(), m.ID))
 		set("a", text)
@@ -207,8 +206,7 @@ func hashOf(t *testing.T, client rueidis.Client, index, value string) string {
 	return ""
 }
 
-// A writer that was stopped between its claim and its write finds that another record
-// has the value now.
+// A writer stopped between its claim and its write finds that another record now has the value.
 func TestSlowWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -222,7 +220,7 @@ func TestSlowWriterIsRefused(t *testing.T) {
 		_, err := members.Create(t.Context(), member{Email: "a"})
 		errs <- err
 	}()
-	<-slow.at // it has claimed, and is about to write
+	<-slow.at // it has its claim, and is about to write
 	m := createdOf(t, quick, member{Email: "a"})
 	close(slow.on)
 	var taken *model.TakenError
@@ -234,7 +232,7 @@ func TestSlowWriterIsRefused(t *testing.T) {
 	}
 }
 
-// So does one whose record had the value before it expired.
+// The same holds if its record had the value before it expired.
 func TestSlowWriterAfterExpiry(t *testing.T) {
 	t.Parallel()
 	type guest struct {
@@ -259,7 +257,7 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 		_, err := guests.Create(t.Context(), guest{ID: "1", Email: "a"})
 		errs <- err
 	}()
-	<-slow.at // it has claimed, and is about to write
+	<-slow.at // it has its claim, and is about to write
 	g := createdOf(t, quick, guest{ID: "2", Email: "a"})
 	close(slow.on)
 	var taken *model.TakenError
@@ -279,7 +277,7 @@ func (seat) Indexes() []model.Index[seat] {
 }
 
 // The error names each of several fields.
-func TestTakenTellsAllFields(t *testing.T) {
+func TestTakenNamesAllFields(t *testing.T) {
 	t.Parallel()
 	layouts(t, "seat", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		seats := store[seat](t, client, opt)
@@ -319,8 +317,8 @@ func TestPageEndsAtTheEmptyValue(t *testing.T) {
 	}
 }
 
-// Repair gives a unique value to one of the records that went without it, after the owner
-// has left it.
+// After the owner has released a unique value, Repair gives it to one of the records that had
+// to go without it.
 func TestRepairGivesTakenValue(t *testing.T) {
 	t.Parallel()
 	type before struct {
@@ -349,7 +347,7 @@ func TestRepairGivesTakenValue(t *testing.T) {
 			}
 			opt.Adopt = every
 			now = store[after](t, client, opt)
-			// As another program writes them.
+			// As written by another program.
 			for i := 2; i < 5; i++ {
 				key := fmt.Sprint("member:", i)
 				for p := 0; partitions > 1 && p < partitions; p++ {

@@ -22,8 +22,8 @@ type scroll struct {
 	Reads int    `redis:"reads,counter"`
 }
 
-// Updates of large records lose nothing either: not those of each other, not what
-// another program writes into the hash, and not a deletion.
+// Updates of large records lose nothing: neither updates of others, nor fields written to the
+// hash by another program, nor a deletion.
 func TestUpdateLarge(t *testing.T) {
 	t.Parallel()
 	layouts(t, "scroll", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// Of many concurrent increments none is lost. TestUpdateLarge has those without a version.
+// No concurrent increment is lost. TestUpdateLarge covers models without a version.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	all := store[tally](t, redistest.DB(t).Client(t), model.Options{Name: "n"})
@@ -55,7 +55,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	}
 }
 
-// meddling is a client that does something before the first command of some kind.
+// meddling is a client that calls a function before the first command of a certain kind.
 type meddling struct {
 	rueidis.Client
 	before func(words []string) bool
@@ -70,7 +70,7 @@ func (m meddling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 	return m.Client.Do(ctx, cmd)
 }
 
-// Of two Patches of the same fields one wins, and nothing of the other is left.
+// Of two concurrent Patches of the same fields one wins completely.
 func TestPatchesDoNotMix(t *testing.T) {
 	t.Parallel()
 	type point struct {
@@ -94,9 +94,9 @@ func TestPatchesDoNotMix(t *testing.T) {
 	}
 }
 
-// Without a version the record must be as it was read: if another program adds or
-// removes a field, an Update starts again.
-func TestUpdateSeesOthers(t *testing.T) {
+// Without a version the record must not have changed: if another program adds or removes a
+// field, an Update starts again.
+func TestUpdateDetectsOtherWrites(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[score](t, client, model.Options{Name: "n"})
@@ -118,8 +118,8 @@ func TestUpdateSeesOthers(t *testing.T) {
 	}
 }
 
-// A function that fails, changes nothing, or the id.
-func TestUpdateIsLeft(t *testing.T) {
+// The function fails, changes nothing, or changes the id.
+func TestUpdateAborted(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[tally](t, client, model.Options{Name: "n"})
@@ -142,7 +142,7 @@ func TestUpdateIsLeft(t *testing.T) {
 	}
 }
 
-// Two writers that give the same value to the same record do not disturb each other.
+// Two writers that set the same unique value in the same record do not conflict.
 func TestUniqueOfOneRecord(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -163,7 +163,7 @@ func TestUniqueOfOneRecord(t *testing.T) {
 	})
 }
 
-// Patch takes values that mean the same as those of the fields.
+// Patch accepts equivalent values of other types.
 func TestPatchValues(t *testing.T) {
 	t.Parallel()
 	type cents int64
@@ -195,7 +195,7 @@ func TestPatchValues(t *testing.T) {
 	}
 	for field, test := range map[string]struct {
 		value any
-		says  string
+		text  string
 	}{
 		"price": {"3", "string"},
 		"small": {300, "does not fit"},
@@ -208,7 +208,7 @@ func TestPatchValues(t *testing.T) {
 		"tags":  {7, ""},
 		"none":  {1, ""},
 	} {
-		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
+		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -217,8 +217,8 @@ func TestPatchValues(t *testing.T) {
 	}
 }
 
-// A program that does not know all of what is stored in a field, as in the middle of a
-// deployment, writes nothing of it unless its function changes that field.
+// A program that does not know everything stored in a field, for example during a deployment,
+// only writes the field if its function changes it.
 func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	type (
@@ -250,7 +250,7 @@ func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 		n.Addr.Street, n.Addr.Zip = "Main", "12345"
 		id := createdOf(t, now, n).ID
 		key := baseOf(opt, id) + ":" + id
-		redisDo(t, client, "HSET", key, "at", "2026-01-01T01:00:00+01:00") // as another program writes it
+		redisDo(t, client, "HSET", key, "at", "2026-01-01T01:00:00+01:00") // as written by another program
 		fields := func() map[string]string {
 			all, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
 			checked(t, err)
@@ -276,7 +276,7 @@ func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Errorf("wrote\n%v, not\n%v", after, before)
 		}
 		checkVerify(t, now)
-		// What the function changes is written as the program knows it.
+		// A field that the function changes is written in the form known to the program.
 		_, err = old.Update(ctx, id, func(o *older) error { o.Addr.Street = "Side"; return nil })
 		checked(t, err)
 		if addr := fields()["addr"]; addr != `{"Street":"Side"}` {

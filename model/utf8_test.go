@@ -12,7 +12,7 @@ import (
 	"retwis/model"
 )
 
-// letter has text in each form that is stored as JSON.
+// letter has text in each form stored as JSON.
 type letter struct {
 	ID    string `redis:",id"`
 	Plain string
@@ -39,7 +39,7 @@ func (n *letterName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ownJSON writes its JSON itself, by what encoding/json makes of its fields.
+// ownJSON marshals itself, using encoding/json for its fields.
 type ownJSON struct{ Text string }
 
 func (o ownJSON) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]string{"is": o.Text}) }
@@ -51,9 +51,8 @@ func (o *ownJSON) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Bytes that are not UTF-8 are refused where they would be replaced, and stay as they are
-// elsewhere.
-func TestBytesThatAreNoText(t *testing.T) {
+// Invalid UTF-8 is refused where it would be replaced, and kept elsewhere.
+func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	letters := store[letter](t, client, model.Options{Name: "letter", IDs: model.ClientAssigned})
@@ -116,8 +115,8 @@ func TestBytesThatAreNoText(t *testing.T) {
 	}
 }
 
-// Other programs can store such bytes. They are not replaced by reading and writing.
-func TestStoredBytesThatAreNoText(t *testing.T) {
+// Other programs can store invalid UTF-8. Reading and writing does not replace it.
+func TestStoredInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "letter", IDs: model.ClientAssigned}

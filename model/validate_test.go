@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// voucher has rules of every sort.
+// voucher has rules of every kind.
 type voucher struct {
 	ID    string             `redis:",id"`
 	Title string             `redis:"title,unique,required,max=5"`
@@ -54,8 +54,7 @@ func validTicket() voucher {
 	}
 }
 
-// Every write refuses a record that is not valid, names the fields, and asks the server
-// nothing.
+// Every write refuses an invalid record and names the fields, without asking the server.
 func TestInvalidIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -111,7 +110,7 @@ func TestInvalidIsRefused(t *testing.T) {
 	}
 }
 
-// Verify reports records that other programs have made invalid, and nothing changes them.
+// Verify reports records that other programs have made invalid, and does not change them.
 func TestVerifyInvalid(t *testing.T) {
 	t.Parallel()
 	layouts(t, "voucher", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -142,7 +141,7 @@ func TestVerifyInvalid(t *testing.T) {
 		if n, err := tickets.Find(model.Eq("seats", 0)).Count(t.Context()); n != 1 || err != nil {
 			t.Error("Repair leaves an invalid record out of the indexes", n, err)
 		}
-		// Fields of a record that is not valid can be set once all are.
+		// Fields of an invalid record can be set if the result is valid.
 		require.Fails(t, model.ErrInvalid)(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1}))
 		checked(t, errOf(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute})))
 	})

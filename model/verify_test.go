@@ -21,7 +21,7 @@ import (
 	"retwis/model"
 )
 
-// damaging does things by hand to the keys of a model.
+// damaging changes the keys of a model by hand.
 type damaging struct {
 	t      testing.TB
 	client rueidis.Client
@@ -37,8 +37,8 @@ func (d *damaging) do(command ...string) rueidis.RedisResult {
 	return r
 }
 
-// of is the key that some kind of thing has for a record: in its partition.
-func (d *damaging) of(id, what string) string {
+// keyIn returns a key in the partition of a record.
+func (d *damaging) keyIn(id, what string) string {
 	for _, base := range d.bases() {
 		there, err := d.client.Do(d.t.Context(), d.client.B().Zscore().Key(base+".all").Member(id).Build()).ToString()
 		if err == nil && there != "" {
@@ -63,13 +63,13 @@ func (d *damaging) bases() []string {
 	return all
 }
 
-// set changes a field of a record without the model.
+// set changes a field of a record, bypassing the model.
 func (d *damaging) set(id, field, value string) {
-	key := d.of(id, "")
+	key := d.keyIn(id, "")
 	d.do("HSET", key, field, value)
 }
 
-// unique is the hash that has a unique value.
+// unique returns the hash that has a unique value.
 func (d *damaging) unique(index, value string) string {
 	for _, base := range d.bases() {
 		if _, err := d.do("HGET", base+".by."+index, value).ToString(); err == nil {
@@ -109,8 +109,8 @@ func residents(t testing.TB, client rueidis.Client, opt model.Options, n int) *m
 	return s
 }
 
-// damages are changes by hand to a model of residents 1 to 20, and the problems that
-// they cause.
+// damages returns changes by hand to a model of residents 1 to 20, with the problems that they
+// cause.
 func damages() map[string]struct {
 	do   func(d *damaging)
 	kind string
@@ -123,39 +123,39 @@ func damages() map[string]struct {
 	}
 	age := func(n int, id string) string { return lexInt(n) + id }
 	return map[string]damage{
-		"a record is gone":                {func(d *damaging) { d.do("DEL", d.of("1", "")) }, "dangling", 1},
-		"a record that expires is gone":   {func(d *damaging) { d.do("DEL", d.of("3", "")) }, "dangling", 1},
-		"no content":                      {func(d *damaging) { d.do("HDEL", d.of("1", "content"), "1") }, "missing", 1},
-		"no content at all":               {func(d *damaging) { d.do("DEL", d.of("1", "content")) }, "missing", -1},
-		"bad content":                     {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "\x93\x00") }, "", -1},
-		"content of strings":              {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "\x93\x00\xa1a\xa1b") }, "", -1},
-		"content that is empty":           {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "") }, "", -1},
-		"content of an unknown record":    {func(d *damaging) { d.do("HSET", d.of("1", "content"), d.alike("1", "77"), "\x91\x00") }, "dangling", 1},
-		"not in the order of creation":    {func(d *damaging) { d.do("ZREM", d.of("1", "all"), "1") }, "missing", 1},
-		"an unknown record in the order":  {func(d *damaging) { d.do("ZADD", d.of("1", "all"), "7", "nobody") }, "dangling", 1},
-		"not in what expires":             {func(d *damaging) { d.do("ZREM", d.of("1", "expires"), "1") }, "stale", 1},
-		"expires at another time":         {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "1", "1") }, "stale", 1},
-		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.of("2", "expires"), "4000000000000", "2") }, "stale", 1},
-		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
-		"never expires":                   {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
-		"dies before its time":            {func(d *damaging) { d.do("EXPIRE", d.of("1", ""), "1000") }, "stale", 1},
-		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.of("2", ""), "1000") }, "stale", 1},
-		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.of("1", "by.age"), age(1, "1")) }, "missing", 1},
-		"an entry has a score":            {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "1", age(1, "1")) }, "missing", 1},
-		"an index is gone":                {func(d *damaging) { d.do("DEL", d.of("1", "by.age")) }, "missing", -1},
-		"rubbish in an index":             {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", "?") }, "dangling", 1},
-		"an entry of nobody":              {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(1, "nobody")) }, "dangling", 1},
-		"an entry of another value":       {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(2, "1")) }, "dangling", 1},
-		"a value that no record has":      {func(d *damaging) { d.do("ZADD", d.of("1", "by.name"), "0", "\x00") }, "dangling", 1},
-		"a set has lost a record":         {func(d *damaging) { d.do("ZREM", d.of("1", "by.name:n0"), "1") }, "missing", 1},
-		"a set is gone":                   {func(d *damaging) { d.do("DEL", d.of("1", "by.name:n0")) }, "missing", -1},
-		"a set and its value are gone":    {func(d *damaging) { d.do("DEL", d.of("1", "by.name:n0"), d.of("1", "by.name")) }, "missing", -1},
-		"a record at another place":       {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n0"), "0.5", "1") }, "missing", 1},
-		"a set has an unknown record":     {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n0"), "0", "nobody") }, "dangling", 1},
-		"a set has another record":        {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n1"), "1", "1") }, "dangling", 1},
-		"a set that is not listed":        {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:more"), "1", "1", "2", "nobody") }, "dangling", 2},
-		"a value is not listed":           {func(d *damaging) { d.do("ZREM", d.of("1", "by.name"), "n0") }, "missing", -1},
-		"no value is listed":              {func(d *damaging) { d.do("DEL", d.of("1", "by.name")) }, "missing", -1},
+		"a record is gone":                {func(d *damaging) { d.do("DEL", d.keyIn("1", "")) }, "dangling", 1},
+		"a record that expires is gone":   {func(d *damaging) { d.do("DEL", d.keyIn("3", "")) }, "dangling", 1},
+		"no content":                      {func(d *damaging) { d.do("HDEL", d.keyIn("1", "content"), "1") }, "missing", 1},
+		"no content at all":               {func(d *damaging) { d.do("DEL", d.keyIn("1", "content")) }, "missing", -1},
+		"bad content":                     {func(d *damaging) { d.do("HSET", d.keyIn("1", "content"), "1", "\x93\x00") }, "", -1},
+		"content of strings":              {func(d *damaging) { d.do("HSET", d.keyIn("1", "content"), "1", "\x93\x00\xa1a\xa1b") }, "", -1},
+		"content that is empty":           {func(d *damaging) { d.do("HSET", d.keyIn("1", "content"), "1", "") }, "", -1},
+		"content of an unknown record":    {func(d *damaging) { d.do("HSET", d.keyIn("1", "content"), d.alike("1", "77"), "\x91\x00") }, "dangling", 1},
+		"not in the order of creation":    {func(d *damaging) { d.do("ZREM", d.keyIn("1", "all"), "1") }, "missing", 1},
+		"an unknown record in the order":  {func(d *damaging) { d.do("ZADD", d.keyIn("1", "all"), "7", "nobody") }, "dangling", 1},
+		"not in what expires":             {func(d *damaging) { d.do("ZREM", d.keyIn("1", "expires"), "1") }, "stale", 1},
+		"expires at another time":         {func(d *damaging) { d.do("ZADD", d.keyIn("1", "expires"), "1", "1") }, "stale", 1},
+		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.keyIn("2", "expires"), "4000000000000", "2") }, "stale", 1},
+		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.keyIn("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
+		"never expires":                   {func(d *damaging) { d.do("PERSIST", d.keyIn("1", "")) }, "stale", 1},
+		"dies before its time":            {func(d *damaging) { d.do("EXPIRE", d.keyIn("1", ""), "1000") }, "stale", 1},
+		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.keyIn("2", ""), "1000") }, "stale", 1},
+		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.keyIn("1", "by.age"), age(1, "1")) }, "missing", 1},
+		"an entry has a score":            {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.age"), "1", age(1, "1")) }, "missing", 1},
+		"an index is gone":                {func(d *damaging) { d.do("DEL", d.keyIn("1", "by.age")) }, "missing", -1},
+		"rubbish in an index":             {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.age"), "0", "?") }, "dangling", 1},
+		"an entry of nobody":              {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.age"), "0", age(1, "nobody")) }, "dangling", 1},
+		"an entry of another value":       {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.age"), "0", age(2, "1")) }, "dangling", 1},
+		"a value that no record has":      {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.name"), "0", "\x00") }, "dangling", 1},
+		"a set has lost a record":         {func(d *damaging) { d.do("ZREM", d.keyIn("1", "by.name:n0"), "1") }, "missing", 1},
+		"a set is gone":                   {func(d *damaging) { d.do("DEL", d.keyIn("1", "by.name:n0")) }, "missing", -1},
+		"a set and its value are gone":    {func(d *damaging) { d.do("DEL", d.keyIn("1", "by.name:n0"), d.keyIn("1", "by.name")) }, "missing", -1},
+		"a record at another place":       {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.name:n0"), "0.5", "1") }, "missing", 1},
+		"a set has an unknown record":     {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.name:n0"), "0", "nobody") }, "dangling", 1},
+		"a set has another record":        {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.name:n1"), "1", "1") }, "dangling", 1},
+		"a set that is not listed":        {func(d *damaging) { d.do("ZADD", d.keyIn("1", "by.name:more"), "1", "1", "2", "nobody") }, "dangling", 2},
+		"a value is not listed":           {func(d *damaging) { d.do("ZREM", d.keyIn("1", "by.name"), "n0") }, "missing", -1},
+		"no value is listed":              {func(d *damaging) { d.do("DEL", d.keyIn("1", "by.name")) }, "missing", -1},
 		"a field was changed":             {func(d *damaging) { d.set("1", "age", "99") }, "stale", 1},
 		"a field of a computed index":     {func(d *damaging) { d.set("1", "name", "zzz") }, "stale", 1},
 		"a unique field was changed":      {func(d *damaging) { d.set("1", "email", "other") }, "stale", -1},
@@ -163,7 +163,7 @@ func damages() map[string]struct {
 		"a unique value of another":       {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e1", d.owner("2")) }, "", -1},
 		"a unique value of nobody":        {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e1", d.owner("nobody")) }, "", -1},
 		"an unknown unique value":         {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e99", d.owner("1")) }, "dangling", 1},
-		"a set of nobody":                 {func(d *damaging) { d.do("SADD", d.of("1", "of.friends:")+d.alike("1", "77"), "x") }, "dangling", 1},
+		"a set of nobody":                 {func(d *damaging) { d.do("SADD", d.keyIn("1", "of.friends:")+d.alike("1", "77"), "x") }, "dangling", 1},
 		"a record of another program":     {func(d *damaging) { d.add("77", "age", "9", "email", "new") }, "missing", 1},
 		"one of them without indexes":     {func(d *damaging) { d.add("77", "colour", "blue") }, "missing", 1},
 		"one of them that is damaged":     {func(d *damaging) { d.add("77", "age", "old") }, "invalid", 1},
@@ -178,7 +178,7 @@ func damages() map[string]struct {
 	}
 }
 
-// owner is what the hash of a unique index says of a record.
+// owner returns the hash field of a unique index for a record.
 func (d *damaging) owner(id string) string {
 	if d.opt.Partitions > 1 {
 		return id + "\x00token"
@@ -186,13 +186,13 @@ func (d *damaging) owner(id string) string {
 	return id
 }
 
-// alike is an id that begins as given, and is in the partition of another one.
+// alike returns an id with a prefix in the partition of another id.
 func (d *damaging) alike(id, begin string) string {
 	if d.opt.Partitions < 2 {
 		return begin
 	}
 	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Partitions: d.opt.Partitions, IDs: model.ClientAssigned})
-	want := strings.TrimSuffix(strings.TrimPrefix(d.of(id, ""), "{"+d.opt.Name+"."), "}:"+id)
+	want := strings.TrimSuffix(strings.TrimPrefix(d.keyIn(id, ""), "{"+d.opt.Name+"."), "}:"+id)
 	for i := range 1000 {
 		other := fmt.Sprint(begin, i)
 		_, err := probe.Create(d.t.Context(), resident{ID: other, Email: other})
@@ -209,12 +209,12 @@ func (d *damaging) alike(id, begin string) string {
 // add writes a record as another program would.
 func (d *damaging) add(begin string, fields ...string) {
 	id := d.alike("1", begin)
-	key := strings.TrimSuffix(d.of("1", ""), "1") + id
+	key := strings.TrimSuffix(d.keyIn("1", ""), "1") + id
 	d.do(append([]string{"HSET", key}, fields...)...)
 }
 
-// All changes by hand are found with their kind and repaired, except those that only
-// people can decide.
+// All changes by hand are found with their kind and repaired, except those that need a human
+// decision.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -223,7 +223,7 @@ func TestDamage(t *testing.T) {
 			require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 			opt.Adopt = every
 			s := residents(t, client, opt, 20)
-			model.SetPatience(s, time.Millisecond) // nobody else writes
+			model.SetPatience(s, time.Millisecond) // no concurrent writers
 			if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 				t.Fatalf("%s: before: %+v, %v", name, r, err)
 			}
@@ -236,7 +236,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("%s: found %+v", name, found.Examples)
 			}
 			if opt.Partitions > 1 {
-				// It takes a moment to be sure of a unique value elsewhere.
+				// Confirming a unique value in another partition takes a moment.
 			} else if again, err := s.Verify(t.Context(), maintain.Options{}); err != nil || again.Problems() != found.Problems() {
 				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
 			}
@@ -255,8 +255,8 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// recreated fails where the indexes are not those of the same records in a
-// database that has never been damaged.
+// recreated fails the test unless the indexes equal those of the same records in a database
+// that was never damaged.
 func recreated(t testing.TB, client rueidis.Client, opt model.Options, s *model.Store[resident], name string) {
 	t.Helper()
 	d := damaging{t, client, opt}
@@ -280,7 +280,7 @@ func recreated(t testing.TB, client rueidis.Client, opt model.Options, s *model.
 	}
 }
 
-// entries are all that is in the indexes.
+// entries returns the content of all indexes.
 func (d *damaging) entries() []string {
 	var all []string
 	for i, base := range d.bases() {
@@ -308,9 +308,9 @@ func (d *damaging) entries() []string {
 	return all
 }
 
-// A verify during writes finds nothing, and a repair corrects the damage without
-// harming concurrent writes.
-func TestRepairAmongWriters(t *testing.T) {
+// Verify finds nothing during writes, and Repair corrects damage without affecting concurrent
+// writes.
+func TestRepairDuringWrites(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
@@ -348,7 +348,7 @@ func TestRepairAmongWriters(t *testing.T) {
 	})
 }
 
-// A claim whose record may still be written is no problem; an abandoned one is.
+// A claim whose record may still be written is not a problem; an abandoned one is.
 func TestVerifyClaims(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -359,14 +359,14 @@ func TestVerifyClaims(t *testing.T) {
 	model.SetPatience(s, time.Millisecond)
 	for age, want := range map[time.Duration]int64{-time.Hour: 0, time.Minute: 1} {
 		d.do("HSET", claim, "e1", fmt.Sprintf("9\x00token\x00%d", time.Now().Add(-age).UnixMilli()))
-		d.do("HDEL", d.of("1", "content"), "1") // or the value would be missing
+		d.do("HDEL", d.keyIn("1", "content"), "1") // else the value would be missing
 		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != want {
 			t.Errorf("%v: %+v, %v", age, r, err)
 		}
 	}
 }
 
-// looking calls a function before each pipeline that reads a value and looks for its record.
+// looking calls a function before each pipeline that reads a value and its record.
 type looking struct {
 	rueidis.Client
 	key    string
@@ -380,8 +380,8 @@ func (l *looking) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rue
 	return l.Client.DoMulti(ctx, multi...)
 }
 
-// A writer gives back the values that its record has left after it has written the record.
-// One on a busy machine takes a while.
+// A writer releases old values after it has written the record. On a busy machine this takes a
+// while.
 func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -401,7 +401,8 @@ func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	}
 }
 
-// revoking revokes the first claim that it sees, as another process does that finds it old.
+// revoking revokes the first claim that it sees, like another process that considers it
+// abandoned.
 type revoking struct {
 	rueidis.Client
 	d    *damaging
@@ -435,14 +436,14 @@ func (r *revoking) revoke() {
 	}
 }
 
-// A Repair that was slow, so that its claim was revoked, claims the value again.
+// A slow Repair whose claim was revoked claims the value again.
 func TestRepairClaimsAgain(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	d := &damaging{t, client, model.Options{Name: "resident", Partitions: 2}}
 	residents(t, client, d.opt, 2)
 	d.do("HDEL", d.unique("email", "e1"), "e1")
-	d.do("HDEL", d.of("1", "content"), "1")
+	d.do("HDEL", d.keyIn("1", "content"), "1")
 	slow := &revoking{Client: client, d: d}
 	s := store[resident](t, slow, d.opt)
 	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() == 0 || !slow.done.Load() {
@@ -454,7 +455,7 @@ func TestRepairClaimsAgain(t *testing.T) {
 	}
 }
 
-// What has expired is no problem, and is swept by a repair.
+// Expired records are not problems, and Repair sweeps them.
 func TestRepairSweeps(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -473,7 +474,7 @@ func TestRepairSweeps(t *testing.T) {
 	}
 }
 
-// A verify reports its progress after each step, and ends with its context.
+// Verify reports its progress after each step, and ends with its context.
 func TestVerifyProgress(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -497,7 +498,7 @@ func TestVerifyProgress(t *testing.T) {
 	}
 }
 
-// A key of the model with a value of another type is reported, and left alone.
+// A key of the model with another type is reported, and not changed.
 func TestKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -518,7 +519,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 		}
 		d.do("RESTORE", key, "0", bytes, "REPLACE")
 	}
-	// A record of another type cannot be read.
+	// A record key of another type is unreadable.
 	d.do("DEL", "resident:1")
 	d.do("SET", "resident:1", "mine")
 	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 1 || r.Problems() != 1 {

@@ -15,8 +15,8 @@ import (
 
 var calledCommand = regexp.MustCompile(`cmdstat_([a-z|]+):calls=([0-9]+)`)
 
-// A write executes the commands that its changes need, and a few to check that nothing
-// else has changed.
+// A write executes the commands for its changes, and a few to check that nothing else has
+// changed.
 func TestWriteCommands(t *testing.T) {
 	t.Parallel()
 	client, ctx := redistest.Own(t).Client(t), t.Context()
@@ -26,7 +26,7 @@ func TestWriteCommands(t *testing.T) {
 	}
 	saved, err := flats.Get(ctx, "7")
 	if err == nil {
-		saved, err = flats.Save(ctx, saved) // sends the script
+		saved, err = flats.Save(ctx, saved) // loads the script
 	}
 	require.OK(t)(err)
 	for _, test := range []struct {
@@ -38,7 +38,7 @@ func TestWriteCommands(t *testing.T) {
 			_, err := flats.Create(ctx, flat{City: "1", Kind: "1", Lang: "l", Size: 9, Code: "new"})
 			return err
 		}, map[string]int{
-			"evalsha": 1, "hmget": 1, "exists": 2, "hsetnx": 2, "zadd": 6, "hset": 1, "incrby": 1, // the first of a block of ids
+			"evalsha": 1, "hmget": 1, "exists": 2, "hsetnx": 2, "zadd": 6, "hset": 1, "incrby": 1, // the first id of a reserved block
 		}},
 		{"save what is stored", func() error { _, err := flats.Save(ctx, saved); return err }, map[string]int{
 			"evalsha": 1, "hmget": 1, "hget": 1, "hlen": 1, "hset": 1,

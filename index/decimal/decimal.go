@@ -1,9 +1,9 @@
-// Package decimal has exact decimal numbers, such as prices: 28.44 is not a
-// float64, and text does not compare or add up.
+// Package decimal provides exact decimal numbers, such as prices: no float64 equals 28.44, and
+// text neither compares nor adds up.
 //
-// [Decimal] is what the decimal columns of package index and the decimal
-// dimensions of package space take and give. It is made for reading and comparing;
-// compute with its Rat, a *big.Rat, or with its units.
+// [Decimal] is the Go type of decimal columns in package index and decimal dimensions in
+// package space. It supports parsing and comparison; for arithmetic use its Rat, a *big.Rat, or
+// its units.
 package decimal
 
 import (
@@ -15,25 +15,25 @@ import (
 	"strings"
 )
 
-// maxDigits is how many digits a Decimal that is read from text may have.
+// maxDigits is the maximum number of digits that Parse accepts.
 const maxDigits = 2000
 
-// ErrSyntax is returned for text that is not a number such as -28.44.
+// ErrSyntax is returned for text that is not a decimal number such as -28.44.
 var ErrSyntax = errors.New("not a number such as 28.44")
 
-// Decimal is a number of units of its last digit: 28.44 is 2844 units at scale 2.
-// The zero value is 0. Two Decimals of the same scale whose units fit into an
-// int64 are equal with == if they are the same number; Cmp compares all.
+// Decimal is an integer number of units of its last digit: 28.44 is 2844 units at scale 2. The
+// zero value is 0. Two Decimals of the same scale whose units fit into an int64 can be compared
+// with ==; Cmp compares any two.
 type Decimal struct {
 	small int64
-	big   *big.Int // the units, where they do not fit into an int64
+	big   *big.Int // the units, if they do not fit into an int64
 	scale int
 }
 
-// New returns units × 10^-scale. A negative scale counts as 0.
+// New returns units × 10^-scale. A negative scale is treated as 0.
 func New(units int64, scale int) Decimal { return Decimal{small: units, scale: max(scale, 0)} }
 
-// NewBig is New for units of any size.
+// NewBig is like New, for units of any size.
 func NewBig(units *big.Int, scale int) Decimal {
 	if units.IsInt64() {
 		return New(units.Int64(), scale)
@@ -41,25 +41,25 @@ func NewBig(units *big.Int, scale int) Decimal {
 	return Decimal{big: new(big.Int).Set(units), scale: max(scale, 0)}
 }
 
-// Parse reads a number such as 28.44, -0.5 or 7. Its scale is how many digits
-// there are after the point.
+// Parse parses a number such as 28.44, -0.5 or 7. Its scale is the number of digits after the
+// point.
 func Parse(text string) (Decimal, error) {
 	digits := text
 	negative := strings.HasPrefix(text, "-")
 	if negative || strings.HasPrefix(text, "+") {
 		digits = text[1:]
 	}
-	whole, fraction, point := strings.Cut(digits, ".")
-	if whole == "" && fraction == "" || !isDigits(whole) || !isDigits(fraction) || point && fraction == "" {
+	integer, fraction, point := strings.Cut(digits, ".")
+	if integer == "" && fraction == "" || !isDigits(integer) || !isDigits(fraction) || point && fraction == "" {
 		return Decimal{}, fmt.Errorf("%q is %w", shorten(text), ErrSyntax)
 	}
-	if len(whole)+len(fraction) > maxDigits {
+	if len(integer)+len(fraction) > maxDigits {
 		return Decimal{}, fmt.Errorf("%q is too long: it has more than %d digits", shorten(text), maxDigits)
 	}
 	d := Decimal{scale: len(fraction)}
-	if len(whole)+len(fraction) <= 18 { // fits into an int64
-		for i := range len(whole) {
-			d.small = 10*d.small + int64(whole[i]-'0')
+	if len(integer)+len(fraction) <= 18 { // fits into an int64
+		for i := range len(integer) {
+			d.small = 10*d.small + int64(integer[i]-'0')
 		}
 		for i := range len(fraction) {
 			d.small = 10*d.small + int64(fraction[i]-'0')
@@ -69,7 +69,7 @@ func Parse(text string) (Decimal, error) {
 		}
 		return d, nil
 	}
-	units, _ := new(big.Int).SetString(whole+fraction, 10) // digits only
+	units, _ := new(big.Int).SetString(integer+fraction, 10) // digits only
 	if negative {
 		units.Neg(units)
 	}
@@ -92,7 +92,7 @@ func shorten(s string) string {
 	return s
 }
 
-// Scale returns how many digits there are after the point.
+// Scale returns the number of digits after the point.
 func (d Decimal) Scale() int { return d.scale }
 
 // Units returns the number in units of its last digit: 2844 for 28.44. The caller
@@ -120,8 +120,8 @@ func (d Decimal) Sign() int {
 	return 0
 }
 
-// Cmp returns -1, 0 or 1 as d is less than, equal to or greater than e, whatever
-// their scales.
+// Cmp returns -1, 0 or 1 if d is less than, equal to or greater than e, regardless of their
+// scales.
 func (d Decimal) Cmp(e Decimal) int {
 	if d.big == nil && e.big == nil && d.scale == e.scale {
 		switch {
@@ -136,7 +136,7 @@ func (d Decimal) Cmp(e Decimal) int {
 	return d.unitsAt(scale).Cmp(e.unitsAt(scale))
 }
 
-// unitsAt returns the units at a scale that is not less than that of d.
+// unitsAt returns the units at a scale, which must not be less than that of d.
 func (d Decimal) unitsAt(scale int) *big.Int {
 	n := d.Units()
 	return n.Mul(n, powerOf10(scale-d.scale))
@@ -146,20 +146,20 @@ func powerOf10(n int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
-// Rescale returns the same number at another scale. It reports false if the number
-// has more digits after the point than that.
+// Rescale returns the same number at another scale, and false if the number has more digits
+// after the point than that.
 func (d Decimal) Rescale(scale int) (Decimal, bool) {
 	e, exact := d.rescale(scale)
 	return e, exact
 }
 
-// Floor returns the greatest number with that scale which is not above d.
+// Floor returns the largest number of the scale that is not greater than d.
 func (d Decimal) Floor(scale int) Decimal {
 	e, _ := d.rescale(scale)
 	return e
 }
 
-// Ceil returns the least number with that scale which is not below d.
+// Ceil returns the smallest number of the scale that is not less than d.
 func (d Decimal) Ceil(scale int) Decimal {
 	e, exact := d.rescale(scale)
 	if !exact {
@@ -169,7 +169,7 @@ func (d Decimal) Ceil(scale int) Decimal {
 	return e
 }
 
-// rescale rounds down, and reports whether it had not to.
+// rescale returns d at a scale, rounded down, and reports whether the result is exact.
 func (d Decimal) rescale(scale int) (Decimal, bool) {
 	scale = max(scale, 0)
 	if d.scale == scale {
@@ -183,12 +183,12 @@ func (d Decimal) rescale(scale int) (Decimal, bool) {
 	if d.scale < scale {
 		return NewBig(d.unitsAt(scale), scale), true
 	}
-	// Euclidean division rounds down, as the divisor is positive.
-	whole, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
-	return NewBig(whole, scale), rest.Sign() == 0
+	// Euclidean division rounds down, since the divisor is positive.
+	integer, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
+	return NewBig(integer, scale), rest.Sign() == 0
 }
 
-// rescaleSmall is rescale within an int64; not ok where it overflows.
+// rescaleSmall is rescale for int64 units; ok is false if it overflows.
 func (d Decimal) rescaleSmall(scale int) (e Decimal, exact, ok bool) {
 	n := d.small
 	for s := d.scale; s < scale; s++ {
@@ -238,10 +238,10 @@ func format(units string, scale int) string {
 	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 }
 
-// MarshalText returns String, so that JSON has the number as text, without loss.
+// MarshalText returns String, so that JSON holds the number as text, without loss.
 func (d Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText is Parse.
+// UnmarshalText parses text like Parse.
 func (d *Decimal) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err == nil {

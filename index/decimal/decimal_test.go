@@ -46,7 +46,7 @@ func draw(t *rapid.T, name string) decimal.Decimal {
 	return decimal.NewBig(units, scale)
 }
 
-// Decimals do what fractions do.
+// Decimals agree with big.Rat.
 func TestAgainstFractions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,9 +57,9 @@ func TestAgainstFractions(t *testing.T) {
 		if d.Sign() != d.Rat().Sign() {
 			t.Fatalf("the sign of %s is %d", d, d.Sign())
 		}
-		again, err := decimal.Parse(d.String())
-		if err != nil || again.Cmp(d) != 0 || again.Scale() != d.Scale() || d.String() != d.Rat().FloatString(d.Scale()) {
-			t.Fatalf("%s is read as %s, %v", d, again, err)
+		reparsed, err := decimal.Parse(d.String())
+		if err != nil || reparsed.Cmp(d) != 0 || reparsed.Scale() != d.Scale() || d.String() != d.Rat().FloatString(d.Scale()) {
+			t.Fatalf("%s is read as %s, %v", d, reparsed, err)
 		}
 		if f, _ := d.Rat().Float64(); f != d.Float64() {
 			t.Fatalf("%s is %g, expected %g", d, d.Float64(), f)

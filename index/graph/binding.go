@@ -7,7 +7,7 @@ import (
 	"retwis/index/graph/internal/entries"
 )
 
-// Binding is an answer to a Query: the name of each variable.
+// Binding is an answer to a Query: it binds each variable to a name.
 type Binding struct {
 	vars  []string
 	names []string
@@ -16,7 +16,7 @@ type Binding struct {
 // Vars returns the variables, in the order of Query.Select. The caller must not modify them.
 func (b Binding) Vars() []string { return b.vars }
 
-// Get returns the name of a variable, or "" for a variable that is not selected.
+// Get returns the name bound to a variable, or "" if the variable is not selected.
 func (b Binding) Get(variable string) string {
 	if i := slices.Index(b.vars, variable); i >= 0 {
 		return b.names[i]
@@ -24,7 +24,7 @@ func (b Binding) Get(variable string) string {
 	return ""
 }
 
-// key returns a string that only an equal binding has.
+// key returns a string that is unique to the binding.
 func (b Binding) key() string {
 	if len(b.names) == 1 {
 		return b.names[0]

@@ -1,8 +1,8 @@
 -- Shared by the scripts that write triples, which are sent with this text in front.
 -- ARGV[2], the declaration, determines the orders of the graph.
 
--- secondary returns the entries of a triple but that of spo, by which it is known.
--- The names are escaped.
+-- secondary returns all entries of a triple except spo, which identifies it. The names are
+-- escaped.
 local function secondary(s, p, o)
 	local pos, osp = 'pos:' .. p .. ':' .. o .. ':' .. s, 'osp:' .. o .. ':' .. s .. ':' .. p
 	if ARGV[2] == 'compact' then
@@ -16,7 +16,7 @@ local function secondary(s, p, o)
 	}
 end
 
--- primary returns the entry of spo.
+-- primary returns the spo entry.
 local function primary(s, p, o)
 	return 'spo:' .. s .. ':' .. p .. ':' .. o
 end

@@ -7,22 +7,22 @@ import (
 	"retwis/index"
 )
 
-// ErrMemory is returned by a query that needs more memory than Query.Memory.
+// ErrMemory is returned if a query needs more memory than Query.Memory.
 var ErrMemory = errors.New("the query needs too much memory")
 
-// invalid returns an error of an argument.
+// invalid returns the error for an invalid argument.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("graph: %w: %s", index.ErrValue, fmt.Sprintf(format, args...))
 }
 
-// syntaxError describes what is wrong in the text of a query or in a line of triples, and
-// where. It is an index.ErrValue.
+// syntaxError describes an error in the text of a query or in a line of triples, and its
+// position. It is an index.ErrValue.
 type syntaxError struct {
 	Column int // in characters, from 1; 0: the text as a whole
 	Text   string
 }
 
-// Error returns the text with its place.
+// Error returns the text with its position.
 func (e *syntaxError) Error() string {
 	if e.Column == 0 {
 		return "graph: " + e.Text

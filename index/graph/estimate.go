@@ -20,7 +20,7 @@ type estimate struct {
 // estimate counts the triples of each pattern: one round trip.
 func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
-	counted := make([]Pattern, len(patterns)) // then all triples of the predicate of each path
+	counted := make([]Pattern, len(patterns)) // followed by all triples of the predicate of each path
 	for i, p := range patterns {
 		p = p.simple()
 		all[i], counted[i] = estimate{Pattern: p, at: i}, p.names()
@@ -61,7 +61,7 @@ func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, 
 	return all, nil
 }
 
-// names returns the pattern with everything open but its names. Select accepts it.
+// names returns the pattern with all parts open except names, as Select accepts it.
 func (p Pattern) names() Pattern {
 	only := func(t Term) Term {
 		if t.is(syntax.Name) {
@@ -87,8 +87,8 @@ func (p Pattern) open() string {
 type joinKind int
 
 const (
-	joinFilter  joinKind = iota // all parts are bound: it can only remove rows
-	joinShared                  // it shares a variable with the rows
+	joinFilter  joinKind = iota // all parts are bound: can only remove rows
+	joinShared                  // shares a variable with the rows
 	joinProduct                 // every row is combined with every match
 	joinBlocked                 // another pattern must bind an end of its path first
 )

@@ -30,8 +30,7 @@ func connect() (rueidis.Client, func()) {
 	return client, func() { client.Close(); stop() }
 }
 
-// The question of the tutorial: which friends of matteo like beer and live in
-// barcelona?
+// The tutorial's question: which friends of matteo like beer and live in barcelona?
 func Example() {
 	client, stop := connect()
 	defer stop()
@@ -100,7 +99,7 @@ func ExampleGraph_Select() {
 	// --
 }
 
-// Patterns made of values, which may be any bytes, and a path.
+// A query built from patterns and a path, whose names may be any bytes.
 func ExampleGraph_Query() {
 	client, stop := connect()
 	defer stop()
@@ -115,7 +114,7 @@ func ExampleGraph_Query() {
 			log.Fatal(err)
 		}
 	}
-	// Who does ada know indirectly?
+	// Find people that ada knows indirectly.
 	person := graph.Var("person")
 	for b, err := range g.Query(ctx, graph.Query{
 		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: person}},
@@ -131,7 +130,7 @@ func ExampleGraph_Query() {
 	// frances
 }
 
-// Answers in order: who likes something that ada likes, the oldest first?
+// Sorted answers: who likes something that ada likes, oldest first?
 func ExampleDesc() {
 	client, stop := connect()
 	defer stop()
@@ -170,7 +169,7 @@ func ExampleDesc() {
 	// alan 41
 }
 
-// A file, line by line: invalid lines are reported, the rest is put.
+// Read a file line by line: report invalid lines and put the others.
 func ExampleParseTSV() {
 	client, stop := connect()
 	defer stop()
@@ -200,7 +199,7 @@ func ExampleParseTSV() {
 	// 1 <nil>
 }
 
-// A missing entry is found and repaired while the graph is in use.
+// Find and repair a missing entry while the graph is in use.
 func ExampleGraph_Repair() {
 	client, stop := connect()
 	defer stop()

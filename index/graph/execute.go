@@ -6,11 +6,10 @@ import (
 	"iter"
 )
 
-// Query yields the answers to a query, in no particular order unless it has an OrderBy.
-// It counts the triples of
-// each pattern (one round trip), starts with the rarest, and follows shared variables,
-// 1,000 rows a round trip. Each batch of rows passes all patterns before the next is
-// read, so that the first answers come early, and stopping early saves the rest. Triples
+// Query yields the answers to a query, in no particular order unless it has an OrderBy. It
+// counts the triples of each pattern (one round trip), starts with the rarest, and follows
+// shared variables, 1,000 rows per round trip. Each batch of rows passes all patterns before
+// the next is read, so the first answers come early, and stopping early saves work. Triples
 // that are put or removed during the iteration may be missing.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {
@@ -117,17 +116,17 @@ func (x *executor) emit(rows [][]string) error {
 	return nil
 }
 
-// finish yields the sorted answers.
+// finish yields the sorted answers, if the query has an order.
 func (x *executor) finish() error {
-	for _, one := range x.ranking.sorted() {
-		if err := x.answer(one.binding); err != nil {
+	for _, a := range x.ranking.sorted() {
+		if err := x.answer(a.binding); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answer yields an answer, unless it is before the offset.
+// answer yields an answer, unless the offset skips it.
 func (x *executor) answer(b Binding) error {
 	if x.count++; x.count <= x.plan.offset {
 		return nil

@@ -9,8 +9,8 @@ import (
 // Plan describes how a query is executed.
 type Plan struct {
 	Steps []Step
-	// OrderBy are the keys by which the answers are sorted after the last step. Keep is how
-	// many of them are kept in memory meanwhile; 0: all.
+	// OrderBy are the keys by which the answers are sorted after the last step. Keep is the
+	// number of answers held in memory for that; 0: all.
 	OrderBy []SortKey
 	Keep    int
 	// empty is set if the counts show that there is no answer.
@@ -20,11 +20,11 @@ type Plan struct {
 // Step is one pattern of a plan.
 type Step struct {
 	Pattern Pattern
-	Count   int64  // number of triples of the pattern alone; of a path, with its predicate
+	Count   int64  // number of triples that match the pattern alone; for a path, of its predicate
 	How     string // how the pattern is read
 }
 
-// String formats the plan, one line a step.
+// String formats the plan, one line per step.
 func (p Plan) String() string {
 	width := 0
 	for _, s := range p.Steps {

@@ -1,5 +1,5 @@
--- Puts triples of the source into the new index of a Rebuild. finish.lua adds the
--- concurrent writes. Preceded by declare.lua and entries.lua.
+-- Puts triples of the source into the new graph of a Rebuild. finish.lua adds concurrent
+-- writes. Preceded by declare.lua and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

@@ -7,15 +7,15 @@ import (
 	"retwis/index/graph/internal/value"
 )
 
-// Filter keeps the answers of a Query that satisfy a condition.
+// Filter is a condition on the answers of a Query.
 type Filter struct {
 	vars []string
 	keep func(Binding) bool // nil: the filter is invalid
 	text string
 }
 
-// matches keeps the answers in which a regular expression matches somewhere in the
-// name bound to a variable.
+// matches keeps answers in which the name bound to a variable contains a match of a regular
+// expression.
 func matches(variable string, expression *regexp.Regexp) Filter {
 	f := Filter{vars: []string{variable}}
 	if expression != nil {
@@ -25,18 +25,18 @@ func matches(variable string, expression *regexp.Regexp) Filter {
 	return f
 }
 
-// Compare keeps the answers in which a comparison of two terms is true. The operator is
-// <, <=, >, >=, = or !=; a term is a variable or a name.
+// Compare keeps answers in which a comparison of two terms is true. The operator is <, <=, >,
+// >=, = or !=; a term is a variable or a name.
 //
-// A number is a name that is a decimal number, such as 10, -0.5 and 1e3. Any other name is a
-// text.
+// A name that is a decimal number, such as 10, -0.5 and 1e3, is compared as a number. Any other
+// name is a text.
 //
 //   - Two numbers compare by their exact values: 10 = 10.0, and 9 < 10.
 //   - Two texts compare byte by byte.
-//   - A number and a text do not compare: an answer with both is left out, except by !=.
+//   - Numbers and texts are not comparable: only != is true for them.
 //
-// A number has at most 1,000 bytes, an exponent of at most three digits, and a value in
-// the range of a float64. What has more is a text, and so are NaN and INF.
+// A number has at most 1,000 bytes, an exponent of at most three digits, and a value in the
+// range of a float64. Other names, including NaN and INF, are texts.
 func Compare(a Term, operator string, b Term) Filter {
 	f := Filter{text: a.String() + " " + operator + " " + b.String()}
 	for _, t := range [2]Term{a, b} {

@@ -1,12 +1,11 @@
--- Catches up with the writes during a Rebuild, a hundred triples a call, fewer with long
--- names. Preceded by declare.lua, the finish.lua of package maintain and
--- entries.lua.
+-- Catches up with concurrent writes of a Rebuild, a hundred triples per call, fewer with long
+-- names. Preceded by declare.lua, finish.lua of package maintain and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 --
--- Reply    1 when the new graph is in place, 0: call again
+-- Reply    1 if the new graph is in place, 0: call again
 
 local refusal = finishing(ARGV[4])
 if refusal then

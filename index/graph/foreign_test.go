@@ -16,8 +16,8 @@ import (
 	"retwis/maintain"
 )
 
-// refused fails the test where a way to write to a graph does not return ErrForeign with
-// what to do, or changes a key.
+// refused fails the test unless every write to the graph returns ErrForeign with a hint, and
+// changes no key.
 func refused(t *testing.T, g *Graph, hint string) {
 	t.Helper()
 	ctx := context.Background()
@@ -49,7 +49,7 @@ func do(t *testing.T, client rueidis.Client, words ...string) {
 	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
 }
 
-// A sorted set that is no graph stays as it is, however a graph is opened on it.
+// A sorted set that is not a graph is never changed, with any options.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []Options{{}, {Compact: true}, {Partitions: 3}} {
@@ -69,7 +69,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A graph without its declaration is not declared anew with other orders or partitions.
+// A graph that lost its declaration cannot be declared again with other orders or partitions.
 func TestLostDeclaration(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

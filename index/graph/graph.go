@@ -32,17 +32,17 @@ var (
 // kind is the kind of index in the declaration.
 const kind = "graph"
 
-// Options configure a graph. They are part of its declaration and cannot change once
-// the graph exists.
+// Options configures a graph. It is part of the declaration and cannot change once the graph
+// exists.
 type Options struct {
-	// Compact stores three of the six orders: half the memory and half the work
-	// of a write. Every pattern is still one range, and a query has the same plan; only
-	// Pattern.Order has fewer choices, and a pattern of a predicate alone comes by
-	// object. Default: all six, as in the tutorial.
+	// Compact stores three of the six orders, which halves memory and the cost of writes. Every
+	// pattern is still one range, and query plans are the same; but Pattern.Order has fewer
+	// choices, and the triples of a predicate are sorted by object. Default: all six, as in the
+	// tutorial.
 	Compact bool
-	// Partitions is the number of hash slots over which the graph is sharded, by
-	// subject. A pattern with a subject reads one partition; any other pattern reads
-	// all of them and merges. Default 1, at most 1024.
+	// Partitions is the number of hash slots over which the graph is sharded by subject. A
+	// pattern with a subject reads one partition; other patterns read all of them and merge the
+	// results. Default 1, at most 1024.
 	Partitions int
 }
 
@@ -73,8 +73,9 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	}, nil
 }
 
-// Open returns the graph at a key as it was declared, index.ErrNotFound if the key has
-// no index, or index.ErrDeclared if it has an index of another type. One round trip.
+// Open returns the existing graph at a key with its declared options. It returns
+// index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
+// index. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error) {
 	d, err := partition.Read(ctx, client, key)
 	switch {

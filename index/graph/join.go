@@ -10,13 +10,13 @@ import (
 // joiner joins rows with the patterns of steps.
 type joiner struct {
 	store    *store
-	ctx      context.Context // of the one call it lives for
+	ctx      context.Context // of the call that uses the joiner
 	prefetch bool            // the query reads everything
 	memory   memory
 }
 
-// scanRanges extends each row by every triple of its range. Rows with the same range
-// share one read.
+// scanRanges extends each row with every triple of its range. Rows with the same range share
+// one read.
 func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 	s := out.step
 	var spans []entries.Range
@@ -29,12 +29,12 @@ func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 				*t = Name(s.operands[k].in(row))
 			}
 		}
-		one := p.in(s.order, s.fixed)
-		k, ok := at[one.Prefix]
+		span := p.in(s.order, s.fixed)
+		k, ok := at[span.Prefix]
 		if !ok {
 			k = len(spans)
-			at[one.Prefix] = k
-			spans, rowsOf = append(spans, one), append(rowsOf, nil)
+			at[span.Prefix] = k
+			spans, rowsOf = append(spans, span), append(rowsOf, nil)
 		}
 		rowsOf[k] = append(rowsOf[k], row)
 	}
@@ -55,8 +55,8 @@ func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 	})
 }
 
-// bind returns a copy of a row with the parts of a triple for some letters of an order,
-// or false if a repeated variable would have two names.
+// bind returns a copy of a row with the parts of a triple selected by letters, or false if a
+// repeated variable would have two names.
 func (s *planStep) bind(rows *slab, row []string, t Triple, letters string) ([]string, bool) {
 	row = rows.copy(row)
 	for i := range len(letters) {
@@ -72,8 +72,8 @@ func (s *planStep) bind(rows *slab, row []string, t Triple, letters string) ([]s
 	return row, true
 }
 
-// checkExistence keeps the rows whose triple exists: one round trip, or none once all
-// matches have been read.
+// checkExistence keeps the rows whose triple exists: one round trip, or none if all matches
+// have been read already.
 func (j *joiner) checkExistence(out *sink, rows [][]string) error {
 	s := out.step
 	if s.hashable && (s.hash != nil || len(rows) == batchRows) {
@@ -101,19 +101,19 @@ func (j *joiner) checkExistence(out *sink, rows [][]string) error {
 	return nil
 }
 
-// hashJoin is checkExistence for many rows: it reads all matches of the pattern once and
-// keeps the rows among them. It returns false if these need too much memory.
+// hashJoin is checkExistence for many rows: it reads all matches of the pattern once and keeps
+// the rows among them. done is false if the matches need too much memory.
 func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	s := out.step
 	p := s.pattern.names()
 	if s.hash == nil {
-		one, err := j.store.rangeOf(p)
+		span, err := j.store.rangeOf(p)
 		if err != nil {
 			return false, err
 		}
 		left, all := j.memory.left, &nameSet{set: make(map[string]struct{}, s.count)}
-		err = j.store.Fetch(j.ctx, []entries.Range{one}, true, func(_ int, entry string) error {
-			name, _, more, ok := entries.CutName(entry[len(one.Prefix):])
+		err = j.store.Fetch(j.ctx, []entries.Range{span}, true, func(_ int, entry string) error {
+			name, _, more, ok := entries.CutName(entry[len(span.Prefix):])
 			if !ok || more {
 				return j.store.Damaged(entry)
 			}

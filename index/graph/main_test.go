@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// newGraph makes a graph, or fails the test.
+// newGraph returns a graph, or fails the test.
 func newGraph(t testing.TB, client rueidis.Client, key string, opt Options) *Graph {
 	t.Helper()
 	g, err := New(client, key, opt)
@@ -30,7 +30,7 @@ func put(t testing.TB, g *Graph, triples ...Triple) {
 	require.OK(t)(g.PutMany(context.Background(), slices.Values(triples)))
 }
 
-// all collects what a sequence yields, or fails the test.
+// all collects the values of a sequence, or fails the test.
 func all[T any](t testing.TB, sequence iter.Seq2[T, error]) []T {
 	t.Helper()
 	found, err := collect(sequence)

@@ -16,37 +16,36 @@ import (
 
 const (
 	pageSize    = 250 // entries in a step of a comparison
-	sourceBatch = 500 // triples of a source that are compared together
+	sourceBatch = 500 // triples of a source compared in a step
 )
 
-// Verify scans all entries in bounded steps, and reports triples without one of their
-// orders or with a score other than 0, and entries that do not belong to a triple. A
-// source yields the triples that the graph should have; Verify then also reports those
-// that are missing. It does not report triples that the source lacks: Rebuild drops them.
-// Without a source, pass nil.
+// Verify scans all entries in bounded steps. It reports triples that lack an order or have a
+// score other than 0, and entries that do not belong to a triple. If source is not nil, it
+// yields the triples that the graph should have, and Verify also reports missing ones. It does
+// not report triples that are not in the source: Rebuild drops them.
 //
 // Redis may return an entry twice while a sorted set grows; it is then counted twice.
 func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, false)
 }
 
-// Repair is Verify that corrects the problems. A triple with at least half of its orders
-// gets the others; a triple with fewer is removed, and so are entries that do not belong
-// to a triple. The script that changes a triple compares it again, so that concurrent
-// writes stay. Missing triples of the source are put.
+// Repair finds what Verify finds and corrects it. It completes triples that have at least half
+// of their orders, and removes other incomplete triples and entries that do not belong to a
+// triple. The script that changes a triple compares it again, so that concurrent writes are
+// kept. Missing triples of the source are put.
 func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, true)
 }
 
-// Adopt makes a graph of a sorted set made by hand, as in the tutorial: it stores the
-// declaration, so that Open accepts it, and changes no entry. It scans all entries as
-// Verify does. The report has what it leaves as it is: entries that do not belong to a
-// triple, and triples without one of their orders; Repair corrects them. Report.Checked is
-// the number of triples in the graph now. Adopt can be repeated, and does not harm a graph.
+// Adopt turns a sorted set created by hand, as in the tutorial, into a graph: it stores the
+// declaration, so that Open accepts it, and changes no entry. It scans all entries as Verify
+// does. The report lists entries that do not belong to a triple, and incomplete triples; Repair
+// corrects them. Report.Checked is the number of triples that are now in the graph. Adopt can
+// be repeated, and does not harm an existing graph.
 //
-// If no entry is that of a triple, the sorted set is something else, and Adopt fails with
-// index.ErrValue; if there is none, with index.ErrNotFound. A graph that has only the
-// orders of Options.Compact is adopted only with that option.
+// If no entry is that of a triple, Adopt returns index.ErrValue; if the key does not exist,
+// index.ErrNotFound. A graph that has only the orders of Options.Compact is adopted only with
+// that option.
 func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	all, err := g.store.Set.Len(ctx)
 	if err != nil {
@@ -163,13 +162,13 @@ func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error
 	}
 }
 
-// Rebuild builds a new graph from a source, which yields all its triples, beside the one in
-// use, and replaces that atomically, partition by partition. Concurrent writes win over
-// the source. The report counts the triples of the source.
+// Rebuild builds a new graph from a source, which yields all triples, next to the current one,
+// and replaces that atomically, partition by partition. Concurrent writes win over the source.
+// The report counts the triples of the source.
 //
-// A rebuild that fails changes nothing, except for partitions that it has replaced
-// already. The rest of a killed one is removed a minute later, by the next write or Repair.
-// If another one starts, it ends with maintain.ErrReplaced.
+// A failed rebuild changes nothing, except for partitions already replaced. Leftovers of a
+// killed one are removed a minute later by the next write or Repair. If another rebuild starts,
+// the first one returns maintain.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
 	var failed error // of the source
@@ -180,7 +179,7 @@ func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], op
 		}
 		for some, err := range inBatches(source, sourceBatch) {
 			if failed = err; err != nil {
-				_ = w.Close() // err came first
+				_ = w.Close() // the first error is returned
 				return err
 			}
 			for _, t := range some {

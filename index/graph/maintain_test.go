@@ -20,7 +20,7 @@ import (
 	"retwis/maintain"
 )
 
-// clean fails the test if Verify finds something.
+// clean fails the test if Verify finds a problem.
 func clean(t testing.TB, g *Graph) {
 	t.Helper()
 	report, err := g.Verify(context.Background(), nil, maintain.Options{})
@@ -44,7 +44,7 @@ func state(t testing.TB, g *Graph) map[string]float64 {
 	return found
 }
 
-// wantState returns the state of a graph of some triples.
+// wantState returns the expected state of a graph.
 func wantState(g *Graph, triples []Triple) map[string]float64 {
 	want := map[string]float64{}
 	for _, t := range triples {
@@ -77,7 +77,7 @@ func damage(t testing.TB, g *Graph, of string, command ...string) {
 	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
 }
 
-// Every kind of corruption is reported as its kind, and repaired.
+// Every kind of damage is reported with its kind, and repaired.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -127,7 +127,7 @@ func TestRepair(t *testing.T) {
 			}
 			clean(t, g)
 			lost := Triple{"person00004", "lives-in", "city4"}
-			sameState(t, g, slices.DeleteFunc(slices.Clone(triples), func(one Triple) bool { return one == lost }))
+			sameState(t, g, slices.DeleteFunc(slices.Clone(triples), func(triple Triple) bool { return triple == lost }))
 
 			report, err = g.Verify(ctx, sourceOf(triples), maintain.Options{})
 			if err != nil || report.Missing != 1 || report.Problems() != 1 || report.Examples[0].ID != lost.id() {
@@ -141,8 +141,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A graph of three orders is repaired like one of six; entries of other orders are
-// orphans.
+// A compact graph is repaired like a full one; entries of the other orders are orphans.
 func TestRepairCompact(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Compact: true})
@@ -159,9 +158,9 @@ func TestRepairCompact(t *testing.T) {
 	clean(t, g)
 }
 
-// Whatever the damage, Repair leaves complete triples only, among them all that had at
-// least half of their entries.
-func TestRepairAnything(t *testing.T) {
+// After arbitrary damage, Repair leaves complete triples only, including all that had at least
+// half of their entries.
+func TestRepairArbitraryDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := context.Background()
@@ -174,18 +173,18 @@ func TestRepairAnything(t *testing.T) {
 		require.OK(r)(g.PutMany(ctx, slices.Values(model)))
 		orders := ordersOf(g.store.compact)
 		var left []Triple
-		for _, one := range model {
+		for _, triple := range model {
 			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[tripleOrder]).Draw(r, "gone")
 			key := g.store.Set.Keys[0].Index
 			for _, order := range orders {
-				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(one.escaped())).Build()
+				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(triple.escaped())).Build()
 				if slices.Contains(gone, order) {
-					command = client.B().Zrem().Key(key).Member(order.entry(one.escaped())).Build()
+					command = client.B().Zrem().Key(key).Member(order.entry(triple.escaped())).Build()
 				}
 				require.OK(r)(client.Do(ctx, command).Error())
 			}
 			if 2*(len(orders)-len(gone)) >= len(orders) {
-				left = append(left, one)
+				left = append(left, triple)
 			}
 		}
 		verified, err := g.Verify(ctx, nil, maintain.Options{})
@@ -208,7 +207,7 @@ func TestRepairAnything(t *testing.T) {
 
 // Many connections put and remove the same triples while Repair runs and entries are
 // damaged: the last Repair leaves no problem.
-func TestRepairBesideWriters(t *testing.T) {
+func TestRepairDuringWrites(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	db := redistest.DB(t)
@@ -220,14 +219,14 @@ func TestRepairBesideWriters(t *testing.T) {
 		writers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			for range 150 {
-				one := few[r.IntN(len(few))]
+				triple := few[r.IntN(len(few))]
 				var err error
 				switch r.IntN(6) {
 				case 0: // damage
-					entry := ordersOf(false)[r.IntN(6)].entry(one.escaped())
+					entry := ordersOf(false)[r.IntN(6)].entry(triple.escaped())
 					err = own.store.Set.Client.Do(ctx, own.store.Set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
 				case 1, 2:
-					_, err = own.Remove(ctx, one)
+					_, err = own.Remove(ctx, triple)
 				default:
 					_, err = own.PutMany(ctx, slices.Values(few[:r.IntN(len(few))]))
 				}
@@ -251,8 +250,8 @@ func TestRepairBesideWriters(t *testing.T) {
 	clean(t, g)
 }
 
-// Without damage Verify finds nothing at any time, even if writers lose their connection
-// in the middle of a write.
+// Without damage, Verify never finds a problem, even if writers lose their connection during a
+// write.
 func TestWriters(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -277,7 +276,7 @@ func TestWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// The last of these ends with the connection.
+				// The connection is closed during the last of these writes.
 				var last sync.WaitGroup
 				for range 20 {
 					from := r.IntN(len(few))
@@ -308,7 +307,7 @@ func TestWriters(t *testing.T) {
 	clean(t, g)
 }
 
-// What an interrupted Repair has corrected stays, and the next one corrects the rest.
+// Corrections of an interrupted Repair stay, and the next one corrects the rest.
 func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {

@@ -35,9 +35,9 @@ func naive(model []Triple, q Query) [][]string {
 		if p.P.is(syntax.Path) {
 			ways = walks(model, q, p.P)
 		}
-		for _, one := range ways {
+		for _, triple := range ways {
 			next := maps.Clone(row)
-			if fit(next, p.S, one.S) && fit(next, p.O, one.O) && (p.P.is(syntax.Path) || fit(next, p.P, one.P)) {
+			if fit(next, p.S, triple.S) && fit(next, p.O, triple.O) && (p.P.is(syntax.Path) || fit(next, p.P, triple.P)) {
 				try(i+1, next)
 			}
 		}
@@ -48,9 +48,9 @@ func naive(model []Triple, q Query) [][]string {
 	})
 	var found [][]string
 	for _, row := range rows {
-		one := namesIn(row, selected)
-		if !q.Distinct || !slices.ContainsFunc(found, func(other []string) bool { return slices.Equal(one, other) }) {
-			found = append(found, one)
+		answer := namesIn(row, selected)
+		if !q.Distinct || !slices.ContainsFunc(found, func(other []string) bool { return slices.Equal(answer, other) }) {
+			found = append(found, answer)
 		}
 	}
 	return found
@@ -108,8 +108,8 @@ func fit(row map[string]string, t Term, name string) bool {
 	return true
 }
 
-// walks returns the pairs of ends of a path, by sets of pairs. Every name has a path of
-// length 0 to itself.
+// walks returns the end points of all matches of a path, computed with sets of pairs. Every
+// name has a path of length 0 to itself.
 func walks(model []Triple, q Query, t Term) []Triple {
 	nodes := map[string]bool{}
 	for _, p := range q.Where {
@@ -119,8 +119,8 @@ func walks(model []Triple, q Query, t Term) []Triple {
 			}
 		}
 	}
-	for _, one := range model {
-		nodes[one.S], nodes[one.P], nodes[one.O] = true, true, true
+	for _, triple := range model {
+		nodes[triple.S], nodes[triple.P], nodes[triple.O] = true, true, true
 	}
 	var pairs []Triple
 	for p := range relation(model, nodes, t.term) {
@@ -137,9 +137,9 @@ func relation(model []Triple, nodes map[string]bool, path syntax.Term) pairs {
 	for name := range nodes {
 		level[[2]string{name, name}] = true
 	}
-	for _, one := range model {
-		if one.P == path.Text {
-			once[[2]string{one.S, one.O}] = true
+	for _, triple := range model {
+		if triple.P == path.Text {
+			once[[2]string{triple.S, triple.O}] = true
 		}
 	}
 	most := path.Max
@@ -168,7 +168,7 @@ func (p pairs) then(other pairs) pairs {
 	return all
 }
 
-// paths are random paths of some predicates.
+// paths generates random paths over some predicates.
 func paths(predicates *rapid.Generator[string]) *rapid.Generator[Term] {
 	return rapid.Custom(func(t *rapid.T) Term {
 		least, most := rapid.IntRange(0, 3).Draw(t, "least"), 0
@@ -197,13 +197,13 @@ func naiveFilter(q Query) func(Binding) bool {
 				}
 				continue
 			}
-			of := func(word string) string {
+			valueOf := func(word string) string {
 				if v, ok := strings.CutPrefix(word, "?"); ok {
 					return b.Get(v)
 				}
 				return strings.Trim(word, `"`)
 			}
-			x, y := of(words[0]), of(words[2])
+			x, y := valueOf(words[0]), valueOf(words[2])
 			n, errN := strconv.ParseFloat(x, 64)
 			m, errM := strconv.ParseFloat(y, 64)
 			order := cmp.Compare(n, m)
@@ -223,7 +223,8 @@ func naiveFilter(q Query) func(Binding) bool {
 	}
 }
 
-// answerable reports whether the patterns have an order in which each path has an end that is a name or bound, by trying all orders.
+// answerable reports whether the patterns can be ordered so that each path has an end that is a
+// name or bound. It tries all orders.
 func answerable(patterns []Pattern, bound ...string) bool {
 	for i, p := range patterns {
 		binds, free := []string{}, p.simple().P.is(syntax.Path)

@@ -2,7 +2,7 @@ package graph
 
 import "fmt"
 
-// memory limits the memory of the names that a query remembers.
+// memory limits the memory for names that a query holds.
 type memory struct{ limit, left int64 }
 
 // reserve accounts for a name. It returns ErrMemory at the limit.
@@ -20,7 +20,7 @@ func (m *memory) take(bytes int64) error {
 // memoryOf returns the approximate memory of a name in a map and a slice.
 func memoryOf(name string) int64 { return int64(len(name)) + 64 }
 
-// nameSet is a set of names in the order of insertion.
+// nameSet is a set of names in insertion order.
 type nameSet struct {
 	names  []string
 	set    map[string]struct{}
@@ -32,7 +32,7 @@ func (s *nameSet) has(name string) bool {
 	return ok
 }
 
-// add adds a name and accounts for it.
+// add adds a name and accounts for its memory.
 func (s *nameSet) add(name string, m *memory) error {
 	if s.has(name) {
 		return nil

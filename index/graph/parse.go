@@ -9,8 +9,8 @@ import (
 // maxQuery is the maximum length of a query, in bytes.
 const maxQuery = 64 << 10
 
-// Parse reads the text form of a query: patterns of three words, separated by a dot
-// between blanks.
+// Parse parses the text form of a query: patterns of three words, separated by a dot surrounded
+// by blanks.
 //
 //	?x likes beer . ?x lives-in barcelona . matteo friend-of ?x
 //
@@ -30,10 +30,10 @@ const maxQuery = 64 << 10
 //	?x != ?y          not equal; = equal: the same number, or the same name
 //	?x ~ ^b           a regular expression matches
 //
-// Syntax of other query languages, such as a|b, a/b, ^p, !p and p? as predicates, and $x, is
-// refused with the equivalent. In double quotes it is a name.
+// Syntax of other query languages, such as $x, or a|b, a/b, ^p, !p and p? as predicates, is
+// refused with a hint on the equivalent. In double quotes it is a name.
 //
-// The error of an invalid query is an index.ErrValue, and names the column.
+// An invalid query returns an index.ErrValue that names the column.
 func Parse(text string) (Query, error) {
 	if len(text) > maxQuery {
 		return Query{}, invalid("the query has %d bytes: at most %d are allowed", len(text), maxQuery)

@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A variable and an operator make a filter.
+// A statement of a variable, an operator and a term is a filter.
 func TestParseComparisons(t *testing.T) {
 	t.Parallel()
 	for filter, want := range map[string]string{
@@ -198,7 +198,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Parse reads what String writes, for any names.
+// Parse is the inverse of String, for any names.
 func TestPatternString(t *testing.T) {
 	t.Parallel()
 	term := rapid.Custom(func(t *rapid.T) Term {
@@ -227,7 +227,7 @@ func TestPatternString(t *testing.T) {
 	})
 }
 
-// Any text is a query, or an error with a column.
+// Any text parses, or returns an error with a column.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`, `?x "lives in" "São \"Paulo\"" . ?x != ?y . ?y p*1..3 ?x`, `<a:b>+ * "x"`, `a p* ?x . ?x ~ ^a`, `a "b"*2.. "c" .`,
@@ -247,9 +247,9 @@ func FuzzParse(f *testing.F) {
 			if !p.canStart(nil) {
 				continue // another pattern binds its ends
 			}
-			again, err := Parse(p.String())
-			if err != nil || len(again.Where) != 1 || again.Where[0].String() != p.String() {
-				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, again.Where, err)
+			reparsed, err := Parse(p.String())
+			if err != nil || len(reparsed.Where) != 1 || reparsed.Where[0].String() != p.String() {
+				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, reparsed.Where, err)
 			}
 		}
 	})

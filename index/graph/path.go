@@ -45,8 +45,8 @@ func (j *joiner) followPath(out *sink, rows [][]string) error {
 	return each(starts[0], s.reached)
 }
 
-// addReached adds a row for each name at the end of a path, or the row itself if the
-// other end is known and among them.
+// addReached adds a row for each name reached by a path, or the row itself if its other end is
+// known and reached.
 func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 	if to.known() {
 		if reached.has(to.in(row)) {
@@ -66,8 +66,8 @@ func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 	return nil
 }
 
-// searchEach searches from several names together, one round trip a step, and passes on
-// the names that each reaches. If these need too much memory it halves the starts.
+// searchEach searches from several names together, one round trip per step, and calls each with
+// the names that a start reaches. If these need too much memory it halves the number of starts.
 func (j *joiner) searchEach(s *planStep, starts []string, each func(start string, reached *nameSet) error) error {
 	left := j.memory.left
 	reached, err := j.search(s, starts)
@@ -92,9 +92,9 @@ func (j *joiner) searchEach(s *planStep, starts []string, each func(start string
 	return nil
 }
 
-// search returns the names that a path reaches from each of some names. Up to the minimum it
-// keeps the names of the last step only, since a path may return to a name. From there on it
-// is a breadth-first search that keeps every name once, so that cycles end.
+// search returns the names that a path reaches from each start. Up to the minimum length it
+// keeps only the names of the last step, since a path may return to a name. After that it is a
+// breadth-first search that keeps every name once, so that cycles end.
 func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 	path := s.pattern.P.term
 	reached := newNameSets(len(starts))
@@ -132,7 +132,7 @@ func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 	return reached, nil
 }
 
-// namesOf returns the names of each set after the first of them.
+// namesOf returns the names of each set, without the first after[i] of them.
 func namesOf(sets []*nameSet, after []int) [][]string {
 	names := make([][]string, len(sets))
 	for i, set := range sets {
@@ -151,11 +151,11 @@ func newNameSets(n int) []*nameSet {
 	return sets
 }
 
-// expand adds the names that are one triple from those of each of several frontiers to the
-// set of the same search. The names of all frontiers are read together.
+// expand adds the neighbours of each frontier to the set of the same search. It reads the names
+// of all frontiers together.
 func (j *joiner) expand(s *planStep, frontiers [][]string, reached []*nameSet) error {
 	var spans []entries.Range
-	var searches [][]int // that have the name of the span in their frontier
+	var searches [][]int // searches that have the name of the span in their frontier
 	at := map[string]int{}
 	for i, names := range frontiers {
 		for _, name := range names {
@@ -183,7 +183,7 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, reached []*nameSet) e
 	})
 }
 
-// neighbours returns the range of the names one triple away from a name.
+// neighbours returns the range of the names that are one triple away from a name.
 func (s *planStep) neighbours(name string) entries.Range {
 	predicate := Name(s.pattern.P.term.Text)
 	if s.operator == pathFromObject {

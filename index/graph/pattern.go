@@ -5,21 +5,21 @@ import (
 	"retwis/index/graph/internal/syntax"
 )
 
-// Term is a part of a pattern: a name, a variable, a path, or anything. The zero value
-// is anything.
+// Term is a part of a pattern: a name, a variable, a path, or open. The zero value is open and
+// matches any name.
 type Term struct{ term syntax.Term }
 
-// Name is the term that matches exactly this name.
+// Name returns a term that matches exactly this name.
 func Name(name string) Term { return Term{syntax.Term{Kind: syntax.Name, Text: name}} }
 
-// Var is a variable of a Query. It has the same name in all patterns.
+// Var returns a variable of a Query. It is bound to the same name in all patterns.
 func Var(name string) Term { return Term{syntax.Term{Kind: syntax.Variable, Text: name}} }
 
-// Path is the predicate of a pattern that matches the subject and the object if a path of
-// min to max triples with this predicate leads from one to the other; a max of 0 is any
-// number. A path may visit a name more than once; each pair of ends is one answer. At least
-// one end of a path must be a name, or a variable that another pattern binds. With a min of 0
-// every name has a path to itself. A bounded path has at most 1,000 triples.
+// Path returns a predicate that matches if a path of min to max triples with the given
+// predicate leads from the subject to the object; max 0 means no maximum. A path may visit a
+// name more than once; each pair of ends is one answer. At least one end of a path must be a
+// name, or a variable that another pattern binds. With min 0 every name has a path to itself. A
+// bounded path has at most 1,000 triples.
 func Path(predicate string, min, max int) Term {
 	return Term{syntax.Term{Kind: syntax.Path, Text: predicate, Min: min, Max: max}}
 }
@@ -36,10 +36,10 @@ func (t Term) String() string { return t.term.String() }
 // Pattern is a triple with open parts. The zero value matches every triple.
 type Pattern struct {
 	S, P, O Term
-	// Order is the order of the triples of Select: one that the graph stores and that
-	// begins with the parts that are names: "spo", "sop", "pso", "pos", "osp" or "ops". With a
-	// predicate, "pso" is by subject and "pos" by object. Default: by subject, predicate, object as far as these are open, if the
-	// graph stores that order. A Query ignores it.
+	// Order is the sort order of Select: "spo", "sop", "pso", "pos", "osp" or "ops". The graph
+	// must store the order, and it must begin with the parts that are names. For a given
+	// predicate, "pso" sorts by subject and "pos" by object. Default: open parts are sorted by
+	// subject, predicate, object, if the graph stores that order. A Query ignores it.
 	Order string
 }
 
@@ -48,7 +48,7 @@ func (p Pattern) String() string {
 	return p.S.String() + " " + p.P.String() + " " + p.O.String()
 }
 
-// simple returns an equal pattern without a path if that has one triple.
+// simple returns an equivalent pattern without a path if the path has exactly one triple.
 func (p Pattern) simple() Pattern {
 	if path := p.P.term; path.Kind == syntax.Path && path.Min == 1 && path.Max == 1 {
 		p.P = Name(path.Text)
@@ -67,7 +67,7 @@ func (p Pattern) term(letter byte) Term {
 	return p.O
 }
 
-// known returns how many parts are names.
+// known returns the number of parts that are names.
 func (p Pattern) known() (n int) {
 	for _, t := range [3]Term{p.S, p.P, p.O} {
 		if t.is(syntax.Name) {
@@ -77,7 +77,7 @@ func (p Pattern) known() (n int) {
 	return n
 }
 
-// leads reports whether an order begins with the parts that are names.
+// leads reports whether the first fixed parts of an order are names.
 func (p Pattern) leads(order tripleOrder, fixed int) bool {
 	for i := range fixed {
 		if !p.term(order[i]).is(syntax.Name) {

@@ -31,16 +31,16 @@ type planStep struct {
 	count    int64
 	operands [3]operand // subject, predicate, object
 	operator operator
-	order    tripleOrder // of a range scan
+	order    tripleOrder // for a range scan
 	fixed    int         // number of known parts
 	filters  []Filter
 
 	reached  *nameSet // cached result of a path that always starts at the same name
-	hashable bool     // of an existence check: reading all matches may be cheaper
-	hash     *nameSet // of an existence check: the names of the variable in all matches
+	hashable bool     // for an existence check: reading all matches may be cheaper
+	hash     *nameSet // for an existence check: the names of the variable in all matches
 }
 
-// operator is the way in which a step reads its pattern.
+// operator is the access method of a step.
 type operator int
 
 const (
@@ -137,8 +137,8 @@ func newPlan(q Query) *plan {
 // readsAll reports whether the query reads all answers.
 func (p *plan) readsAll() bool { return p.limit == 0 || len(p.order) > 0 }
 
-// hasOpenPart reports whether a part of a pattern is anything, so that several matches
-// can be the same answer.
+// hasOpenPart reports whether a part of a pattern is open, so that several matches can be the
+// same answer.
 func (p Pattern) hasOpenPart() bool {
 	return p.S.is(syntax.Anything) || p.P.is(syntax.Anything) || p.O.is(syntax.Anything)
 }
@@ -174,8 +174,7 @@ func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	p.steps = append(p.steps, s)
 }
 
-// operands returns the operands of a pattern, and adds its variables to those that are
-// bound.
+// operands returns the operands of a pattern, and marks its variables as bound.
 func (p *plan) operands(pattern Pattern, isBound map[string]bool) (operands [3]operand) {
 	fresh := map[string]bool{}
 	for i, t := range [3]Term{pattern.S, pattern.P, pattern.O} {

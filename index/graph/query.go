@@ -11,35 +11,32 @@ const (
 	defaultMemory = 64 << 20
 )
 
-// Query is a join of patterns that share variables. An answer binds each variable to a
-// name such that the graph has all the triples.
+// Query is a join of patterns that share variables. An answer binds each variable to a name so
+// that the graph contains all the resulting triples.
 type Query struct {
 	// Where are the patterns, from 1 to 64, in any order.
 	Where []Pattern
-	// Filters must all keep an answer. Each one runs as soon as its variables are
-	// bound.
+	// Filters must all accept an answer. Each one runs as soon as its variables are bound.
 	Filters []Filter
 	// Select are the variables of an answer. Default: all, in the order of their
 	// first use in Where.
 	Select []string
-	// Distinct leaves out duplicate answers. It remembers the answers, unless every
-	// variable is selected and no part is open.
+	// Distinct omits duplicate answers. It holds the answers in memory, unless every variable
+	// is selected and no part is open.
 	Distinct bool
-	// OrderBy sorts the answers by variables of Where: numbers by value, as Compare does,
-	// then texts byte by byte; descending the other way round. Answers of equal values are in the order of their names, so
-	// that an order is always the same. With Distinct, only variables of the answer can
-	// be keys. A query with an order reads all answers before it yields the first; it
-	// keeps the first Offset + Limit of them in memory, all of them without a Limit.
-	// Default: no particular order.
+	// OrderBy sorts the answers by variables of Where: numbers by value, as Compare does, then
+	// texts byte by byte, and the reverse for descending keys. Ties are broken by name, so the
+	// order is deterministic. With Distinct, only selected variables can be keys. A query with
+	// an order reads all answers before it yields the first; it holds the first Offset + Limit
+	// of them in memory, or all of them without a Limit. Default: no particular order.
 	OrderBy []SortKey
-	// Offset is the number of answers to leave out first. They are read all the same.
+	// Offset is the number of answers to skip. They are read nevertheless.
 	Offset int
 	// Limit is the maximum number of answers. Default: all.
 	Limit int
-	// Memory is the approximate number of bytes that Distinct, OrderBy and paths may
-	// remember; a query that needs more fails with ErrMemory. Default: 64 MiB. The rest
-	// of a query holds about 10,000 entries for each pattern, whatever the number of
-	// answers.
+	// Memory is the approximate number of bytes that Distinct, OrderBy and paths may use; a
+	// query that needs more returns ErrMemory. Default: 64 MiB. In addition a query holds about
+	// 10,000 entries per pattern, regardless of the number of answers.
 	Memory int64
 }
 
@@ -112,8 +109,8 @@ func (p Pattern) check() error {
 	return nil
 }
 
-// unbound returns a path with no end that a pattern binds, and false if there is one. The
-// result does not depend on the order of the patterns.
+// unbound returns a path of which no pattern binds an end, and false; or true if there is none.
+// The result does not depend on the order of the patterns.
 func (q *Query) unbound() (Pattern, bool) {
 	known := map[string]bool{}
 	left := slices.Clone(q.Where)
@@ -148,8 +145,8 @@ func (q *Query) Vars() []string {
 	return vars
 }
 
-// canStart reports whether a pattern can be read once some variables are bound: one end of a
-// path must be.
+// canStart reports whether a pattern can be read given the bound variables: a path needs one
+// known end.
 func (p Pattern) canStart(bound map[string]bool) bool {
 	if !p.simple().P.is(syntax.Path) || !p.S.free() || !p.O.free() {
 		return true

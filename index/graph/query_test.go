@@ -15,7 +15,7 @@ import (
 	"retwis/internal/require"
 )
 
-// Query against a naive join.
+// Query agrees with a naive join.
 func TestQueryAgainstModel(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -88,7 +88,7 @@ func network(n int) []Triple {
 	return triples
 }
 
-// Joins of more rows than a batch, with ranges of more entries than a step.
+// Joins with more rows than a batch, and ranges with more entries than a step.
 func TestQueryOfManyRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -125,7 +125,7 @@ func TestQueryOfManyRows(t *testing.T) {
 	}
 }
 
-// A query fails if and only if it needs more memory than its limit.
+// A query returns ErrMemory if and only if it needs more memory than its limit.
 func TestQueryMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -134,10 +134,10 @@ func TestQueryMemory(t *testing.T) {
 	for text, fails := range map[string]bool{
 		"person00000 knows+ ?x":                true,
 		"person00000 knows*1..2 ?x":            false,
-		"?x knows*1..2 ?y . ?x lives-in city1": false, // one start after the other
+		"?x knows*1..2 ?y . ?x lives-in city1": false, // searches from one start at a time
 		"?x knows*20..20 person00000":          true,
 		"person00000 knows*900..900 ?x":        true,
-		"?x knows * . ?x lives-in city1":       false, // no distinct
+		"?x knows * . ?x lives-in city1":       false, // without Distinct
 		"?x knows ?y . ?y lives-in city1":      false,
 	} {
 		q, err := Parse(text)
@@ -155,7 +155,7 @@ func TestQueryMemory(t *testing.T) {
 	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2000 {
 		t.Errorf("%d distinct answers, want 2000 (%v)", len(got), err)
 	}
-	// The first answers of an order need memory for as many only.
+	// With a Limit, an order only needs memory for that many answers.
 	q = Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, OrderBy: []SortKey{Desc("y"), Asc("x")}, Memory: 12_000}
 	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
 		t.Errorf("all in order: %v", err)

@@ -34,7 +34,7 @@ func numberOf(t testing.TB, url string) int {
 	return number
 }
 
-// noTraces fails the test if keys of a rebuild are left.
+// noTraces fails the test if a rebuild has left keys behind.
 func noTraces(t testing.TB, g *Graph) {
 	t.Helper()
 	ctx, client := context.Background(), g.store.Set.Client
@@ -50,7 +50,7 @@ func noTraces(t testing.TB, g *Graph) {
 	}
 }
 
-// A rebuild has the triples of the source, except for concurrent writes.
+// After a rebuild the graph has the triples of the source, with concurrent writes applied.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -70,15 +70,15 @@ func TestRebuild(t *testing.T) {
 					return
 				}
 				put(t, g, new1)
-				for _, one := range append([]Triple{first, last}, network...) {
-					if !yield(one, nil) {
+				for _, triple := range append([]Triple{first, last}, network...) {
+					if !yield(triple, nil) {
 						return
 					}
 				}
-				// The old graph serves, with the new writes.
-				for one, want := range map[Triple]bool{old: true, first: false, last: true, new1: true} {
-					if has, err := g.Has(ctx, one); err != nil || has != want {
-						t.Errorf("during the rebuild %v is there: %v (%v)", one, has, err)
+				// The old graph serves queries, including the new writes.
+				for triple, want := range map[Triple]bool{old: true, first: false, last: true, new1: true} {
+					if has, err := g.Has(ctx, triple); err != nil || has != want {
+						t.Errorf("during the rebuild %v is there: %v (%v)", triple, has, err)
 					}
 				}
 				if _, err := g.Remove(ctx, last); err != nil {
@@ -101,7 +101,7 @@ func TestRebuild(t *testing.T) {
 }
 
 // Constant writes do not delay a rebuild indefinitely, and none is lost.
-func TestRebuildBesideWriters(t *testing.T) {
+func TestRebuildDuringWrites(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	db := redistest.DB(t)
@@ -111,7 +111,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	const n = 4
-	var wrote [n]map[Triple]bool // and whether it exists at the end
+	var wrote [n]map[Triple]bool // and whether the triple exists at the end
 	for i := range n {
 		wrote[i] = map[Triple]bool{}
 		own := newGraph(t, db.Client(t), "g", Options{})
@@ -134,8 +134,8 @@ func TestRebuildBesideWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for _, one := range some {
-					wrote[i][one] = k%3 != 2
+				for _, triple := range some {
+					wrote[i][triple] = k%3 != 2
 				}
 			}
 		})
@@ -147,25 +147,25 @@ func TestRebuildBesideWriters(t *testing.T) {
 	writers.Wait()
 	clean(t, g)
 	noTraces(t, g)
-	// Triples from before the rebuild that are not in the source are removed. A last round
-	// of writes without a rebuild defines the expected state.
+	// Older triples that are not in the source are removed. A last round of writes without a
+	// rebuild defines the expected state.
 	for i := range n {
-		for one, there := range wrote[i] {
+		for triple, there := range wrote[i] {
 			if !there {
-				if has, err := g.Has(ctx, one); err != nil || has {
-					t.Errorf("%v was deleted and is there (%v)", one, err)
+				if has, err := g.Has(ctx, triple); err != nil || has {
+					t.Errorf("%v was deleted and is there (%v)", triple, err)
 				}
 			}
 		}
 	}
-	for _, one := range base {
-		if has, err := g.Has(ctx, one); err != nil || !has {
-			t.Errorf("%v is lost (%v)", one, err)
+	for _, triple := range base {
+		if has, err := g.Has(ctx, triple); err != nil || !has {
+			t.Errorf("%v is lost (%v)", triple, err)
 		}
 	}
 }
 
-// fillOne is a step of a rebuild.
+// fillOne fills one triple into a rebuild.
 func fillOne(g *Graph, run string, t Triple) error {
 	w, err := g.newWriter(context.Background(), g.fill, run)
 	if err == nil {
@@ -177,13 +177,14 @@ func fillOne(g *Graph, run string, t Triple) error {
 	return engine.Replaced(err)
 }
 
-// Of two rebuilds the later one wins; a killed one does no harm, and writers continue.
-func TestRebuildsMeet(t *testing.T) {
+// Of two concurrent rebuilds the later one wins; a killed one does no harm, and writers
+// continue.
+func TestConcurrentRebuilds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, Triple{"a", "b", "c"})
-	// Killed after a part of the triples.
+	// A rebuild killed after some of its triples.
 	require.OK(t)(g.tracker.Begin(ctx, "killed"))
 	require.OK(t)(fillOne(g, "killed", Triple{"left", "by", "killed"}))
 	put(t, g, Triple{"d", "e", "f"})
@@ -204,7 +205,7 @@ func TestRebuildsMeet(t *testing.T) {
 	sameState(t, g, []Triple{{"inner", "is", "later"}})
 	noTraces(t, g)
 
-	// Its context is done: it cleans up.
+	// A canceled rebuild cleans up.
 	stopped, cancel := context.WithCancel(ctx)
 	var slow iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
 		cancel()
@@ -217,8 +218,8 @@ func TestRebuildsMeet(t *testing.T) {
 	noTraces(t, g)
 }
 
-// The rest of a killed rebuild is reported, and removed by the next write after its lease
-// or by Repair. Until then the rebuild may continue.
+// Leftovers of a killed rebuild are reported, and removed by the next write after its lease or
+// by Repair. Until then the rebuild may continue.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -250,7 +251,7 @@ func TestKilledRebuild(t *testing.T) {
 	}
 }
 
-// A graph on a Cluster, in one slot and in several.
+// A graph works on a Cluster, in one slot and in several.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -294,8 +295,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A step at the end of a rebuild takes few triples with long names.
-func TestSwapTakesFewLongNames(t *testing.T) {
+// A finish step takes only few triples if their names are long.
+func TestFinishWithLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	g := newGraph(t, client, "long", Options{})
@@ -318,12 +319,12 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 
 // A rebuild that another one replaced in one partition stops tracking writes in all
 // partitions.
-func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
+func TestReplacedRebuildEndsEverywhere(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	g := newGraph(t, client, "two", Options{Partitions: 2})
 	_, err := g.Rebuild(ctx, func(yield func(Triple, error) bool) {
-		// The other one stops here.
+		// Another rebuild takes over.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 		if err := client.Do(ctx, client.B().Arbitrary("HSET", g.store.Set.Keys[0].Meta, "rebuild", "other", "until", far).Build()).Error(); err != nil {
 			t.Error(err)

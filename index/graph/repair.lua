@@ -1,9 +1,9 @@
 -- Repairs incomplete triples and removes orphaned entries. Preceded by declare.lua and
 -- entries.lua.
 --
--- It compares each triple again: one that a writer has put or removed meanwhile stays. A
--- triple with at least half of its entries gets the others; one with fewer is removed. A
--- concurrent rebuild does not need to know: its source decides.
+-- It compares each triple again and leaves those that a writer has put or removed meanwhile. A
+-- triple with at least half of its entries is completed; others are removed. It does not record
+-- changes for a concurrent rebuild, whose source wins.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

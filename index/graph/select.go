@@ -13,10 +13,10 @@ import (
 )
 
 // Select yields the triples that match a pattern without variables, in the order of the
-// entries; see Pattern.Order. It reads one range, 500 entries a round trip, from each
-// partition unless the pattern has a subject, and reads no further when the caller
-// stops. Triples that are put or removed during the iteration may be missing; a triple
-// that stays is yielded once.
+// entries; see Pattern.Order. It reads one range, 500 entries per round trip, from every
+// partition or, if the pattern has a subject, from one. It stops reading when the caller stops.
+// Triples that are put or removed during the iteration may be missing; all others are yielded
+// once.
 func (g *Graph) Select(ctx context.Context, p Pattern, page index.Page) iter.Seq2[Triple, error] {
 	return func(yield func(Triple, error) bool) {
 		s, after, err := g.prepare(ctx, p, page)
@@ -43,7 +43,7 @@ func (g *Graph) Select(ctx context.Context, p Pattern, page index.Page) iter.Seq
 	}
 }
 
-// All yields all triples, by subject, then predicate, then object, as Select does.
+// All yields all triples, sorted by subject, then predicate, then object, as Select does.
 func (g *Graph) All(ctx context.Context, page index.Page) iter.Seq2[Triple, error] {
 	return g.Select(ctx, Pattern{}, page)
 }
@@ -84,7 +84,7 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entr
 	return s, after, g.store.Check(ctx)
 }
 
-// Count returns how many triples match a pattern without variables, without reading
+// Count returns the number of triples that match a pattern without variables. It does not read
 // them: one round trip, O(log n).
 func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	s, _, err := g.prepare(ctx, p, index.Page{})
@@ -101,7 +101,7 @@ func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 // Len returns the number of triples: one round trip, O(log n).
 func (g *Graph) Len(ctx context.Context) (int64, error) { return g.Count(ctx, Pattern{}) }
 
-// Has reports whether the graph has a triple. One round trip, O(1).
+// Has reports whether the graph contains a triple: one round trip, O(1).
 func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	if err := t.check(); err != nil {
 		return false, fmt.Errorf("graph: %w", err)

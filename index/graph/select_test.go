@@ -16,7 +16,7 @@ import (
 	"retwis/internal/require"
 )
 
-// names draws few names, so that triples share them, among them all that could break an
+// names generates few names, so that triples share them, including all that could break an
 // entry.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
@@ -62,7 +62,7 @@ func compareIn(order tripleOrder) func(a, b Triple) int {
 	}
 }
 
-// Entries have the order of their names, and parse to the same triple.
+// Entries sort as their names do, and parse to the same triple.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,7 +84,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Select against a linear search, with every option of a page.
+// Select agrees with a linear search, for all options of a page.
 func TestSelectAgainstModel(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -100,8 +100,8 @@ func TestSelectAgainstModel(t *testing.T) {
 			some := rapid.SliceOfN(triples(), 0, 40).Draw(t, "triples")
 			before := len(model)
 			if rapid.IntRange(0, 2).Draw(t, "what") == 0 {
-				for _, one := range some {
-					delete(model, one)
+				for _, triple := range some {
+					delete(model, triple)
 				}
 				n, err := g.RemoveMany(ctx, slices.Values(some))
 				if err != nil || int(n) != before-len(model) {
@@ -109,8 +109,8 @@ func TestSelectAgainstModel(t *testing.T) {
 				}
 				continue
 			}
-			for _, one := range some {
-				model[one] = true
+			for _, triple := range some {
+				model[triple] = true
 			}
 			n, err := g.PutMany(ctx, slices.Values(some))
 			if err != nil || int(n) != len(model)-before {
@@ -129,8 +129,8 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	fixed := triples().Draw(t, "fixed")
 	if len(model) > 0 && rapid.IntRange(0, 3).Draw(t, "of the graph") > 0 {
 		var known []Triple
-		for one := range model {
-			known = append(known, one)
+		for triple := range model {
+			known = append(known, triple)
 		}
 		slices.SortFunc(known, compareIn(spo))
 		fixed = rapid.SampledFrom(known).Draw(t, "known")
@@ -153,9 +153,9 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 		p.Order = string(order)
 	}
 	var want []Triple
-	for one := range model {
-		if fits(p.S, one.S) && fits(p.P, one.P) && fits(p.O, one.O) {
-			want = append(want, one)
+	for triple := range model {
+		if fits(p.S, triple.S) && fits(p.P, triple.P) && fits(p.O, triple.O) {
+			want = append(want, triple)
 		}
 	}
 	slices.SortFunc(want, compareIn(order))
@@ -185,7 +185,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 // fits reports whether a name matches a term without variables.
 func fits(t Term, name string) bool { return t.term.Kind != syntax.Name || t.term.Text == name }
 
-// A range of many reads, stopped and continued during writes.
+// A range of many reads can be stopped and continued during writes.
 func TestSelectPagesWhileWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -226,20 +226,20 @@ func TestSelectPagesWhileWriting(t *testing.T) {
 				if len(found) == 0 {
 					break
 				}
-				for _, one := range found {
-					seen[one]++
+				for _, triple := range found {
+					seen[triple]++
 				}
 				page.After = found[len(found)-1].Cursor()
 			}
-			for _, one := range stay {
-				if seen[one] != 1 {
-					t.Errorf("%v is seen %d times", one, seen[one])
+			for _, triple := range stay {
+				if seen[triple] != 1 {
+					t.Errorf("%v is seen %d times", triple, seen[triple])
 				}
-				delete(seen, one)
+				delete(seen, triple)
 			}
-			for one, n := range seen {
+			for triple, n := range seen {
 				if n > 1 {
-					t.Errorf("%v is seen %d times", one, n)
+					t.Errorf("%v is seen %d times", triple, n)
 				}
 			}
 		}
@@ -248,7 +248,7 @@ func TestSelectPagesWhileWriting(t *testing.T) {
 	}
 }
 
-// Invalid arguments are refused by name, and change nothing.
+// Errors name the invalid argument, and nothing changes.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

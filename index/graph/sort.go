@@ -15,10 +15,10 @@ type SortKey struct {
 	Desc bool // descending
 }
 
-// Asc sorts by a variable in ascending order, see Query.OrderBy.
+// Asc sorts by a variable in ascending order. See Query.OrderBy.
 func Asc(variable string) SortKey { return SortKey{Var: variable} }
 
-// Desc sorts by a variable in descending order, see Query.OrderBy.
+// Desc sorts by a variable in descending order. See Query.OrderBy.
 func Desc(variable string) SortKey { return SortKey{Var: variable, Desc: true} }
 
 // String formats the key like retwis graph query --order-by.
@@ -29,25 +29,24 @@ func (k SortKey) String() string {
 	return k.Var
 }
 
-// ranked is an answer with the values by which it is sorted.
+// ranked is an answer with its sort values.
 type ranked struct {
 	binding Binding
 	values  []value.Value
-	names   []string // of values
+	names   []string // the names that values were parsed from
 	size    int64
 }
 
-// ranking sorts answers and keeps the first of them: a heap with the last one on top.
+// ranking collects the first answers in sort order: a heap with the last answer on top.
 type ranking struct {
 	keys   []SortKey
 	most   int // number of answers to keep; 0: all
 	memory *memory
-	seen   map[string]struct{} // the answers in the heap, if duplicates must be left out
+	seen   map[string]struct{} // the answers in the heap, if duplicates must be omitted
 	all    []ranked
 }
 
-// compare orders two answers. Answers of equal values are in the order of their names, so
-// that the order is the same every time.
+// compare compares two answers. Ties are broken by name, so that the order is deterministic.
 func (r *ranking) compare(a, b ranked) int {
 	for i, k := range r.keys {
 		if c := a.values[i].Order(b.values[i]); c != 0 {
@@ -60,14 +59,15 @@ func (r *ranking) compare(a, b ranked) int {
 	return cmp.Or(slices.Compare(a.names, b.names), slices.Compare(a.binding.names, b.binding.names))
 }
 
-// add keeps an answer, unless enough others come before it. names are those of the keys.
+// add adds an answer, unless enough others come before it. names are the names of the sort
+// keys.
 func (r *ranking) add(b Binding, names []string) error {
-	one := ranked{binding: b, names: names, values: make([]value.Value, len(names))}
+	a := ranked{binding: b, names: names, values: make([]value.Value, len(names))}
 	for i, name := range names {
-		one.values[i] = value.Of(name)
+		a.values[i] = value.Of(name)
 	}
 	full := r.most > 0 && len(r.all) == r.most
-	if full && r.compare(one, r.all[0]) >= 0 {
+	if full && r.compare(a, r.all[0]) >= 0 {
 		return nil
 	}
 	key := ""
@@ -85,8 +85,8 @@ func (r *ranking) add(b Binding, names []string) error {
 			delete(r.seen, last.binding.key())
 		}
 	}
-	one.size = one.memory(key)
-	if err := r.memory.take(one.size); err != nil {
+	a.size = a.memory(key)
+	if err := r.memory.take(a.size); err != nil {
 		return err
 	}
 	// Names are parts of entries: do not keep whole entries in memory.
@@ -95,31 +95,31 @@ func (r *ranking) add(b Binding, names []string) error {
 	}
 	for i, name := range names {
 		names[i] = strings.Clone(name)
-		one.values[i] = value.Of(names[i])
+		a.values[i] = value.Of(names[i])
 	}
-	heap.Push(r, one)
+	heap.Push(r, a)
 	return nil
 }
 
 // memory returns the approximate memory of an answer.
-func (one ranked) memory(key string) int64 {
+func (a ranked) memory(key string) int64 {
 	n := memoryOf(key)
-	for _, name := range one.binding.names {
+	for _, name := range a.binding.names {
 		n += memoryOf(name)
 	}
-	for _, name := range one.names {
+	for _, name := range a.names {
 		n += 2 * memoryOf(name)
 	}
 	return n
 }
 
-// sorted returns the answers in order.
+// sorted returns the answers in sort order.
 func (r *ranking) sorted() []ranked {
 	slices.SortFunc(r.all, r.compare)
 	return r.all
 }
 
-// The methods of a heap.
+// heap.Interface.
 
 func (r *ranking) Len() int           { return len(r.all) }
 func (r *ranking) Less(i, j int) bool { return r.compare(r.all[i], r.all[j]) > 0 }

@@ -23,7 +23,7 @@ func (st *store) rangeOf(p Pattern) (entries.Range, error) {
 	return p.in(order, p.known()), nil
 }
 
-// orderOf returns the order in which a pattern without variables is one range.
+// orderOf returns an order in which a pattern without variables is one range.
 func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 	for _, order := range ordersOf(st.compact) {
 		if (p.Order == "" || p.Order == string(order)) && p.leads(order, p.known()) {
@@ -33,13 +33,13 @@ func (st *store) orderOf(p Pattern) (tripleOrder, error) {
 	return "", invalid("the graph has no order %q that begins with the names in %s; it has %v", p.Order, p, ordersOf(st.compact))
 }
 
-// present reports which triples the graph has: one round trip.
+// present reports which triples exist: one round trip.
 func (st *store) present(ctx context.Context, triples []Triple) ([]bool, error) {
 	members := make([][]string, len(st.Set.Keys))
-	of := make([][]int, len(st.Set.Keys))
+	positions := make([][]int, len(st.Set.Keys))
 	for i, t := range triples {
 		k := st.Set.Index(t.S)
-		members[k], of[k] = append(members[k], t.id()), append(of[k], i)
+		members[k], positions[k] = append(members[k], t.id()), append(positions[k], i)
 	}
 	var commands rueidis.Commands
 	var partitions []int
@@ -56,7 +56,7 @@ func (st *store) present(ctx context.Context, triples []Triple) ([]bool, error) 
 			return nil, st.Wrap(ctx, err)
 		}
 		for j, score := range scores {
-			found[of[partitions[i]][j]] = !score.IsNil()
+			found[positions[partitions[i]][j]] = !score.IsNil()
 		}
 	}
 	return found, nil

@@ -15,7 +15,7 @@ const MaxName = entries.MaxName
 // Triple is a fact: a subject, a predicate and an object.
 type Triple struct{ S, P, O string }
 
-// Cursor returns the place of the triple in the results of any pattern, for
+// Cursor returns the position of the triple in the results of any pattern, for
 // index.Page.After.
 func (t Triple) Cursor() string { return scan.EncodeCursor(t.id()) }
 

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseTSV reads a triple from a line of tab-separated values: subject, predicate and object.
-// In a name \t \n \r and \\ are a tab, a line feed, a carriage return and a backslash. An
-// invalid line is an index.ErrValue.
+// ParseTSV parses a line of tab-separated values: subject, predicate and object. In a name \t
+// \n \r and \\ are a tab, a line feed, a carriage return and a backslash. An invalid line
+// returns an index.ErrValue.
 func ParseTSV(line string) (Triple, error) {
 	parts := strings.SplitN(line, "\t", 5)
 	if len(parts) != 3 {
@@ -37,7 +37,7 @@ func ParseTSV(line string) (Triple, error) {
 	return t, nil
 }
 
-// unescapeTSV undoes escapeTSV. invalid is the place of an unknown escape, or -1.
+// unescapeTSV is the inverse of escapeTSV. invalid is the position of an unknown escape, or -1.
 func unescapeTSV(text string) (name string, invalid int) {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text, -1
@@ -59,7 +59,7 @@ func unescapeTSV(text string) (name string, invalid int) {
 
 var escapeTSV = strings.NewReplacer("\t", `\t`, "\n", `\n`, "\r", `\r`, `\`, `\\`)
 
-// TSV formats the triple as a line that ParseTSV reads, without a line feed.
+// TSV formats the triple as a line for ParseTSV, without a line feed.
 func (t Triple) TSV() string {
 	return escapeTSV.Replace(t.S) + "\t" + escapeTSV.Replace(t.P) + "\t" + escapeTSV.Replace(t.O)
 }

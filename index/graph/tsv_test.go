@@ -10,7 +10,7 @@ import (
 	"retwis/index"
 )
 
-// ParseTSV reads what TSV writes, for any names, on one line.
+// ParseTSV is the inverse of TSV for any names, and TSV writes a single line.
 func TestTSV(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,7 +41,7 @@ func TestTutorial(t *testing.T) {
 		Triple{"matteojcollina", "likes", "antirez"},
 		Triple{"antirez", "is-friend-of", "beppe"},
 	)
-	// Who are the people that matteojcollina is a friend of?
+	// Who are the friends of matteojcollina?
 	friends := all(t, g.Select(ctx, Pattern{S: Name("matteojcollina"), P: Name("is-friend-of")}, index.Page{}))
 	if want := []Triple{
 		{"matteojcollina", "is-friend-of", "antirez"},
@@ -79,7 +79,7 @@ func TestTutorialQuestion(t *testing.T) {
 	}
 }
 
-// A sorted set made by hand, as in the tutorial, is adopted as it is.
+// Adopt accepts a sorted set created by hand, as in the tutorial, without changing it.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -95,7 +95,7 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	zadd("byhand", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "ops:b:likes:a")
-	// It can be read before.
+	// It can be read before Adopt.
 	if found := all(t, g.Select(ctx, Pattern{P: Name("likes")}, index.Page{})); len(found) != 1 {
 		t.Errorf("found %v", found)
 	}

@@ -27,8 +27,7 @@ func (c *checker) entries(ctx context.Context, at int, page []string) (int, erro
 	return len(entries), c.compareEntries(ctx, at, entries)
 }
 
-// compareEntries reports the problems of entries of a partition, and in a Repair corrects
-// them.
+// compareEntries reports problems of entries of a partition and, in a Repair, corrects them.
 func (c *checker) compareEntries(ctx context.Context, at int, entries []string) error {
 	var orphans []string
 	orders := map[Triple][]tripleOrder{} // of each triple among the entries
@@ -63,9 +62,9 @@ func (c *checker) compareEntries(ctx context.Context, at int, entries []string) 
 	return c.correct(ctx, at, broken, orphans)
 }
 
-// owned returns the triples that this page may have to report. To be reported once, a
-// triple belongs to the page with its spo entry, or, if that is missing, with the first
-// entry that exists. For most entries it is enough to check that spo exists.
+// owned returns the triples that this page may have to report. So that a triple is reported
+// once, it belongs to the page with its spo entry or, if that is missing, with the first entry
+// that exists. For most entries it is enough to check that spo exists.
 func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]tripleOrder) ([]Triple, error) {
 	var owned, others []Triple
 	var ids []string
@@ -105,7 +104,7 @@ func (c *checker) scores(ctx context.Context, at int, triples []Triple) ([][]*fl
 	return slices.Collect(slices.Chunk(scores, len(orders))), nil
 }
 
-// lookUp returns the scores of entries, nil for missing ones, in one step.
+// lookUp returns the scores of entries, nil for missing ones, in one round trip.
 func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*float64, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -129,8 +128,8 @@ func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*floa
 	return scores, nil
 }
 
-// problem returns the problem of a triple, if any, the orders that exist, and the order
-// whose page reports it.
+// problem returns the problem of a triple, if any, the orders that exist, and the order whose
+// page must report it.
 func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, owner tripleOrder) {
 	var present []string
 	wrong := false
@@ -151,7 +150,7 @@ func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, 
 	}
 	found = strings.Join(present, ", ")
 	switch {
-	case len(present) == 0: // removed meanwhile
+	case len(present) == 0: // removed concurrently
 	case 2*len(present) < len(scores):
 		kind = maintain.Dangling
 	case len(present) < len(scores):

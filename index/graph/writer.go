@@ -19,27 +19,25 @@ const (
 	windowBytes   = 4 << 20
 )
 
-// Put adds a triple and reports whether it is new. One round trip; in the server
-// O(log n) for each order.
+// Put adds a triple and reports whether it is new: one round trip, O(log n) for each order.
 func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
 	n, err := g.PutMany(ctx, slices.Values([]Triple{t}))
 	return n > 0, err
 }
 
-// PutMany adds triples and returns how many are new. A script adds 50 triples
-// atomically; a round trip takes 1,600, while the next ones are collected. It stops at
-// the first error: the triples before it have been added, and putting them again has no
-// effect.
+// PutMany adds triples and returns how many are new. A script adds 50 triples atomically, and a
+// pipeline has 1,600; the next pipeline is collected meanwhile. It stops at the first error:
+// the triples before it have been added, and putting them again has no effect.
 func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.put, triples)
 }
 
-// Remove removes triples and returns how many there were: one round trip for 1,600.
+// Remove removes triples and returns how many existed: one round trip per 1,600.
 func (g *Graph) Remove(ctx context.Context, triples ...Triple) (int, error) {
 	return g.RemoveMany(ctx, slices.Values(triples))
 }
 
-// RemoveMany removes triples the way PutMany adds them, and returns how many there were.
+// RemoveMany removes triples in the way that PutMany adds them, and returns how many existed.
 func (g *Graph) RemoveMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.remove, triples)
 }
@@ -54,11 +52,11 @@ func (g *Graph) change(ctx context.Context, script script.Script, triples iter.S
 	for t := range triples {
 		at++
 		if err := t.check(); err != nil {
-			_ = w.Close() // err came first
+			_ = w.Close() // the first error is returned
 			return int(w.Reply), fmt.Errorf("graph: triple %d: %w", at, err)
 		}
 		if w.Add(g.place(t)) != nil {
-			break // Close returns it again
+			break // Close returns the error
 		}
 	}
 	err = w.Close()
@@ -75,14 +73,14 @@ func (g *Graph) place(t Triple) placed { return placed{t.escaped(), g.store.Set.
 
 func (t placed) size() int { return len(t.S) + len(t.P) + len(t.O) }
 
-// newWriter returns a writer for a script whose arguments are the declaration, some words,
-// and then triples.
+// newWriter returns a writer for a script whose arguments are the declaration, words, and
+// triples.
 func (g *Graph) newWriter(ctx context.Context, script script.Script, words ...string) (*batch.Writer[placed], error) {
 	return batch.New(ctx, g.store.Set, batch.Spec[placed]{
 		Script: script, Head: append(g.store.Set.Args(), words...), Words: 3,
 		Append: func(args []string, t placed) []string { return append(args, t.S, t.P, t.O) },
 		Part:   func(t placed) int { return t.partition },
-		// This order does best for all six orders.
+		// This sort order is the fastest for all six orders of entries.
 		Compare: func(a, b placed) int {
 			return cmp.Or(strings.Compare(a.P, b.P), strings.Compare(a.O, b.O), strings.Compare(a.S, b.S))
 		},

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/ordered"
 )
 
-// axis is a validated dimension. It maps a value to a code: 0 for the least value, and
-// up to span, in the order of the values.
+// axis is a validated dimension. It maps values to codes in the same order: 0 for the smallest
+// value, span for the largest.
 type axis struct {
 	Dim
 	min, max int64     // of an Int or a Decimal, in units of the last digit
@@ -27,7 +27,7 @@ func (a *axis) setBounds() {
 	a.Min, a.Max = a.value(0), a.value(a.span)
 }
 
-// point returns the code of a value of an entry, or refuses it.
+// point returns the code of a value of an entry, or an error.
 func (a *axis) point(v any) (uint64, error) {
 	if a.Type == Time {
 		t, err := ordered.ToTime(v)
@@ -51,9 +51,8 @@ func (a *axis) outside(v any) error {
 	return fmt.Errorf("%s is outside of %s..%s", shorten(fmt.Sprint(v)), a.format(a.Min), a.format(a.Max))
 }
 
-// bound returns the code of an end of a box: of the least value that is not below v
-// or, if up is false, of the greatest that is not above it. If v is outside the range,
-// side is -1 below it and 1 above it.
+// bound returns the code of an end of a box: of the smallest value >= v or, if up is false, of
+// the largest value <= v. If v is below the range, side is -1; if it is above, side is 1.
 func (a *axis) bound(v any, up bool) (code uint64, side int, err error) {
 	if a.Type == Time {
 		t, err := ordered.ToTime(v)
@@ -80,13 +79,13 @@ func (a *axis) bound(v any, up bool) (code uint64, side int, err error) {
 	return uint64(n) - uint64(a.min), 0, nil
 }
 
-// column returns the column whose rule for values the dimension follows.
+// column returns a column that accepts the same values as the dimension.
 func (a *axis) column() ordered.Column {
 	return ordered.Column{Name: a.Name, Type: ordered.Type(a.Type), Scale: a.Scale}
 }
 
-// round returns a number of any scale in units of the last digit, rounded up or
-// down. If it does not fit into an int64, side is its sign.
+// round converts a number of any scale to units of the last digit, rounded up or down. If it
+// does not fit into an int64, side is its sign.
 func (a *axis) round(v any, up bool) (n int64, side int, err error) {
 	d, err := ordered.Number(v, "a number such as 75 or -28.44")
 	if err != nil {
@@ -112,13 +111,13 @@ func (a *axis) value(code uint64) any {
 	case Decimal:
 		return decimal.New(int64(uint64(a.min)+code), a.Scale)
 	default:
-		half := time.Duration(code / 2) // a Duration has room for half of a span
+		half := time.Duration(code / 2) // a Duration holds half a span
 		return a.from.Add(half).Add(half).Add(time.Duration(code % 2))
 	}
 }
 
-// distance returns the distance of two codes, in units of the values or in seconds, times
-// a weight. Of the unit in which it is returned, that many are in one of distance.
+// distance returns the weighted distance of two codes, in value units or seconds, multiplied by
+// unit.
 func (a *axis) distance(p, q uint64, weight, unit float64) float64 {
 	steps := float64(max(p, q) - min(p, q))
 	if unit < a.unit() {
@@ -138,8 +137,7 @@ func (a *axis) unit() float64 {
 	return 1
 }
 
-// around returns the ends of the range within a distance of a code, or of a little
-// more.
+// around returns the codes within a distance of a code, with a small safety margin.
 func (a *axis) around(code uint64, distance float64) (low, high uint64) {
 	high = a.span
 	steps := math.Ceil(distance*a.unit()*(1+1e-9)) + 1

@@ -8,22 +8,22 @@ import (
 	"retwis/index"
 )
 
-// Box is a condition on points: one side for each dimension, in order.
+// Box is a condition on points: one side per dimension, in order.
 type Box []Side
 
-// Side is the range of a box in one dimension. Both ends are included; nil is open. The
-// accepted types are those of the dimension, but an end may be outside of its range or
-// have more digits. In an index with GeoDims, a longitude that ends before it begins
-// goes across the 180th meridian; elsewhere such a side is refused.
+// Side is the range of a box in one dimension. Both ends are inclusive; nil means open. The
+// accepted types are those of the dimension, but an end may be outside of its range or have
+// more digits. In an index with GeoDims, a longitude side whose Min is greater than its Max
+// crosses the 180th meridian; any other such side is refused.
 type Side struct{ Min, Max any }
 
-// block is a box as codes of the axes.
+// block is a box in codes of the axes.
 type block struct {
 	low, high []uint64
-	from, to  []uint64 // the numbers of its least and greatest corner
+	from, to  []uint64 // the interleaved numbers of the corners low and high
 }
 
-// blockOf returns a box as a block, or false if no point can be in it.
+// blockOf converts a box to a block, or returns false if no point can be in it.
 func (x *points) blockOf(box Box) (block, bool, error) {
 	if len(box) != len(x.axes) {
 		return block{}, false, fmt.Errorf("%w: the box has %d sides for %d dimensions", index.ErrValue, len(box), len(x.axes))
@@ -40,8 +40,8 @@ func (x *points) blockOf(box Box) (block, bool, error) {
 	return x.block(low, high), !empty, nil
 }
 
-// blocksOf returns a box as blocks: none if no point can be in it, and two for a box on
-// earth across the 180th meridian.
+// blocksOf converts a box to blocks: none if no point can be in it, two if it is on earth and
+// crosses the 180th meridian.
 func (x *points) blocksOf(box Box) ([]block, error) {
 	var blocks []block
 	for _, b := range x.halves(box) {
@@ -56,9 +56,9 @@ func (x *points) blocksOf(box Box) ([]block, error) {
 	return blocks, nil
 }
 
-// halves splits a box on earth that crosses the 180th meridian, whose longitude ends before
-// it begins, or that touches it: the longitudes 180 and -180 are the same. It returns all
-// other boxes as they are.
+// halves splits a box on earth that crosses the 180th meridian, so that its longitude ends
+// before it begins, or touches it: the longitudes 180 and -180 are the same. Other boxes are
+// returned unchanged.
 func (x *points) halves(box Box) []Box {
 	if !x.geo || len(box) != len(x.axes) {
 		return []Box{box}
@@ -71,9 +71,9 @@ func (x *points) halves(box Box) []Box {
 	if empty, err := lon.ends(Side{Max: side.Max}, new(uint64), &east); empty || err != nil {
 		return []Box{box}
 	}
-	crosses := false // also ends between the same two values are in order
+	crosses := false // ends between the same two values do not cross either
 	if side.Min != nil && side.Max != nil {
-		down, _, _ := lon.bound(side.Min, false) // its error was returned above
+		down, _, _ := lon.bound(side.Min, false) // the error was returned above
 		crosses = down > east
 	}
 	switch {
@@ -87,7 +87,8 @@ func (x *points) halves(box Box) []Box {
 	return []Box{box}
 }
 
-// ends sets the codes of the ends of a side, and reports whether no value is between them.
+// ends sets low and high to the codes of the ends of a side. empty reports whether there is no
+// value between them.
 func (a *axis) ends(s Side, low, high *uint64) (empty bool, err error) {
 	*low, *high = 0, a.span
 	lowSide, highSide := -1, 1
@@ -115,20 +116,21 @@ func (a *axis) ends(s Side, low, high *uint64) (empty bool, err error) {
 	if *low <= *high {
 		return false, nil
 	}
-	// No value is between two neighbours; but ends in reverse order are a mistake.
+	// An empty range between two neighbouring values is valid; ends in reverse order are an
+	// error.
 	if down, _, err := a.bound(s.Min, false); err != nil || down > *high || a.Type == Time {
 		return false, fmt.Errorf("%s..%s ends before it begins", a.format(s.Min), a.format(s.Max))
 	}
 	return true, nil
 }
 
-// block returns the box between two corners.
+// block returns the block between two corners.
 func (x *points) block(low, high []uint64) block {
 	return block{low, high, x.layout.interleave(low), x.layout.interleave(high)}
 }
 
-// open returns the greatest codes of a block, for covering it. At the end of the range
-// of a dimension it goes up to a power of two: there are no points to leave out.
+// open returns the high codes of a block for covering it. At the end of the range of a
+// dimension it rounds up to a power of two, since there are no points to exclude.
 func (x *points) open(b *block) []uint64 {
 	high := slices.Clone(b.high)
 	for d := range high {
@@ -139,13 +141,13 @@ func (x *points) open(b *block) []uint64 {
 	return high
 }
 
-// region is what a query reads: disjoint blocks, and the ranges that cover them.
+// region describes what a query reads: disjoint blocks, and the ranges that cover them.
 type region struct {
 	blocks []block
 	coarse []span                   // few ranges
-	spans  []span                   // up to MaxRanges of them, once the query needs these
-	pieces []span                   // of the spans, for a skip scan; nil: none
-	also   func(member string) bool // a further filter; nil: none
+	spans  []span                   // up to MaxRanges ranges, once the query needs them
+	pieces []span                   // pieces of the spans for a skip scan; nil: no skip scan
+	filter func(member string) bool // an additional filter; nil: none
 }
 
 // regionOf covers blocks with a few ranges.
@@ -153,7 +155,7 @@ func (x *points) regionOf(blocks []block) region {
 	return region{blocks: blocks, coarse: x.covering(blocks, min(coarseRanges, x.maxRanges))}
 }
 
-// covering covers blocks with at most n ranges, or one for each.
+// covering covers blocks with at most n ranges, but at least one per block.
 func (x *points) covering(blocks []block, n int) []span {
 	var spans []span
 	for i := range blocks {
@@ -165,7 +167,8 @@ func (x *points) covering(blocks []block, n int) []span {
 	return spans
 }
 
-// keep returns a filter for the members in the region. It is for one reader at a time.
+// keep returns a filter that accepts the members in the region. It is not safe for concurrent
+// use.
 func (x *points) keep(r *region) func(member string) bool {
 	z := make([]uint64, x.layout.words)
 	return func(member string) bool {
@@ -175,7 +178,7 @@ func (x *points) keep(r *region) func(member string) bool {
 		x.layout.read(z, member)
 		for i := range r.blocks {
 			if x.layout.within(z, r.blocks[i].from, r.blocks[i].to) {
-				return r.also == nil || r.also(member)
+				return r.filter == nil || r.filter(member)
 			}
 		}
 		return false

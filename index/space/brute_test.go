@@ -16,7 +16,7 @@ import (
 	"retwis/maintain"
 )
 
-// compareValues orders values of a dimension, not knowing how they are stored.
+// compareValues compares values of a dimension, independently of their encoding.
 func compareValues(t rapid.TB, d Dim, a, b any) int {
 	switch d.Type {
 	case Time:
@@ -30,7 +30,7 @@ func compareValues(t rapid.TB, d Dim, a, b any) int {
 	return x.Cmp(y)
 }
 
-// anyValue draws a value of a dimension: extremes, neighbours, and equal values.
+// anyValue draws a value of a dimension, including extremes, neighbours and equal values.
 func anyValue(t *rapid.T, a *axis) any {
 	span := a.span
 	code := rapid.OneOf(rapid.Uint64Range(0, span), rapid.Uint64Range(0, min(span, 20)), rapid.Uint64Range(span/2-min(span/2, 3), span/2),
@@ -38,7 +38,7 @@ func anyValue(t *rapid.T, a *axis) any {
 	return a.value(code)
 }
 
-// anySide is a side of a box: of values, open, beyond the range, or finer than it.
+// anySide draws a side of a box: between values, open, beyond the range, or with more digits.
 func anySide(t *rapid.T, a *axis) Side {
 	low, high := anyValue(t, a), anyValue(t, a)
 	if compareValues(t, a.Dim, low, high) > 0 {
@@ -86,8 +86,8 @@ func inBox(t rapid.TB, dims []Dim, values []any, box Box) bool {
 	return true
 }
 
-// Whatever is declared, put, moved and removed: a query returns exactly the
-// points in its box, in one order, in pages too; and they are counted right.
+// For random declarations and writes, a query returns exactly the points in its box, in a
+// consistent order, also in pages; and Count agrees.
 func TestQueryAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
@@ -139,7 +139,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// readOf returns how many points of ranges were read.
+// readOf returns the number of points read in ranges.
 func readOf(ranges []RangeRead) (n int64) {
 	for _, r := range ranges {
 		n += r.Read
@@ -176,7 +176,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.reader.points.maxRanges+min(x.reader.points.maxRanges, coarseRanges) || e.Read != readOf(e.Ranges) {
 		t.Fatalf("%v: explained %+v, %v", box, e, err)
 	}
-	// In pages, from both ends.
+	// Read pages from both ends.
 	reversed := slices.Clone(all)
 	slices.Reverse(reversed)
 	for _, order := range [][]Entry{all, reversed} {

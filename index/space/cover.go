@@ -10,26 +10,26 @@ import (
 const (
 	defaultRanges = 32
 	maxRanges     = 4096
-	// cutsPerRange bounds the work: a cut takes about 0.3 µs in two dimensions.
+	// cutsPerRange limits the work: a cut takes about 0.3 µs in two dimensions.
 	cutsPerRange = 16
-	// maxCuts bounds the work of cutting a box finely.
+	// maxCuts limits the work of fineCover.
 	maxCuts = 1 << 13
-	// minShare is the least share of what is read that is worth a range.
+	// minShare is the minimum share of the numbers read that is worth a separate range.
 	minShare = 1.0 / 4096
 )
 
-// cell is a part of a box that the curve enters at its least corner and leaves at its
-// greatest corner. Cells are in the order of the curve.
+// cell is a part of a box that the curve enters at its lowest corner and leaves at its highest
+// corner. Cells are in curve order.
 type cell struct {
 	low, high []uint64 // numbers of its corners
 	min, max  []uint64 // their codes
-	length    float64  // number of numbers from low to high
-	volume    float64  // number of these in the box
-	gap       float64  // number of numbers between the previous cell and this one
+	length    float64  // count of numbers from low to high
+	volume    float64  // count of these in the box
+	gap       float64  // count of numbers between the previous cell and this one
 	next      int      // the next cell; -1: none
 }
 
-// waste returns about how much of a cell that is read is outside of the box.
+// waste returns approximately how much of a cell is outside of the box.
 func (c *cell) waste() float64 {
 	if w := c.length - c.volume; w > 1e-9*c.length {
 		return w
@@ -37,8 +37,8 @@ func (c *cell) waste() float64 {
 	return 0
 }
 
-// full reports whether the curve fills a cell without leaving it: all bits below the
-// first in which its corners differ are free.
+// full reports whether the curve fills a cell without leaving it: all bits from the first one
+// in which its corners differ are free.
 func (l *layout) full(c *cell) bool {
 	free := l.differs(c.low, c.high) + 1
 	for i := range c.low {
@@ -50,22 +50,22 @@ func (l *layout) full(c *cell) bool {
 	return true
 }
 
-// span is a range of the curve, and how much of a box is in it.
+// span is a range of the curve, with the volume of the box in it.
 type span struct {
 	low, high      []uint64
 	length, volume float64
 }
 
-// cover returns at most n disjoint ranges, in order, that cover a box: those of all
-// choices that read the fewest points outside of the box, if points are spread evenly.
+// cover returns at most n disjoint ranges, in order, that cover a box. Of all choices, they
+// read the fewest points outside of the box if points are evenly distributed.
 //
-// The curve runs through a box in pieces. What n ranges must read outside of it are all
-// gaps between pieces except the n-1 widest. A gap is found by cutting the box where
-// the curve halves it; a cell has no gap wider than its waste. So the cell with the most
-// waste is cut first, until n-1 gaps are wider than the waste of any cell.
+// The curve runs through a box in pieces. Outside of the box, n ranges must read all gaps
+// between pieces except the n-1 widest. Gaps are found by cutting the box where the curve
+// halves it; no gap of a cell is wider than its waste. So the cell with the most waste is cut
+// first, until n-1 gaps are wider than the waste of any cell.
 func (l *layout) cover(low, high []uint64, n int) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
-	var widest ranked // the n-1 widest gaps, the least first
+	var widest ranked // the n-1 widest gaps, narrowest first
 	for cuts := 0; len(t.queue) > 0 && cuts < n*cutsPerRange && n > 1; cuts++ {
 		top := t.queue[0]
 		if len(widest) == n-1 && -widest[0].rank >= top.rank || top.rank < minShare*t.volume {
@@ -85,15 +85,15 @@ func (l *layout) cover(low, high []uint64, n int) []span {
 // cutting is a box that is cut into cells.
 type cutting struct {
 	*layout
-	cells []cell // the first is the first of the curve
-	queue ranked // the cells that are worth a cut
+	cells []cell // cells[0] is the first on the curve
+	queue ranked // cells worth cutting
 	rank  func(*cell) float64
 
 	volume float64 // of the box
 	slab   []uint64
 }
 
-// copyOf copies words into memory that is allocated in large pieces.
+// copyOf copies words into memory allocated in large blocks.
 func (t *cutting) copyOf(words []uint64) []uint64 {
 	if len(t.slab) < len(words) {
 		t.slab = make([]uint64, max(1024, len(words)))
@@ -121,7 +121,7 @@ func volumeOf(low, high []uint64) float64 {
 	return v
 }
 
-// add queues a cell if it is worth a cut.
+// add queues a cell if it is worth cutting.
 func (t *cutting) add(i int) {
 	if r := t.rank(&t.cells[i]); r > 0 {
 		t.queue.push(rankedCell{r, i})
@@ -153,7 +153,7 @@ func (t *cutting) cut() float64 {
 	return right.gap
 }
 
-// between returns how many numbers there are between two.
+// between returns the count of numbers between two numbers.
 func (t *cutting) between(before, after []uint64) float64 {
 	var words [16]uint64
 	next := words[:copy(words[:], before)]
@@ -168,7 +168,7 @@ func (t *cutting) between(before, after []uint64) float64 {
 	return max(t.length(next, after)-unit, unit)
 }
 
-// group joins cells to at most n ranges, without the widest gaps between them.
+// group merges cells into at most n ranges, which leave out the widest gaps.
 func (t *cutting) group(n int) []span {
 	var gaps []float64
 	total := 0.0
@@ -190,8 +190,8 @@ func (t *cutting) group(n int) []span {
 	return t.join(least, len(gaps)-slices.Index(gaps, least))
 }
 
-// join joins cells to ranges, without the gaps that are wider than least and without
-// the first of those that are as wide, as many as ties.
+// join merges cells into ranges. They leave out the gaps wider than least, and the first ties
+// gaps that are exactly as wide.
 func (t *cutting) join(least float64, ties int) []span {
 	var spans []span
 	for i := 0; i >= 0; i = t.cells[i].next {
@@ -213,9 +213,9 @@ func (t *cutting) join(least float64, ties int) []span {
 	return spans
 }
 
-// finely returns the ranges between all gaps of at least some width, or between most of
-// them if these are very many.
-func (l *layout) finely(low, high []uint64, width float64) []span {
+// fineCover returns the ranges between all gaps of at least a width, or between most of these gaps
+// if there are very many.
+func (l *layout) fineCover(low, high []uint64, width float64) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
 	for cuts := 0; len(t.queue) > 0 && cuts < maxCuts && t.queue[0].rank >= width; cuts++ {
 		t.cut()
@@ -223,14 +223,13 @@ func (l *layout) finely(low, high []uint64, width float64) []span {
 	return t.join(width, len(t.cells))
 }
 
-// rankedCell is a cell that is worth a cut.
+// rankedCell is a cell worth cutting.
 type rankedCell struct {
 	rank float64
 	cell int
 }
 
-// ranked is a heap with the highest rank first. container/heap would allocate for each
-// element.
+// ranked is a heap with the highest rank first. container/heap would allocate per element.
 type ranked []rankedCell
 
 func (r *ranked) push(c rankedCell) {
@@ -255,7 +254,7 @@ func (r *ranked) pop() rankedCell {
 	return first
 }
 
-// sink restores the order of the heap after its first element has changed.
+// sink restores the heap order after a change of the first element.
 func (r *ranked) sink() {
 	h := *r
 	for i := 0; ; {

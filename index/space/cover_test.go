@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// runs are the pieces of the curve within a box, by looking at every number.
+// runs returns the pieces of the curve within a box, by checking every number.
 func runs(l *layout, low, high []uint64) [][2]uint64 {
 	var all [][2]uint64
 	codes := make([]uint64, len(low))
@@ -29,8 +29,8 @@ func runs(l *layout, low, high []uint64) [][2]uint64 {
 	return all
 }
 
-// The ranges cover the box and read as little outside of it as possible.
-func TestCoverIsTheBest(t *testing.T) {
+// The ranges cover the box, and read as little outside of it as possible.
+func TestCoverIsOptimal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		widths := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 3).Draw(t, "widths")
@@ -51,7 +51,7 @@ func TestCoverIsTheBest(t *testing.T) {
 			gaps = append(gaps, pieces[i][0]-pieces[i-1][1]-1)
 		}
 		slices.Sort(gaps)
-		least := uint64(0) // what n ranges must read
+		least := uint64(0) // the minimum that n ranges must read
 		for _, p := range pieces {
 			least += p[1] - p[0] + 1
 		}
@@ -87,8 +87,8 @@ func TestCoverIsTheBest(t *testing.T) {
 	})
 }
 
-// Boxes of all dimensions and widths are covered: what is in the box is in a range.
-func TestCoverHoldsTheBox(t *testing.T) {
+// For boxes of all dimensions and widths, every number in the box is in a range.
+func TestCoverContainsBox(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		spans := anySpans(16).Draw(t, "spans")
@@ -120,8 +120,8 @@ func TestCoverHoldsTheBox(t *testing.T) {
 	})
 }
 
-// tutorialSquares is the way of the tutorial: equal squares with sides of 2^exp,
-// each one range.
+// tutorialSquares implements the tutorial's method: equal squares with sides of 2^exp, each one
+// range.
 func tutorialSquares(l *layout, low, high []uint64, exp int) (names []string, ranges [][2]string) {
 	for x := low[0] >> exp; x <= high[0]>>exp; x++ {
 		for y := low[1] >> exp; y <= high[1]>>exp; y++ {
@@ -134,7 +134,7 @@ func tutorialSquares(l *layout, low, high []uint64, exp int) (names []string, ra
 	return names, ranges
 }
 
-// The box 50,100..100,300 of the tutorial, and the squares of 64 that it visits.
+// The tutorial's box 50,100..100,300, and the squares of 64 that it visits.
 func TestTutorialBox(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "x:int(0..400),y:int(0..400)")
@@ -152,7 +152,7 @@ func TestTutorialBox(t *testing.T) {
 			t.Errorf("square %s: got %v, want %v", names[i], squares[i], want)
 		}
 	}
-	// As many ranges of our own read a third less.
+	// The same number of ranges from cover reads a third less.
 	read := 0.0
 	for _, s := range x.reader.points.layout.cover(low, high, 8) {
 		read += s.length

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/ordered"
 )
 
-// String returns the dimension as ParseDims reads it.
+// String formats the dimension as ParseDims reads it.
 func (d Dim) String() string {
 	a, err := newAxis(d)
 	if err != nil {
@@ -19,7 +19,7 @@ func (d Dim) String() string {
 	return a.String()
 }
 
-// String returns the dimension as the index declares it: one text for each range.
+// String formats the dimension for the declaration, with a canonical text for its range.
 func (a *axis) String() string {
 	text := a.Name + ":" + string(a.Type)
 	low, high := a.format(a.Min), a.format(a.Max)
@@ -35,21 +35,21 @@ func (a *axis) String() string {
 	return text + "(" + low + ".." + high + ")"
 }
 
-// ParseDims reads a declaration such as
+// ParseDims parses a declaration such as
 //
 //	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01)
 //
-// decimal(2) has two digits after the point; geo alone stands for GeoDims.
+// decimal(2) has two digits after the point. The text geo stands for GeoDims.
 func ParseDims(text string) ([]Dim, error) {
 	if text == "geo" {
 		return GeoDims(), nil
 	}
 	var dims []Dim
-	for one := range strings.SplitSeq(text, ",") {
-		one = strings.TrimSpace(one)
-		a, err := parseDim(one)
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		a, err := parseDim(part)
 		if err != nil {
-			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shorten(one), err)
+			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shorten(part), err)
 		}
 		dims = append(dims, a.Dim)
 		if len(dims) > maxDims {
@@ -112,7 +112,7 @@ func newAxes(dims []Dim) ([]axis, error) {
 	return axes, nil
 }
 
-// newAxis validates a dimension, and converts its bounds to the Go type of its values.
+// newAxis validates a dimension and converts its bounds to the Go type of its values.
 func newAxis(d Dim) (axis, error) {
 	if err := checkName(d.Name); err != nil {
 		return axis{}, err

@@ -9,9 +9,9 @@ import (
 // Type is the type of the values of a dimension.
 type Type string
 
-// The types of dimensions, with the Go type in which a value is returned. They take
-// values by the same rule as index.Type: of that type, every Go number that they
-// hold exactly, and text: "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
+// The types of dimensions, with the Go types of the values they return. They accept the same
+// values as index.Type: values of that type, every Go number that they hold exactly, and text:
+// "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
 const (
 	Int     Type = "int"     // int64
 	Decimal Type = "decimal" // decimal.Decimal
@@ -24,12 +24,12 @@ type Dim struct {
 	Type Type
 	// Scale is the number of digits of a Decimal after the point, at most 18.
 	Scale int
-	// Min and Max are the least and the greatest value, both included. The range of
-	// an Int or a Decimal must fit into an int64 in units of the last digit; that of a
-	// Time is at most 584 years.
+	// Min and Max are the smallest and the largest value, inclusive. The range of an Int or
+	// Decimal must fit into an int64 in units of the last digit; that of a Time is at most 584
+	// years.
 	//
-	// Declare the range that the values really have: boxes are cut where the range is
-	// halved, and halved again.
+	// Declare the actual range of the values, since boxes are cut where this range is halved
+	// repeatedly.
 	Min, Max any
 }
 
@@ -40,10 +40,10 @@ const (
 	maxScale = 18
 )
 
-// GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six
-// digits after the point, which is a tenth of a metre. An index with these dimensions
-// knows that the earth is round: distances are metres along a great circle, boxes may cross
-// the 180th meridian, and a float64 is rounded to six digits.
+// GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six digits
+// after the point, a resolution of a tenth of a metre. In an index with these dimensions,
+// distances are metres along a great circle, boxes may cross the 180th meridian, and a float64
+// is rounded to six digits.
 func GeoDims() []Dim {
 	return []Dim{
 		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},
@@ -70,11 +70,11 @@ func shorten(s string) string {
 	return s
 }
 
-// nanoseconds returns the time from one moment to a later one, if it is a uint64.
+// nanoseconds returns the nanoseconds from one time to a later one, and false if they do not
+// fit into a uint64.
 func nanoseconds(from, to time.Time) (uint64, bool) {
 	const second = uint64(time.Second)
-	// The seconds of Go's times cannot overflow: they begin before the year -290
-	// billion.
+	// The seconds cannot overflow: the range of time.Time starts before the year -290 billion.
 	seconds := to.Unix() - from.Unix()
 	part := int64(to.Nanosecond()) - int64(from.Nanosecond())
 	if part < 0 {

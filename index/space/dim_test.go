@@ -83,9 +83,9 @@ func FuzzParseDims(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseDims(textOf(dims))
-		if err != nil || textOf(again) != textOf(dims) {
-			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(again), err)
+		reparsed, err := ParseDims(textOf(dims))
+		if err != nil || textOf(reparsed) != textOf(dims) {
+			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(reparsed), err)
 		}
 		if _, err := New(nil, "k", Options{Dims: dims}); err != nil && !strings.Contains(err.Error(), "client") {
 			t.Errorf("%q: %v", text, err)
@@ -98,9 +98,9 @@ func TestDeclarationsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dims := anyDims(16).Draw(t, "dims")
 		text := textOf(dims)
-		again, err := ParseDims(text)
-		if err != nil || textOf(again) != text {
-			t.Fatalf("%q: %q, %v", text, textOf(again), err)
+		reparsed, err := ParseDims(text)
+		if err != nil || textOf(reparsed) != text {
+			t.Fatalf("%q: %q, %v", text, textOf(reparsed), err)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// The longest span of a time has a place for each of its 2^64 nanoseconds.
+// The longest range of a Time represents each of its 2^64 nanoseconds.
 func TestLongestTime(t *testing.T) {
 	t.Parallel()
 	from := time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -184,7 +184,7 @@ func TestLongestTime(t *testing.T) {
 	}
 }
 
-// anyDims are declarations of all types, widths and numbers of dimensions.
+// anyDims generates declarations of all types, widths and numbers of dimensions.
 func anyDims(most int) *rapid.Generator[[]Dim] {
 	return rapid.Custom(func(t *rapid.T) []Dim {
 		dims := make([]Dim, rapid.IntRange(1, most).Draw(t, "n"))

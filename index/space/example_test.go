@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// exampleClient returns a client of a new server.
+// exampleClient starts a server and returns a client of it.
 func exampleClient() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))
@@ -23,7 +23,7 @@ func exampleClient() (rueidis.Client, func()) {
 	return client, func() { client.Close(); stop() }
 }
 
-// Points in a plane, and those in a box.
+// Put points in a plane, and find those in a box.
 func Example() {
 	client, stop := exampleClient()
 	defer stop()
@@ -52,7 +52,7 @@ func Example() {
 	// 92 [100 300]
 }
 
-// Dimensions of several types: flats by rent, size, and since when they are free.
+// Dimensions of several types: flats by rent, size, and the date from which they are available.
 func ExampleParseDims() {
 	client, stop := exampleClient()
 	defer stop()
@@ -73,7 +73,7 @@ func ExampleParseDims() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Up to 1000 a month, of any size, free before February.
+	// Up to 1000 a month, any size, available before February.
 	for entry, err := range flats.Select(ctx, space.Box{{nil, 1000}, {}, {nil, "2027-01-31"}}, index.Page{}) {
 		if err != nil {
 			log.Fatal(err)
@@ -113,7 +113,7 @@ func ExampleGeoDims() {
 	for _, place := range near {
 		fmt.Printf("%s, %.0f km\n", place.ID, place.Distance/1000)
 	}
-	near, err = cities.NearestWithin(ctx, taormina, 100_000, 10) // at most 100 km away
+	near, err = cities.NearestWithin(ctx, taormina, 100_000, 10) // within 100 km
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func ExampleGeoDims() {
 	// 1 within 100 km
 }
 
-// What a query reads.
+// Report what a query reads.
 func ExampleIndex_Explain() {
 	client, stop := exampleClient()
 	defer stop()

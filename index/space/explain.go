@@ -10,16 +10,16 @@ import (
 	"retwis/index/internal/ranged"
 )
 
-// Explanation is what a query of a box reads.
+// Explanation reports what a query of a box reads.
 type Explanation struct {
-	Ranges   []RangeRead // in the order of the curve
-	Read     int64       // number of points in the ranges, without those that a skip scan skips
-	Returned int64       // number of them in the box
+	Ranges   []RangeRead // in curve order
+	Read     int64       // number of points read in the ranges, without points skipped by a skip scan
+	Returned int64       // number of these points in the box
 }
 
-// RangeRead is a range of the curve, and what was read of it.
+// RangeRead is a range of the curve, with the number of points read in it.
 type RangeRead struct {
-	Low, High string // its ends, both included: bits as zeros and ones
+	Low, High string // inclusive ends, as bit strings
 	Read      int64
 	Returned  int64
 }
@@ -56,14 +56,14 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	return e, nil
 }
 
-// bitsOf returns the number at an end of a range as zeros and ones.
+// bitsOf returns the number at an end of a range as a bit string.
 func (x *points) bitsOf(end string) string {
 	z := make([]uint64, x.layout.words)
 	if end == "+" {
 		return strings.Repeat("1", len(x.layout.bits))
 	}
 	x.layout.read(z, end[1:])
-	if end[0] == '(' && len(end) == 1+x.layout.bytes { // the first number after the range
+	if end[0] == '(' && len(end) == 1+x.layout.bytes { // exclusive: the first number after the range
 		for i := len(z) - 1; i >= 0; i-- {
 			if z[i]--; z[i] != ^uint64(0) {
 				break
@@ -73,14 +73,14 @@ func (x *points) bitsOf(end string) string {
 	return x.layout.text(z)
 }
 
-// rangeRead is a range that a query has read, and how many points of it.
+// rangeRead is a range that a query has read, with the number of points read and returned.
 type rangeRead struct {
 	ranged.Range
 	read, returned int64
 }
 
-// readLog is what a query reads, in order: the beginnings of ranges, then the rests of some in
-// finer ranges. A nil log takes no notes.
+// readLog records what a query reads, in order: first the beginnings of ranges, then the rest
+// of some of them in finer ranges. A nil log records nothing.
 type readLog struct{ begun, finer []rangeRead }
 
 func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
@@ -88,7 +88,7 @@ func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 		return
 	}
 	for i, r := range ranges {
-		if rest := chunks[i].rest; rest != nil { // an explanation never reads in reverse
+		if rest := chunks[i].rest; rest != nil { // Explain never reads in reverse
 			r.Max = "[" + rest.Min[1:]
 		}
 		l.begun = append(l.begun, rangeRead{Range: r})
@@ -104,8 +104,8 @@ func (l *readLog) addFiner(ranges []ranged.Range) {
 	}
 }
 
-// rangeOf returns the range that a member was read in. A piece of a skip scan may reach a
-// little beyond its range.
+// rangeOf returns the range in which a member was read. A piece of a skip scan may extend
+// slightly beyond its range.
 func (l *readLog) rangeOf(member string) *rangeRead {
 	begun := rangeAt(l.begun, member)
 	if len(l.finer) == 0 || member > begun.Min[1:] && (begun.Max == "+" || member <= begun.Max[1:]) {
@@ -114,7 +114,7 @@ func (l *readLog) rangeOf(member string) *rangeRead {
 	return rangeAt(l.finer, member)
 }
 
-// rangeAt returns the first of some ranges that does not end before a member, or the last.
+// rangeAt returns the first range that does not end before a member, or the last range.
 func rangeAt(ranges []rangeRead, member string) *rangeRead {
 	i := sort.Search(len(ranges)-1, func(i int) bool {
 		end := ranges[i].Max
@@ -123,7 +123,7 @@ func rangeAt(ranges []rangeRead, member string) *rangeRead {
 	return &ranges[i]
 }
 
-// joined returns all ranges in order, those that continue each other as one.
+// joined returns all ranges in order, with adjacent ones merged.
 func (l *readLog) joined() []rangeRead {
 	ranges := slices.Concat(l.begun, l.finer)
 	slices.SortStableFunc(ranges, func(a, b rangeRead) int { return strings.Compare(a.Min[1:], b.Min[1:]) })

@@ -8,14 +8,14 @@ import (
 	"retwis/maintain"
 )
 
-// Fetch gets the hashes of points that were read, in their order, compares the two, and on
-// request repairs the points: see index.Composite.Fetch. The dimensions are the fields of
-// their names.
+// Fetch gets the hashes of points returned by a query, in their order, compares the two, and on
+// request repairs the points: see index.Composite.Fetch. Each dimension is the field of the
+// same name.
 func (x *Index) Fetch(ctx context.Context, read []Entry, opt index.FetchOptions) ([]index.Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
 	for i, e := range read {
 		all[i] = entries.Entry{ID: e.ID, Value: e.member}
-		if e.member == "" { // it was not read from the index
+		if e.member == "" { // not returned by a query
 			var err error
 			if all[i].Value, err = x.reader.points.member(e.ID, e.Values); err != nil {
 				return nil, maintain.Report{}, x.reader.named(err)

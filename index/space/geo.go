@@ -2,7 +2,7 @@ package space
 
 import "math"
 
-// earth is the radius of the earth in metres, the one of GEODIST in Redis.
+// earth is the radius of the earth in metres, as in GEODIST of Redis.
 const earth = 6372797.560856
 
 // coordinate is a place in degrees.
@@ -14,7 +14,7 @@ func coordinates(codes []uint64) coordinate {
 
 const radian = math.Pi / 180
 
-// distance returns the metres to another place along a great circle, by the haversine
+// distance returns the great-circle distance to another place in metres, by the haversine
 // formula.
 func (c coordinate) distance(o coordinate) float64 {
 	u := math.Sin((o.lat - c.lat) * radian / 2)
@@ -23,7 +23,7 @@ func (c coordinate) distance(o coordinate) float64 {
 	return 2 * earth * math.Asin(math.Sqrt(min(1, h)))
 }
 
-// onEarth measures metres from a place.
+// onEarth returns the metric of metres from a place.
 func (x *points) onEarth(at []uint64) metric {
 	here := coordinates(at)
 	return metric{
@@ -32,14 +32,14 @@ func (x *points) onEarth(at []uint64) metric {
 	}
 }
 
-// around returns blocks that hold all places within a distance, and a few more: one, or
-// two across the 180th meridian.
+// around returns blocks that contain all places within a distance, and a few more: one block,
+// or two if it crosses the 180th meridian.
 func (x *points) around(c coordinate, metres float64) []block {
-	angle := metres/earth*(1+1e-9) + 1e-9 // radians; 6 mm more
+	angle := metres/earth*(1+1e-9) + 1e-9 // radians, with a margin of 6 mm
 	south, north := c.lat-angle/radian, c.lat+angle/radian
 	box := Box{{max(south, -90), min(north, 90)}, {}}
-	// A circle around a pole has every longitude; another one reaches farthest
-	// east and west where a meridian touches it.
+	// A circle around a pole contains every longitude. Any other circle extends farthest east
+	// and west where it is tangent to a meridian.
 	if south > -90 && north < 90 {
 		reach := math.Asin(math.Min(1, math.Sin(angle)/math.Cos(c.lat*radian)))/radian*(1+1e-9) + 1e-9
 		west, east := c.lon-reach, c.lon+reach
@@ -51,6 +51,6 @@ func (x *points) around(c coordinate, metres float64) []block {
 		}
 		box[1] = Side{west, east}
 	}
-	blocks, _ := x.blocksOf(box) // its sides are in the range
+	blocks, _ := x.blocksOf(box) // the sides are in range
 	return blocks
 }

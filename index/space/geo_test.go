@@ -44,7 +44,7 @@ func placeOf(e Entry) Place {
 	return Place{e.ID, e.Values[0].(decimal.Decimal).Float64(), e.Values[1].(decimal.Decimal).Float64()}
 }
 
-// world are places all over the earth, many of them where it is awkward.
+// world returns places all over the earth, many of them near the poles and the 180th meridian.
 func world() []Place {
 	random := rand.New(rand.NewPCG(3, 4))
 	var all []Place
@@ -68,7 +68,7 @@ func world() []Place {
 	return append(all, Place{ID: "n", Lat: 90}, Place{ID: "s", Lat: -90, Lon: 180}, Place{ID: "e", Lon: 180}, Place{ID: "w", Lon: -180})
 }
 
-// chord is how far two places are from each other, by another formula.
+// chord returns the distance of two places, by another formula.
 func chord(a, b Place) float64 {
 	xyz := func(p Place) [3]float64 {
 		lat, lon := p.Lat*math.Pi/180, p.Lon*math.Pi/180
@@ -133,7 +133,7 @@ func TestWithinAndNearest(t *testing.T) {
 	}
 }
 
-// Sicily, as in the documentation of GEOADD and GEODIST.
+// The example of Sicily in the documentation of GEOADD and GEODIST.
 func TestSicily(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -175,8 +175,8 @@ func first[T any](all func(func(T, error) bool)) (found error) {
 	return found
 }
 
-// A box of places crosses the 180th meridian, and has the places on it whatever the sign of
-// their longitude.
+// A box can cross the 180th meridian, and contains the places on it for either sign of the
+// longitude.
 func TestBoxAcrossTheMeridian(t *testing.T) {
 	t.Parallel()
 	places := world()

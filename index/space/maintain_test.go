@@ -19,7 +19,7 @@ import (
 
 const plane = "x:int(0..1000),y:decimal(6)(-1..1)"
 
-// write has many move and remove the same few points until stop is called.
+// write starts goroutines that move and remove the same few points until stop is called.
 func write(t *testing.T, x *Index, prefix string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -54,8 +54,8 @@ func write(t *testing.T, x *Index, prefix string) (stop func()) {
 	}
 }
 
-// Concurrent writes of the same points leave a consistent index, and pages read
-// meanwhile have each point that stays exactly once.
+// Concurrent writes of the same points leave a consistent index, and pages read meanwhile
+// contain every other point exactly once.
 func TestWritersAndPages(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.One(t)
@@ -92,7 +92,7 @@ func TestWritersAndPages(t *testing.T) {
 	}
 }
 
-// A writer whose connection is killed in the middle leaves nothing to repair.
+// A writer whose connection is killed during a write leaves nothing to repair.
 func TestWriterKilled(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.Own(t)
@@ -131,7 +131,7 @@ func TestWriterKilled(t *testing.T) {
 	}
 }
 
-// hashes are objects of points, as a source.
+// hashes returns a source of the objects of points.
 func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
 	t.Helper()
 	src, err := x.Hashes(x.Key() + ":point:*")
@@ -144,8 +144,7 @@ func do(t *testing.T, c rueidis.Client, words ...string) {
 	require.OK(t)(c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error())
 }
 
-// All damage done by hand is found and repaired during concurrent writes,
-// and so it is by a rebuild.
+// Repair finds and corrects all damage during concurrent writes, and so does Rebuild.
 func TestRepairAndRebuild(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)

@@ -22,26 +22,25 @@ type Near struct {
 // maxNearest is the maximum number of points that Nearest returns.
 const maxNearest = 100_000
 
-// Nearest returns the k points nearest to a place, the nearest first; equally far points
-// are in the order of their ids. It returns fewer if the index has fewer.
+// Nearest returns the k points nearest to a place, nearest first; ties are broken by id. It
+// returns fewer if the index has fewer.
 //
-// The distance is Euclidean, in units of the values, and of seconds for times. If the
-// units of the dimensions differ, weights scale them: with weights 1, 0.5 a difference
-// of 2 in the second dimension counts as much as one of 1 in the first; with 0 it does
-// not count. Default: 1 each. In an index with GeoDims the distance is in metres along a
-// great circle, and there are no weights.
+// The distance is Euclidean, in units of the values, or seconds for times. If the units of the
+// dimensions differ, weights scale them: with weights 1, 0.5 a difference of 2 in the second
+// dimension counts as much as one of 1 in the first; a dimension with weight 0 does not count.
+// Default: 1 each. In an index with GeoDims the distance is in metres along a great circle, and
+// weights are not supported.
 //
-// The neighbours along the curve bound the distance of the result, and the box of that
-// size is read. If it is likely to hold many more points, a smaller box is tried first,
-// then one of twice its size. That is 3 to 5 round trips, and a few points read for each
-// that is returned. Memory holds at most four times as many points as are returned.
+// The neighbours along the curve give an upper bound of the distance, and a box of that size is
+// read. If the box is likely to contain many more points than k, smaller boxes are tried first,
+// doubling in size. This takes 3 to 5 round trips, and reads a few points for each one
+// returned. Memory holds at most four times as many points as are returned.
 func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...float64) ([]Near, error) {
 	return x.NearestWithin(ctx, point, math.Inf(1), k, weights...)
 }
 
-// NearestWithin returns the k points nearest to a place among those within a distance, the
-// nearest first: Nearest with a maximum distance, which is included. If few points are
-// within the distance, that is one round trip.
+// NearestWithin is like Nearest, but only returns points within a distance, inclusive. If there
+// are few such points, it takes one round trip.
 func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64, k int, weights ...float64) ([]Near, error) {
 	at, m, err := x.reader.points.metricAt(point, weights)
 	if err != nil {
@@ -50,8 +49,8 @@ func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64
 	return x.reader.nearest(ctx, at, distance, k, m)
 }
 
-// Within yields the points within a distance of a place, which is included, in the order of
-// the curve: all of them, or in pages. NearestWithin returns the nearest first.
+// Within yields the points within a distance of a place, inclusive, in curve order: all of
+// them, or in pages. NearestWithin returns the nearest first.
 func (x *Index) Within(ctx context.Context, point []any, distance float64, page index.Page, weights ...float64) iter.Seq2[Near, error] {
 	return func(yield func(Near, error) bool) {
 		_, m, err := x.reader.points.metricAt(point, weights)
@@ -67,8 +66,8 @@ func (x *Index) Within(ctx context.Context, point []any, distance float64, page 
 			return
 		}
 		codes := make([]uint64, len(x.reader.points.axes))
-		last := 0.0 // the distance of the member that passed last
-		r.also = func(member string) bool {
+		last := 0.0 // distance of the last member that passed
+		r.filter = func(member string) bool {
 			if x.reader.points.readCodes(codes, member) != nil {
 				return false
 			}
@@ -86,11 +85,11 @@ func negative(distance float64) error {
 // metric measures distances from a place.
 type metric struct {
 	distance func(codes []uint64) float64
-	// blocks returns blocks with all points within a distance, and maybe more.
+	// blocks returns blocks that contain all points within a distance, and possibly more.
 	blocks func(distance float64) []block
 }
 
-// metricAt returns the codes of a place, and how distances from it are measured.
+// metricAt returns the codes of a place and the metric of distances from it.
 func (x *points) metricAt(point []any, weights []float64) ([]uint64, metric, error) {
 	at, err := x.codes(point)
 	switch {
@@ -115,8 +114,8 @@ func (x *points) metricAt(point []any, weights []float64) ([]uint64, metric, err
 		}
 	}
 	return at, metric{
-		// Distances are measured in the last digit, so that those of equally far points are
-		// equal, and those of a right triangle exact.
+		// Distances are measured in units of the last digit, so that equal distances compare
+		// equal, and those of a right triangle are exact.
 		distance: func(codes []uint64) float64 {
 			var sides [maxDims]float64
 			for d, w := range weights {
@@ -136,8 +135,8 @@ func (x *points) metricAt(point []any, weights []float64) ([]uint64, metric, err
 	}, nil
 }
 
-// norm returns the square root of the sum of squares. math.Hypot, one side after the other,
-// rounds each time; this sum has twice the bits of a float64.
+// norm returns the square root of the sum of squares. Repeated math.Hypot would round at each
+// step; this sum has twice the precision of a float64.
 func norm(sides []float64) float64 {
 	largest := slices.Max(sides)
 	if largest == 0 || math.IsInf(largest, 1) {
@@ -146,7 +145,7 @@ func norm(sides []float64) float64 {
 	_, exponent := math.Frexp(largest)
 	sum, rest := 0.0, 0.0
 	for _, s := range sides {
-		s = math.Ldexp(s, -exponent) // or the square would overflow
+		s = math.Ldexp(s, -exponent) // else the square could overflow
 		square := s * s
 		low := math.FMA(s, s, -square)
 		total := sum + square
@@ -159,7 +158,7 @@ func norm(sides []float64) float64 {
 	return math.Ldexp(root, exponent)
 }
 
-// probe is the minimum number of neighbours along the curve that are read.
+// probe is the minimum number of neighbours read along the curve.
 const probe = 32
 
 func (x *reader) nearest(ctx context.Context, at []uint64, limit float64, k int, m metric) ([]Near, error) {
@@ -180,14 +179,14 @@ func (x *reader) nearest(ctx context.Context, at []uint64, limit float64, k int,
 	return found.result(found.bounded(ctx, at, limit))
 }
 
-// nearestSearch collects points, of which the k nearest within the limit are the result.
+// nearestSearch collects points; the k nearest ones within the limit are the result.
 type nearestSearch struct {
 	x     *reader
 	k     int
 	limit float64
 	metric
 	all    []candidate
-	likely float64 // number of points within the distance that within looked at
+	likely float64 // estimated number of points within the distance, set by within
 }
 
 // candidate is a member and its distance.
@@ -196,7 +195,7 @@ type candidate struct {
 	distance float64
 }
 
-// bounded collects the k nearest points within a distance that may hold many more.
+// bounded collects the k nearest points within a distance that may include many more.
 func (f *nearestSearch) bounded(ctx context.Context, at []uint64, limit float64) error {
 	bound, all, err := f.neighbours(ctx, at)
 	if all || err != nil {
@@ -205,8 +204,9 @@ func (f *nearestSearch) bounded(ctx context.Context, at []uint64, limit float64)
 	return f.inSteps(ctx, min(limit, bound))
 }
 
-// inSteps collects the k nearest points within a distance. If it likely holds many more, it
-// begins with a smaller one: in a crowd the neighbours along the curve can be far.
+// inSteps collects the k nearest points within a distance. If there are likely many more, it
+// starts with a smaller distance: where points are dense, neighbours along the curve can be far
+// away.
 func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 	few, err := f.within(ctx, limit)
 	if few || err != nil {
@@ -227,8 +227,8 @@ func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
 	}
 }
 
-// neighbours adds the neighbours of a place along the curve. It returns a distance within
-// which there are k points, or that these are all points.
+// neighbours adds the neighbours of a place along the curve. It returns a distance that
+// includes k points, or reports that these are all points.
 func (f *nearestSearch) neighbours(ctx context.Context, at []uint64) (bound float64, all bool, err error) {
 	z := string(f.x.points.layout.append(nil, f.x.points.layout.interleave(at)))
 	q := ranged.Query{Limit: max(f.k, probe)}
@@ -248,15 +248,15 @@ func (f *nearestSearch) neighbours(ctx context.Context, at []uint64) (bound floa
 	f.sort()
 	switch {
 	case read < f.k:
-		return 0, true, nil // neither side had as many as were requested
+		return 0, true, nil // neither side had as many points as requested
 	case len(f.all) < f.k:
 		return f.limit, false, nil
 	}
 	return f.all[f.k-1].distance, false, nil
 }
 
-// within collects the nearest points within a distance, unless these are likely many more
-// than are requested.
+// within collects the nearest points within a distance. If there are likely many more than
+// requested, it returns false instead.
 func (f *nearestSearch) within(ctx context.Context, limit float64) (few bool, err error) {
 	r := f.x.points.regionOf(f.blocks(limit))
 	if few, err = f.small(ctx, &r); few || err != nil {
@@ -285,7 +285,8 @@ func (f *nearestSearch) read(ctx context.Context, radius float64) error {
 	return nil
 }
 
-// small collects the points of a region if its few ranges hold few points: one round trip.
+// small collects the points of a region if its coarse ranges contain few points: one round
+// trip.
 func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 	f.all = f.all[:0]
 	if len(r.coarse) == 0 {
@@ -310,12 +311,12 @@ func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
 	return true, nil
 }
 
-// add adds a member that is near enough.
+// add adds a member if it is within the limit.
 func (f *nearestSearch) add(member string) {
 	var buffer [maxDims]uint64
 	codes := buffer[:len(f.x.points.axes)]
 	if f.x.points.readCodes(codes, member) != nil {
-		return // this index did not write it; Verify reports it
+		return // not written by this index; Verify reports it
 	}
 	distance := f.distance(codes)
 	if distance > f.limit {
@@ -327,7 +328,7 @@ func (f *nearestSearch) add(member string) {
 	}
 }
 
-// sort leaves the k nearest, in order.
+// sort sorts the candidates and keeps the k nearest.
 func (f *nearestSearch) sort() {
 	head := f.x.points.head
 	slices.SortFunc(f.all, func(a, b candidate) int {
@@ -336,14 +337,14 @@ func (f *nearestSearch) sort() {
 	f.all = f.all[:min(f.k, len(f.all))]
 }
 
-// result returns the points that were collected, unless there was an error.
+// result returns the collected points, unless there was an error.
 func (f *nearestSearch) result(err error) ([]Near, error) {
 	if err != nil {
 		return nil, err
 	}
 	near := make([]Near, len(f.all))
 	for i, c := range f.all {
-		codes, _ := f.x.points.codesOf(c.member) // it was read before
+		codes, _ := f.x.points.codesOf(c.member) // decoded successfully before
 		near[i] = Near{f.x.points.entryAt(c.member, codes), c.distance}
 	}
 	return near, nil

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/require"
 )
 
-// The nearest points are those that looking at every point finds.
+// Nearest agrees with a search through all points.
 func TestNearestAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
@@ -59,7 +59,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		got, err := x.Nearest(ctx, here, k, weights...)
 		require.OK(t)(err)
 		nearestOf(t, exact, got, k, math.Inf(1))
-		// Within a distance: that of a point, which is included, or any.
+		// Within a distance: exactly that of a point, which is inclusive, or any.
 		limit := rapid.Float64Range(0, 1e9).Draw(t, "limit")
 		last := ""
 		if len(got) > 0 && rapid.Bool().Draw(t, "exactly") {
@@ -92,7 +92,7 @@ func float(f *big.Float) float64 {
 	return n
 }
 
-// exactDistance is the distance of two places with all its digits.
+// exactDistance returns the distance of two places in arbitrary precision.
 func exactDistance(x *Index, p, q []uint64, weights []float64) *big.Float {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(5000).SetFloat64(f) }
 	sum := number(0)
@@ -109,9 +109,9 @@ func exactDistance(x *Index, p, q []uint64, weights []float64) *big.Float {
 	return sum.Sqrt(sum)
 }
 
-// nearestOf fails the test unless points are the k nearest within a distance: their distances
-// are exact but for the last digits, and they are in order. Where two distances differ in
-// those digits only, either point may be the nearer one.
+// nearestOf fails the test unless got are the k nearest points within a distance, in order,
+// with distances that are exact except for the last digits. If two distances differ in those
+// digits only, either point may be the nearer one.
 func nearestOf(t *rapid.T, exact map[string]*big.Float, got []Near, k int, limit float64) {
 	t.Helper()
 	left := map[string]float64{}
@@ -141,14 +141,13 @@ func nearestOf(t *rapid.T, exact map[string]*big.Float, got []Near, k int, limit
 	}
 }
 
-// Points of whole numbers and decimals exactly at a distance are within it, and equally far
-// points are in the order of their ids.
+// Integer and decimal points at exactly the distance are within it, and ties are broken by id.
 func TestNearestExactly(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
 	for name, dims := range map[string]struct {
 		text   string
-		digits []int // after the point, of each dimension
+		digits []int // after the point, per dimension
 	}{
 		"integers":   {"a:int(-400..400),b:int(-400..400),c:int(-400..400),d:int(-400..400)", []int{0, 0, 0, 0}},
 		"two":        {"a:int(-400..400),b:int(-400..400)", []int{0, 0}},
@@ -161,7 +160,7 @@ func TestNearestExactly(t *testing.T) {
 			ctx := t.Context()
 			x := newIndex(t, c, name, dims.text, Options{})
 			random := rand.New(rand.NewPCG(5, 6))
-			squares := map[string]int64{} // of the distance from the middle, in units of the last digit
+			squares := map[string]int64{} // squared distances from the center, in units of the last digit
 			factor := int64(1)
 			if name == "large ones" {
 				factor = 1_000_000_000
@@ -207,8 +206,8 @@ func TestNearestExactly(t *testing.T) {
 	}
 }
 
-// In a crowd: as many as are wanted, and hardly more is read.
-func TestNearestInACrowd(t *testing.T) {
+// Where points are dense, Nearest returns as many as requested and reads hardly more.
+func TestNearestInDenseAreas(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	x := newIndex(t, c, "crowd", "x:decimal(3)(-1000..1000),y:decimal(3)(-1000..1000)", Options{})
@@ -217,7 +216,7 @@ func TestNearestInACrowd(t *testing.T) {
 	for i := range 20_000 {
 		spread := 1000.0
 		if i%2 == 0 {
-			spread = 1 // half of all crowd around the middle
+			spread = 1 // half of the points are close to the center
 		}
 		points[fmt.Sprint(i)] = []any{fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread), fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread)}
 	}
@@ -227,7 +226,7 @@ func TestNearestInACrowd(t *testing.T) {
 		var want []float64
 		for _, values := range points {
 			p, _ := x.reader.points.codes(values)
-			dx, dy := int64(p[0]-at[0]), int64(p[1]-at[1]) // in thousandths
+			dx, dy := int64(p[0]-at[0]), int64(p[1]-at[1]) // in units of 0.001
 			want = append(want, math.Sqrt(float64(dx*dx+dy*dy))/1000)
 		}
 		slices.Sort(want)
@@ -243,7 +242,7 @@ func TestNearestInACrowd(t *testing.T) {
 		}
 		got, err := x.Nearest(ctx, here, 25)
 		check(got, err, 25)
-		// More points are within a distance than are requested, or fewer.
+		// The distance includes more points than requested, or fewer.
 		for _, k := range []int{1, 25, 3000} {
 			for _, distance := range []float64{0, 0.5, 5, 50, 5000, math.Inf(1)} {
 				within, _ := slices.BinarySearch(want, math.Nextafter(distance, math.Inf(1)))
@@ -264,9 +263,9 @@ func TestNearestInACrowd(t *testing.T) {
 	}
 }
 
-// The corners of a box are farther than what is just outside of its sides: as many
-// points as are wanted are not enough if they are in the corners.
-func TestNearestIsNotInACorner(t *testing.T) {
+// The corners of a box are farther away than points just outside of its sides: k points are not
+// enough if they are in the corners.
+func TestNearestWithFullCorners(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	x := newIndex(t, c, "corner", "x:int(-10000..10000),y:int(-10000..10000)", Options{})
@@ -295,7 +294,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 				return []block{x.reader.points.block(low, high)}
 			},
 		}}
-		// As if the neighbours along the curve gave no better bound.
+		// Pretend that the neighbours along the curve give no better bound.
 		got, err := f.result(f.inSteps(ctx, 14_000))
 		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
 			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])

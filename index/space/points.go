@@ -16,20 +16,20 @@ import (
 // Entry is a point of the index.
 type Entry struct {
 	ID     string
-	Values []any // one for each dimension, of the Go type of its Type
+	Values []any // one per dimension, of the Go type of its Type
 	member string
 }
 
-// Cursor returns the position of a point that was read, for index.Page.After.
+// Cursor returns the position of a point returned by a query, for index.Page.After.
 func (e Entry) Cursor() string { return scan.EncodeCursor(e.member) }
 
-// points encodes points as members of an index, without a server.
+// points encodes points as members of an index.
 type points struct {
 	axes      []axis
 	layout    layout
-	head      int  // bytes of a member before its id
+	head      int  // number of bytes of a member before its id
 	geo       bool // the dimensions are GeoDims
-	maxRanges int  // of a region
+	maxRanges int  // per region
 }
 
 func newPoints(axes []axis, maxRanges int) *points {
@@ -58,8 +58,8 @@ func (x *points) parse(_ string, fields map[string]string) (values []any, ok boo
 	return values, err == nil, err
 }
 
-// codes returns the code of a point on each axis. On earth, floats are rounded to the digits
-// of GeoDims.
+// codes returns the code of a point on each axis. With GeoDims, floats are rounded to six
+// digits.
 func (x *points) codes(values []any) ([]uint64, error) {
 	if len(values) != len(x.axes) {
 		return nil, fmt.Errorf("%w: there are %d values for %d dimensions", index.ErrValue, len(values), len(x.axes))
@@ -90,7 +90,7 @@ func (x *points) member(id string, values []any) (string, error) {
 	return string(append(b, id...)), nil
 }
 
-// id returns the id of a member, after checking that Put could have written it.
+// id returns the id of a member, or an error if Put could not have written it.
 func (x *points) id(member string) (string, error) {
 	var codes [maxDims]uint64
 	if err := x.readCodes(codes[:len(x.axes)], member); err != nil {
@@ -124,13 +124,13 @@ func (x *points) readCodes(codes []uint64, member string) error {
 	return nil
 }
 
-// overflows reports whether a number has more bits than the dimensions.
+// overflows reports whether a number has more bits than all dimensions together.
 func (x *points) overflows(z []uint64) bool {
 	used := uint(len(x.layout.bits) - 64*(x.layout.words-1))
 	return used < 64 && z[0]>>used != 0
 }
 
-// entry decodes the member of an id.
+// entry decodes a member, which belongs to id.
 func (x *points) entry(id, member string) (Entry, error) {
 	var buffer [maxDims]uint64
 	codes := buffer[:len(x.axes)]

@@ -8,18 +8,18 @@ import (
 	"retwis/index/internal/ranged"
 )
 
-// Select yields exactly the points in a box, its ends included, in the order of the
-// curve. Eight ranges cover the box, and the first hundred points of each are read in one
-// round trip: all of a small box. Where a range holds more, the rest is read in up to
-// Options.MaxRanges finer ranges: one more round trip, and another for each 500 points of
-// a range. With a small Limit the first two ranges are read first.
+// Select yields exactly the points in a box, ends included, in curve order. Eight ranges cover
+// the box, and one round trip reads the first hundred points of each, which is all of a small
+// box. If a range has more, the rest is read in up to Options.MaxRanges finer ranges: one more
+// round trip, and another for each 500 points of a range. With a small Limit the first two
+// ranges are read first.
 //
-// The finer ranges of a long and thin box can still hold many points outside of it. They
-// are counted. If there are more than a thousand, a script skips within the ranges (a skip
-// scan) all gaps that hold more points than a skip costs, 512 gaps in a round trip.
+// The finer ranges of a long and thin box can still contain many points outside of it. Select
+// counts them. If there are more than a thousand, a script skips the gaps within the ranges
+// that have more points than a skip costs (a skip scan), 512 gaps per round trip.
 //
-// A point that is put, moved or removed during the query is seen or not, and never
-// half; one that is moved forward can be seen twice.
+// A point that is put, moved or removed during the query may or may not be yielded, but never
+// partially; a point that is moved forward may be yielded twice.
 func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		blocks, err := x.reader.points.blocksOf(box)
@@ -34,7 +34,7 @@ func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[
 	}
 }
 
-// All yields all points in the order of the curve.
+// All yields all points in curve order.
 func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q := ranged.Query{Limit: page.Limit, Offset: page.Offset, Reverse: page.Reverse, After: page.After}
@@ -63,7 +63,7 @@ func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yi
 			return
 		}
 		if !keep(member) || x.points.readCodes(codes, member) != nil {
-			continue // where this index did not write it, Verify reports it
+			continue // if not written by this index, Verify reports it
 		}
 		if skip > 0 {
 			skip--
@@ -75,12 +75,12 @@ func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yi
 	}
 }
 
-// countRanges is how many times more ranges a count has than a query: the server
-// counts the ranges inside the box without reading them.
+// countRanges is the factor by which Count uses more ranges than a query: the server counts the
+// ranges inside the box without reading them.
 const countRanges = 8
 
-// Count returns how many points are in a box, exactly. The server counts the ranges
-// inside the box, O(log n) each; only the ranges across its sides are read.
+// Count returns the exact number of points in a box. The server counts the ranges inside the
+// box, O(log n) each; only the ranges across its sides are read.
 func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 	blocks, err := x.reader.points.blocksOf(box)
 	if err != nil {
@@ -120,8 +120,8 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 	return n, nil
 }
 
-// countSpans cuts a box into ranges inside it and ranges across its sides. The latter
-// are as small as possible.
+// countSpans cuts a box into ranges inside of it, and ranges across its sides, which are as
+// small as possible.
 func (x *points) countSpans(b *block) (inside, shared []span) {
 	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
 		if x.layout.full(c) {
@@ -149,8 +149,8 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 	return inside, shared
 }
 
-// estimate returns about how many points of some ranges are in their boxes, if they are spread
-// evenly in each range: one round trip.
+// estimate returns approximately how many points of ranges are in the box, assuming that they
+// are evenly distributed in each range: one round trip.
 func (x *reader) estimate(ctx context.Context, spans []span) (float64, error) {
 	counts, err := x.counts(ctx, x.points.ranges(spans))
 	if err != nil {

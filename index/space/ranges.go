@@ -32,7 +32,7 @@ func (x *points) ranges(spans []span) []ranged.Range {
 	return all
 }
 
-// joinOverlaps sorts ranges and joins those that overlap.
+// joinOverlaps sorts ranges and merges overlapping ones.
 func (x *points) joinOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
 	joined := spans[:0]
@@ -51,8 +51,8 @@ func (x *points) joinOverlaps(spans []span) []span {
 	return joined
 }
 
-// intersect returns the parts of ranges that are in others. Both are disjoint and in
-// ascending order.
+// intersect returns the intersection of two lists of ranges. Both are disjoint and in ascending
+// order.
 func intersect(ranges, others []ranged.Range) []ranged.Range {
 	var all []ranged.Range
 	for _, o := range others {
@@ -73,7 +73,7 @@ func intersect(ranges, others []ranged.Range) []ranged.Range {
 	return all
 }
 
-// clip returns ranges in the order in which a page reads them, from its cursor on.
+// clip returns ranges in the reading order of a page, starting at its cursor.
 func clip(ranges []ranged.Range, page index.Page) ([]ranged.Range, error) {
 	at, err := scan.DecodeCursor(page.After)
 	if err != nil {
@@ -92,7 +92,7 @@ func clip(ranges []ranged.Range, page index.Page) ([]ranged.Range, error) {
 	return ranges, nil
 }
 
-// counts returns how many points are in each range: one round trip for 64.
+// counts returns the number of points in each range: one round trip per 64 ranges.
 func (x *reader) counts(ctx context.Context, ranges []ranged.Range) ([]int64, error) {
 	counts, err := x.entries.Reader().Counts(ctx, ranges)
 	return counts, x.entries.Wrap(ctx, err)

@@ -12,26 +12,26 @@ import (
 	"retwis/index/internal/ranged"
 )
 
-// A query begins with a few ranges, and reads a hundred members of each in one round trip.
-// That is all of a small region: a range costs the server as much as five members, so that
-// more of them would cost more than what they leave out. Where a range holds more, the
-// rest of it is read in the ranges of a finer cover.
+// A query starts with a few ranges, and reads a hundred members of each in one round trip. For
+// a small region that is all: a range costs the server as much as five members, so more ranges
+// would cost more than they leave out. If a range has more members, the rest is read in the
+// ranges of a finer cover.
 const (
 	coarseRanges = 8
 	firstRead    = 100
-	// A small page reads the first two ranges first, which mostly fill it.
+	// A small page reads the first two ranges first, which usually fill it.
 	fewRanges = 2
 	smallPage = 100
 )
 
-// chunk is the beginning of a range, and what is left of it.
+// chunk is the part of a range read so far, and the rest of the range.
 type chunk struct {
 	members []string // in the order of the page
 	rest    *ranged.Range
 }
 
-// read yields the members of a region from the cursor of a page on, in the order of the
-// curve, and others near it.
+// read yields the members of a region in curve order, starting at the cursor of a page, and
+// some others near the region.
 func (x *reader) read(ctx context.Context, r *region, page index.Page, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ranges, err := clip(x.points.ranges(r.coarse), page)
@@ -61,7 +61,7 @@ func (x *reader) read(ctx context.Context, r *region, page index.Page, log *read
 	}
 }
 
-// begin reads the beginnings of ranges in all partitions: one round trip.
+// begin reads the first members of ranges in all partitions: one round trip.
 func (x *reader) begin(ctx context.Context, ranges []ranged.Range, reverse bool) ([]chunk, error) {
 	client := x.set.Client
 	commands := make(rueidis.Commands, 0, len(ranges)*len(x.set.Keys))
@@ -85,8 +85,8 @@ func (x *reader) begin(ctx context.Context, ranges []ranged.Range, reverse bool)
 	return chunks, nil
 }
 
-// chunk merges what the partitions have in the beginning of a range. Members after the
-// first end of a full reply are left for the rest.
+// chunk merges the replies of the partitions for the first members of a range. If a reply is
+// full, members beyond its end are left for the rest.
 func (x *reader) chunk(replies []rueidis.RedisResult, r ranged.Range, reverse bool) (c chunk, err error) {
 	compare := order(reverse)
 	end, full := "", false
@@ -115,7 +115,7 @@ func (x *reader) chunk(replies []rueidis.RedisResult, r ranged.Range, reverse bo
 	return c, nil
 }
 
-// order returns the comparison of members in the order of a page.
+// order returns a comparison of members in the order of a page.
 func order(reverse bool) func(a, b string) int {
 	if reverse {
 		return func(a, b string) int { return strings.Compare(b, a) }
@@ -123,10 +123,10 @@ func order(reverse bool) func(a, b string) int {
 	return strings.Compare
 }
 
-// complete yields the members of chunks and those of their rests, which it reads only if
-// it gets there. It reports whether to continue.
+// complete yields the members of chunks and, reading them only when reached, of their rests. It
+// reports whether to continue.
 func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, reverse bool, log *readLog, yield func(string, error) bool) bool {
-	// flush yields the first n chunks that are left.
+	// flush yields the first n remaining chunks.
 	flush := func(n int) bool {
 		for _, c := range chunks[:n] {
 			for _, m := range c.members {
@@ -170,8 +170,7 @@ func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, revers
 	return flush(len(chunks))
 }
 
-// finer yields the members of the rests of ranges, in the ranges of a finer cover, or by a
-// skip scan.
+// finer yields the members of the rests of ranges, using a finer cover or a skip scan.
 func (x *reader) finer(ctx context.Context, r *region, rests []ranged.Range, reverse bool, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := x.refine(ctx, r); err != nil {
@@ -192,7 +191,7 @@ func (x *reader) finer(ctx context.Context, r *region, rests []ranged.Range, rev
 			return
 		}
 		if len(ranges) == 0 {
-			return // the rests hold no part of the region
+			return // the rests contain no part of the region
 		}
 		for m, err := range x.entries.Select(ctx, ranged.Query{Reverse: reverse, Ranges: ranges}) {
 			if !yield(m.Member, err) {

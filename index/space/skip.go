@@ -15,18 +15,17 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// A skip scan: the server reads the pieces of a range and skips the gaps between them.
-// A script of so many pieces takes it some 0.2 ms, and one of so many members less than
-// 1 ms.
+// In a skip scan the server reads the pieces of a range and skips the gaps between them. A
+// script of skipPieces pieces takes about 0.2 ms, one of skipMembers members less than 1 ms.
 const (
-	skipPieces  = 32   // of a script
-	skipScripts = 4    // of a pipeline; the next pipeline is in flight while one is read
-	skipMembers = 1000 // that a script reads
+	skipPieces  = 32   // per script
+	skipScripts = 4    // per pipeline; the next pipeline is in flight while one is read
+	skipMembers = 1000 // per script
 )
 
-// refine covers a region with MaxRanges ranges. If they hold far more points than the
-// region, as those of a long and thin box do, it cuts them into pieces for a skip scan. To
-// find out, it counts: one round trip, which other boxes do not need.
+// refine covers a region with MaxRanges ranges. If they contain far more points than the
+// region, as for a long and thin box, it cuts them into pieces for a skip scan. Counting these
+// points takes one round trip, which other boxes do not need.
 func (x *reader) refine(ctx context.Context, r *region) error {
 	if r.spans != nil {
 		return nil
@@ -43,13 +42,13 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	if err != nil || points*(1-volume/length) < x.minWaste {
 		return err
 	}
-	// Never finer than the gaps between ranges, so that each piece lies in one range.
+	// Never finer than the gaps between ranges, so that each piece is in one range.
 	width := x.minGap * length / points
 	for i := 1; i < len(r.spans); i++ {
 		width = min(width, x.points.layout.length(r.spans[i-1].high, r.spans[i].low))
 	}
 	for i := range r.blocks {
-		r.pieces = append(r.pieces, x.points.layout.finely(r.blocks[i].low, x.points.open(&r.blocks[i]), width)...)
+		r.pieces = append(r.pieces, x.points.layout.fineCover(r.blocks[i].low, x.points.open(&r.blocks[i]), width)...)
 	}
 	if len(r.blocks) > 1 {
 		r.pieces = x.points.joinOverlaps(r.pieces)
@@ -57,7 +56,7 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	return nil
 }
 
-// pointsIn returns about how many points are in ranges: it counts the longest ones.
+// pointsIn estimates the number of points in ranges by counting the longest ones.
 func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (float64, error) {
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
@@ -73,7 +72,7 @@ func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (fl
 	return points * length / counted, nil
 }
 
-// skipScan yields the members of pieces, which are in the order in which they are read.
+// skipScan yields the members of pieces, which must be in reading order.
 func (x *reader) skipScan(ctx context.Context, pieces []ranged.Range, reverse bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
@@ -103,7 +102,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 		}
 		return script.Call{Keys: keys.All()[:1], Args: args}
 	}
-	// send sends the scripts of a window of the pieces.
+	// send sends the scripts of a window of pieces.
 	send := func(batches [][]ranged.Range) <-chan []rueidis.RedisResult {
 		calls := make([]script.Call, len(batches))
 		for i, b := range batches {
@@ -121,7 +120,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 		next := send(windows[0])
 		defer func() {
 			if next != nil {
-				<-next // or its goroutine would outlive the reader
+				<-next // else its goroutine would outlive the reader
 			}
 		}()
 		for i, batches := range windows {

@@ -1,12 +1,12 @@
--- Reads pieces of an index, one after the other, and skips the gaps between them.
+-- Reads pieces of an index in turn, skipping the gaps between them.
 --
 -- KEYS[1]    the index
 -- ARGV[1]    maximum number of members
--- ARGV[2]    '1': from the greatest to the least; '0': from the least to the greatest
+-- ARGV[2]    '1': descending; '0': ascending
 -- ARGV[3..]  min, max, min, max, ... of the pieces, as ZRANGEBYLEX takes them, in the
 --            order in which they are read
 --
--- Reply  number of pieces that are read to their ends, then an array of the members of
+-- Reply  number of pieces read to their ends, then an array of the members of
 --        each piece. A piece that is not read to its end continues after its last
 --        member.
 local left = tonumber(ARGV[1])

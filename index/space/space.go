@@ -21,10 +21,10 @@ var skipLua string
 
 // Limits of a skip scan.
 const (
-	// minGap is how many points a gap must hold to be skipped: the server needs as
-	// long to find its other side as to read so many.
+	// minGap is the number of points a gap must contain to be skipped: finding its other side
+	// takes the server as long as reading so many points.
 	minGap = 5
-	// minWaste is how many points must be outside of a box before they are counted.
+	// minWaste is the number of points outside of a box from which a skip scan pays.
 	minWaste = 1000
 )
 
@@ -41,30 +41,28 @@ type reader struct {
 	set     *partition.Set
 	skip    script.Script
 
-	// The constants, except in tests.
+	// Set to the constants, except in tests.
 	firstRead        int
 	minGap, minWaste float64
 }
 
-// Options are the options of New.
+// Options configures New.
 type Options struct {
-	// Dims are the dimensions, from 1 to 16. Their order is part of the
-	// declaration.
+	// Dims are the dimensions, 1 to 16. Their order is part of the declaration.
 	Dims []Dim
-	// Partitions is the number of hash slots over which the index is spread by id: on
-	// a Cluster, over as many servers. A query reads all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is sharded by id, so that a
+	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
 	Partitions int
 	// MaxRanges is the maximum number of ranges of the curve that cover a large box: fewer
-	// read more points outside of the box, more take the server longer to find. It is
-	// not part of the declaration. Default: 32, at most 4,096.
+	// ranges read more points outside of the box, more ranges take the server longer to find.
+	// It is not part of the declaration. Default: 32, at most 4,096.
 	MaxRanges int
 }
 
 // kind is the kind in the declaration of an index of points.
 const kind = "space"
 
-// New returns the index at a key. It sends nothing to the server; the first Put creates
-// the index.
+// New returns the index at a key. It sends no command; the first Put creates the index.
 func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	axes, err := newAxes(opt.Dims)
 	if err != nil {
@@ -95,8 +93,8 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	return x, nil
 }
 
-// Open returns the index at a key with the dimensions that it was created with: one
-// round trip. It returns index.ErrNotFound if there is no index.
+// Open returns the existing index at a key with the dimensions it was created with, or
+// index.ErrNotFound: one round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
@@ -118,15 +116,15 @@ func (x *Index) Key() string { return x.reader.set.Key }
 // Dims returns the dimensions of the index, in order.
 func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 
-// Partitions returns the number of hash slots over which the index is spread.
+// Partitions returns the number of hash slots over which the index is sharded.
 func (x *Index) Partitions() int { return len(x.reader.set.Keys) }
 
-// Create makes the index without entries, if there is none yet: as Put and Rebuild do, but for
-// an index of objects that come later.
+// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
+// for an index whose objects come later.
 func (x *Index) Create(ctx context.Context) error { return x.reader.entries.Create(ctx) }
 
-// Put adds a point with a value for each dimension, or moves it: one script. A
-// value that a dimension cannot hold is refused with index.ErrValue.
+// Put adds or moves the point of an id, with one value per dimension: one script. If a
+// dimension cannot hold a value, it returns index.ErrValue.
 func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 	m, err := x.reader.points.member(id, values)
 	if err != nil {
@@ -135,9 +133,9 @@ func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 	return x.reader.entries.Put(ctx, entries.Entry{ID: id, Value: m})
 }
 
-// PutMany puts points in pipelined scripts of a hundred, and returns how many are in.
-// Each is put as a whole or not at all. After an error those before it are in; it does
-// no harm to repeat it. If an id comes twice, the last point wins.
+// PutMany puts points in pipelined scripts of a hundred, and returns the number written. Each
+// point is written completely or not at all. After an error the points before it have been
+// written; repeating the call is safe. If an id occurs twice, the last point wins.
 func (x *Index) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	return x.reader.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
 		for e := range all {
@@ -148,7 +146,7 @@ func (x *Index) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	})
 }
 
-// Check reports, without a server, why Put would refuse a point.
+// Check returns the error with which Put would refuse a point, without asking the server.
 func (x *Index) Check(id string, values ...any) error {
 	if _, err := x.reader.points.member(id, values); err != nil {
 		return x.reader.named(err)
@@ -157,7 +155,7 @@ func (x *Index) Check(id string, values ...any) error {
 }
 
 // Remove removes ids from the index and returns how many were in it: one round trip for
-// thousands.
+// thousands of ids.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.reader.entries.Remove(ctx, ids...)
 }
@@ -172,8 +170,8 @@ func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 	return point, x.reader.entries.Wrap(ctx, err)
 }
 
-// GetMany returns the points of ids, in their order, without those that are not
-// in the index: one round trip.
+// GetMany returns the points of ids, in the given order, omitting ids that are not in the
+// index: one round trip.
 func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	found, err := x.reader.entries.GetMany(ctx, ids...)
 	if err != nil {
@@ -191,9 +189,9 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 // Len returns the number of points: one round trip.
 func (x *Index) Len(ctx context.Context) (int64, error) { return x.reader.entries.Len(ctx) }
 
-// Hashes returns the Redis hashes whose keys match a pattern such as point:* as a
-// source of the index: a dimension is the field of its name. An object without one of
-// the fields is not in the index. See index.Hashes.
+// Hashes returns a source of the Redis hashes whose keys match a pattern such as point:*. Each
+// dimension is the field of the same name. A hash that lacks one of the fields is not in the
+// index. See index.Hashes.
 func (x *Index) Hashes(pattern string) (index.Source[[]any], error) {
 	return index.Hashes(x.reader.set.Client, pattern, x.reader.points.parse)
 }

@@ -59,7 +59,7 @@ func sortedIDs(all []Entry) []string {
 	return ids
 }
 
-// The tutorial's box on a plane of points.
+// The tutorial's box in a plane of points.
 func TestTutorialQuery(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -100,7 +100,7 @@ func TestTutorialQuery(t *testing.T) {
 	}
 }
 
-// A long and thin box among many points: the server skips those outside of it.
+// For a long and thin box among many points, the server skips those outside of it.
 func TestThinBox(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -110,7 +110,7 @@ func TestThinBox(t *testing.T) {
 		for i := range 20_000 {
 			model[fmt.Sprint(i)] = []any{i * 7919 % 10_000, 4500 + i*104_729/7%1000}
 		}
-		for i := range 3_000 { // more in one place than a script reads
+		for i := range 3_000 { // more at one place than a script reads
 			model[fmt.Sprint("crowd", i)] = []any{5000, 5000}
 		}
 		require.OK(t)(x.PutMany(ctx, pointsOf(model)))

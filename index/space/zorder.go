@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// layout describes how the bits of several dimensions are interleaved to one number.
+// layout describes how the bits of several dimensions are interleaved into one number.
 //
 // The most significant bits of all dimensions come first, then the next ones, so that
-// each cut halves the range of a dimension, one after the other, whatever their widths.
-// A dimension that has no bits left is skipped.
+// successive cuts halve the ranges of the dimensions in turn, whatever their widths. A
+// dimension without bits left is skipped.
 type layout struct {
-	bits  []bit      // from the most significant on
-	masks [][]uint64 // of each dimension: its bits in a number
-	words int        // of a number
-	bytes int        // of a number in a member
+	bits  []bit      // most significant first
+	masks [][]uint64 // per dimension: its bits in a number
+	words int        // words per number
+	bytes int        // bytes per number in a member
 }
 
 // bit is one bit of a number: its dimension, and its position from the end of the code.
 type bit struct{ dim, shift uint8 }
 
-// newLayout returns the layout of dimensions with some greatest codes.
+// newLayout returns the layout of dimensions whose largest codes are spans.
 func newLayout(spans []uint64) layout {
 	var l layout
 	widest := 0
@@ -47,11 +47,11 @@ func newLayout(spans []uint64) layout {
 	return l
 }
 
-// at returns the word of a number that has the bit p, counted from the end, and its
-// position in the word.
+// at returns the word of a number that contains bit p, counted from the end, and the position
+// in the word.
 func (l *layout) at(p int) (word int, at uint) { return l.words - 1 - p/64, uint(p % 64) }
 
-// interleave returns the number of some codes, its most significant word first.
+// interleave returns the number for codes, most significant word first.
 func (l *layout) interleave(codes []uint64) []uint64 {
 	z := make([]uint64, l.words)
 	l.interleaveTo(z, codes)
@@ -80,7 +80,7 @@ func (l *layout) deinterleave(codes []uint64, z []uint64) {
 	}
 }
 
-// append appends a number as it is in a member: big-endian, in whole bytes.
+// append appends a number as stored in a member: big-endian, in whole bytes.
 func (l *layout) append(b []byte, z []uint64) []byte {
 	first := l.bytes - 8*(l.words-1)
 	for i := 8 * (first - 1); i >= 0; i -= 8 {
@@ -92,7 +92,7 @@ func (l *layout) append(b []byte, z []uint64) []byte {
 	return b
 }
 
-// read reads the number of a member, which must have as many bytes.
+// read reads the number of a member, which must be long enough.
 func (l *layout) read(z []uint64, member string) {
 	first := l.bytes - 8*(l.words-1)
 	z[0] = 0
@@ -106,9 +106,8 @@ func (l *layout) read(z []uint64, member string) {
 	}
 }
 
-// within reports whether each dimension of a number is between those of two others. It
-// compares without deinterleaving: the bits of one dimension, masked in their places,
-// are in the order of its codes.
+// within reports whether each dimension of a number is between those of low and high. It
+// compares without deinterleaving: the masked bits of one dimension sort as its codes do.
 func (l *layout) within(z, low, high []uint64) bool {
 	if l.words == 1 {
 		n, low, high := z[0], low[0], high[0]
@@ -150,8 +149,8 @@ func (l *layout) differs(a, b []uint64) int {
 	return -1
 }
 
-// cut sets z, in its dimension d, to the last number before the cut at the bit p, or if
-// up to the first one after it: LITMAX and BIGMIN of Tropf and Herzog.
+// cut sets dimension d of z to the last code before the cut at bit p or, if up, to the first
+// one after it: LITMAX and BIGMIN of Tropf and Herzog.
 func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	word, at := l.at(p)
 	mask := l.masks[d]
@@ -173,11 +172,11 @@ func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	}
 }
 
-// unit is the length of one number. It is small so that the lengths and volumes of a
-// space of 1024 bits fit into a float64.
+// unit is the length of one number. It is small so that lengths and volumes of a space of 1024
+// bits fit into a float64.
 const unit = 0x1p-512
 
-// length returns how many numbers there are from a to b, both included, in units.
+// length returns the count of numbers from a to b, inclusive, in units.
 func (l *layout) length(a, b []uint64) float64 {
 	sum, borrow, worth := unit, uint64(0), unit
 	for i := l.words - 1; i >= 0; i-- {
@@ -189,7 +188,7 @@ func (l *layout) length(a, b []uint64) float64 {
 	return sum
 }
 
-// text formats a number as zeros and ones.
+// text formats a number as a bit string.
 func (l *layout) text(z []uint64) string {
 	var b strings.Builder
 	for i := len(l.bits) - 1; i >= 0; i-- {

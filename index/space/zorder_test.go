@@ -13,21 +13,21 @@ import (
 	"retwis/internal/require"
 )
 
-// offline returns an index that has no server.
+// offline returns an index without a server.
 func offline(t rapid.TB, dims string) *Index {
 	t.Helper()
 	d, err := ParseDims(dims)
 	require.OK(t)(err)
-	x, err := New(nowhere{}, "points", Options{Dims: d})
+	x, err := New(offlineClient{}, "points", Options{Dims: d})
 	require.OK(t)(err)
 	return x
 }
 
-type nowhere struct{ rueidis.Client }
+type offlineClient struct{ rueidis.Client }
 
-func (nowhere) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
+func (offlineClient) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
-// The point in the middle of the box of the tutorial.
+// The point in the middle of the tutorial's box.
 func TestTutorialBits(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "x:int(0..400),y:int(0..400)")
@@ -40,7 +40,7 @@ func TestTutorialBits(t *testing.T) {
 	if want := "\x00\x70\xca90"; err != nil || m != want {
 		t.Errorf("the member is %q, %v, want %q", m, err, want)
 	}
-	// The last 2, 4, 6 and 8 bits, if they are free.
+	// The squares in which the last 2, 4, 6 and 8 bits are free.
 	for _, c := range []struct {
 		free           int
 		x0, x1, y0, y1 uint64
@@ -55,7 +55,7 @@ func TestTutorialBits(t *testing.T) {
 	}
 }
 
-// anySpans are greatest codes of dimensions of all widths.
+// anySpans generates largest codes of dimensions of all widths.
 func anySpans(most int) *rapid.Generator[[]uint64] {
 	return rapid.Custom(func(t *rapid.T) []uint64 {
 		spans := make([]uint64, rapid.IntRange(1, most).Draw(t, "n"))
@@ -74,7 +74,7 @@ func anyCodes(t *rapid.T, spans []uint64) []uint64 {
 	return codes
 }
 
-// woven is the number as a naive reading of the definition makes it.
+// woven interleaves codes by a naive reading of the definition.
 func woven(spans, codes []uint64) string {
 	var text []byte
 	for level := range 64 {

@@ -5,19 +5,19 @@
 -- KEYS[8]      hash: the top-k cache of the new index of a rebuild
 -- KEYS[9]      set: the blocked terms
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      the rebuild whose new index is filled; empty: the present index
+-- ARGV[4]      the rebuild whose new index is filled; empty: the current index
 -- ARGV[5]      the half-life in microseconds; empty: none
 -- ARGV[6]      '1': reply with the counts
 -- ARGV[7]…     term, value, …; each term once. A value is searches to add, a count, a tab
 --              and a spelling, …, or a count alone for the spelling that equals the term. An
---              '=' before it replaces what the term has. A line feed and a payload may
+--              '=' before it replaces those of the term. A line feed and a payload may
 --              follow: without them '=' removes the payload, and a count keeps it
 --
--- Reply        the new count of each as text, "0" for a blocked one, and at last the time
+-- Reply        the new count of each as text, "0" for a blocked term, and finally the time
 --              in half-lives since 1970, the unit of the counts, "0" without one; or none
 --
--- A term that a rebuild fills while another client writes it may get a wrong count:
--- finish.lua corrects it at the end.
+-- If another client writes a term while a rebuild fills it, its count may be wrong until
+-- finish.lua corrects it.
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
@@ -43,9 +43,9 @@ local blocked = redis.call('EXISTS', KEYS[9]) == 1 and redis.call('SMISMEMBER', 
 local now = halfLives(ARGV[5])
 local most = 9007199254740991
 
--- sum adds searches to a count. With a half-life a search weighs twice as much as one a
--- half-life earlier, and a count is the binary logarithm of the sum of the weights. So
--- the passage of time changes neither counts nor their order.
+-- sum adds searches to a count. With a half-life, a search weighs twice as much as one a
+-- half-life earlier, and a count is the binary logarithm of the sum of the weights. So counts
+-- and their order do not change as time passes.
 local function sum(was, n)
 	if not now then
 		return math.min((was or 0) + n, most)
@@ -62,7 +62,7 @@ local payloads = false
 
 -- apply sets the new count and value of a change.
 local function apply(c, given)
-	-- In most cases there is one spelling, that which the term has.
+	-- In most cases the only spelling is the current one of the term.
 	local one, spelling = match(given, '^(%d+)(\t?[^\t\n]*)$')
 	if one and (not c.was or match(c.value, '^[%d.]+(\t?[^\t\n]*)$') == spelling) then
 		c.count = sum(c.was, tonumber(one))

@@ -17,13 +17,13 @@ import (
 	"retwis/maintain"
 )
 
-// Adopt makes an index of a sorted set that was made by hand, with the entries of the
-// tutorial: normalized:count:original, or term:count. Entries of one normalized form are one
-// term. Until it has finished, all methods of the index return index.ErrForeign. It can be
-// repeated, and resumes an interrupted adoption; it does not change an index.
+// Adopt turns a sorted set created by hand, with entries as in the tutorial,
+// normalized:count:original or term:count, into an index. Entries with the same normalized form
+// become one term. Until it has finished, all methods of the index return index.ErrForeign. It
+// can be repeated, and resumes an interrupted adoption; it does not change an existing index.
 //
-// Checked in the report is the number of entries. If some are invalid, Adopt reports them as
-// Dangling, returns index.ErrValue and changes nothing: remove these first.
+// Report.Checked is the number of entries. If some are invalid, Adopt reports them as Dangling,
+// returns index.ErrValue and changes nothing: remove these entries first.
 func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, run maintain.Options) (report maintain.Report, err error) {
 	defer func() {
 		if err != nil {
@@ -36,7 +36,7 @@ func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, 
 	case isNew:
 	case err != nil || d.Kind == kind && unadopted(key, d) == nil:
 		return report, err
-	case d.Kind == kind: // it was interrupted
+	case d.Kind == kind: // an interrupted adoption
 		if opt, err = parseDeclaration(strings.TrimPrefix(d.Text, adopting)); err != nil {
 			return report, err
 		}
@@ -84,7 +84,7 @@ func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, 
 // errNotMade is returned for a key without a sorted set.
 var errNotMade = fmt.Errorf("%w: there is no sorted set", index.ErrNotFound)
 
-// validate returns an error if a sorted set made by hand has invalid entries, or none.
+// validate returns an error if a sorted set created by hand has invalid entries, or no entries.
 func (x *Index) validate(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	run, found := engine.Start(opt), false
 	for entry, err := range x.members(ctx, x.set.Key) {
@@ -105,7 +105,7 @@ func (x *Index) validate(ctx context.Context, opt maintain.Options) (maintain.Re
 	return run.Report, nil
 }
 
-// members yields the members of a sorted set by their ranks, each once.
+// members yields each member of a sorted set once, in order.
 func (x *Index) members(ctx context.Context, key string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for rank := 0; ; rank += step {

@@ -1,13 +1,13 @@
--- Begins or ends the adoption of a sorted set that was made by hand. Preceded by
--- declare.lua, value.lua and topk.lua.
+-- Begins or ends the adoption of a sorted set created by hand. Preceded by declare.lua,
+-- value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
--- KEYS[7]      sorted set: the entries that were made by hand, during the adoption
+-- KEYS[7]      sorted set: the entries created by hand, during the adoption
 -- ARGV[1]…[3]  kind, declaration during the adoption, partitions
 -- ARGV[4]      begin or end
--- ARGV[5]      the declaration after it
+-- ARGV[5]      the declaration after the adoption
 --
--- Reply        1: it has begun or ended; 0: there is no sorted set to adopt
+-- Reply        1: the adoption has begun or ended; 0: there is no sorted set to adopt
 
 local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then

@@ -21,7 +21,7 @@ func do(t *testing.T, client rueidis.Client, words ...string) {
 	require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error())
 }
 
-// The tutorial's sorted set, made by hand, is refused and can be adopted.
+// The tutorial's sorted set, created by hand, is refused and can be adopted.
 func TestAdoptTutorial(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -52,7 +52,7 @@ func TestAdoptTutorial(t *testing.T) {
 	require.Fails(t, index.ErrNotFound)(Adopt(ctx, client, "none", Options{}, maintain.Options{}))
 }
 
-// Spellings that were made by hand become one term.
+// Entries with several spellings of a term become one term.
 func TestAdoptSpellings(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{HalfLife: time.Hour})
@@ -66,7 +66,7 @@ func TestAdoptSpellings(t *testing.T) {
 	verified(t, x)
 }
 
-// failing is a client whose commands fail after some.
+// failing is a client whose commands fail after the first few.
 type failing struct {
 	rueidis.Client
 	left int
@@ -89,9 +89,9 @@ func (f *failing) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 	return results
 }
 
-// An adoption that is cut short after any of its commands loses nothing: others are refused
-// until it is repeated, and then all terms are there.
-func TestAdoptCutShort(t *testing.T) {
+// An adoption interrupted after any of its commands loses nothing: other methods are refused
+// until it is repeated, and then all terms exist.
+func TestInterruptedAdopt(t *testing.T) {
 	t.Parallel()
 	client, ctx := redistest.DB(t).Client(t), t.Context()
 	refused := 0

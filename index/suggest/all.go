@@ -17,10 +17,10 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// step is the number of terms that a scan reads at a time.
+// step is the number of terms read in a step of a scan.
 const step = 500
 
-// Get returns a term, which may be spelled otherwise, or index.ErrNotFound. One round trip.
+// Get returns a term, given in any spelling, or index.ErrNotFound: one round trip.
 func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) {
 	defer x.wrap(&err)
 	found, err := x.getMany(ctx, []string{text})
@@ -33,7 +33,7 @@ func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) 
 	return found[0], nil
 }
 
-// GetMany returns terms in their order, without those that do not exist. One round trip.
+// GetMany returns terms in the given order, omitting those that do not exist: one round trip.
 func (x *Index) GetMany(ctx context.Context, terms ...string) (all []Suggestion, err error) {
 	defer x.wrap(&err)
 	return x.getMany(ctx, terms)
@@ -64,7 +64,7 @@ func (x *Index) getMany(ctx context.Context, terms []string) ([]Suggestion, erro
 	return all, nil
 }
 
-// bounds are those of a range of entries.
+// bounds are the bounds of a range of entries.
 type bounds struct {
 	low, high string
 	count     int
@@ -86,10 +86,10 @@ func (x *Index) list(ctx context.Context, part int, e bounds) (topList, error) {
 	return parseList(topList{}, x.scripts.list.Run(ctx, x.set.Client, c.Keys, c.Args))
 }
 
-// All yields the terms with a prefix, normalized as for Complete, in the byte order of
-// their normalized forms: "a", "a b", "a1", "ab". Counts do not change the order: pages
-// are stable under concurrent writes, without duplicates or gaps. It reads 500 terms a
-// round trip, or page.Limit if that is less.
+// All yields the terms with a prefix, normalized as for Complete, in the byte order of their
+// normalized forms: "a", "a b", "a1", "ab". The order does not depend on counts, so pages are
+// stable under concurrent writes, without duplicates or gaps. It reads 500 terms per round
+// trip, or page.Limit if that is less.
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		sequences, err := x.sequences(ctx, prefix, page)
@@ -140,9 +140,9 @@ func (x *Index) sequences(ctx context.Context, prefix string, page index.Page) (
 	if page.Limit > 0 && page.Offset < step {
 		e.count = min(page.Limit+page.Offset, step)
 	}
-	if whole, ended := strings.CutSuffix(name, " "); ended {
-		// The term that ends there comes first, and between the two is no other.
-		e.low = "[" + whole + "\t"
+	if word, ended := strings.CutSuffix(name, " "); ended {
+		// The term that ends there sorts first, with no other term in between.
+		e.low = "[" + word + "\t"
 	}
 	if after != "" {
 		e = e.from(after)
@@ -154,8 +154,8 @@ func (x *Index) sequences(ctx context.Context, prefix string, page index.Page) (
 	return sequences, nil
 }
 
-// from returns the bounds of the entries after a name, whatever its count is now: the tab that ends a name
-// sorts before all that can follow it in a longer one.
+// from returns the bounds of the entries after a name, whatever its current count: the tab that
+// ends a name sorts before every continuation of a longer name.
 func (e bounds) from(name string) bounds {
 	if after := "[" + name + "\n"; !e.reverse && after[1:] > e.low[1:] {
 		e.low = after
@@ -192,7 +192,7 @@ func (x *Index) scan(ctx context.Context, part int, e bounds) iter.Seq2[Entry, e
 	}
 }
 
-// now returns the time of the server in half-lives, 0 without a half-life.
+// now returns the time of the server in half-lives, or 0 without a half-life.
 func (x *Index) now(ctx context.Context) (float64, error) {
 	if x.opt.HalfLife == 0 {
 		return 0, nil

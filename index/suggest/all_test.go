@@ -13,8 +13,8 @@ import (
 	"retwis/internal/require"
 )
 
-// All yields terms of any script and case in the order of their normalized forms, in pages
-// of any size, in both directions, from one partition or several.
+// All yields terms of any script and case sorted by their normalized forms, in pages of any
+// size, in both directions, from one partition or several.
 func TestAllInOrder(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -69,7 +69,7 @@ func TestAllInOrder(t *testing.T) {
 	})
 }
 
-// A cursor of another index, or one that is cut short, is refused.
+// Cursors of another index, and truncated cursors, are refused.
 func TestAllRefusesCursor(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})

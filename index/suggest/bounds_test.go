@@ -22,9 +22,8 @@ func long(n int) []Suggestion {
 	return terms
 }
 
-// Each byte of a name is a prefix that may have a list, so that a step takes few
-// long names.
-func TestStepsTakeFewLongNames(t *testing.T) {
+// Each byte of a name ends a prefix that may have a list, so a step takes only few long names.
+func TestStepsWithLongNames(t *testing.T) {
 	t.Parallel()
 	names := redistest.Cases[int64](100, 600)
 	client := redistest.DB(t).Client(t)
@@ -62,8 +61,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	}
 }
 
-// A lost list is rebuilt from few terms of each longer prefix, once that has its own
-// list.
+// A lost list is rebuilt from few terms of each longer prefix, once these have their own lists.
 func TestRebuildListReadsFew(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
@@ -87,12 +85,12 @@ func TestRebuildListReadsFew(t *testing.T) {
 
 // A rebuild that another one replaced in one partition stops tracking writes in all
 // partitions.
-func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
+func TestReplacedRebuildEndsEverywhere(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "two", Options{Partitions: 2})
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
-		// The other one stops here.
+		// Another rebuild takes over.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
 		for i := range 100 {

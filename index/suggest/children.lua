@@ -11,7 +11,7 @@
 --
 -- Reply    the extended prefixes that have terms
 
--- width returns the length of a letter by its first byte.
+-- width returns the length of a letter given its first byte.
 local function width(byte)
 	if ARGV[3] == 'byte' or byte < 0xc0 then
 		return 1

@@ -17,7 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// closed fails if the list of a shorter prefix is missing in the top-k cache of a partition.
+// closed fails the test if the top-k cache of a partition has a list of a prefix but lacks that
+// of a shorter one.
 func closed(t rapid.TB, client rueidis.Client, k keys) {
 	t.Helper()
 	cache, err := client.Do(context.Background(), client.B().Hgetall().Key(k.cache).Build()).AsStrMap()
@@ -31,8 +32,8 @@ func closed(t rapid.TB, client rueidis.Client, k keys) {
 	}
 }
 
-// A cache that has lost lists, or all of them, is exact: they come back when they are read,
-// and writers keep those that are there.
+// Completions stay exact if the cache has lost some or all lists: lists are restored when they
+// are read, and writers maintain the remaining ones.
 func TestLostLists(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -88,8 +89,8 @@ func TestLostLists(t *testing.T) {
 	})
 }
 
-// The list of a prefix is there again after it was read, so that no later completion reads all
-// terms, and that of a shorter prefix is not made for it.
+// Reading a prefix restores its list, so that no later completion reads all terms; it does not
+// build the list of a shorter prefix.
 func TestListsComeBack(t *testing.T) {
 	t.Parallel()
 	x, client, _ := testIndex(t, Options{})
@@ -105,7 +106,7 @@ func TestListsComeBack(t *testing.T) {
 	if err != nil || len(lists) != 4 || lists["t0"] != "?" || !strings.HasPrefix(lists["t01"], "1\tt01") {
 		t.Fatalf("%q, %v", lists, err)
 	}
-	// A writer raises a term to the first place of the list that is there.
+	// A writer promotes a term to the first place of the existing list.
 	addAll(t, x, "t0199")
 	expect(t, complete(t, x, "t01", 1), "t0199 2")
 	expect(t, complete(t, x, "", 1), "t0199 2")
@@ -113,8 +114,8 @@ func TestListsComeBack(t *testing.T) {
 	verified(t, x)
 }
 
-// Counts that are lost, or differ from those of the entries, do not keep a list from being
-// rebuilt without end.
+// Lost counts, or counts that differ from the entries, do not make the rebuild of a list loop
+// endlessly.
 func TestLostCounts(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string][]string{

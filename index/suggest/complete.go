@@ -13,16 +13,15 @@ import (
 // maxComplete is the maximum number of completions.
 const maxComplete = 1000
 
-// Complete returns the k most frequent terms with a prefix, the most frequent first, terms
-// of the same count by their normalized form. The prefix is normalized like a term, so
-// that case and accents do not matter. A blank at its end, or punctuation that becomes
-// one, ends a word: "new " is a prefix of "new york" and of "new", but not of "newton".
-// The empty prefix matches every term.
+// Complete returns the k most frequent terms with a prefix, most frequent first; ties are
+// broken by normalized form. The prefix is normalized like a term, so case and accents do not
+// matter. A trailing blank, or punctuation that becomes one, ends a word: "new " is a prefix of
+// "new york" and of "new", but not of "newton". The empty prefix matches every term.
 //
-// The result is exact. It takes one round trip that reads about 64 terms, whatever the
-// number of matches. It reads more if k is above 32, at most 1,000, or if the best terms
-// of the prefix have been removed: it then rebuilds the cached list of the prefix, which
-// is a write. If it cannot, since counts are not those of the entries, it returns
+// The result is exact. It takes one round trip that reads about 64 terms, whatever the number
+// of matches. It reads more if k is above 32 (the maximum is 1,000), or if the best terms of
+// the prefix have been removed: it then rebuilds the cached list of the prefix, which is a
+// write. If it cannot, because counts differ from those of the entries, it returns
 // index.ErrCorrupt.
 func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
@@ -37,7 +36,8 @@ func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Sugg
 	return x.respond(ctx, found, now)
 }
 
-// completing returns the normalized prefix, after it has checked the declaration.
+// completing validates the arguments, checks the declaration, and returns the normalized
+// prefix.
 func (x *Index) completing(ctx context.Context, prefix string, k int) (string, error) {
 	name, err := x.opt.Punctuation.prefix(prefix)
 	switch {
@@ -53,8 +53,8 @@ func (x *Index) completing(ctx context.Context, prefix string, k int) (string, e
 // the prefix ends with a blank, that includes the term that ends there.
 func (x *Index) exact(ctx context.Context, prefix string, k int) ([]term, float64, error) {
 	prefixes := []string{prefix}
-	if whole, ended := strings.CutSuffix(prefix, " "); ended {
-		prefixes = append(prefixes, whole+"\t")
+	if word, ended := strings.CutSuffix(prefix, " "); ended {
+		prefixes = append(prefixes, word+"\t")
 	}
 	found, now, err := x.topTerms(ctx, prefixes, k)
 	if err != nil {
@@ -81,7 +81,7 @@ func (x *Index) respond(ctx context.Context, found []term, now float64) ([]Sugge
 	return out, nil
 }
 
-// choose returns the term whose count Cleanup decrements.
+// choose returns the term whose count a cleanup decrements.
 func (x *Index) choose(found []term) term {
 	if !x.opt.CleanupRare {
 		return found[rand.IntN(len(found))]

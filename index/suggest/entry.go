@@ -11,31 +11,31 @@ import (
 
 // Suggestion is a term and its number of searches.
 type Suggestion struct {
-	Term  string `json:"term"`  // as most searches spell it, with blanks collapsed
-	Count int64  `json:"count"` // of all spellings; with a half-life the decayed count, rounded
-	// Payload is what the program stores with the term, such as an id: up to 512 bytes
-	// of UTF-8 without control characters.
+	Term  string `json:"term"`  // in its most frequent spelling, with blanks collapsed
+	Count int64  `json:"count"` // searches in all spellings; with a half-life decayed and rounded
+	// Payload is stored with the term, such as an id: up to 512 bytes of UTF-8 without control
+	// characters.
 	Payload string `json:"payload,omitempty"`
 }
 
-// Entry is a term as All yields it.
+// Entry is a term yielded by All.
 type Entry struct {
 	Suggestion
 	Name string // the normalized form
 }
 
-// Cursor returns the place of the entry, for index.Page.After.
+// Cursor returns the position of the entry, for index.Page.After.
 func (e Entry) Cursor() string { return scan.EncodeCursor(e.Name) }
 
 // term is a term as stored.
 type term struct {
 	name, spelling string
-	count          float64 // with a half-life its logarithm; see add.lua
+	count          float64 // with a half-life, a logarithm; see add.lua
 
 	payload string
 }
 
-// compare orders terms by rank: the more frequent first, then by the bytes of their names.
+// compare compares terms by rank: most frequent first, then by name.
 func compare(a, b term) int {
 	return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.name, b.name))
 }
@@ -63,10 +63,10 @@ func parseValue(name, value string) (term, bool) {
 	return t, err == nil && t.count > 0
 }
 
-// maxCount is the greatest integer that is exact in Lua.
+// maxCount is the largest integer that is exact in Lua.
 const maxCount = 1<<53 - 1
 
-// suggestion returns a stored term as a Suggestion. now is the time of the server.
+// suggestion converts a stored term. now is the time of the server.
 func (x *Index) suggestion(t term, now float64) Suggestion {
 	return Suggestion{Term: t.spelling, Count: x.countOf(t.count, now), Payload: t.payload}
 }

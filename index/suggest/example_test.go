@@ -70,7 +70,7 @@ func ExampleIndex_AddMany() {
 	// Crème brûlée 120
 }
 
-// Complete with what belongs to a term, such as an id.
+// Return the payload of each completed term, such as an id.
 func ExampleIndex_Put() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()
@@ -111,7 +111,7 @@ func ExampleIndex_CompleteFuzzy() {
 	// Bnai 1
 }
 
-// Some words must not be suggested.
+// Keep some words from being suggested.
 func ExampleIndex_Block() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()

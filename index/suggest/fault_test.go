@@ -48,8 +48,8 @@ func counts(t *testing.T, x *Index) map[string]int64 {
 	return all
 }
 
-// busy changes terms over several connections until stop is called, which returns the
-// expected counts.
+// busy changes terms over several connections until stop is called; stop returns the expected
+// counts.
 func busy(t *testing.T, url string, opt Options, terms []string) (stop func() map[string]int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,7 +71,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 					list = append(list, Suggestion{Term: terms[r.IntN(len(terms))], Count: 1 + r.Int64N(9)})
 				}
 				gone := terms[r.IntN(len(terms)/2)]
-				// Without a cancel, so that the expected counts are certain.
+				// Not canceled, so that the expected counts are certain.
 				_, err := x.AddMany(context.WithoutCancel(ctx), slices.Values(list))
 				if err == nil && r.IntN(3) == 0 {
 					_, err = x.Remove(context.WithoutCancel(ctx), gone)
@@ -97,7 +97,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 	return stop
 }
 
-// checkLists compares completions with all terms.
+// checkLists compares completions with a scan of all terms.
 func checkLists(t *testing.T, x *Index) {
 	t.Helper()
 	var all []Entry
@@ -119,7 +119,7 @@ func checkLists(t *testing.T, x *Index) {
 	}
 }
 
-// Many connections change the same terms: all counts are right, and all keys agree.
+// If many connections change the same terms, all counts are right and all keys are consistent.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -132,7 +132,7 @@ func TestConcurrentWriters(t *testing.T) {
 			stop := busy(t, db.URL(), opt, terms)
 			for range redistest.Cases(5, 30) {
 				complete(t, x, "a", 3)
-				// Despite writes between its pages it yields no term twice.
+				// Despite concurrent writes, All yields no term twice.
 				last := ""
 				for e, err := range x.All(t.Context(), "", index.Page{}) {
 					if err != nil || e.Name <= last {
@@ -146,7 +146,7 @@ func TestConcurrentWriters(t *testing.T) {
 			verified(t, x)
 			checkLists(t, x)
 			got := counts(t, x)
-			for _, term := range terms[len(terms)/2:] { // which no writer removes
+			for _, term := range terms[len(terms)/2:] { // these are never removed by a writer
 				if got[term] != added[term] {
 					t.Fatalf("%s: got %d, want %d", term, got[term], added[term])
 				}
@@ -155,7 +155,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// cutter is a connection that closes after some bytes.
+// cutter is a connection that closes after a number of bytes.
 type cutter struct {
 	net.Conn
 	left int
@@ -171,7 +171,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A writer whose connection closes anywhere in a pipeline leaves consistent terms.
+// A writer whose connection closes anywhere in a pipeline leaves a consistent index.
 func TestWriterCutOff(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -207,7 +207,7 @@ func TestWriterCutOff(t *testing.T) {
 	}
 }
 
-// damage returns commands that damage an index.
+// damage returns commands that damage an index in different ways.
 func damage() [][]string {
 	return [][]string{
 		{"ZADD", "{words}", "0", "aaa\t7\tNobody"},
@@ -276,7 +276,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// What an interrupted Repair has corrected stays, and the next one corrects the rest.
+// Corrections of an interrupted Repair stay, and the next one corrects the rest.
 func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -320,7 +320,7 @@ func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error
 	}
 }
 
-// The new index of a rebuild has the concurrent writes; the rest is from the source.
+// After a rebuild the index has the terms of the source, with concurrent writes applied.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -367,7 +367,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild loses no write of many connections.
+// A rebuild loses no concurrent write.
 func TestRebuildWhileWriting(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -375,7 +375,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 	terms := words(200)
 	stop := busy(t, db.URL(), Options{}, terms)
 	for range 3 {
-		// The source is the index itself, read after the tracking of writes has started.
+		// The source is the index itself, read after write tracking has started.
 		_, err := x.Rebuild(t.Context(), func(yield func(Suggestion, error) bool) {
 			for e, err := range x.All(t.Context(), "", index.Page{}) {
 				if !yield(e.Suggestion, err) {
@@ -413,7 +413,7 @@ func TestRebuildFails(t *testing.T) {
 	if !errors.Is(err, index.ErrValue) {
 		t.Fatal(err)
 	}
-	// The rest of a crashed one.
+	// Leftovers of a crashed rebuild.
 	for _, command := range [][]string{
 		{"HSET", "words.meta", "rebuild", "crashed"},
 		{"ZADD", "words.next", "0", "half\t1\tHalf"},
@@ -430,7 +430,7 @@ func TestRebuildFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")
-	// An empty source empties it.
+	// An empty source empties the index.
 	require.OK(t)(x.Rebuild(ctx, sourceOf(nil, nil), maintain.Options{}))
 	expect(t, entries(t, client, "words"), "[]")
 	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()

@@ -1,5 +1,5 @@
--- Catches up with the terms that writers changed during a Rebuild. Preceded by
--- declare.lua, the finish.lua of package maintain, value.lua and topk.lua.
+-- Catches up with terms that writers changed during a Rebuild. Preceded by declare.lua,
+-- finish.lua of package maintain, value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
@@ -7,9 +7,9 @@
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the name of the run
 -- ARGV[5]      the maximum number of terms
--- ARGV[6]      the bytes of terms after which it takes no more
+-- ARGV[6]      the number of bytes of terms after which it stops
 --
--- Reply        1 when the new index is in place, 0: call again
+-- Reply        1 if the new index is in place, 0: call again
 
 local refusal = finishing(ARGV[4])
 if refusal then

@@ -14,11 +14,11 @@ import (
 	"retwis/maintain"
 )
 
-// Cleanup decrements the counts of n random terms and removes those that reach 0, and
-// returns how many it has removed. So terms that are searched once and never again
-// disappear, as with Options.Cleanup, but at a time of your choice and over the whole
-// index. A round trip for every 100 terms, at opt.Rate. It is not for an index with a
-// half-life, whose counts fall by themselves.
+// Cleanup decrements the counts of n random terms, removes those that reach 0, and returns the
+// number removed. Terms that are searched once and never again disappear in this way, as with
+// Options.Cleanup, but at a time of your choice and over the whole index. It takes one round
+// trip per 100 terms, at opt.Rate. An index with a half-life, whose counts decay anyway,
+// returns index.ErrValue.
 func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (removed int, err error) {
 	defer x.wrap(&err)
 	switch {
@@ -50,8 +50,8 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 	return removed, nil
 }
 
-// sample returns the names of at most n random terms, from each partition as many as its
-// share of all terms, one at least: two round trips.
+// sample returns the names of at most n random terms, taken from the partitions in proportion
+// to their sizes, at least one from each: two round trips.
 func sample(ctx context.Context, x *Index, n int) ([]string, error) {
 	sizes := make(rueidis.Commands, len(x.keys))
 	for i, k := range x.keys {
@@ -89,10 +89,10 @@ func sample(ctx context.Context, x *Index, n int) ([]string, error) {
 	return names[:min(n, len(names))], nil
 }
 
-// Prune removes the terms with a count below least, with a half-life the count that is
-// left, and returns how many. It reads all terms, some hundreds a step, at opt.Rate; the
-// script that removes a term checks its count again. A half-life alone lowers counts but
-// removes no term. It can be repeated if it is interrupted.
+// Prune removes terms with a count below least, and returns the number removed. With a
+// half-life it compares the decayed count; decay alone removes no term. It reads all terms, a
+// few hundred per step, at opt.Rate; the script that removes a term checks its count again. It
+// can be interrupted and repeated.
 func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (removed int, err error) {
 	defer x.wrap(&err)
 	if least < 1 {

@@ -17,13 +17,13 @@ import (
 	"retwis/maintain"
 )
 
-// serverAt sets the clock of the server for the scripts of an index. No other clock counts.
+// serverAt sets the server clock for the scripts of an index, the only clock that matters.
 func serverAt(x *Index, now time.Time) {
 	clock := fmt.Sprintf("{'%d', '%d'}", now.Unix(), now.Nanosecond()/1000)
 	x.scripts = newScripts(strings.Replace(valueLua, "redis.call('TIME')", clock, 1) + topkLua)
 }
 
-// A term weighs half as much after a half-life, whatever happens to other terms.
+// The count of a term halves after a half-life, whatever happens to other terms.
 func TestHalfLife(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
@@ -40,7 +40,7 @@ func TestHalfLife(t *testing.T) {
 	now = now.Add(24 * time.Hour)
 	serverAt(x, now)
 	expect(t, complete(t, x, "ba", 5), "bahama 400, banana 50")
-	add("banana", 350, 400) // a tie but for the last bit
+	add("banana", 350, 400) // a tie except for the last bit
 	now = now.Add(48 * time.Hour)
 	serverAt(x, now)
 	add("banana", 1, 101)
@@ -54,7 +54,7 @@ func TestHalfLife(t *testing.T) {
 	verified(t, x)
 }
 
-// Decades of searches are as exact as those of one day: no count overflows.
+// Decades of searches are as exact as one day: no count overflows.
 func TestHalfLifeLasts(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Second})
@@ -78,7 +78,7 @@ func TestHalfLifeLasts(t *testing.T) {
 	}
 }
 
-// Cached lists are right with weights as with counts.
+// Cached lists are right with a half-life, too.
 func TestHalfLifeLists(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
@@ -170,7 +170,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 
-	// The declaration has the options.
+	// The declaration contains the options.
 	addAll(t, x, "Ba-nana")
 	y, err := Open(ctx, client, "words")
 	if err != nil || y.Options() != x.Options() {
@@ -205,8 +205,8 @@ func TestRefused(t *testing.T) {
 	require.Fails(t, context.Canceled)(x.Complete(ended, "b", 1))
 }
 
-// On an error AddMany says how many terms are counted, and none of the batch with the
-// invalid term is.
+// On an error AddMany returns the number of terms counted; none of the batch with the invalid
+// term is counted.
 func TestAddManyReportsProgress(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
@@ -237,7 +237,7 @@ func TestAddManyReportsProgress(t *testing.T) {
 	require.Gives(t, 0)(x.AddMany(ctx, many(0, -1)))
 }
 
-// A term whose count has fallen to 0 with time is still there.
+// A term whose count has decayed to 0 still exists.
 func TestGetFallenCount(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
@@ -264,7 +264,7 @@ func TestGetFallenCount(t *testing.T) {
 	require.Fails(t, index.ErrValue)(x.Cleanup(ctx, 1, maintain.Options{}))
 }
 
-// Cleanup decrements as many counts as it was asked to, in every partition.
+// Cleanup decrements exactly the requested number of counts, over all partitions.
 func TestCleanupRandomTerms(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -275,7 +275,7 @@ func TestCleanupRandomTerms(t *testing.T) {
 			list = append(list, Suggestion{fmt.Sprintf("term %d", i), 2, "id"})
 		}
 		require.OK(t)(x.PutMany(ctx, slices.Values(list)))
-		// A step takes no term twice, so that the first 100 go from 2 to 1.
+		// A step samples no term twice, so the first 100 go from 2 to 1.
 		require.Gives(t, 0)(x.Cleanup(ctx, 100, maintain.Options{}))
 		sum := func() (sum int64) {
 			for _, n := range counts(t, x) {

@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	minFuzzy = 3 // letters of a prefix in which a typo is assumed
+	minFuzzy = 3 // minimum letters of a prefix for fuzzy matching
 	maxFuzzy = 32
 	letters  = 256 // candidates for one position
 )
 
-// CompleteFuzzy is Complete with tolerance for one typo. After the terms with the prefix
-// come those with an edit distance of one from it: an insertion, a deletion, a
-// substitution or a transposition; both groups the most frequent first. A blank at the
-// end does not count as a letter. A prefix of fewer than 3 letters, or more than 32, is
-// completed exactly.
+// CompleteFuzzy is like Complete, but tolerates one typo. The terms with the prefix are
+// followed by those at an edit distance of one from it: an insertion, deletion, substitution or
+// transposition. Both groups are sorted by frequency. A trailing blank does not count as a
+// letter. A prefix of fewer than 3 or more than 32 letters is completed exactly.
 //
-// It takes two more round trips than Complete, and only if that returns fewer than k
-// terms. For each position in the prefix the server tries up to 256 letters that occur
-// there: in scripts with more letters, such as Chinese, some may be missed.
+// It takes two more round trips than Complete, but only if Complete returns fewer than k terms.
+// For each position in the prefix the server tries up to 256 letters that occur there: in
+// scripts with more letters, such as Chinese, some matches may be missed.
 func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
 	name, err := x.completing(ctx, prefix, k)
@@ -64,8 +63,8 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	return x.respond(ctx, terms[:min(k, len(terms))], now)
 }
 
-// variants returns the prefixes at an edit distance of one from a word; those with an
-// inserted or substituted letter only if they have terms. One round trip.
+// variants returns the prefixes at an edit distance of one from a word. Those with an inserted
+// or substituted letter are only included if they have terms. One round trip.
 //
 // A typo in the last position is covered by the prefix without the last letter: it
 // includes a deleted or substituted last letter, and an insertion before it.
@@ -74,13 +73,13 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	all := []string{string(word[:last])}
 	calls := make([][]script.Call, len(x.keys))
 	for i := range last {
-		before, here, after := string(word[:i]), string(word[i]), string(word[i+1:])
+		before, letter, after := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
-		all = append(all, before+after, before+next+here+rest)
+		all = append(all, before+after, before+next+letter+rest)
 		for p, k := range x.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
-				Args: []string{before, strconv.Itoa(letters), "letter", after, here + after},
+				Args: []string{before, strconv.Itoa(letters), "letter", after, letter + after},
 			})
 		}
 	}
@@ -92,7 +91,7 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 		all = append(all, found...)
 	}
 	slices.Sort(all)
-	// Drop variants that begin with another one: their terms are among its terms.
+	// Drop variants that have another variant as a prefix: its terms include theirs.
 	var short []string
 	for _, v := range all {
 		if len(short) == 0 || !strings.HasPrefix(v, short[len(short)-1]) {

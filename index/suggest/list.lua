@@ -9,7 +9,7 @@
 -- ARGV[4]      the maximum number of entries
 -- ARGV[5]      the half-life in microseconds; empty: none
 --
--- Reply        as that of complete.lua without a list
+-- Reply        as for complete.lua without a list
 
 local now = halfLives(ARGV[5])
 local entries = redis.call(ARGV[1], KEYS[1], ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])

@@ -12,26 +12,25 @@ import (
 	"retwis/maintain"
 )
 
-// A step of a scan compares approximately so many entries. Later steps adapt to the length
-// of the names, since each byte of a name is a prefix that may have a cached list.
+// The approximate number of entries compared in a step of a scan. Steps adapt to the length of
+// the names, since each byte of a name ends a prefix that may have a cached list.
 const (
 	firstStep = 10
 	mostStep  = 50
 )
 
-// Verify compares entries, terms and the top-k cache with each other, and reports entries
-// without a term, terms without an entry or with another count, entries with a wrong
-// score, and cached lists that lack a term. A step compares about fifty entries, fewer
-// long ones, atomically, so that concurrent writes do not disturb it. Without an index it
-// returns index.ErrNotFound.
+// Verify compares entries, terms and the top-k cache with each other. It reports entries
+// without a term, terms without an entry or with a different count, entries with a wrong score,
+// and cached lists that lack a term. A step compares about fifty entries, or fewer long ones,
+// atomically, so that concurrent writes do not affect it. Without an index it returns
+// index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, false)
 }
 
-// Repair is Verify that corrects the problems in the step that finds them. On conflict
-// the term in <key>.content wins over its entry; a lost term is restored from its entry,
-// without its payload. A cached list that is wrong is made again by the next completion
-// that reads it.
+// Repair finds what Verify finds and corrects it in the same step. On conflict the term in
+// <key>.content wins over its entry; a lost term is restored from its entry, without its
+// payload. A wrong cached list is rebuilt by the next completion that reads it.
 func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, true)
 }
@@ -52,7 +51,7 @@ func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) 
 		return c.Report, err
 	}
 	for part := range x.keys {
-		// In this order: invalid entries are removed before missing ones are looked for.
+		// In this order: invalid entries must be removed before missing ones are searched for.
 		for _, what := range []string{"entries", "content"} {
 			if err := c.scan(ctx, part, what); err != nil {
 				return c.Report, err
@@ -67,7 +66,7 @@ type checker struct {
 	*engine.Run
 	x      *Index
 	repair string // "1": correct the problems
-	size   int    // entries of the next step
+	size   int    // entries in the next step
 }
 
 // scan compares all entries or terms of a partition.

@@ -19,7 +19,7 @@ import (
 	"retwis/maintain"
 )
 
-// small gives an index a cache whose lists a few terms fill. With light above 100, the
+// small configures the cache of an index so that a few terms fill a list. With light above 100,
 // lists are complete after every change.
 func small(x *Index, light int) *Index {
 	text := valueLua + topkLua
@@ -50,10 +50,10 @@ type model struct {
 
 // counted is a term of a model.
 type counted struct {
-	spellings map[string]int64 // all of them, each with its count
+	spellings map[string]int64 // all spellings with their counts
 	count     int64
 	payload   string
-	crowded   bool // there were more spellings than an index counts
+	crowded   bool // there have been more spellings than an index counts
 }
 
 func newModel() *model { return &model{terms: map[string]*counted{}, blocked: map[string]bool{}} }
@@ -91,7 +91,7 @@ func (m *model) put(x *Index, s Suggestion) bool {
 	return true
 }
 
-// lose takes searches from a term: those in the rarest spelling first.
+// lose subtracts searches from a term, from the rarest spelling first.
 func (m *model) lose(name string, n int64) {
 	c := m.terms[name]
 	if c == nil {
@@ -117,15 +117,15 @@ func (m *model) lose(name string, n int64) {
 	}
 }
 
-// ranked returns the spellings, that which is written most first.
+// ranked returns the spellings, most frequent first.
 func (c *counted) ranked() []string {
 	return slices.SortedFunc(maps.Keys(c.spellings), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.spellings[b], c.spellings[a]), strings.Compare(a, b))
 	})
 }
 
-// shown is the term of a suggestion, or its name where an index need not know which spelling
-// is written most.
+// shown returns the term of a suggestion, or its name if the index need not know the most
+// frequent spelling.
 func (m *model) shown(x *Index, term string) string {
 	name := nameOf(x, term)
 	if c := m.terms[name]; c == nil || c.crowded {
@@ -134,7 +134,7 @@ func (m *model) shown(x *Index, term string) string {
 	return term
 }
 
-// comparable returns suggestions of an index in the form of the model.
+// comparable converts suggestions of an index to the form of the model.
 func (m *model) comparable(x *Index, found ...Suggestion) []Suggestion {
 	for i := range found {
 		found[i].Term = m.shown(x, found[i].Term)
@@ -147,7 +147,7 @@ func (m *model) get(x *Index, name string) Suggestion {
 	return Suggestion{Term: m.shown(x, c.ranked()[0]), Count: c.count, Payload: c.payload}
 }
 
-// with returns the terms whose name satisfies a condition, in order.
+// with returns the k best terms whose names satisfy a condition.
 func (m *model) with(x *Index, right func(name string) bool, k int) []Suggestion {
 	var names []string
 	for name := range m.terms {
@@ -165,8 +165,7 @@ func (m *model) with(x *Index, right func(name string) bool, k int) []Suggestion
 	return out
 }
 
-// begins reports whether a term begins with a normalized prefix. A blank at its end
-// ends a word.
+// begins returns a predicate for terms with a normalized prefix. A trailing blank ends a word.
 func begins(prefix string) func(name string) bool {
 	return func(name string) bool { return strings.HasPrefix(name+" ", prefix) }
 }
@@ -183,7 +182,7 @@ func (m *model) fuzzy(x *Index, prefix string, k int) []Suggestion {
 	return out[:min(k, len(out))]
 }
 
-// near reports whether a word is one typo away from a prefix of a name.
+// near reports whether a word is at most one typo away from a prefix of a name.
 func near(word, name []rune) bool {
 	for l := max(0, len(word)-1); l <= min(len(word)+1, len(name)); l++ {
 		if typos(word, name[:l]) <= 1 {
@@ -220,7 +219,7 @@ func drawTerm() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 1, 6, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAbé:日 \n\\")), 1, 5, -1),
-		rapid.StringOfN(rapid.SampledFrom([]rune("aAàÀ'!:")), 1, 4, -1), // many spellings of few forms
+		rapid.StringOfN(rapid.SampledFrom([]rune("aAàÀ'!:")), 1, 4, -1), // many spellings of few normalized forms
 		rapid.StringOfN(rapid.SampledFrom([]rune("aA01 -+#")), 1, 6, -1),
 		rapid.StringN(1, 8, -1),
 	)
@@ -338,8 +337,8 @@ func TestModel(t *testing.T) {
 					return
 				}
 				want := int64(0)
-				for name, one := range m.terms {
-					if one.count < 2 {
+				for name, c := range m.terms {
+					if c.count < 2 {
 						delete(m.terms, name)
 						want++
 					}
@@ -399,7 +398,7 @@ func TestModel(t *testing.T) {
 				if n, _ := x.Len(ctx); n == 0 {
 					return
 				}
-				// The lists that were lost above are found and repaired.
+				// Repair restores the lists lost above.
 				_, err := x.Repair(ctx, maintain.Options{})
 				must(err)
 				report, err := x.Verify(ctx, maintain.Options{})
@@ -436,8 +435,8 @@ func checkAll(t *rapid.T, x *Index, m *model) {
 		n = 0
 		for e, err := range x.All(context.Background(), prefix, page) {
 			require.OK(t)(err)
-			if one := m.get(x, e.Name); m.comparable(x, e.Suggestion)[0] != one {
-				t.Fatalf("got %+v, want %+v", e, one)
+			if want := m.get(x, e.Name); m.comparable(x, e.Suggestion)[0] != want {
+				t.Fatalf("got %+v, want %+v", e, want)
 			}
 			got = append(got, e.Name)
 			page.After = e.Cursor()

@@ -12,18 +12,17 @@ import (
 	"retwis/internal/fold"
 )
 
-// maxTerm is the maximum length of a term, as given and as normalized, in bytes.
+// maxTerm is the maximum length of a term in bytes, before and after normalization.
 const maxTerm = 512
 
-// Punctuation is the treatment of punctuation, the characters of the Unicode category P,
-// in the normalized form of a term. In every case white space becomes one blank, and
-// symbols, such as + and €, stay, and so does the # of C#. Apostrophes are removed, except
-// with PunctuationKeep.
+// Punctuation selects how normalization treats punctuation, the characters of the Unicode
+// category P. In every case white space becomes a single blank, and symbols such as + and €
+// stay, as does the # of C#. Apostrophes are removed, except with PunctuationKeep.
 type Punctuation string
 
 // The treatments of punctuation.
 const (
-	PunctuationSpace Punctuation = ""     // a blank: "wi-fi" is "wi fi", "rock'n'roll" is "rocknroll"
+	PunctuationSpace Punctuation = ""     // becomes a blank: "wi-fi" is "wi fi", "rock'n'roll" is "rocknroll"
 	PunctuationDrop  Punctuation = "drop" // removed: "wifi"
 	PunctuationKeep  Punctuation = "keep" // unchanged: "wi-fi", "rock'n'roll"
 )
@@ -41,8 +40,8 @@ func (p Punctuation) name(term string) (string, error) {
 	return name, nil
 }
 
-// prefix is name for the beginning of a term, which may be empty. It keeps a blank at the
-// end, since "new " is not a prefix of "newton".
+// prefix is like name, for a prefix of a term, which may be empty. It keeps a trailing blank,
+// since "new " is not a prefix of "newton".
 func (p Punctuation) prefix(term string) (string, error) {
 	switch {
 	case len(term) > maxTerm:
@@ -56,7 +55,7 @@ func (p Punctuation) prefix(term string) (string, error) {
 	}
 	var name strings.Builder
 	name.Grow(len(text))
-	blank := true // drops leading blanks
+	blank := true // to drop leading blanks
 	for _, r := range text {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -86,7 +85,7 @@ func (p Punctuation) prefix(term string) (string, error) {
 	return name.String(), nil
 }
 
-// spell returns the spelling of a term as it is shown: composed (NFC), with blanks collapsed.
+// spell returns the displayed spelling of a term: composed (NFC), with blanks collapsed.
 func spell(term string) (string, error) {
 	if !norm.NFC.IsNormalString(term) {
 		term = norm.NFC.String(term)
@@ -99,7 +98,7 @@ func spell(term string) (string, error) {
 	return spelling, nil
 }
 
-// decomposeHangul decomposes the syllables of Hangul: a user types them letter by letter.
+// decomposeHangul decomposes Hangul syllables, since users type them letter by letter.
 func decomposeHangul(text string) string {
 	if !strings.ContainsFunc(text, isSyllable) {
 		return text

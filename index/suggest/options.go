@@ -11,22 +11,21 @@ import (
 	"retwis/internal/redis/partition"
 )
 
-// Options configure an index. The zero value is a good default. All but Cleanup and
+// Options configures an index. The zero value is a good default. All options except Cleanup and
 // CleanupRare are stored in the declaration of the index and cannot change.
 type Options struct {
 	// Partitions is the number of hash slots over which the terms are sharded, so that
 	// the servers of a Cluster share the work. Default 1, at most 1024.
 	Partitions int
-	// Punctuation is the treatment of punctuation. Default: like a blank.
+	// Punctuation selects how punctuation is normalized. Default: like a blank.
 	Punctuation Punctuation
-	// HalfLife is the time after which a search weighs half as much, so that recent
-	// searches overtake old ones, by the clock of the server. At least a second; 0: no
-	// decay.
+	// HalfLife is the time after which a search counts half as much, by the clock of the
+	// server, so that recent searches overtake old ones. At least a second; 0: no decay.
 	HalfLife time.Duration
-	// Cleanup is the fraction of completions, up to 1, that decrement the count of a
-	// random term of their result and remove it at 0. Terms that are searched once and
-	// never again disappear without a Prune. Such a completion costs one more round
-	// trip. Default 0: none.
+	// Cleanup is the fraction of completions, from 0 to 1, that decrement the count of a random
+	// term of their result and remove it at 0. Terms that are searched once and never again
+	// disappear in this way, without a Prune. Such a completion costs one more round trip.
+	// Default 0: none.
 	Cleanup float64
 	// CleanupRare makes rarer terms of a result more likely to be chosen.
 	CleanupRare bool
@@ -89,11 +88,11 @@ func parseDeclaration(text string) (opt Options, err error) {
 	return opt, nil
 }
 
-// adopting begins the declaration while a sorted set is adopted, so that readers and writers
-// are refused.
+// adopting prefixes the declaration while a sorted set is being adopted, so that readers and
+// writers are refused.
 const adopting = "adopting: "
 
-// unadopted returns an error for an index whose adoption is not finished.
+// unadopted returns an error for an index whose adoption has not finished.
 func unadopted(key string, d partition.Declaration) error {
 	if d.Kind != kind || !strings.HasPrefix(d.Text, adopting) {
 		return nil

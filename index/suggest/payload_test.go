@@ -26,7 +26,7 @@ func all(t *testing.T, x *Index) map[string]Suggestion {
 	return terms
 }
 
-// Every way to read a term returns its payload: from a cached list, from the entries of a
+// Every way of reading a term returns its payload: from a cached list, from the entries of a
 // rare prefix, and from all partitions.
 func TestPayloadIsReturned(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestPayloadChanges(t *testing.T) {
 	}
 }
 
-// A payload of blanks is one like any other, also of a new term.
+// A payload may consist of blanks, even for a new term.
 func TestPayloadOfBlanks(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -114,7 +114,7 @@ func TestPayloadOfBlanks(t *testing.T) {
 	}
 }
 
-// Repair restores the entry of a term that has its payload in the count.
+// Repair corrects an entry that contains the payload of its term.
 func TestRepairPayloadInEntry(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -154,7 +154,7 @@ func TestPayloadRefused(t *testing.T) {
 	}
 }
 
-// Rebuilds lose no payload of concurrent writers, whatever these do.
+// Rebuilds lose no payload of concurrent writers.
 func TestRebuildKeepsPayloads(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {

@@ -11,14 +11,14 @@ import (
 	"retwis/maintain"
 )
 
-// Rebuild builds a new index beside the one in use and replaces it atomically, partition
-// by partition. The source yields terms with numbers of searches, a term once or, as in a
-// log, many times; blocked terms are skipped. Concurrent writes win over the source. The
-// report counts the terms of the source.
+// Rebuild builds a new index from a source next to the current one, and replaces that
+// atomically, partition by partition. The source yields terms with numbers of searches, each
+// term once or, as in a log, many times; blocked terms are skipped. Concurrent writes win over
+// the source. The report counts the terms of the source.
 //
-// A rebuild that fails changes nothing, except for partitions that it has replaced
-// already. The rest of a killed one is removed by the first write a minute later, or by
-// Repair. If another one starts, it ends with maintain.ErrReplaced.
+// A failed rebuild changes nothing, except for partitions already replaced. Leftovers of a
+// killed one are removed by Repair, or by the first write a minute later. If another rebuild
+// starts, the first one returns maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
 	report, err := x.rebuild(ctx, source, opt)
 	if err != nil {
@@ -44,10 +44,10 @@ func (x *Index) tracker() *engine.Tracker {
 	return engine.NewTracker(x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
 }
 
-// stepTerms is the number of terms that a rebuild writes at a time.
+// stepTerms is the number of terms written in a step of a rebuild.
 const stepTerms = 1600
 
-// fillFrom counts the terms of a source in the new index.
+// fillFrom writes the terms of a source to the new index.
 func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
 	var batch []request
 	step := func() error {

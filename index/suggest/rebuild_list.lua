@@ -1,6 +1,5 @@
--- Rebuilds the cached list of a prefix from the lists of the prefixes one byte longer, or
--- from the terms of those without a list. Preceded by declare.lua, value.lua and
--- topk.lua.
+-- Rebuilds the cached list of a prefix from the lists of the prefixes one byte longer, or from
+-- the terms of prefixes without a list. Preceded by declare.lua, value.lua and topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- KEYS[2]  hash: its content
@@ -29,7 +28,7 @@ local function addList(child, list)
 	local terms = members(list, child)
 	for i, value in ipairs(lookup(KEYS[2], terms)) do
 		local count = countOf(value)
-		if not count then -- lost, or the term was removed
+		if not count then -- the count was lost, or the term was removed
 			local own = terms[i] .. '\t'
 			count = select(2, entry(redis.call('ZRANGEBYLEX', KEYS[1], from(own), to(own), 'LIMIT', 0, 1)[1] or ''))
 		end
@@ -52,7 +51,7 @@ while true do
 		addList(child, list)
 	else
 		local all = redis.call('ZRANGEBYLEX', KEYS[1], from(child), to(child), 'LIMIT', 0, CACHE_ABOVE + 1)
-		if #all > CACHE_ABOVE then -- its list is lost
+		if #all > CACHE_ABOVE then -- its list was lost
 			return child
 		end
 		for _, member in ipairs(all) do

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Remove removes terms, in any spelling, and returns how many there were. One round trip for
+// Remove removes terms, in any spelling, and returns how many existed: one round trip per
 // 3,200.
 func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err error) {
 	defer x.wrap(&err)
@@ -22,9 +22,9 @@ func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err e
 	return x.remove(ctx, "all", 0, names)
 }
 
-// Block removes terms and excludes them from being counted and suggested until Unblock, in
-// any spelling: blocking "damn" blocks "Damn!". Longer terms that begin with them are not
-// blocked. A rebuild leaves blocked terms out. Round trips are those of Remove.
+// Block removes terms, in any spelling, and keeps them from being counted and suggested until
+// Unblock: blocking "damn" blocks "Damn!". Longer terms with these prefixes are not blocked. A
+// rebuild skips blocked terms. It takes as many round trips as Remove.
 func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
 	names, err := x.names(terms)
@@ -35,7 +35,7 @@ func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	return err
 }
 
-// Unblock allows terms to be counted again, from 0. One round trip.
+// Unblock allows terms to be counted again, from 0: one round trip.
 func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
 	names, err := x.names(terms)

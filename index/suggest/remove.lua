@@ -13,7 +13,7 @@
 -- ARGV[5]      the decrement, or the count
 -- ARGV[6]…     terms, each once
 --
--- Reply        how many terms were removed
+-- Reply        number of terms removed
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
@@ -28,7 +28,7 @@ if how == 'block' then
 end
 local always = how == 'all' or how == 'block'
 
--- Record even terms that do not exist for a rebuild: its source may have them.
+-- Record even missing terms for a rebuild, since its source may have them.
 local removed, changes, ids = 0, {}, {}
 for _, c in ipairs(changesOf(KEYS[2], terms)) do
 	local stays = how == 'below' and c.was and c.was >= amount

@@ -38,13 +38,13 @@ type scripts struct {
 	add, remove, adopt, complete, list, children, rebuildList, verify, finish script.Script
 }
 
-// standardScripts are those of every index; only tests have others.
+// standardScripts are the scripts of every index, except in tests.
 var standardScripts = sync.OnceValue(func() scripts { return newScripts(valueLua + topkLua) })
 
 func newScripts(shared string) scripts {
-	of := func(source string) script.Script { return partition.NewScript(shared, source) }
+	build := func(source string) script.Script { return partition.NewScript(shared, source) }
 	return scripts{
-		add: of(addLua), remove: of(removeLua), adopt: of(adoptLua), complete: of(completeLua), list: of(listLua),
-		children: of(childrenLua), rebuildList: of(rebuildListLua), verify: of(verifyLua), finish: engine.NewFinish(shared, finishLua),
+		add: build(addLua), remove: build(removeLua), adopt: build(adoptLua), complete: build(completeLua), list: build(listLua),
+		children: build(childrenLua), rebuildList: build(rebuildListLua), verify: build(verifyLua), finish: engine.NewFinish(shared, finishLua),
 	}
 }

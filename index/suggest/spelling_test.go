@@ -17,8 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// A term is found by every prefix of its text.
-func TestTypedToTheEnd(t *testing.T) {
+// Every prefix of the text of a term finds it.
+func TestEveryPrefixFindsTerm(t *testing.T) {
 	t.Parallel()
 	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
 		x, _, _ := testIndex(t, Options{Punctuation: punctuation})
@@ -72,7 +72,7 @@ func TestTermsAreNotMerged(t *testing.T) {
 	verified(t, x)
 }
 
-// Spellings of one term count together, and the term is shown as most searches spell it.
+// Spellings of a term are counted together, and it is shown in the most frequent one.
 func TestSpellingsCountTogether(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -80,7 +80,7 @@ func TestSpellingsCountTogether(t *testing.T) {
 		text, shown string
 	}{
 		{"BANANA", "BANANA"},
-		{"Banana", "BANANA"}, // of equal counts the first by bytes
+		{"Banana", "BANANA"}, // equal counts: the first by bytes
 		{"Banana", "Banana"},
 		{"banana", "Banana"},
 		{" Ba'nana ", "Banana"},
@@ -94,7 +94,7 @@ func TestSpellingsCountTogether(t *testing.T) {
 		}
 		expect(t, complete(t, x, "b", 2), fmt.Sprint(search.shown, " ", i+1))
 	}
-	// Canonically equivalent texts are one spelling, and blanks are no difference.
+	// Canonically equivalent texts are one spelling, and blanks make no difference.
 	addAll(t, x, "Café", "Cafe\u0301", " Café ", "CAFÉ", "CAFÉ", "a b", "a \t b")
 	expect(t, complete(t, x, "cafe", 5), "Café 5")
 	expect(t, complete(t, x, "a b", 5), "a b 2")
@@ -114,7 +114,7 @@ func TestSpellingsCountTogether(t *testing.T) {
 	verified(t, x)
 }
 
-// With a half-life a spelling of today outweighs one that was frequent long ago.
+// With a half-life a recent spelling outweighs one that was frequent long ago.
 func TestSpellingsDecay(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{HalfLife: time.Hour})
@@ -131,7 +131,7 @@ func TestSpellingsDecay(t *testing.T) {
 	verified(t, x)
 }
 
-// A spelling that most searches have is shown, although others take its place all the time.
+// The most frequent spelling is shown, even if many others compete for its slot.
 func TestFrequentAmongMany(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
@@ -154,8 +154,8 @@ func TestFrequentAmongMany(t *testing.T) {
 	expect(t, complete(t, x, "a", 2), "ABCABCABC 216")
 }
 
-// Of very many spellings the most frequent one is shown, if it is frequent enough, and all
-// of them count.
+// Among very many spellings the most frequent one is shown, if it is frequent enough, and all
+// are counted.
 func TestManySpellings(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -207,7 +207,7 @@ func TestManySpellings(t *testing.T) {
 	})
 }
 
-// The rest of a killed rebuild is reported, and removed by the next write.
+// Leftovers of a killed rebuild are reported, and removed by the next write after its lease.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -217,7 +217,7 @@ func TestKilledRebuild(t *testing.T) {
 		require.OK(t)(x.tracker().Begin(ctx, "killed"))
 		require.OK(t)(x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}))
 		addAll(t, x, "banana")
-		verified(t, x)                                    // it may continue
+		verified(t, x)                                    // the rebuild may continue
 		do(t, client, "HSET", "words.meta", "until", "1") // long ago
 	}
 	gone := func() {

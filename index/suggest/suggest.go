@@ -13,11 +13,11 @@ import (
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.
 type Index struct {
 	set     *partition.Set
-	keys    []keys // of each partition
+	keys    []keys // per partition
 	opt     Options
 	scripts scripts
 
-	many            int // terms that AddMany and PutMany write at a time
+	many            int // terms written per batch by AddMany and PutMany
 	topK, scanLimit int // TOP_K and SCAN_LIMIT of topk.lua
 }
 
@@ -48,8 +48,9 @@ func newIndex(client rueidis.Client, key string, opt Options, declaration string
 	return x, nil
 }
 
-// Open returns the index at a key as it was declared, index.ErrNotFound if the key has
-// no index, or index.ErrDeclared if it has an index of another type. One round trip.
+// Open returns the existing index at a key with its declared options. It returns
+// index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
+// index. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	switch {
@@ -76,12 +77,11 @@ func (x *Index) Key() string { return x.set.Key }
 // Options returns the options of the index.
 func (x *Index) Options() Options { return x.opt }
 
-// Normalize returns the form of a term under which it is indexed. Terms with the same form
-// are one. Case is folded, blanks are collapsed, punctuation is treated as
-// Options.Punctuation says. Diacritics of Latin, Greek and Cyrillic letters are removed,
-// and so are Hebrew and Arabic points; marks of other scripts, which make another letter
-// or are vowels, stay. Compatibility forms become their letters (NFKD), ø becomes o, ł
-// becomes l, æ becomes ae.
+// Normalize returns the form under which a term is indexed. Terms with the same form are the
+// same term. It folds case, collapses blanks, and treats punctuation according to
+// Options.Punctuation. It removes diacritics of Latin, Greek and Cyrillic letters, and Hebrew
+// and Arabic points. Marks of other scripts stay, since they are vowels or distinguish letters.
+// Compatibility forms become plain letters (NFKD), ø becomes o, ł becomes l, æ becomes ae.
 //
 // It returns index.ErrValue for a term that is not UTF-8, has more than 512 bytes, or has
 // only blanks and punctuation.
@@ -93,7 +93,7 @@ func (x *Index) Normalize(term string) (string, error) {
 	return name, nil
 }
 
-// Len returns the number of terms. One round trip.
+// Len returns the number of terms: one round trip.
 func (x *Index) Len(ctx context.Context) (n int64, err error) {
 	defer x.wrap(&err)
 	return x.set.Len(ctx)

@@ -1,30 +1,29 @@
 -- The top-k cache. Shared by the scripts of this package, after value.lua.
 --
--- The hash cache has a list for each prefix of many terms, with the best of them:
+-- The hash cache has a list of the best terms for each prefix with many terms:
 --
 --     ap -> 17 \t apricot \n ple \n ricot \n …
 --
--- The first line is the threshold, the count and name of a term; every other line is a
--- term without the prefix. INVARIANT: EVERY TERM OF THE PREFIX THAT IS NOT IN THE LIST
--- RANKS BELOW THE THRESHOLD. The threshold is empty if the list is complete. So the
--- members that do not rank below the threshold are the best of the prefix. A count that
--- rises to the threshold adds its term to the list; a count that falls, or a removed
--- term, changes nothing. If too few members rank above the threshold,
--- rebuild_list.lua rebuilds the list.
+-- The first line is the threshold: the count and name of a term. Every other line is a term
+-- without the prefix. INVARIANT: EVERY TERM OF THE PREFIX THAT IS NOT IN THE LIST RANKS BELOW
+-- THE THRESHOLD. The threshold is empty if the list is complete. So the members that do not
+-- rank below the threshold are the best of the prefix. If a count rises to the threshold, its
+-- term is added to the list; if a count falls, or a term is removed, the list does not change.
+-- If too few members rank above the threshold, rebuild_list.lua rebuilds the list.
 --
--- A prefix with a list has a list for each of its shorter prefixes, too, so that a writer
--- that finds none need not look for those of longer ones. A list that is lost, or cannot be
--- read, is a question mark until a completion reads it: see keep.
+-- If a prefix has a list, so has each of its shorter prefixes. A writer that finds no list can
+-- therefore skip the longer prefixes. A lost or unreadable list is a question mark until a
+-- completion reads it: see keep.
 
 local TOP_K = 32         -- members of a new list
 local MAX_LIST = 64      -- members above which a list is trimmed to the best
 local CACHE_ABOVE = 64   -- terms above which a prefix gets a list
-local UNCACHE_AT = 32    -- terms at which it loses its list
-local SCAN_LIMIT = 1000  -- terms of a prefix without a list that a script reads
-local FEW = 8            -- changes whose prefixes are looked up at once
-local CHECK_EVERY = 16   -- new terms of which one checks whether a prefix needs a list
+local UNCACHE_AT = 32    -- terms at which a prefix loses its list
+local SCAN_LIMIT = 1000  -- maximum terms read for a prefix without a list
+local FEW = 8            -- maximum changes whose prefixes are looked up at once
+local CHECK_EVERY = 16   -- one of so many new terms checks whether a prefix needs a list
 
--- outranks reports whether a term ranks above another: the greater count first.
+-- outranks reports whether a term ranks above another: by count, then by name.
 local function outranks(count, term, other, than, common)
 	if count ~= other then
 		return count > other
@@ -44,8 +43,8 @@ local function after(prefix)
 	return '[' .. prefix .. '\0'
 end
 
--- each calls a command with a long list of arguments, 500 at a time. stride is the
--- number of arguments that belong together.
+-- each calls a command with a long list of arguments, 500 at a time. Groups of stride arguments
+-- are not split.
 local function each(command, key, list, stride)
 	local step = 500 - 500 % (stride or 1)
 	for i = 1, #list, step do
@@ -68,8 +67,8 @@ local function lookup(key, terms)
 	return all
 end
 
--- insertRanked inserts a term into a sorted list of the best, if it is one of them. The
--- field ranks of the list has the count of each of its terms.
+-- insertRanked inserts a term into a sorted list of the best terms, if it is one of them. The
+-- field ranks of the list maps its terms to counts.
 local function insertRanked(best, limit, term, count)
 	local n = #best
 	if n == limit then
@@ -80,7 +79,7 @@ local function insertRanked(best, limit, term, count)
 	end
 	local ranks = best.ranks or {}
 	if ranks[term] then
-		-- Two entries of one term: the index is damaged. Keep the greater count.
+		-- Two entries of one term: the index is damaged. Keep the larger count.
 		if ranks[term] >= count then
 			return
 		end
@@ -108,8 +107,8 @@ local function insertRanked(best, limit, term, count)
 	ranks[term], best.ranks = count, ranks
 end
 
--- parse parses the list of a prefix of this length. threshold and term are nil if the list
--- is complete; lost is true for a text that is no list.
+-- parse parses the list of a prefix of the given length. threshold and term are nil if the list
+-- is complete; lost is true if the text is not a list.
 local function parse(list, length)
 	local first = match(list, '^([^\n]*)\n')
 	if first == '' then
@@ -133,12 +132,12 @@ local function members(list, prefix)
 	return terms
 end
 
--- belongs reports whether a term of this count must be in the list of a prefix of it.
+-- belongs reports whether a term with a count must be in the list of one of its prefixes.
 local function belongs(list, term, count)
 	return not list.threshold or not outranks(list.threshold, list.term, count, term, list.length)
 end
 
--- format returns a list of sorted terms with a threshold, or none if it is complete.
+-- format builds a list from sorted terms and a threshold, which is nil if the list is complete.
 local function format(prefix, best, threshold)
 	local lines = {threshold and text(threshold.count) .. '\t' .. threshold.term or ''}
 	for i, item in ipairs(best) do
@@ -147,7 +146,7 @@ local function format(prefix, best, threshold)
 	return parse(table.concat(lines, '\n') .. '\n', #prefix)
 end
 
--- trim keeps the best of a full list.
+-- trim reduces a full list to its best terms.
 local function trim(content, list, prefix)
 	local terms = members(list, prefix)
 	local best = {}
@@ -161,13 +160,13 @@ local function trim(content, list, prefix)
 	end
 	local last = best[#best]
 	if alive <= TOP_K or list.threshold and outranks(list.threshold, list.term, last.count, last.term) then
-		-- No term above the old threshold is left out.
+		-- No term above the old threshold is dropped.
 		return format(prefix, best, list.threshold and {term = list.term, count = list.threshold})
 	end
 	return format(prefix, best, last)
 end
 
--- insert returns a list with a term added, or the same list if it has the term.
+-- insert returns a list with a term added, or the same list if it contains the term.
 local function insert(content, list, prefix, term)
 	local line = sub(term, #prefix + 1)
 	if find(list.text, '\n' .. line .. '\n', 1, true) then
@@ -187,7 +186,7 @@ local function insert(content, list, prefix, term)
 	return list
 end
 
--- ranked returns the list of a prefix, made from the entries of all its terms.
+-- ranked builds the list of a prefix from the entries of all its terms.
 local function ranked(all, prefix)
 	local best = {}
 	for _, member in ipairs(all) do
@@ -199,8 +198,8 @@ local function ranked(all, prefix)
 	return format(prefix, best, #all > #best and best[#best])
 end
 
--- keep stores the list of a prefix. Its shorter prefixes that have none get a list that is
--- lost, which the next completion makes. call is redis.call unless it is given.
+-- keep stores the list of a prefix. Shorter prefixes without a list are marked as lost, and the
+-- next completion rebuilds their lists. call defaults to redis.call.
 local function keep(cache, prefix, list, call)
 	call = call or redis.call
 	if prefix ~= '' and redis.call('HEXISTS', cache, sub(prefix, 1, -2)) == 0 then
@@ -223,16 +222,16 @@ local function payloadsOf(content, meta, entries)
 	return lookup(content, terms)
 end
 
--- listsOf returns the list of every prefix of the terms of some changes, false for a prefix
--- without one, and sets in each change uncached, the shortest prefix without one. It looks
--- all of them up at once.
+-- listsOf returns the list of every prefix of the terms of changes, or false for a prefix
+-- without a list. In each change it sets uncached, the shortest prefix without a list. It looks
+-- up all prefixes at once.
 local function listsOf(cache, changes)
 	local known, wanted, n = {}, {}, 0
 	for _, c in ipairs(changes) do
 		for l = #c.term, 0, -1 do
 			local prefix = sub(c.term, 1, l)
 			if known[prefix] ~= nil then
-				break -- the shorter prefixes are known, too
+				break -- so are the shorter prefixes
 			end
 			known[prefix] = false
 			n = n + 1
@@ -253,13 +252,14 @@ local function listsOf(cache, changes)
 	return known
 end
 
--- listsByByte is listsOf for many changes: it looks one byte further for those terms only
--- whose prefix has a list. Changes that follow each other and share a prefix are one run, so
--- that the work is least if they are sorted. It also sets least, the list with the lowest
--- threshold, or nil: unknown.
+-- listsByByte is listsOf for many changes: it looks up the next longer prefix only for terms
+-- whose shorter prefix has a list. Consecutive changes that share a prefix form a run, so
+-- sorted changes cost least. It also sets least, the list with the lowest threshold, or nil if
+-- unknown.
 local function listsByByte(cache, changes)
 	local known, l = {}, 0
-	-- A run is the changes first to last, and the list with the lowest threshold above it.
+	-- A run has the changes first to last, and the list with the lowest threshold of its
+	-- shorter prefixes.
 	local runs, first, last, least = 1, {1}, {#changes}, {}
 	while runs > 0 do
 		local prefixes, wanted, n = {}, {}, 0
@@ -287,7 +287,7 @@ local function listsByByte(cache, changes)
 				local c = changes[i]
 				local next = list and byte(c.term, l + 1)
 				if not next then
-					-- There is no list, or the prefix is the whole term.
+					-- There is no list, or the prefix is the complete term.
 					c.least, c.uncached = lowest, not list and prefix
 					begun = nil
 				elseif next == begun then
@@ -303,7 +303,7 @@ local function listsByByte(cache, changes)
 	return known
 end
 
--- promote adds a term to the lists that its new count reaches and its old count did not.
+-- promote adds a term to the lists to which its new count, but not its old one, belongs.
 local function promote(content, known, dirty, c)
 	local term, count, was = c.term, c.count, c.was
 	for l = 0, #term do
@@ -320,9 +320,9 @@ local function promote(content, known, dirty, c)
 	end
 end
 
--- cachePrefixes makes the lists of prefixes of a new term that have none, if they have
--- many terms: up to 8, so that a long prefix that all terms share waits for few of them.
--- A prefix of very many terms has lost its list, and is left to rebuild_list.lua.
+-- cachePrefixes builds missing lists of prefixes of a new term, if these have many terms. It
+-- builds up to 8, so that a long prefix shared by all terms soon has its list. If a prefix has
+-- very many terms, its list was lost, and rebuild_list.lua rebuilds it.
 local function cachePrefixes(index, known, dirty, c)
 	for l = #c.uncached, math.min(#c.uncached + 7, #c.term) do
 		local prefix = sub(c.term, 1, l)
@@ -336,7 +336,7 @@ local function cachePrefixes(index, known, dirty, c)
 	end
 end
 
--- uncache deletes the lists of those prefixes of a removed term that have few terms left.
+-- uncache deletes the lists of prefixes of a removed term that have few terms left.
 local function uncache(index, known, dirty, c)
 	for l = #c.term, 0, -1 do
 		local prefix = sub(c.term, 1, l)
@@ -375,9 +375,9 @@ local function write(index, content, changes)
 	each('HDEL', content, delete)
 end
 
--- store applies changes to the index, its content and its cache. A change has term, value
--- (its field in content, or false), was (the count there, or nil), count (the new count, or
--- nil: remove the term) and text (its new value). Each term is in changes once.
+-- store applies changes to the index, its content and its cache. A change has the fields term,
+-- value (from content, or false), was (the old count, or nil), count (the new count; nil:
+-- remove the term) and text (the new value). Each term occurs once.
 local function store(index, content, cache, changes)
 	if #changes == 0 then
 		return
@@ -414,8 +414,8 @@ local function store(index, content, cache, changes)
 	each('HDEL', cache, delete)
 end
 
--- changesOf returns a change for each term, with its present state. It names all fields, so
--- that no table must grow.
+-- changesOf returns a change for each term, with its current state. It sets all fields, so that
+-- no table needs to grow later.
 local function changesOf(content, terms)
 	local changes = {}
 	for i, value in ipairs(lookup(content, terms)) do

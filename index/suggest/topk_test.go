@@ -14,8 +14,8 @@ import (
 	"retwis/maintain"
 )
 
-// Few terms with close counts that rise and fall: the members of a list change all the
-// time, and its threshold decides.
+// With few terms whose close counts rise and fall, the members of a list change all the time,
+// and its threshold is decisive.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -26,7 +26,7 @@ func TestLists(t *testing.T) {
 		x := small(open(t, client, fmt.Sprint("lists", n), Options{}), 12)
 		m := newModel()
 		word := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 1, 5, -1)
-		// One by one, so that no prefix lacks the list that it needs.
+		// One by one, so that no prefix lacks a list that it needs.
 		for range 60 {
 			text, n := word.Draw(t, "term"), rapid.Int64Range(1, 9).Draw(t, "n")
 			require.OK(t)(x.Add(ctx, text, n))
@@ -62,7 +62,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// checkSizes fails if a list has too many members.
+// checkSizes fails the test if a list has too many members.
 func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	t.Helper()
 	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].cache).Build()).AsStrMap()
@@ -74,7 +74,7 @@ func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	}
 }
 
-// addOne counts a term, lose decrements counts.
+// addOne adds to the count of a term; lose decrements counts.
 func addOne(t *testing.T, x *Index, name string, n int64) {
 	t.Helper()
 	require.OK(t)(x.Add(t.Context(), name, n))
@@ -85,9 +85,9 @@ func lose(t *testing.T, x *Index, n float64, names ...string) {
 	require.OK(t)(x.remove(t.Context(), "lose", n, names))
 }
 
-// A list that is trimmed after most of its members have fallen keeps its threshold:
-// terms that it does not have rank above them.
-func TestFloorStays(t *testing.T) {
+// A list trimmed after the counts of most members have fallen keeps its threshold: terms
+// outside of the list may rank above them.
+func TestThresholdStays(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
 	small(x, 200)
@@ -105,7 +105,7 @@ func TestFloorStays(t *testing.T) {
 	verified(t, x)
 }
 
-// A list is not made of one whose best members have fallen.
+// A list is not rebuilt from one whose best members have fallen.
 func TestRebuildListGoesDeeper(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -120,15 +120,15 @@ func TestRebuildListGoesDeeper(t *testing.T) {
 	verified(t, x)
 }
 
-// A second entry of a term, from redis-cli, must not add the term to a list twice: when
-// the entry is removed, nothing would report the duplicate.
+// A second entry of a term, added by hand, must not add the term to a list twice: once the
+// entry is removed, nothing would report the duplicate.
 func TestListHasNoTermTwice(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	x = small(x, 200)
 	addAll(t, x, "a1", "a2", "a3")
 	require.OK(t)(client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1\t7").ScoreMember(0, "a1\t9").Build()).Error())
-	// With more than five terms the prefix has its list, of the best three.
+	// With more than five terms the prefix gets a list, of the best three.
 	for _, term := range []string{"a4", "a5", "a6"} {
 		addAll(t, x, term)
 	}

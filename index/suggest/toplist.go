@@ -16,13 +16,13 @@ import (
 type topList struct {
 	part      int
 	prefix    string
-	terms     []term  // in order; they include all terms that rank above the threshold
-	threshold *term   // nil: terms has all terms of the prefix
-	read      int     // entries, if there is no cached list
+	terms     []term  // sorted; includes all terms that rank above the threshold
+	threshold *term   // nil: terms contains all terms of the prefix
+	read      int     // number of entries read, if there is no cached list
 	now       float64 // the time of the server; see add.lua
 }
 
-// certain returns the number of terms that are certain to be the best.
+// certain returns the number of leading terms that are certain to be the best.
 func (l *topList) certain() int {
 	if l.threshold == nil {
 		return len(l.terms)
@@ -34,8 +34,8 @@ func (l *topList) certain() int {
 	return i
 }
 
-// cached returns the terms of a cached list, whose text begins with the threshold, and the
-// values of its members.
+// cached parses a cached list, whose text starts with the threshold, and the values of its
+// members.
 func (l topList) cached(text string, values rueidis.RedisMessage) (topList, error) {
 	all, err := values.ToArray()
 	if err != nil {
@@ -46,7 +46,7 @@ func (l topList) cached(text string, values rueidis.RedisMessage) (topList, erro
 	for _, message := range all {
 		var line string
 		line, lines, _ = strings.Cut(lines, "\n")
-		value, _ := message.ToString() // "" for a term that was removed
+		value, _ := message.ToString() // "" for a removed term
 		if t, ok := parseValue(l.prefix+line, value); ok {
 			l.terms = append(l.terms, t)
 		}
@@ -98,7 +98,7 @@ func (x *Index) topTerms(ctx context.Context, prefixes []string, k int) (found [
 	return found, now, nil
 }
 
-// read reads the lists of prefixes, 100 a pipeline.
+// read reads the lists of prefixes, 100 per pipeline.
 func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
 	lists := make([]topList, 0, len(wanted))
 	for piece := range slices.Chunk(wanted, 100) {
@@ -112,16 +112,16 @@ func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
 				return nil, err
 			}
 			slices.SortFunc(l.terms, compare)
-			l.terms = slices.Compact(l.terms) // a list that was damaged may have a term twice
+			l.terms = slices.Compact(l.terms) // a damaged list may contain a term twice
 			lists = append(lists, l)
 		}
 	}
 	return lists, nil
 }
 
-// rebuildList rebuilds the cached list of a prefix, and first those of longer prefixes
-// that it is made of. A step reads at most one list for each byte that follows. If one of
-// them is never good enough, since counts differ from those of the entries, it returns
+// rebuildList rebuilds the cached list of a prefix, after the lists of longer prefixes on which
+// it depends. A step reads at most one list per possible next byte. If one of these lists is
+// never good enough, because counts differ from those of the entries, it returns
 // index.ErrCorrupt.
 func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error {
 	todo, asked := []string{prefix}, map[string]int{}
@@ -130,7 +130,7 @@ func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error 
 		switch {
 		case err != nil:
 			return err
-		case asked[first] == 10: // writers may spoil one now and then
+		case asked[first] == 10: // writers may invalidate it now and then
 			return fmt.Errorf("%w: the counts below %q are not those of the entries: Repair corrects it", index.ErrCorrupt, first)
 		case first != "":
 			asked[first]++
@@ -142,8 +142,8 @@ func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error 
 	return nil
 }
 
-// descend returns the k best terms of a prefix. While a list is too short, it is replaced
-// by the lists of the prefixes one byte longer, the one with the highest threshold first.
+// descend returns the k best terms of a prefix. While there are too few certain terms, the list
+// with the highest threshold is replaced by the lists of the prefixes one byte longer.
 func (x *Index) descend(ctx context.Context, l topList, k int) ([]term, error) {
 	lists := []topList{l}
 	for {

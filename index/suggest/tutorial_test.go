@@ -120,7 +120,7 @@ func TestTutorialCleanup(t *testing.T) {
 			if err != nil || got.Count < 1_000_000-int64(rounds) {
 				t.Fatal(got, err)
 			}
-			if rare && got.Count < 1_000_000-1 { // one in a million would be
+			if rare && got.Count < 1_000_000-1 { // a rare term would be decremented instead
 				t.Fatalf("banana lost %d though it is not rare", 1_000_000-got.Count)
 			}
 			verified(t, x)
@@ -128,7 +128,7 @@ func TestTutorialCleanup(t *testing.T) {
 	}
 }
 
-// No character of a name breaks the entry.
+// No character in a term breaks its entry.
 func TestTutorialOriginal(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationKeep})
@@ -143,7 +143,7 @@ func TestTutorialOriginal(t *testing.T) {
 	verified(t, x)
 }
 
-// The spelling in a listing identifies the term.
+// The spelling that All yields identifies the term.
 func TestSpellingIsTheSameTerm(t *testing.T) {
 	t.Parallel()
 	part := rapid.SampledFrom([]string{"a", "é", " ", "\r", "\u030a", "\u200b", "日", "か", "\u3099", "'", ":", "ł", "\u05b8", "\u20e3"})
@@ -214,7 +214,7 @@ func TestNormalize(t *testing.T) {
 		{"", "\xff", ""},
 		{"", strings.Repeat("x", 513), ""},
 		{"", strings.Repeat("x", 512), strings.Repeat("x", 512)},
-		{"", strings.Repeat("ﷺ", 170), ""}, // 18 letters, each
+		{"", strings.Repeat("ﷺ", 170), ""}, // 18 letters each
 	} {
 		x := &Index{opt: Options{Punctuation: c.punctuation}}
 		got, err := x.Normalize(c.term)
@@ -227,7 +227,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// A blank at the end ends a word.
+// A trailing blank ends a word.
 func TestPrefixWithBlank(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
@@ -238,12 +238,12 @@ func TestPrefixWithBlank(t *testing.T) {
 	expect(t, complete(t, x, "x", 5), "")
 }
 
-// Many terms of one long prefix: lists appear one byte at a time.
+// With many terms of a long prefix, lists are added one byte at a time.
 func TestLongPrefix(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	prefix := strings.Repeat("long ", redistest.Cases(10, 40))
-	first := redistest.Cases(80, 600) // of the best
+	first := redistest.Cases(80, 600) // the best terms
 	var all []string
 	for i := range first + 40 {
 		all = append(all, fmt.Sprintf("%s%03d", prefix, i))

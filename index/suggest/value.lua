@@ -1,25 +1,24 @@
--- How terms are written. Shared by the scripts of this package, which are sent with this
--- text in front.
+-- The encoding of terms. This file precedes all scripts of this package.
 --
--- A term is its normalized form, without control characters. It is a member of the sorted
--- set index, the term, a tab and its head; the tab sorts before every character of a term.
--- It is a field of the hash content, whose value begins with the head:
+-- A term is stored in its normalized form, without control characters. Its member in the sorted
+-- set index is the term, a tab and its head; the tab sorts before every character of a term.
+-- Its value in the hash content starts with the head:
 --
 --     banana -> 274 \t Banana \n payload \n 273 \t Banana \n 1 \t
 --
--- The head is the count and, unless it equals the term, the spelling that is shown. A
--- payload may follow, and the counts of all spellings if there are several. A spelling equal
--- to the term is left out everywhere.
+-- The head is the count and, unless it equals the term, the displayed spelling. A payload may
+-- follow, and the counts of all spellings if there are several. A spelling equal to the term is
+-- omitted everywhere.
 
 local sub, byte, find, match = string.sub, string.byte, string.find, string.match
 
--- Further spellings replace the rarest one and inherit its count. So a spelling with more
--- than 1/8 of the count of its term is always among them.
+-- A further spelling replaces the rarest one and inherits its count. So a spelling with more
+-- than 1/8 of the count of its term is always kept.
 local MAX_SPELLINGS = 8
 
--- less reports whether a text comes before another, by bytes. (The operator < uses the
--- locale of the server.) It skips the common prefix in blocks of 16; common is the length
--- of a part that is known.
+-- less reports whether a text sorts before another in byte order. (The operator < depends on
+-- the locale of the server.) It skips the common prefix in blocks of 16; common is its known
+-- length, if any.
 local function less(a, b, common)
 	local i, n = (common or 0) + 1, math.min(#a, #b)
 	while i <= n and sub(a, i, i + 15) == sub(b, i, i + 15) do
@@ -34,7 +33,7 @@ local function less(a, b, common)
 	return #a < #b
 end
 
--- text formats a count. Only half-lives make fractions.
+-- text formats a count. Only half-lives produce fractions.
 local function text(count)
 	if count % 1 == 0 then
 		return string.format('%.0f', count)
@@ -42,7 +41,7 @@ local function text(count)
 	return string.format('%.17g', count)
 end
 
--- countOf returns the count at the beginning of a head or a value, or nil.
+-- countOf returns the count at the start of a head or a value, or nil.
 local function countOf(value)
 	local count = value and tonumber(match(value, '^(%d[%d.]*)%f[%z\t\n]'))
 	if count and count > 0 and count < math.huge then
@@ -56,14 +55,15 @@ local function headOf(value)
 	return at and sub(value, 1, at - 1) or value
 end
 
--- entry parses a member of the index: term, count, head. Without a count it is invalid.
+-- entry parses a member of the index and returns term, count and head. Without a count the
+-- member is invalid.
 local function entry(member)
 	local term, head = match(member, '^([^\t]+)\t(.*)$')
 	return term, countOf(head), head
 end
 
--- halfLives returns the time of the server in half-lives since 1970, the unit of counts
--- with a half-life. halfLife is in microseconds; empty: there is none.
+-- halfLives returns the time of the server in half-lives since 1970, the unit of counts with a
+-- half-life. halfLife is in microseconds; empty: none.
 local function halfLives(halfLife)
 	if halfLife ~= '' then
 		local time = redis.call('TIME')
@@ -86,8 +86,8 @@ local function spellingsOf(value)
 	return list, payload ~= '' and payload or nil
 end
 
--- rarest returns the place of the spelling that is written least, of equal ones the last
--- by bytes; most is true: that which is written most, of equal ones the first.
+-- rarest returns the position of the least frequent spelling; among equals, the last by bytes.
+-- With most, it returns the most frequent spelling; among equals, the first by bytes.
 local function rarest(list, term, most)
 	local at = 1
 	for i = 2, #list do
@@ -105,7 +105,8 @@ local function rarest(list, term, most)
 	return at
 end
 
--- vote counts searches in a spelling. add returns the sum of a count, or nil, and these.
+-- vote adds searches to the count of a spelling. add returns the sum of a count, or nil, and
+-- these searches.
 local function vote(list, term, spelling, add)
 	for _, s in ipairs(list) do
 		if s.spelling == spelling then
@@ -121,7 +122,7 @@ local function vote(list, term, spelling, add)
 	s.spelling, s.count = spelling, add(s.count)
 end
 
--- lose takes searches from the rarest spellings, so that the one that is shown stays.
+-- lose subtracts searches from the rarest spellings, so that the displayed one stays.
 local function lose(list, term, n)
 	while #list > 1 do
 		local at = rarest(list, term)
@@ -134,7 +135,7 @@ local function lose(list, term, n)
 	end
 end
 
--- valueOf returns the value of a term.
+-- valueOf builds the value of a term.
 local function valueOf(term, count, list, payload)
 	local shown = list[rarest(list, term, true)].spelling
 	local lines = {text(count) .. (shown ~= '' and '\t' .. shown or ''), payload}

@@ -1,5 +1,5 @@
--- Compares some entries or terms with each other and with the cached lists, and repairs
--- differences, atomically. Preceded by declare.lua, value.lua and topk.lua.
+-- Compares entries or terms with each other and with the cached lists, and repairs differences,
+-- atomically. Preceded by declare.lua, value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
@@ -7,7 +7,7 @@
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      which: entries or content
 -- ARGV[5]      the cursor of a scan, from '0'
--- ARGV[6]      how many, approximately
+-- ARGV[6]      approximate number of entries or terms
 -- ARGV[7]      '1': repair
 --
 -- Reply        {next cursor, '0' at the end; how many were compared;
@@ -43,15 +43,16 @@ local function fix(term, ...)
 	end
 end
 
--- losing records that the list of a prefix is wrong: the next completion makes it again.
-local function losing(id, prefix)
+-- markLost reports that the list of a prefix is wrong. In a repair it marks the list as lost, so
+-- that the next completion rebuilds it.
+local function markLost(id, prefix)
 	problem('missing', id, '', 'the cached list of "' .. prefix .. '"')
 	fix(nil, 'HSET', cache, prefix, '?')
 	known[prefix] = {lost = true}
 end
 
--- checkLists checks that each list that a term must be in has it, and that all shorter
--- prefixes of one with a list have theirs.
+-- checkLists checks that every list to which a term belongs contains it, and that all shorter
+-- prefixes of a prefix with a list have lists, too.
 local function checkLists(term, count)
 	local gaps = {}
 	for l = 0, #term do
@@ -61,11 +62,11 @@ local function checkLists(term, count)
 			gaps[#gaps + 1] = prefix
 		else
 			for _, gap in ipairs(gaps) do
-				losing(gap, gap)
+				markLost(gap, gap)
 			end
 			gaps = {}
 			if not list.lost and belongs(list, term, count) and not find(list.text, '\n' .. sub(term, l + 1) .. '\n', 1, true) then
-				losing(term, prefix)
+				markLost(term, prefix)
 			end
 		end
 	end
@@ -98,9 +99,9 @@ local function checkEntry(member, score)
 	checkLists(term, stored)
 end
 
--- checkContent restores the entry of a term. A term with an entry was compared with it
--- already. But if the entry was lost, a writer may have restored it meanwhile, and assumed
--- that the lists have its term.
+-- checkContent restores the entry of a term. A term with an entry has been compared already.
+-- But if the entry was lost, a writer may have restored it meanwhile, assuming that the lists
+-- contain its term.
 local function checkContent(term, value)
 	local count = countOf(value)
 	payloads = payloads or match(value, '^[^\n]*\n[^\n]') ~= nil

@@ -20,49 +20,48 @@ import (
 const (
 	// maxPayload is the maximum length of a payload, in bytes.
 	maxPayload = 512
-	// maxSpellings is the number of spellings of a term that have a count: MAX_SPELLINGS of
+	// maxSpellings is the number of spellings of a term that have a count: MAX_SPELLINGS in
 	// value.lua.
 	maxSpellings = 8
 
-	manyTerms = 64_000  // terms that are sorted and written at a time
-	manyBytes = 4 << 20 // of their texts and payloads
+	manyTerms = 64_000  // terms sorted and written per batch
+	manyBytes = 4 << 20 // bytes of texts and payloads per batch
 
 	batchTerms = 100     // terms per script
-	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
+	batchBytes = 4 << 10 // bytes of names per script; limits the cached lists that it reads
 	pipeline   = 32      // scripts per pipeline
 )
 
-// Add adds n searches to the count of a term, which is created if needed, and returns the
-// new count, of all its spellings. A blocked term is not counted: Add returns 0. n is from 1
-// to 2^53-1, which is also the maximum of a count. One round trip.
+// Add adds n searches to the count of a term, creating it if needed, and returns the new count
+// over all spellings. For a blocked term it counts nothing and returns 0. n is from 1 to
+// 2^53-1, which is also the maximum of a count. One round trip.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
 	defer x.wrap(&err)
 	return x.addOne(ctx, Suggestion{Term: term, Count: n}, false)
 }
 
-// Put stores a term with this spelling, count and payload in place of those that it has,
-// and reports whether it did: it does not store a blocked term. It can be repeated. One
-// round trip.
+// Put stores a term with a spelling, count and payload, replacing existing ones. It reports
+// whether it stored the term, which is false for a blocked one. It can be repeated. One round
+// trip.
 func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) {
 	defer x.wrap(&err)
 	count, err := x.addOne(ctx, s, true)
 	return count > 0, err
 }
 
-// AddMany is Add for many terms; a payload that is not empty replaces that of the term.
-// It writes 64,000 terms, or four megabytes of them, at a time: sorted, 100 a script and
-// 32 scripts a round trip. The more it can sort, the less they cost. It returns how many
-// terms it has processed. On an error these are the first n of the sequence, which must
-// not be added again. An invalid term fails its 64,000 before any of them is counted; if
-// the database fails, some of them may have been counted.
+// AddMany is like Add for many terms; a nonempty payload replaces that of the term. It writes
+// batches of 64,000 terms or four megabytes: sorted, 100 terms per script and 32 scripts per
+// round trip. Larger batches cost less per term. It returns the number of terms processed. On
+// an error these are the first n of the sequence, which must not be added again. If a term is
+// invalid, none of its batch is counted; if the database fails, some of the batch may have been
+// counted.
 func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
 	return x.writeMany(ctx, terms, false)
 }
 
-// PutMany is Put for many terms, as fast as AddMany, and returns how many it has
-// processed. Of a term that comes twice the last one stays. It can be repeated after an
-// error.
+// PutMany is like Put for many terms, as fast as AddMany, and returns the number processed. If
+// a term occurs twice, the last one wins. It can be repeated after an error.
 func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
 	return x.writeMany(ctx, terms, true)
@@ -126,10 +125,10 @@ type request struct {
 	name, spelling string
 	n              int64
 	payload        string
-	part           int // its partition
+	part           int // partition
 }
 
-// request checks a term and returns it as a request.
+// request validates a term and converts it to a request.
 func (x *Index) request(s Suggestion) (r request, err error) {
 	if r.name, err = x.opt.Punctuation.name(s.Term); err != nil {
 		return r, err
@@ -152,16 +151,16 @@ func (x *Index) request(s Suggestion) (r request, err error) {
 	return r, nil
 }
 
-// writing is how requests are written.
+// writing describes how to write requests.
 type writing struct {
 	replace bool      // counts and payloads replace those of the terms
-	rebuild string    // the rebuild whose new index is filled; empty: the present index
-	reply   string    // "1": counts are wanted
+	rebuild string    // the rebuild whose new index is filled; empty: the current index
+	reply   string    // "1": reply with counts
 	counts  *[]string // the reply for a single term
 }
 
 // write writes requests, sorted by partition and name: neighbours share the lists of their
-// prefixes, and their places in the memory of the server.
+// prefixes, and memory locality in the server.
 func (x *Index) write(ctx context.Context, requests []request, w writing) error {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
@@ -204,7 +203,7 @@ func (x *Index) write(ctx context.Context, requests []request, w writing) error 
 	})
 }
 
-// value returns the argument of add.lua for the requests of one term.
+// value returns the argument of add.lua for all requests of a term.
 func (w writing) value(requests []*request) string {
 	if w.replace {
 		requests = requests[len(requests)-1:]
@@ -254,8 +253,7 @@ func (w writing) value(requests []*request) string {
 	return b.String()
 }
 
-// run runs calls of a script, some in a pipeline. After a pipeline with an error it sends no
-// more.
+// run runs calls of a script in pipelines. It stops after a pipeline with an error.
 func (x *Index) run(ctx context.Context, s script.Script, calls []script.Call, reply func(rueidis.RedisResult) error) (failed error) {
 	for some := range slices.Chunk(calls, pipeline) {
 		for _, r := range s.RunMany(ctx, x.set.Client, some) {

@@ -1,31 +1,32 @@
--- Puts, replaces or removes a document, in the present generation and in the one that a
--- rebuild makes. Preceded by declare.lua and postings.lua.
+-- Puts, replaces or removes a document, in the current generation and in the one that a rebuild
+-- builds. Preceded by declare.lua and postings.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]…     the keys of a generation: the hash with the record of the document, then for
 --              each term rare and tail, or rare, tail, dir and seg. Those of the next
 --              generation follow, if there is one
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      the present generation
--- ARGV[5]      the next generation; empty: there is none
+-- ARGV[4]      the current generation
+-- ARGV[5]      the next generation; empty: none
 -- ARGV[6]      the name of a rebuild: only its generation is changed; empty: a write
--- ARGV[7]      '1': a repair, which also changes postings if the record is right
+-- ARGV[7]      '1': a repair, which changes postings even if the record is right
 -- ARGV[8]      the id; [9] as 8 bytes; [10] the field of its record
--- ARGV[11]     the record that there must be; empty: none
+-- ARGV[11]     the expected record; empty: none
 -- ARGV[12]     the new record
--- ARGV[13]     keys of a term: 2 or 4
--- ARGV[14]     ids of a rare term, at most
--- ARGV[15]     ids of a tail from which on it must be sealed
--- ARGV[16]     bytes of a segment, at most
--- ARGV[17]     words that are listed although they are rare, at most
--- ARGV[18]     how many of the terms are new in the document
--- ARGV[19]     how many of the terms the document has; the rest are those that it had
+-- ARGV[13]     keys per term: 2 or 4
+-- ARGV[14]     maximum number of ids of a rare term
+-- ARGV[15]     number of ids at which a tail must be sealed
+-- ARGV[16]     maximum size of a segment in bytes
+-- ARGV[17]     size of the list of words up to which rare words are listed, too
+-- ARGV[18]     number of terms that are new in the document
+-- ARGV[19]     number of terms of the document; the remaining terms are its former ones
 -- ARGV[20]…    terms
 --
--- Reply        {status, number of a term whose tail must be sealed, …}: ok; same: nothing
---              had to change; conflict; removed; old: with the four keys of each term,
---              because of an id in a segment; or {moved, generation, next}. Terms are
---              counted from 1 on, those of the next generation after the others
+-- Reply        {status, number of a term whose tail must be sealed, …}, with the status ok;
+--              same: nothing had to change; conflict; removed; or old: call again with four
+--              keys per term, because of an id in a segment. Or {moved, generation, next}:
+--              call again with these. Terms are
+--              counted from 1, those of the next generation after the others
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
@@ -50,8 +51,8 @@ local terms = #ARGV - 19
 local crossing = {[header + 8 * 32] = true, [header + 8 * 256] = true, [header + 8 * 2048] = true}
 local reply = {'ok'}
 
--- A target is a generation: where its keys begin, its list of words, which terms it adds
--- and which it removes. plan has for each term what was found.
+-- A target is a generation to change: the position of its keys, its list of words, and the
+-- ranges of terms to add and to remove. plan holds the result of look for each term.
 local function target(number, list)
 	return {number = number, first = 7 + number * (1 + terms * stride), list = list, added = added, removed = all + 1, plan = {}}
 end
@@ -60,10 +61,10 @@ local function keyOf(t, i, which)
 	return KEYS[t.first + (i - 1) * stride + which]
 end
 
--- look finds out what a change of a term has to do, before anything is written. It returns
--- true where the id follows the last one of the tail, which is the rule; the ids of a rare
--- term, or false; or what an id in the middle of a tail or in a segment needs. It returns
--- nil where the keys of segments are missing.
+-- look reads what a change of a term needs, before anything is written. It returns true if the
+-- id follows the last one of the tail, the usual case; the ids of a rare term, or false; or a
+-- table for an id in the middle of a tail or in a segment. It returns nil if the call lacks the
+-- keys of segments.
 local function look(t, i)
 	local tail = keyOf(t, i, 2)
 	local last = call('GETRANGE', tail, '-8', '-1')
@@ -105,7 +106,7 @@ local function recount(t, i, tail, change)
 	relist(t.list, ARGV[19 + i], magnitude(tail), sealed > 0 and sealed or ids)
 end
 
--- mustSeal notes a tail that is too long.
+-- mustSeal adds a tail that is too long to the reply.
 local function mustSeal(t, i, length)
 	if length >= maxTail then
 		reply[#reply + 1] = t.number * terms + i
@@ -201,7 +202,7 @@ local function remove(t, i)
 	end
 end
 
--- status compares the record of the document. It returns nil where a change must be made.
+-- status compares the record of the document. It returns nil if a change must be made.
 local function status(t)
 	local now = call('HGET', KEYS[t.first], field) or ''
 	if now == expected and (now ~= record or ARGV[7] == '1') then
@@ -211,14 +212,14 @@ local function status(t)
 	elseif now == '-' then
 		return 'removed'
 	elseif now == '' and record == '-' then
-		t.removed = terms + 1 -- a Put may still come, late: mark the id
+		t.removed = terms + 1 -- a late Put may still arrive: mark the id
 		return nil
 	end
 	return 'conflict', now
 end
 
--- statusNext is status for the generation that a rebuild makes besides. The document may
--- not be there yet; a conflict is left for later, since the present generation decides.
+-- statusNext is status for the generation that a rebuild builds. The document may not have been
+-- filled in yet. A conflict is recorded for later, since the current generation decides.
 local function statusNext(t)
 	local refused, now = status(t)
 	if refused == 'conflict' and now == '' then

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/ordered"
 )
 
-// completion is a word, and how many documents have it.
+// completion is a word with the number of documents that contain it.
 type completion struct {
 	word      string
 	documents int64
@@ -25,13 +25,13 @@ const (
 	countedWords = 64
 )
 
-// complete returns the n words that begin with a prefix in the form of the index and have most
-// documents, most first. Two round trips.
+// complete returns the n most frequent words with a prefix, which must be folded, most frequent
+// first. Two round trips.
 //
-// It knows all words of a small index, up to 20,000 in each partition. In a larger one it
-// knows those besides that have at least 32 documents in a partition. Words are listed by
-// magnitude, each 8 times the last: if more than 128 words of one begin with the prefix,
-// it takes the first of them in alphabetic order.
+// It covers all words of a small index, up to 20,000 per partition, and beyond that the words
+// of at least 32 documents in a partition. Words are listed by magnitude, each 8 times the
+// previous one: if more than 128 words of a magnitude have the prefix, it takes the first of
+// them in alphabetical order.
 func (x reader) complete(ctx context.Context, prefix string, n int) ([]completion, error) {
 	likely, err := x.listed(ctx, prefix, n)
 	if err != nil || len(likely) == 0 {
@@ -52,7 +52,8 @@ func (x reader) complete(ctx context.Context, prefix string, n int) ([]completio
 	return best[:min(n, len(best))], nil
 }
 
-// listed returns the words that may be among the n best of a prefix, by their magnitudes.
+// listed returns the words that may be among the n most frequent ones of a prefix, according to
+// their magnitudes.
 func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, error) {
 	var commands rueidis.Commands
 	for level := range levels {
@@ -62,7 +63,7 @@ func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, err
 				Min("["+from).Max("("+ordered.Successor(from)).Limit(0, listedWords).Build())
 		}
 	}
-	estimates := map[string]int64{} // of the number of documents, from below
+	estimates := map[string]int64{} // lower bounds of the number of documents
 	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
 		members, err := r.AsStrSlice()
 		if err != nil {
@@ -79,8 +80,8 @@ func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, err
 	slices.SortFunc(all, func(a, b string) int {
 		return cmp.Or(cmp.Compare(estimates[b], estimates[a]), cmp.Compare(a, b))
 	})
-	// What is two magnitudes below the n-th is not among the best: a list is behind by
-	// what is in a tail.
+	// A word two magnitudes below the n-th is not among the best: the list lags behind by at
+	// most the ids in a tail.
 	for i := n; i < len(all); i++ {
 		if i == countedWords || 64*estimates[all[i]] < estimates[all[n-1]] {
 			return all[:i], nil
@@ -89,13 +90,13 @@ func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, err
 	return all, nil
 }
 
-// counts returns how many documents have each of some terms.
+// counts returns the number of documents of each term.
 func (x reader) counts(ctx context.Context, terms []string) ([]int64, error) {
 	var commands rueidis.Commands
 	b := x.set.Client.B
 	read := make([]names, len(x.keys))
 	for i, k := range x.keys {
-		n := k.of(x.state[i].Load().now, false)
+		n := k.forGeneration(x.state[i].Load().now, false)
 		read[i] = n
 		for _, term := range terms {
 			commands = append(commands, b().Hstrlen().Key(n.rare(term)).Field(term).Build(),

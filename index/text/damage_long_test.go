@@ -17,7 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// Random damage: what Verify finds right is right, and Repair makes all of it right.
+// After random damage, an index that Verify accepts gives right results, and Repair makes all
+// results right.
 func TestRandomDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -17,8 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// repaired repairs an index with the documents, makes it anew where Repair says that it must
-// be, and fails unless all is right then.
+// repaired repairs an index from the documents, rebuilds it if Repair says so, and fails the
+// test unless all results are right then.
 func (m *model) repaired(t rapid.TB) {
 	t.Helper()
 	report, err := m.x.Repair(context.Background(), m.source(), maintain.Options{Examples: 100})
@@ -36,7 +36,7 @@ func (m *model) repaired(t rapid.TB) {
 	}
 }
 
-// Each kind of damage is found by Verify, and corrected by Repair or by Rebuild.
+// Verify finds each kind of damage, and Repair or Rebuild corrects it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -101,7 +101,7 @@ func TestDamage(t *testing.T) {
 	}
 	for _, name := range redistest.Cases(some, slices.Sorted(maps.Keys(kinds))) {
 		m := filled(t, client, "{"+name+"}", Options{})
-		kinds[name](m.x.store.keys[0].of("0", false))
+		kinds[name](m.x.store.keys[0].forGeneration("0", false))
 		report, err := m.x.Verify(t.Context(), m.source(), maintain.Options{})
 		if err != nil || report.Problems() == 0 {
 			t.Errorf("%s: %v, %+v", name, err, report)

@@ -21,33 +21,33 @@ import (
 	"retwis/internal/require"
 )
 
-// disturbance is what happens to an index while documents are written and searched for.
+// disturbance describes what happens to an index while documents are written and searched.
 type disturbance struct {
-	client  func(t *testing.T) rueidis.Client                        // of a reader
-	writer  func(client rueidis.Client, r *rand.Rand) rueidis.Client // nil: as the reader's
-	retried bool                                                     // a search may fail, and is sent again
+	client  func(t *testing.T) rueidis.Client                        // for a reader
+	writer  func(client rueidis.Client, r *rand.Rand) rueidis.Client // nil: the reader's client
+	retried bool                                                     // failed searches are retried
 	disturb func(t *testing.T, d *disturbed, done <-chan struct{})   // nil: only writes
 }
 
-// disturbed are documents that writers change while others search. A document that nobody
-// changes during a search must be in its result exactly if it matches.
+// disturbed holds documents that writers change while others search. A document that does not
+// change during a search must be in its result if and only if it matches.
 type disturbed struct {
 	*model
 	mu       sync.Mutex
-	versions map[int64]int // odd: a write is under way
+	versions map[int64]int // odd: a write is in progress
 	stop     atomic.Bool
 	writes   atomic.Int64
-	wrote    chan struct{} // a write, if the disturbance waits for one
+	wrote    chan struct{} // receives a value per write, if the disturbance waits for writes
 }
 
 const (
 	disturbedKey     = "{disturbed}"
 	disturbedWriters = 3
 	disturbedReaders = 2
-	disturbedIDs     = 60 // of each writer
+	disturbedIDs     = 60 // per writer
 )
 
-// disturbedSearches is how many searches a test compares.
+// disturbedSearches returns the number of searches that a test compares.
 func disturbedSearches() int {
 	if redistest.Long {
 		return 10_000
@@ -55,14 +55,15 @@ func disturbedSearches() int {
 	return 300
 }
 
-// Random queries with every operator are right while documents are put, edited and removed.
+// Random queries with every operator give right results while documents are put, edited and
+// removed.
 func TestSearchDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	searchDisturbed(t, disturbance{client: func(t *testing.T) rueidis.Client { return db.Client(t) }})
 }
 
-// So they are while writers are killed within an action, which they repeat.
+// Random queries give right results while writers are killed during a write, which they repeat.
 func TestSearchDuringKills(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -76,10 +77,10 @@ func TestSearchDuringKills(t *testing.T) {
 	})
 }
 
-// So they are while the server is killed and started again.
+// Random queries give right results while the server is killed and restarted.
 func TestSearchDuringRestarts(t *testing.T) {
 	t.Parallel()
-	// Each write is in the file before its reply, and it survives this kind of death.
+	// Each write is in the file before its reply, which is enough to survive a killed process.
 	server := redistest.Own(t, "appendonly yes", "appendfsync no")
 	searchDisturbed(t, disturbance{
 		client:  func(t *testing.T) rueidis.Client { return server.Client(t) },
@@ -92,15 +93,15 @@ func TestSearchDuringRestarts(t *testing.T) {
 	})
 }
 
-// So they are while all slots of the index move between two servers of a Cluster, key by key,
-// to and fro.
+// Random queries give right results while all slots of the index move back and forth between
+// two servers of a Cluster, key by key.
 func TestSearchDuringMoves(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 2)
 	searchDisturbed(t, disturbance{
 		client:  func(t *testing.T) rueidis.Client { return c.Client(t) },
 		retried: true,
-		disturb: func(t *testing.T, d *disturbed, done <-chan struct{}) { d.moveToAndFro(t, c, done) },
+		disturb: func(t *testing.T, d *disturbed, done <-chan struct{}) { d.moveBackAndForth(t, c, done) },
 	})
 }
 
@@ -112,7 +113,7 @@ func searchDisturbed(t *testing.T, by disturbance) {
 	d.every = true
 	opt := Options{Text: d.read}
 	d.x = small(open(t, by.client(t), key, opt))
-	var clients []rueidis.Client // before the index is disturbed
+	var clients []rueidis.Client // created before the disturbance
 	for range disturbedWriters + disturbedReaders {
 		clients = append(clients, by.client(t))
 	}
@@ -156,11 +157,11 @@ func (d *disturbed) read(ctx context.Context, ids []int64) (map[int64]string, er
 	return d.text(ctx, ids)
 }
 
-// write puts, replaces and removes documents until it is stopped. Each action is repeated
-// until it succeeds, with another index each time.
+// write puts, replaces and removes documents until it is stopped. Each write is repeated until
+// it succeeds, with another Index each time.
 func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *Index) {
 	var ids [disturbedIDs]int64
-	document := rapid.Custom(drawApart)
+	document := rapid.Custom(drawSeparated)
 	for seed := int(writer); !d.stop.Load() && !t.Failed(); seed += disturbedWriters {
 		id := &ids[r.IntN(len(ids))]
 		if *id == 0 {
@@ -199,7 +200,7 @@ func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *In
 	}
 }
 
-// repeated repeats an action until it succeeds.
+// repeated repeats a write until it succeeds.
 func repeated(t *testing.T, do func() error) {
 	for {
 		err := do()
@@ -213,7 +214,7 @@ func repeated(t *testing.T, do func() error) {
 	}
 }
 
-// unused returns an id of a writer that no document has had. Some are far from others.
+// unused returns an id of a writer that no document has had. Some are far from the others.
 func (d *disturbed) unused(writer int64, r *rand.Rand) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,7 +230,7 @@ func (d *disturbed) unused(writer int64, r *rand.Rand) int64 {
 	}
 }
 
-// search compares the results of a reader.
+// search compares the results of random queries with the model.
 func (d *disturbed) search(t *testing.T, x *Index, reader int, retried bool) {
 	expr := rapid.Custom(func(t *rapid.T) *Expr { return drawExpr(t, 3) })
 	for seed := reader; seed < disturbedSearches() && !t.Failed(); seed += disturbedReaders {
@@ -242,7 +243,7 @@ func (d *disturbed) search(t *testing.T, x *Index, reader int, retried bool) {
 		d.mu.Unlock()
 		got, err := pages(t.Context(), x, q)
 		if retried && err != nil {
-			seed -= disturbedReaders // again, with the state of now
+			seed -= disturbedReaders // retry, with the current state
 			continue
 		}
 		if err != nil {
@@ -267,7 +268,7 @@ func pages(ctx context.Context, x *Index, q Query) (ids []int64, err error) {
 	}
 }
 
-// judge compares a result with the documents that have not changed since the search began.
+// judge compares a result with the documents that have not changed since the search started.
 func (d *disturbed) judge(t *testing.T, e *Expr, got []int64, began *disturbed) {
 	if !slices.IsSortedFunc(got, func(a, b int64) int { return int(min(1, max(-1, b-a))) }) || len(slices.Compact(slices.Clone(got))) != len(got) {
 		t.Errorf("%s: not in order: %v", e, got)
@@ -289,7 +290,7 @@ func (d *disturbed) judge(t *testing.T, e *Expr, got []int64, began *disturbed) 
 	}
 }
 
-// written waits for some more writes. It reports false if the searches are done before.
+// written waits for n more writes. It returns false if the searches finish before that.
 func (d *disturbed) written(n int, done <-chan struct{}) bool {
 	for range n {
 		select {
@@ -301,9 +302,9 @@ func (d *disturbed) written(n int, done <-chan struct{}) bool {
 	return true
 }
 
-// moveToAndFro moves the slot of the index between two masters of a Cluster, a few keys at a
-// time, until the searches are done, but at least to and fro.
-func (d *disturbed) moveToAndFro(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
+// moveBackAndForth moves the slot of the index between two masters of a Cluster, a few keys at
+// a time, until the searches are done, and at least there and back once.
+func (d *disturbed) moveBackAndForth(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
 	slot := slots.Slot([]byte(disturbedKey))
 	at := slot * 2 / slots.Slots
 	moves := 0
@@ -316,16 +317,16 @@ func (d *disturbed) moveToAndFro(t *testing.T, c *redistest.ClusterServers, done
 	t.Logf("the slot moved %d times", moves)
 }
 
-// drawApart draws a document whose words are not joined, so that the words of the index are
-// those of the vocabulary.
-func drawApart(t *rapid.T) Document {
+// drawSeparated draws a document whose words are separated by blanks, so that the index has
+// exactly the words of the vocabulary.
+func drawSeparated(t *rapid.T) Document {
 	d := drawDocument(t)
 	d.Text = strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary()), 0, 8).Draw(t, "apart"), " ")
 	return d
 }
 
-// No prefix of the vocabulary has more words than one is completed with: so in the model of a
-// disturbed index all of them match.
+// No prefix of the vocabulary has more words than a prefix is completed with, so in the model
+// of a disturbed index all of them match.
 func TestFewCompletions(t *testing.T) {
 	t.Parallel()
 	var splitter words.Splitter
@@ -344,7 +345,7 @@ func TestFewCompletions(t *testing.T) {
 	}
 }
 
-// A word is completed while the number of its documents crosses magnitudes, to and fro.
+// A word is completed while the number of its documents crosses magnitudes in both directions.
 func TestCompleteDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

@@ -14,7 +14,7 @@ import (
 	"retwis/index/text/internal/words"
 )
 
-// Document is the part of an object that an index has.
+// Document is the indexed part of an object.
 type Document struct {
 	// Text is UTF-8 of at most 100 KB.
 	Text string
@@ -30,7 +30,7 @@ const (
 	MaxID = codec.MaxID
 )
 
-// exactMark begins an exact term in Redis. No word has it.
+// exactMark is the prefix of exact terms in Redis. No word contains it.
 const exactMark = "="
 
 // checkTerm returns an error for an exact term that the index cannot hold.
@@ -51,7 +51,7 @@ func checkID(id int64) error {
 	return nil
 }
 
-// parseID reads an id of an index.Object.
+// parseID parses the id of an index.Object.
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || strconv.FormatInt(id, 10) != text {
@@ -60,7 +60,7 @@ func parseID(text string) (int64, error) {
 	return id, checkID(id)
 }
 
-// Check returns an error for a document that the index cannot hold.
+// Check returns an error if the index cannot hold a document.
 func (*Index) Check(id int64, d Document) error { return cmp.Or(checkID(id), d.check()) }
 
 func (d *Document) check() error {
@@ -91,11 +91,11 @@ func (x *store) terms(d Document) ([]string, error) {
 	return slices.Compact(terms), nil
 }
 
-// digest identifies a set of terms. It is the sum of the hashes of the terms, so that Verify
-// can compute it from the terms in any order.
+// digest identifies a set of terms. It is the sum of their hashes, so that Verify can compute
+// it from the terms in any order.
 type digest [2]uint64
 
-// removed is the record of a document that was removed; others are digests.
+// removed is the record of a removed document; other records are digests.
 const removed = "-"
 
 // digestSize is the size of a record, in bytes.
@@ -120,7 +120,7 @@ func digestOf(terms []string) string {
 	return d.String()
 }
 
-// difference returns the terms of a sorted list that another one lacks.
+// difference returns the elements of a sorted list that are not in another one.
 func difference(terms, others []string) []string {
 	var left []string
 	for _, term := range terms {

@@ -35,7 +35,7 @@ func put(x *text.Index, texts ...string) {
 	}
 }
 
-// search prints the ids of a query.
+// search prints the results of a query.
 func search(x *text.Index, query string) {
 	e, err := text.Parse(query)
 	if err != nil {
@@ -49,7 +49,7 @@ func search(x *text.Index, query string) {
 	fmt.Println(query, page.IDs)
 }
 
-// Put documents, and search what people type.
+// Put documents, and search with queries as people type them.
 func Example() {
 	posts, stop := exampleIndex(text.Options{})
 	defer stop()
@@ -71,7 +71,7 @@ func Example() {
 	// text: column 1: this only excludes: add a word that must be there
 }
 
-// Exact terms and bounds of ids narrow a query that people type.
+// Narrow a typed query with exact terms and id bounds.
 func ExampleQuery() {
 	ctx := context.Background()
 	posts, stop := exampleIndex(text.Options{})
@@ -122,7 +122,7 @@ func ExampleOptions_text() {
 	// quick brown [2 1]
 }
 
-// A writer with an old text changes nothing.
+// A writer with a stale text changes nothing.
 func ExampleIndex_Replace() {
 	ctx := context.Background()
 	posts, stop := exampleIndex(text.Options{})
@@ -145,7 +145,7 @@ func ExampleIndex_Replace() {
 	// true
 }
 
-// With a language, all forms of a word are found.
+// With a language, a query finds all forms of a word.
 func ExampleOptions_language() {
 	posts, stop := exampleIndex(text.Options{Language: "english"})
 	defer stop()
@@ -178,7 +178,7 @@ func ExampleIndex_Explain() {
 	// [1] 1 0 1
 }
 
-// Compare the index with the objects that it was made from, and repair it.
+// Compare the index with the objects it was built from, and repair it.
 func ExampleIndex_Repair() {
 	ctx := context.Background()
 	posts, stop := exampleIndex(text.Options{})

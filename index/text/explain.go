@@ -7,17 +7,17 @@ import (
 	"retwis/index/text/internal/words"
 )
 
-// Explanation is what a search reads.
+// Explanation reports what a search reads.
 type Explanation struct {
 	Result
-	Terms      []TermCount // of the query, in its order; prefixes are completed
-	RoundTrips int         // without those for completions and for the counts of Terms
-	Segments   int         // that were read
-	Candidates int         // documents that have the words
-	Texts      int         // calls of Options.Text, to find phrases in them
+	Terms      []TermCount // in the order of the query; prefixes are completed
+	RoundTrips int         // except for completions and the counts of Terms
+	Segments   int         // segments read
+	Candidates int         // documents that contain the words
+	Texts      int         // calls of Options.Text to check phrases
 }
 
-// TermCount is a term of a query, and how many documents have it.
+// TermCount is a term of a query with its number of documents.
 type TermCount struct {
 	Term      string
 	Kind      string // word (or pair of characters), stem or exact

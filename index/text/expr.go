@@ -8,8 +8,8 @@ import (
 	"retwis/index/text/internal/words"
 )
 
-// Expr is a condition on documents. Parse makes one from what people type; the functions
-// of this file make one in a program.
+// Expr is a condition on documents. Parse builds one from a typed query; Word, Phrase, Prefix,
+// Exact, And, Or and Not build one in a program.
 type Expr struct {
 	op   operation
 	text string
@@ -28,26 +28,26 @@ const (
 	opNot    operation = "not"
 )
 
-// Word matches documents with a word. Text that the index has as several words, such as
-// wi-fi, example.com or 東京都, matches where they follow each other if Options.Text is
-// set, and anywhere in the document if not.
+// Word matches documents that contain a word. Text that is indexed as several words, such as
+// wi-fi, example.com or 東京都, matches consecutive words if Options.Text is set, and otherwise
+// words anywhere in the document.
 func Word(text string) *Expr { return &Expr{op: opWord, text: text} }
 
-// Phrase matches documents in which the words follow each other: it needs Options.Text.
+// Phrase matches documents that contain the words consecutively. It needs Options.Text.
 func Phrase(text string) *Expr { return &Expr{op: opPhrase, text: text} }
 
-// Prefix matches documents with the word itself or with one of the 8 words that begin
-// with it and have most documents.
+// Prefix matches documents that contain the word itself or one of the 8 most frequent words
+// with this prefix.
 func Prefix(text string) *Expr { return &Expr{op: opPrefix, text: text} }
 
-// Exact matches documents with an exact term, as given in Document.Terms.
+// Exact matches documents that have an exact term, as given in Document.Terms.
 func Exact(term string) *Expr { return &Expr{op: opExact, text: term} }
 
-// And matches documents that match all of some expressions. At least one of these must
-// not be a Not. Nil ones do not count.
+// And matches documents that match all expressions. At least one of them must not be a Not. Nil
+// expressions are ignored.
 func And(args ...*Expr) *Expr { return combine(opAnd, args) }
 
-// Or matches documents that match one of some expressions. Nil ones do not count.
+// Or matches documents that match at least one expression. Nil expressions are ignored.
 func Or(args ...*Expr) *Expr { return combine(opOr, args) }
 
 // Not matches documents that do not match an expression. It is only valid within And.
@@ -58,7 +58,7 @@ func Not(arg *Expr) *Expr {
 	return &Expr{op: opNot, args: []*Expr{arg}}
 }
 
-// combine drops nil expressions and joins an And in an And, or an Or in an Or.
+// combine drops nil expressions and flattens an And in an And, or an Or in an Or.
 func combine(op operation, args []*Expr) *Expr {
 	e := &Expr{op: op}
 	for _, arg := range args {
@@ -79,8 +79,8 @@ func combine(op operation, args []*Expr) *Expr {
 	return e
 }
 
-// String returns the expression as Parse would read it, if the name of each exact term is
-// one of its fields.
+// String formats the expression for Parse. The fields given to Parse must include the names of
+// its exact terms.
 func (e *Expr) String() string {
 	if e == nil {
 		return ""
@@ -106,7 +106,7 @@ func (e *Expr) String() string {
 	return strings.Join(parts, separator)
 }
 
-// nested is String in brackets where they are necessary.
+// nested is String, in parentheses if necessary.
 func (e *Expr) nested() string {
 	if e.op == opAnd || e.op == opOr {
 		return "(" + e.String() + ")"
@@ -114,14 +114,14 @@ func (e *Expr) nested() string {
 	return e.String()
 }
 
-// Bounds of a query.
+// Limits of a query.
 const (
-	maxWords = 32  // words that people type
-	maxTerms = 128 // terms that they become
-	maxDepth = 16  // of brackets
+	maxWords = 32  // typed words
+	maxTerms = 128 // resulting terms
+	maxDepth = 16  // nested parentheses
 )
 
-// check returns an error for an expression that cannot be searched for.
+// check returns an error for an expression that cannot be searched.
 func (e *Expr) check() error {
 	if excludes(e) {
 		return invalid("the query only excludes documents: add a word that they must have")
@@ -133,7 +133,7 @@ func (e *Expr) check() error {
 	return err
 }
 
-// excludes reports whether an expression matches everything but some documents.
+// excludes reports whether an expression only excludes documents.
 func excludes(e *Expr) bool {
 	if e.op == opAnd {
 		for _, arg := range e.args {
@@ -146,7 +146,7 @@ func excludes(e *Expr) bool {
 	return e.op == opNot
 }
 
-// size counts the words, and validates what is below an expression.
+// size counts the words of an expression and validates its arguments.
 func (e *Expr) size(depth int) (n int, err error) {
 	if depth > maxDepth {
 		return 0, invalid("the query is nested more than %d deep", maxDepth)
@@ -170,7 +170,7 @@ func (e *Expr) size(depth int) (n int, err error) {
 	return n, nil
 }
 
-// spaced counts atoms, joined characters as one.
+// spaced counts atoms, treating joined characters as one.
 func spaced(atoms []words.Atom) (n int) {
 	for _, a := range atoms {
 		if !a.Joined {
@@ -180,14 +180,13 @@ func spaced(atoms []words.Atom) (n int) {
 	return n
 }
 
-// plainAtoms splits a text without stems.
+// plainAtoms splits a text without stemming.
 func plainAtoms(text string) []words.Atom {
 	var plain words.Splitter
 	return plain.Atoms(text)
 }
 
-// SyntaxError describes what is wrong in the text of a query, and where. It is an
-// index.ErrValue.
+// SyntaxError describes a syntax error in a query and its position. It is an index.ErrValue.
 type SyntaxError struct {
 	Column int // in characters, from 1
 	Text   string

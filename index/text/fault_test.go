@@ -21,7 +21,7 @@ import (
 	"retwis/maintain"
 )
 
-// filled returns an index of some documents, with rare terms, tails, offsets and bitmaps.
+// filled returns an index of documents with rare terms, tails, offsets and bitmaps.
 func filled(t rapid.TB, client rueidis.Client, key string, opt Options) *model {
 	t.Helper()
 	m := newModel()
@@ -50,7 +50,7 @@ func (m *model) all(yield func(int64, Document) bool) {
 	}
 }
 
-// queries are enough to read all postings of filled.
+// queries returns queries that together read all postings of filled.
 func queries() (all []*Expr) {
 	for i := range 150 {
 		all = append(all, Word(fmt.Sprint("u", i)))
@@ -64,7 +64,7 @@ func queries() (all []*Expr) {
 	return append(all, Word("all"), Word("w0"), Word("w1"), Word("w2"))
 }
 
-// right reports whether all queries find what they should.
+// right reports whether all queries return the expected documents.
 func (m *model) right(t rapid.TB) bool {
 	t.Helper()
 	for _, e := range queries() {
@@ -133,8 +133,8 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// Twenty writers replace one document: each text follows the one that it replaces, and no
-// word of another one is left.
+// Twenty writers replace one document: every text replaces the previous one, and no word of an
+// older text is left.
 func TestOneDocument(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -169,7 +169,7 @@ func TestOneDocument(t *testing.T) {
 	}
 }
 
-// dying is a client of a process that is killed after some commands.
+// dying is the client of a process that is killed after a number of commands.
 type dying struct {
 	rueidis.Client
 	left *atomic.Int64
@@ -192,8 +192,7 @@ func (d dying) DoMulti(ctx context.Context, c ...rueidis.Completed) []rueidis.Re
 	return d.Client.DoMulti(d.context(ctx), c...)
 }
 
-// A process that is killed after any of its commands leaves an index that a repetition of
-// its work makes right.
+// If a process is killed after any of its commands, repeating its work makes the index right.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -228,7 +227,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A rebuild makes a damaged index right while writers change it, and leaves no old keys.
+// A rebuild corrects a damaged index while writers change it, and leaves no old keys.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -241,7 +240,7 @@ func TestRebuild(t *testing.T) {
 			m.gone[id] = true
 		}
 	}
-	n := m.x.store.keys[0].of("0", false)
+	n := m.x.store.keys[0].forGeneration("0", false)
 	require.OK(t)(client.Do(t.Context(), client.B().Del().Key(n.tail("all"), n.tail("w0"), n.list).Build()).Error())
 	writer := small(open(t, db.Client(t), "{rebuilt}", Options{Partitions: 2}))
 	src := m.source()
@@ -270,7 +269,7 @@ func TestRebuild(t *testing.T) {
 		return func(yield func(index.Object[Document], error) bool) {
 			i := 0
 			for o, err := range src.All(ctx) {
-				write(i) // the writers are in the middle of it
+				write(i) // while writers are active
 				if i++; !yield(o, err) {
 					return
 				}
@@ -299,7 +298,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that fails changes nothing; one that was killed leaves keys that Repair removes.
+// A failed rebuild changes nothing; a killed one leaves keys that Repair removes.
 func TestFailedRebuild(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -344,7 +343,7 @@ func TestFailedRebuild(t *testing.T) {
 		require.OK(t)(m.x.Rebuild(t.Context(), *src, maintain.Options{}))
 	}
 	before := keys()
-	// A killed one: its lease ends, and so do the writes to its generation.
+	// A killed rebuild: its lease expires, and writes to its generation end.
 	run := "killed"
 	require.OK(t)(m.x.store.tracker().Begin(t.Context(), run))
 	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.store.keys))}
@@ -369,8 +368,8 @@ func TestFailedRebuild(t *testing.T) {
 	if after := keys(); after > before+4 {
 		t.Errorf("%d keys, and %d before", after, before)
 	}
-	// The declarations are lost: a rebuild stores them again, and finds no keys in its
-	// generation.
+	// The declarations are lost: a rebuild stores them again, and its generation has no
+	// leftover keys.
 	for i := range m.x.store.keys {
 		require.OK(t)(client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error())
 	}
@@ -382,8 +381,8 @@ func TestFailedRebuild(t *testing.T) {
 	}
 }
 
-// A search while documents are put in any order, so that tails are sealed and segments
-// divided, finds all that were there when it began, each once and in order.
+// While documents are put in any order, so that tails are sealed and segments split, a search
+// finds all documents that existed when it started, each once and in order.
 func TestReadsDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

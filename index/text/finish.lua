@@ -1,5 +1,5 @@
--- Puts the next generation of a partition in the place of the present one, whose keys but
--- the first stay. Preceded by declare.lua.
+-- Replaces the current generation of a partition by the next one. Of the old generation it only
+-- removes the list of words. Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- ARGV[1]…[3]  kind, declaration, partitions

@@ -9,14 +9,13 @@ import (
 
 // keys are the keys of a partition: those of every index,
 //
-//	<key>          sorted set: the words that complete a prefix, each with its magnitude
-//	               before it, all with score 0
+//	<key>          sorted set: the words for prefix completion, each preceded by its
+//	               magnitude, all with score 0
 //	<key>.meta     hash: the declaration; generation, which is part of the other keys, and
-//	               generations, how many there have been; during a rebuild also next, the
-//	               generation that it makes
+//	               generations, the number of generations so far; during a rebuild also next,
+//	               the generation being built
 //	<key>.next     sorted set: <key> of the next generation
-//	<key>.changed  set: ids that were written during a rebuild and could not be written to
-//	               the next generation
+//	<key>.changed  set: ids whose writes during a rebuild conflicted in the next generation
 //
 // and for each generation
 //
@@ -24,10 +23,10 @@ import (
 //	<key>.0.rare:<n>      hash: term -> its ids, up to 8, of 8 bytes each
 //	<key>.0.tail:<term>   string: the number of ids in segments and the largest of them, 8
 //	                      bytes each, then the newest ids
-//	<key>.0.dir:<term>    sorted set: where the segments begin
-//	<key>.0.seg:<term>    hash: where a segment begins -> segment
+//	<key>.0.dir:<term>    sorted set: bases of segments
+//	<key>.0.seg:<term>    hash: base of a segment -> segment
 //
-// Numbers in strings are big endian; ids are ascending. See segment for the last of them.
+// Numbers in strings are big endian; ids are ascending. See codec.Segment for the format of segments.
 type keys struct {
 	*partition.Keys
 	partitions int
@@ -41,16 +40,16 @@ const (
 	idRange = 64
 )
 
-// names are the keys of one generation of a partition.
+// names builds the keys of one generation of a partition.
 type names struct {
 	generation        string
 	prefix            string // <key>.0.
-	list              string // the words that complete a prefix
+	list              string // the words for prefix completion
 	partitions, rares int
 }
 
-// of returns the keys of a generation. next selects the one that a rebuild makes.
-func (k keys) of(generation string, next bool) names {
+// forGeneration returns the keys of a generation. next indicates that a rebuild is building it.
+func (k keys) forGeneration(generation string, next bool) names {
 	n := names{generation: generation, prefix: k.Index + "." + generation + ".", list: k.Index, partitions: k.partitions, rares: k.rares}
 	if next {
 		n.list = k.Next
@@ -62,7 +61,7 @@ func (n names) rareOf(i int) string { return n.prefix + "rare:" + strconv.Itoa(i
 
 func (n names) rare(term string) string { return n.rareOf(n.bucket(term)) }
 
-// bucket returns which hash has a rare term.
+// bucket returns the number of the hash that has a rare term.
 func (n names) bucket(term string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(term)) // never fails

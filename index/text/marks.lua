@@ -1,4 +1,4 @@
--- Marks documents as removed in the generation that a rebuild makes, unless it has them.
+-- Marks documents as removed in the generation that a rebuild builds, unless they exist there.
 -- Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All

@@ -23,12 +23,12 @@ import (
 	"retwis/maintain"
 )
 
-// model is a set of documents in memory, as the judge of an index.
+// model is a set of documents in memory, to compare an index with.
 type model struct {
 	x         *Index
 	documents map[int64]Document
 	gone      map[int64]bool
-	every     bool // a prefix matches every word: there are few
+	every     bool // a prefix matches all words with it: there are few
 	compared  map[operation]int
 }
 
@@ -45,7 +45,7 @@ func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
 	return texts, nil
 }
 
-// best returns the words that complete a prefix.
+// best returns the words with which the index completes a prefix.
 func (m *model) best(prefix string, n int) []string {
 	counts := map[string]int{}
 	for _, d := range m.documents {
@@ -61,8 +61,8 @@ func (m *model) best(prefix string, n int) []string {
 	return all[:min(n, len(all))]
 }
 
-// matches reports whether a document matches an expression. It returns a second result
-// false for an expression without words.
+// matches reports whether a document matches an expression. counts is false for an expression
+// without words.
 func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 	atoms := m.x.store.splitter.Atoms(d.Text)
 	terms := words.Terms(atoms)
@@ -86,30 +86,30 @@ func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 		if last.Joined {
 			return m.matches(Word(e.text), d)
 		}
-		one := func(term string) bool { return slices.Contains(terms, term) }
-		completed := func() bool { return slices.ContainsFunc(m.best(last.Text, completions), one) }
+		has := func(term string) bool { return slices.Contains(terms, term) }
+		completed := func() bool { return slices.ContainsFunc(m.best(last.Text, completions), has) }
 		if m.every {
 			completed = func() bool {
 				return slices.ContainsFunc(terms, func(term string) bool { return strings.HasPrefix(term, last.Text) })
 			}
 		}
-		return hasAll(m.x.store.splitter.Wanted(wanted[:len(wanted)-1])) && (one(last.Text) || completed()), true
+		return hasAll(m.x.store.splitter.Wanted(wanted[:len(wanted)-1])) && (has(last.Text) || completed()), true
 	case opNot:
 		match, counts = m.matches(e.args[0], d)
 		return !match, counts
 	}
 	match = e.op == opAnd
 	for _, arg := range e.args {
-		one, ok := m.matches(arg, d)
+		matched, ok := m.matches(arg, d)
 		switch {
 		case !ok:
 			continue
 		case e.op == opAnd:
-			match = match && one
+			match = match && matched
 		default:
-			match = match || one
+			match = match || matched
 		}
-		counts = counts || arg.op != opNot // as in "-a &", the rest only excludes
+		counts = counts || arg.op != opNot // else the rest only excludes, as in "-a &"
 	}
 	return match, counts
 }
@@ -120,7 +120,7 @@ func (m *model) hasWords(e *Expr) bool {
 	return counts
 }
 
-// search returns all ids that match, the newest first.
+// search returns all matching ids, newest first.
 func (m *model) search(q Query) []int64 {
 	e, _ := q.expr()
 	var ids []int64
@@ -134,7 +134,7 @@ func (m *model) search(q Query) []int64 {
 	return ids
 }
 
-// small makes the sizes of an index small, so that few documents fill segments.
+// small reduces the sizes of an index, so that few documents fill segments.
 func small(x *Index) *Index {
 	x.store.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: codec.SegmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
 	for i := range x.store.keys {
@@ -172,7 +172,7 @@ func searchAll(t rapid.TB, x *Index, q Query) []int64 {
 	return nil
 }
 
-// vocabulary is in many scripts. Few words, so that they have many documents.
+// vocabulary returns words in many scripts. There are few, so that they have many documents.
 func vocabulary() []string {
 	return []string{
 		"apple", "Apples", "apply", "don't", "wi-fi", "example.com", "https://example.com/a?b=1", "3.14", "2026",
@@ -222,7 +222,7 @@ func drawExpr(t *rapid.T, depth int) *Expr {
 	return And(drawExpr(t, depth-1), drawExpr(t, depth-1))
 }
 
-// drawID draws ids that are near each other, and a few that are far.
+// drawID draws ids that are mostly close to each other, and a few that are far away.
 func drawID(t *rapid.T) int64 {
 	return rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 3000),
 		rapid.SampledFrom([]int64{1 << 20, 1 << 33, 1<<33 + 1, 1 << 40, 1<<40 + 7, MaxID - 1, MaxID})).Draw(t, "id")
@@ -272,7 +272,7 @@ func (m *model) change(t *rapid.T) {
 	require.OK(t)(err)
 }
 
-// Random documents in many scripts are found by random queries exactly as in memory.
+// For random documents in many scripts, random queries return the same results as the model.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -300,7 +300,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d queries were equal, with the operators %v", compared[""], compared)
 }
 
-// note counts a query that was compared, by its operators.
+// note counts a compared query by its operators.
 func (m *model) note(e *Expr) {
 	m.compared[e.op]++
 	for _, arg := range e.args {
@@ -308,7 +308,7 @@ func (m *model) note(e *Expr) {
 	}
 }
 
-// source is the documents as objects.
+// source returns the documents as a source of objects.
 func (m *model) source() *index.Source[Document] {
 	object := func(id int64, d Document) index.Object[Document] {
 		return index.Object[Document]{ID: strconv.FormatInt(id, 10), Value: d}
@@ -335,7 +335,7 @@ func (m *model) source() *index.Source[Document] {
 	}
 }
 
-// verify fails if the index has problems.
+// verify fails the test if Verify finds problems.
 func (m *model) verify(t rapid.TB) {
 	t.Helper()
 	report, err := m.x.Verify(context.Background(), m.source(), maintain.Options{})
@@ -347,7 +347,7 @@ func (m *model) verify(t rapid.TB) {
 	}
 }
 
-// compare compares a random query.
+// compare compares the results of a random query.
 func (m *model) compare(t *rapid.T) {
 	q := Query{Expr: drawExpr(t, 3), Limit: rapid.IntRange(0, 7).Draw(t, "limit")}
 	if rapid.IntRange(0, 3).Draw(t, "bounds") == 0 {
@@ -358,7 +358,7 @@ func (m *model) compare(t *rapid.T) {
 	}
 	if m.x.store.opt.Text == nil && strings.Contains(fmt.Sprint(q.Expr), `"`) {
 		if _, err := m.x.Search(context.Background(), q); err == nil {
-			return // the words of a phrase may be one word
+			return // the words of a phrase may be joined into one word
 		}
 		return
 	}

@@ -1,5 +1,5 @@
--- Begins the next generation of a partition, for a rebuild: from now on writers change it
--- besides the present one. Preceded by declare.lua.
+-- Starts the next generation of a partition, for a rebuild: from now on writers change both it
+-- and the current one. Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- ARGV[1]…[3]  kind, declaration, partitions

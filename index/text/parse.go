@@ -10,10 +10,10 @@ import (
 	"retwis/index"
 )
 
-// maxQuery bounds the text of a query, in bytes.
+// maxQuery is the maximum length of a query, in bytes.
 const maxQuery = 4096
 
-// Parse reads a query as people type it:
+// Parse parses a query as people type it:
 //
 //	a b         documents with both words, in any order
 //	a OR b      with one of them; OR binds less than a blank
@@ -23,8 +23,8 @@ const maxQuery = 4096
 //	from:7      with an exact term; fields has the names, such as from
 //	(a OR b) c  brackets
 //
-// Words without letters, digits and symbols, such as &, are ignored. A *SyntaxError says
-// what is wrong and where. At most 32 words and 4,096 bytes are allowed.
+// Words without letters, digits and symbols, such as &, are ignored. Errors are of type
+// *SyntaxError. A query has at most 32 words and 4,096 bytes.
 func Parse(text string, fields ...string) (*Expr, error) {
 	if len(text) > maxQuery {
 		return nil, &SyntaxError{Column: 1, Text: fmt.Sprintf("the query has %d bytes: at most %d are allowed", len(text), maxQuery)}
@@ -71,8 +71,8 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-// or parses expressions with OR between them, up to a closing bracket or the end. It
-// returns nil where no word counts.
+// or parses expressions separated by OR, up to a closing parenthesis or the end. It returns nil
+// if all words are ignored.
 func (p *parser) or(depth int) (*Expr, error) {
 	var args []*Expr
 	for {
@@ -102,7 +102,7 @@ func (p *parser) or(depth int) (*Expr, error) {
 	}
 }
 
-// blanks skips white space and returns where it ends.
+// blanks skips white space and returns the position after it.
 func (p *parser) blanks() int {
 	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 	return p.at
@@ -117,7 +117,7 @@ func (p *parser) isOr() bool {
 	return found && (rest == "" || wordEnd(rest) == 0)
 }
 
-// wordEnd returns where a word ends.
+// wordEnd returns the length of the word at the start of text.
 func wordEnd(text string) int {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '(' || r == ')' || isQuote(r)
@@ -130,7 +130,7 @@ func wordEnd(text string) int {
 
 func isQuote(r rune) bool { return r == '"' || r == '“' || r == '”' || r == '„' }
 
-// unary parses a word, a phrase or brackets, with a minus or not.
+// unary parses a word, a phrase or an expression in parentheses, with an optional minus.
 func (p *parser) unary(depth int) (*Expr, error) {
 	negated := p.text[p.at] == '-'
 	if negated {
@@ -172,7 +172,7 @@ func (p *parser) primary(depth int) (*Expr, error) {
 	return p.counted(begin, Word(word))
 }
 
-// brackets parses an expression in brackets.
+// brackets parses an expression in parentheses.
 func (p *parser) brackets(depth int) (*Expr, error) {
 	begin := p.at
 	if depth == maxDepth {

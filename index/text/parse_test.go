@@ -41,9 +41,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is %q, expected %q: %v", c.text, e, c.want, err)
 			continue
 		}
-		again, err := Parse(e.String(), "from", "has")
-		if err != nil || again.String() != e.String() || again.check() != nil {
-			t.Errorf("%q is not %q again: %v", again, e, err)
+		reparsed, err := Parse(e.String(), "from", "has")
+		if err != nil || reparsed.String() != e.String() || reparsed.check() != nil {
+			t.Errorf("reparsed: %q, want %q: %v", reparsed, e, err)
 		}
 	}
 }

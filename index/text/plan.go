@@ -9,26 +9,26 @@ import (
 	"retwis/index/text/internal/words"
 )
 
-// node is an expression whose words are terms of the index.
+// node is an expression over terms of the index.
 type node struct {
 	op     operation // exact (a term), phrase, and, or
 	term   int       // number of the term
 	args   []*node
-	nots   []*node      // of and
-	phrase []words.Atom // args are the terms that it needs
+	nots   []*node      // excluded; only for and
+	phrase []words.Atom // args are the terms that it requires
 }
 
-// reader finds documents and words.
+// reader searches for documents and words.
 type reader struct{ *store }
 
-// plan is a parsed query for the terms of an index.
+// plan is a query translated into terms of an index.
 type plan struct {
 	root    *node // nil: nothing matches
 	terms   []string
 	phrases bool
 }
 
-// plan makes terms of the words of an expression. Prefixes are completed.
+// plan translates the words of an expression into terms, and completes prefixes.
 func (x reader) plan(ctx context.Context, e *Expr) (*plan, error) {
 	p := &plan{}
 	var err error
@@ -54,7 +54,7 @@ func (p *plan) leaf(term string) *node {
 	return &node{op: opExact, term: i}
 }
 
-// either returns the node of some terms, of which a match has one.
+// either returns a node that matches any of the terms.
 func (p *plan) either(terms []string) *node {
 	if len(terms) == 1 {
 		return p.leaf(terms[0])
@@ -121,10 +121,10 @@ func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 	return n, nil
 }
 
-// completions is the number of words that a prefix is completed with.
+// completions is the number of words with which a prefix is completed.
 const completions = 8
 
-// prefix returns the node of the words that begin with a prefix. Of several words only the
+// prefix returns a node for the words with a prefix. If the text has several words, only the
 // last one is completed. Characters of a script without spaces match within words anyway.
 func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error) {
 	atoms := x.splitter.Atoms(text)
@@ -152,11 +152,11 @@ func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error)
 	return n, nil
 }
 
-// maxLeaps bounds how often upper compares the terms of an and one by one. A window
-// compares 64 ids at a time.
+// maxLeaps limits how often upper compares the terms of an and one by one: a window compares 64
+// ids at a time.
 const maxLeaps = 4
 
-// upper returns a number that no match up to most exceeds.
+// upper returns an upper bound for the matches <= most.
 func (n *node) upper(in []postings, most int64) int64 {
 	switch n.op {
 	case opExact:
@@ -180,8 +180,8 @@ func (n *node) upper(in []postings, most int64) int64 {
 	return most
 }
 
-// floor returns the smallest number from which on the matches up to an id are known. It is
-// larger than that id if something must be read.
+// floor returns the smallest number from which all matches up to id are known. It is greater
+// than id if something must be read first.
 func (n *node) floor(in []postings, id int64) int64 {
 	if n.op == opExact {
 		return in[n.term].floor(id)
@@ -197,10 +197,10 @@ func (n *node) floor(in []postings, id int64) int64 {
 	for _, not := range n.nots {
 		floor = max(floor, not.floor(in, id))
 	}
-	return min(floor, empty) // where one of them has no ids, the others do not matter
+	return min(floor, empty) // where one argument has no ids, the others do not matter
 }
 
-// want notes what must be read to know whether an id matches. guide is a term that all
+// want records what must be read to know whether an id matches. guide is a term that all
 // matches have, or nil.
 func (n *node) want(in []postings, id int64, guide *postings) {
 	if n.op == opExact {
@@ -215,8 +215,8 @@ func (n *node) want(in []postings, id int64, guide *postings) {
 	}
 }
 
-// guide returns the smallest term of an and whose ids before an id are read, unless the
-// other guide is smaller.
+// guide returns the smallest term of an and whose ids before id have been read, or the given
+// guide if that is smaller.
 func (n *node) guide(in []postings, id int64, guide *postings) *postings {
 	for _, arg := range n.args {
 		if arg.op != opExact {
@@ -229,8 +229,8 @@ func (n *node) guide(in []postings, id int64, guide *postings) *postings {
 	return guide
 }
 
-// matches returns a window of the ids from low to high that match. Those of phrases are
-// too many, or, if certain is set, too few.
+// matches returns a window of the ids from low to high that match. For phrases it is a superset
+// or, if certain is set, a subset.
 func (n *node) matches(in []postings, low, high int64, certain bool) codec.Window {
 	w := codec.NewWindow(low, high)
 	switch {
@@ -256,13 +256,13 @@ func (n *node) matches(in []postings, low, high int64, certain bool) codec.Windo
 	return w
 }
 
-// termSet is a set of numbers of terms.
+// termSet is a set of term numbers.
 type termSet [maxTerms / 64]uint64
 
 func (s *termSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s *termSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-// decide reports whether a document with some terms and a text matches.
+// decide reports whether a document matches, given its terms and text.
 func (n *node) decide(terms *termSet, text []words.Atom) bool {
 	switch n.op {
 	case opExact:

@@ -7,36 +7,36 @@ import (
 	"retwis/index/text/internal/codec"
 )
 
-// postings are the ids of one term in one partition, as far as a search has read them.
+// postings holds the ids of one term in one partition, as far as a search has read them.
 type postings struct {
 	rare   codec.List
 	tail   codec.Tail
-	blocks []block // that are read, by descending base
-	bases  []int64 // where further segments begin, descending, as far as they are known
-	ahead  int     // segments to read at a time: more while none is passed
+	blocks []block // read segments, by descending base
+	bases  []int64 // known bases of further segments, descending
+	ahead  int     // segments to read at a time: more while none is skipped
 	wanted []place // segments to read
 }
 
-// block is a segment that is read. It has all ids from base to limit.
+// block is a segment that has been read. It covers all ids from base to limit.
 type block struct {
 	base, limit int64
-	segment     codec.Segment // empty: there is none
+	segment     codec.Segment // empty: no segment
 }
 
-// place is that of an id in a segment.
+// place identifies the segment for an id.
 type place struct {
 	id   int64
-	base int64 // where the segment begins, or -1 if that is not known
+	base int64 // base of the segment, or -1 if unknown
 }
 
-// How many segments of a term are read in one round trip: twice as many each time, and more
-// from the beginning with a guide, which names those that are needed.
+// The number of segments of a term read in one round trip doubles each time. With a guide,
+// which tells the segments that are needed, it starts higher.
 const (
 	firstGuided = 8
 	maxAhead    = 16
 )
 
-// bound returns up to which id the ids are in segments.
+// bound returns the id up to which ids are in segments.
 func (p *postings) bound() int64 {
 	if p.tail.Sealed == 0 {
 		return 0
@@ -44,7 +44,7 @@ func (p *postings) bound() int64 {
 	return p.tail.Bound
 }
 
-// block returns the block that has the place of an id, or nil if it is not read.
+// block returns the block that covers an id, or nil if it has not been read.
 func (p *postings) block(id int64) *block {
 	i, found := slices.BinarySearchFunc(p.blocks, id, func(b block, id int64) int { return cmp.Compare(id, b.base) })
 	if !found && i == len(p.blocks) || p.blocks[i].limit < id {
@@ -53,8 +53,8 @@ func (p *postings) block(id int64) *block {
 	return &p.blocks[i]
 }
 
-// floor returns the smallest number from which on all ids up to an id are read. It is
-// larger than that id if its segment is not read.
+// floor returns the smallest number from which all ids up to id have been read. It is greater
+// than id if its segment has not been read.
 func (p *postings) floor(id int64) int64 {
 	floor := id + 1
 	if bound := p.bound(); floor > bound {
@@ -70,8 +70,8 @@ func (p *postings) floor(id int64) int64 {
 	return 0
 }
 
-// upper returns the largest id up to a number, or, where a segment is not read before that,
-// the largest that it could have. It returns 0 if there is none.
+// upper returns the largest id <= most. If a segment before that has not been read, it returns
+// the largest id that could be in it. It returns 0 if there is no id.
 func (p *postings) upper(most int64) int64 {
 	bound := p.bound()
 	if most > bound {
@@ -93,10 +93,10 @@ func (p *postings) upper(most int64) int64 {
 	return 0
 }
 
-// has reports whether an id that is read is among them.
+// has reports whether the ids read so far include id.
 func (p *postings) has(id int64) bool { return p.floor(id) <= id && p.upper(id) == id }
 
-// fill adds the ids from low to high that are read to a window.
+// fill adds the ids from low to high that have been read to a window.
 func (p *postings) fill(w codec.Window, low, high int64) {
 	bound := p.bound()
 	above := max(low, bound+1)
@@ -112,16 +112,16 @@ func (p *postings) fill(w codec.Window, low, high int64) {
 	}
 }
 
-// want notes that the segment with the place of an id must be read, and perhaps those that
-// are needed next: the following ones, or those in which a guide, another term that the
-// documents must have, has ids.
+// want records that the segment for an id must be read, and possibly the segments needed next:
+// the following ones, or those in which the guide, another term that the documents must have,
+// has ids.
 func (p *postings) want(id int64, guide *postings) {
 	if p.floor(id) <= id {
 		return
 	}
 	for len(p.bases) > 0 && p.bases[0] > id {
 		if p.bases = p.bases[1:]; guide == nil {
-			p.ahead = 0 // it has passed a segment: it may pass more
+			p.ahead = 0 // a segment was skipped: more may be
 		}
 	}
 	p.ahead = min(max(2*p.ahead, 1), maxAhead)
@@ -146,12 +146,12 @@ func (p *postings) want(id int64, guide *postings) {
 	}
 }
 
-// size returns about how many ids there are.
+// size returns the approximate number of ids.
 func (p *postings) size() int64 {
 	return p.tail.Sealed + int64(p.tail.IDs.Len()+p.rare.Len())
 }
 
-// add adds a block that is read, and drops those that the search has passed.
+// add adds a block, and drops blocks that the search has passed.
 func (p *postings) add(b block, passed int64) {
 	p.blocks = slices.DeleteFunc(p.blocks, func(old block) bool { return old.base > passed || old.base == b.base })
 	i, _ := slices.BinarySearchFunc(p.blocks, b.base, func(b block, base int64) int { return cmp.Compare(base, b.base) })

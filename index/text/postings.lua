@@ -1,14 +1,14 @@
--- What the scripts that change postings have in common. Preceded by declare.lua. See
--- keys.go for the keys of a term, and segment.go for the format of a segment.
+-- Shared by the scripts that change postings. Preceded by declare.lua. See keys.go for the keys
+-- of a term, and segment.go for the format of a segment.
 --
--- Strings with ids are never compared as text: that depends on the locale of the server.
--- Numbers are exact, because an id is less than 2^53.
+-- Strings with ids are never compared as text, which depends on the locale of the server.
+-- Numbers are exact, because ids are less than 2^53.
 
 local call, try = redis.call, redis.pcall
 local pack, unpackAt = struct.pack, struct.unpack
 local sub, floor = string.sub, math.floor
 
-local header = 16   -- bytes of a tail before its ids: how many are in segments, and the largest
+local header = 16   -- bytes of a tail before its ids: the number of ids in segments, and the largest of them
 local segmentHeader = 9 -- bytes of a segment before its ids: its kind and its origin
 
 -- text formats an integer of up to 53 bits.
@@ -16,9 +16,8 @@ local function text(n)
 	return string.format('%.0f', n)
 end
 
--- find looks for a number in a list of ascending numbers of some bytes each, which begins
--- after skip bytes. It returns the number of bytes before the first that is not less, and
--- whether that is equal.
+-- find searches a list of ascending numbers of width bytes each, which starts after skip bytes.
+-- It returns the number of bytes before the first number >= n, and whether that equals n.
 local function find(list, skip, width, n)
 	local format = '>I' .. width
 	local low, high = 0, floor((#list - skip) / width)
@@ -35,7 +34,7 @@ local function find(list, skip, width, n)
 	return at, low < last and unpackAt(format, list, at + 1) == n
 end
 
--- level returns the magnitude of a number of documents: from 32 on it grows with each
+-- level returns the magnitude of a number of documents: starting at 32, it grows with each
 -- factor of 8.
 local function level(count)
 	local n, l = 32, 0
@@ -45,15 +44,15 @@ local function level(count)
 	return l
 end
 
--- isWord reports whether a term is a word: an exact term begins with an equals sign, a stem
--- with a tilde.
+-- isWord reports whether a term is a word: exact terms start with an equals sign, stems with a
+-- tilde.
 local function isWord(term)
 	local first = string.byte(term)
 	return first ~= 61 and first ~= 126
 end
 
--- relist notes in the list of words how many documents one has: was before, is now. The
--- list only completes prefixes, so that a damaged one is no reason to refuse a write.
+-- relist updates a word in the list of words when its number of documents changes from was to
+-- is. The list only serves to complete prefixes, so a damaged one does not make a write fail.
 local function relist(list, term, was, is)
 	if not isWord(term) then
 		return
@@ -67,14 +66,14 @@ local function relist(list, term, was, is)
 	end
 end
 
--- magnitude returns the number of documents of a term that the list of words notes: those
--- in segments, or in the tail if there are none.
+-- magnitude returns the number of documents by which the list of words ranks a term: those in
+-- segments, or in the tail if there are no segments.
 local function magnitude(tail)
 	local sealed = unpackAt('>I8', tail)
 	return sealed > 0 and sealed or floor((#tail - header) / 8)
 end
 
--- place returns where the segment begins that has the place of an id, and the segment.
+-- place returns the base of the segment for an id, and the segment.
 local function place(dir, seg, id)
 	local base = call('ZREVRANGEBYSCORE', dir, text(id), '-inf', 'LIMIT', 0, 1)[1]
 	return base, base and call('HGET', seg, base)
@@ -85,13 +84,13 @@ local function putSegment(dir, seg, base, data)
 	call('HSET', seg, base, data)
 end
 
--- fresh returns a segment with one id. Its origin leaves room for ids in descending order.
+-- fresh returns a segment with one id. Its origin leaves room for smaller ids.
 local function fresh(base, id)
 	local origin = math.max(base, id - 2147483648)
 	return 'o' .. pack('>I8', origin) .. pack('>I4', id - origin)
 end
 
--- insertOffset adds an offset to a segment of offsets, and divides a full one.
+-- insertOffset adds an offset to a segment of offsets, and splits the segment if it is full.
 local function insertOffset(dir, seg, base, data, offset, most)
 	local at, found = find(data, segmentHeader, 4, offset)
 	if found then
@@ -115,7 +114,7 @@ local function insertOffset(dir, seg, base, data, offset, most)
 	return true
 end
 
--- setBit adds a bit to a segment that is a bitmap.
+-- setBit sets a bit in a bitmap segment.
 local function setBit(seg, base, data, offset)
 	local at, bit = segmentHeader + 1 + floor(offset / 8), 2 ^ (offset % 8)
 	if at > #data then
@@ -129,9 +128,9 @@ local function setBit(seg, base, data, offset)
 	return true
 end
 
--- insertSealed adds an id to the segment that place has returned, and reports whether it
--- was new. An id that the segment cannot hold begins another one, which also has room for
--- the ids between the two.
+-- insertSealed adds an id to the segment returned by place, and reports whether it is new. If
+-- the segment cannot hold the id, it starts another one, which also has room for the ids in
+-- between.
 local function insertSealed(dir, seg, base, data, id, most)
 	if not data then
 		putSegment(dir, seg, '0', fresh(0, id))
@@ -155,8 +154,8 @@ local function insertSealed(dir, seg, base, data, id, most)
 	return insertOffset(dir, seg, base, data, offset, most)
 end
 
--- removeSealed removes an id from the segment that place has returned, and reports whether
--- it was there.
+-- removeSealed removes an id from the segment returned by place, and reports whether it
+-- existed.
 local function removeSealed(dir, seg, base, data, id)
 	if not data then
 		return false

@@ -11,7 +11,7 @@ import (
 	"retwis/index/text/internal/codec"
 )
 
-// pipeline is commands of one round trip, each with what to do with its reply.
+// pipeline is a list of commands for one round trip, each with a handler for its reply.
 type pipeline struct {
 	commands rueidis.Commands
 	replies  []func(rueidis.RedisResult) error
@@ -21,7 +21,7 @@ func (p *pipeline) add(command rueidis.Completed, reply func(rueidis.RedisResult
 	p.commands, p.replies = append(p.commands, command), append(p.replies, reply)
 }
 
-// send runs a pipeline. It fails with errMoved if a rebuild has replaced a partition.
+// send runs a pipeline. It returns errMoved if a rebuild has replaced a partition.
 func (s *search) send(ctx context.Context, p *pipeline) error {
 	s.work.trips++
 	for i := range s.parts {
@@ -36,12 +36,13 @@ func (s *search) send(ctx context.Context, p *pipeline) error {
 	return failed
 }
 
-// generation is the command that reads the generation of a partition.
+// generation returns the command that reads the generation of a partition.
 func (x *store) generation(part int) rueidis.Completed {
 	return x.set.Client.B().Hget().Key(x.keys[part].Meta).Field("generation").Build()
 }
 
-// sameGeneration compares the reply with the generation that was read.
+// sameGeneration returns errMoved if the generation in the reply differs from the one that was
+// read.
 func (x *store) sameGeneration(part int, read string, r rueidis.RedisResult) error {
 	now, err := r.ToString()
 	switch {
@@ -53,14 +54,14 @@ func (x *store) sameGeneration(part int, read string, r rueidis.RedisResult) err
 	if now == read {
 		return nil
 	}
-	// What is known of the generation stays: it may say which one a rebuild makes next.
+	// If the generation is the same, keep the state: it may include the next generation.
 	if old := x.state[part].Load(); old.now != now {
 		x.state[part].CompareAndSwap(old, &generations{now: now})
 	}
 	return errMoved
 }
 
-// open reads the tails and the rare terms.
+// open reads the tails and rare terms.
 func (s *search) open(ctx context.Context) error {
 	var p pipeline
 	b := s.x.set.Client.B
@@ -68,7 +69,7 @@ func (s *search) open(ctx context.Context) error {
 		part := &s.parts[i]
 		for t, term := range s.plan.terms {
 			in := &part.in[t]
-			// In this order: a rare term that grows moves to a tail.
+			// In this order, since a growing rare term moves to a tail.
 			p.add(b().Hget().Key(part.names.rare(term)).Field(term).Build(), func(r rueidis.RedisResult) error {
 				return readRare(r, term, &in.rare)
 			})
@@ -81,9 +82,9 @@ func (s *search) open(ctx context.Context) error {
 	return s.send(ctx, &p)
 }
 
-// corrupt returns the error for a key that cannot be read.
+// corrupt returns the error for an unreadable key.
 func corrupt(what, term string) error {
-	return fmt.Errorf("%w: the %s of %q: Rebuild makes it anew", index.ErrCorrupt, what, term)
+	return fmt.Errorf("%w: the %s of %q: use Rebuild", index.ErrCorrupt, what, term)
 }
 
 func readRare(r rueidis.RedisResult, term string, to *codec.List) error {
@@ -111,7 +112,7 @@ func readTail(r rueidis.RedisResult, term string, to *codec.Tail) error {
 	return err
 }
 
-// knownBases is how many beginnings of segments are read at a time.
+// knownBases is the number of segment bases read at a time.
 const knownBases = 100
 
 // read reads the segments that the partitions want.
@@ -154,9 +155,9 @@ func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *po
 	}
 }
 
-// readKnown reads a segment by where it begins, which costs the server less than a script,
-// and then whether the id still has its place there. If a writer has divided the segment
-// meanwhile, the script reads it in the next round trip.
+// readKnown reads a segment by its base, which costs the server less than a script, and then
+// checks that the id still belongs to it. If a writer has split the segment meanwhile, the
+// script reads it in the next round trip.
 func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place, in *postings) {
 	b := s.x.set.Client.B
 	base := strconv.FormatInt(at.base, 10)
@@ -185,7 +186,7 @@ func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place,
 	})
 }
 
-// readBases reads where the segments of a term begin, from an id down.
+// readBases reads the bases of the segments of a term, descending from an id.
 func (s *search) readBases(p *pipeline, dir string, id int64, in *postings) {
 	most := strconv.FormatInt(id, 10)
 	p.add(s.x.set.Client.B().Zrevrangebyscore().Key(dir).Max(most).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
@@ -199,7 +200,7 @@ func (s *search) readBases(p *pipeline, dir string, id int64, in *postings) {
 	})
 }
 
-// readBlock reads the reply of segment.lua.
+// readBlock decodes the reply of segment.lua.
 func readBlock(r rueidis.RedisResult, term string, limit int64) (block, error) {
 	reply, err := r.AsStrSlice()
 	if err != nil || len(reply) < 2 {

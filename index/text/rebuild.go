@@ -17,19 +17,18 @@ import (
 	"retwis/maintain"
 )
 
-// cleanupTimeout bounds the removal of what a failed rebuild has made. Repair removes the
+// cleanupTimeout limits the time for removing the keys of a failed rebuild. Repair removes the
 // rest.
 const cleanupTimeout = 5 * time.Second
 
-// Rebuild makes the index anew from a source, next to the present one, which serves until
-// the new one replaces it, partition by partition. Meanwhile each write changes both;
-// it wins over the source. Ids that were removed stay marked. The report counts the
-// documents of the source.
+// Rebuild builds a new index from a source next to the current one, which serves queries until
+// the new one replaces it, partition by partition. Concurrent writes change both, and win over
+// the source. Removed ids stay marked. The report counts the documents of the source.
 //
-// A rebuild that fails changes nothing, except for partitions that it has replaced
-// already. What a killed one has left is removed by Repair or by the next Rebuild. If
-// another one starts, it ends with maintain.ErrReplaced. Whatever is damaged in the present
-// index, the new one is right.
+// A failed rebuild changes nothing, except for partitions already replaced. Leftovers of a
+// killed one are removed by Repair or the next Rebuild. If another rebuild starts, the first
+// one returns maintain.ErrReplaced. The new index is right whatever the damage of the current
+// one.
 func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	r := &rebuild{x: x.store, run: engine.Start(opt), src: src, now: make([]generations, len(x.store.keys))}
 	if src.All == nil {
@@ -51,19 +50,19 @@ func (x *Index) Rebuild(ctx context.Context, src index.Source[Document], opt mai
 	return r.run.Report, x.store.fail(ctx, engine.Replaced(err))
 }
 
-// tracker has the leases of repairs and rebuilds.
+// tracker returns the tracker of repairs and rebuilds.
 func (x *store) tracker() *engine.Tracker { return engine.NewTracker(x.set, nil) }
 
-// rebuild is a Rebuild under way.
+// rebuild is a Rebuild in progress.
 type rebuild struct {
 	x       *store
 	run     *engine.Run
 	src     index.Source[Document]
-	now     []generations // of each partition, from the beginning on
-	changed []int64       // documents that could not be written to the new generation
+	now     []generations // per partition, as of the start
+	changed []int64       // documents that conflicted in the new generation
 }
 
-// begin makes sure that each partition with keys has its metadata.
+// begin ensures that each partition with keys has metadata.
 func (r *rebuild) begin(ctx context.Context) error {
 	made, err := r.x.highest(ctx, r.run)
 	if err != nil {
@@ -104,7 +103,7 @@ func (r *rebuild) script(ctx context.Context, s script.Script, part int, run str
 	return s.Run(ctx, r.x.set.Client, r.x.keys[part].All(), args)
 }
 
-// fill puts the documents of the source into the next generation.
+// fill writes the documents of the source to the next generation.
 func (r *rebuild) fill(ctx context.Context, run string) error {
 	var failed error
 	var batch []index.Object[Document]
@@ -128,7 +127,7 @@ func (r *rebuild) fill(ctx context.Context, run string) error {
 	return failed
 }
 
-// documents yields objects with ids that are numbers, up to the first other one.
+// documents yields the documents of objects, up to the first invalid one.
 func documents(objects []index.Object[Document], failed *error) iter.Seq2[int64, Document] {
 	return func(yield func(int64, Document) bool) {
 		for _, o := range objects {
@@ -162,9 +161,9 @@ func (r *rebuild) keepMarks(ctx context.Context, run string) error {
 func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error {
 	records, err := r.x.set.Client.Do(ctx, r.x.set.Client.B().Hgetall().Key(k.key).Build()).AsStrMap()
 	if err != nil {
-		return nil // a damaged key is no reason to keep the index
+		return nil // a damaged key must not prevent a rebuild
 	}
-	keys := append(r.x.keys[k.part].All(), r.x.keys[k.part].of(r.now[k.part].next, true).prefix+"ids:"+k.name)
+	keys := append(r.x.keys[k.part].All(), r.x.keys[k.part].forGeneration(r.now[k.part].next, true).prefix+"ids:"+k.name)
 	args := append(r.x.set.Args(), run)
 	for field, record := range records {
 		if _, isPlace := r.x.idAt(k.part, k.key, field); isPlace && record == removed {
@@ -177,11 +176,11 @@ func (r *rebuild) copyMarks(ctx context.Context, run string, k storedKey) error 
 	return r.x.scripts.marks.Run(ctx, r.x.set.Client, keys, args).Error()
 }
 
-// clean removes the generations that the rebuild has replaced, or made in vain, and those
-// that killed ones have left. The server says which is used: the reply that one was
-// replaced may have been lost.
+// clean removes unused generations: those that the rebuild has replaced or failed to put in
+// place, and leftovers of killed ones. It asks the server which generation is in use, since the
+// reply of the replacement may have been lost.
 func (r *rebuild) clean(ctx context.Context) error {
-	if r.now[0].next == "" { // none is made yet
+	if r.now[0].next == "" { // no generation was started
 		return nil
 	}
 	used := make([]string, len(r.now))
@@ -195,14 +194,14 @@ func (r *rebuild) clean(ctx context.Context) error {
 		}
 	}
 	_, err := r.x.drop(ctx, func(k storedKey) bool {
-		last, _ := strconv.ParseInt(r.now[k.part].next, 10, 64) // none: 0; a later rebuild makes later ones
+		last, _ := strconv.ParseInt(r.now[k.part].next, 10, 64) // 0 if none; later rebuilds use higher numbers
 		return k.number <= last && k.generation != used[k.part]
 	}, nil)
 	return err
 }
 
-// resolve corrects documents that another writer changed while the index had another text
-// of them than the source.
+// resolve corrects documents that were written concurrently while the index and the source had
+// different texts for them.
 func (r *rebuild) resolve(ctx context.Context) error {
 	if len(r.changed) == 0 {
 		return nil

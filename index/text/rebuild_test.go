@@ -18,8 +18,7 @@ import (
 	"retwis/maintain"
 )
 
-// Readers of other processes see the same documents before, while and after an index is
-// rebuilt.
+// Readers in other processes see the same documents before, during and after a rebuild.
 func TestReadsDuringRebuild(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -38,7 +37,7 @@ func TestReadsDuringRebuild(t *testing.T) {
 	for i, running := 0, true; running; i++ {
 		select {
 		case <-done:
-			running = false // and once more
+			running = false // one more iteration
 		default:
 		}
 		q := Query{Expr: all[i*7%len(all)], Limit: maxLimit}
@@ -54,8 +53,8 @@ func TestReadsDuringRebuild(t *testing.T) {
 	m.verify(t)
 }
 
-// A rebuild or repair that is killed after any of its commands leaves the index as right as
-// it was; a repetition makes all of it right.
+// A rebuild or repair killed after any of its commands does not make the index worse; repeating
+// it makes the index right.
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -70,7 +69,7 @@ func TestKilledMaintenance(t *testing.T) {
 			}
 			require.OK(t)(m.x.PutMany(t.Context(), m.all))
 			if what == "repair" {
-				names := m.x.store.keys[0].of("0", false)
+				names := m.x.store.keys[0].forGeneration("0", false)
 				records, _ := names.ids(2)
 				require.OK(t)(client.Do(t.Context(), client.B().Del().Key(records, names.rare("u3")).Build()).Error())
 			}
@@ -84,7 +83,7 @@ func TestKilledMaintenance(t *testing.T) {
 			if what == "rebuild" && !m.right(t) {
 				t.Errorf("%s was killed after %d commands, and a query is wrong", what, n)
 			}
-			for i := range m.x.store.keys { // the lease of the killed one ends
+			for i := range m.x.store.keys { // expire the lease of the killed run
 				require.OK(t)(lapse(t.Context(), client, m.x.store.keys[i].Meta))
 			}
 			require.OK(t)(maintained(t.Context(), m.x, m, what))
@@ -105,7 +104,7 @@ func completed(ctx context.Context, x *Index, prefix string) (best []completion,
 	return best, err
 }
 
-// joining is a client that calls a function once a run has begun in a partition.
+// joining is a client that calls a function once a run has started in a partition.
 type joining struct {
 	rueidis.Client
 	meta string
@@ -121,8 +120,8 @@ func (j joining) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResul
 	return r
 }
 
-// What a writer puts into the generation of a killed rebuild, because the next rebuild has
-// begun and has not made its own yet, does not stay.
+// Documents written to the generation of a killed rebuild, because the next rebuild has started
+// but not created its own generation yet, are discarded.
 func TestRebuildAfterKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -160,7 +159,7 @@ func maintained(ctx context.Context, x *Index, m *model, what string) (maintain.
 	return x.Repair(ctx, m.source(), maintain.Options{})
 }
 
-// lapse ends the lease of a run, if there is one.
+// lapse expires the lease of a run, if there is one.
 func lapse(ctx context.Context, client rueidis.Client, meta string) error {
 	running, err := client.Do(ctx, client.B().Hexists().Key(meta).Field("until").Build()).AsBool()
 	if err != nil || !running {
@@ -169,8 +168,8 @@ func lapse(ctx context.Context, client rueidis.Client, meta string) error {
 	return client.Do(ctx, client.B().Hset().Key(meta).FieldValue().FieldValue("until", "1").Build()).Error()
 }
 
-// losing is a client that loses the reply to the command with which a partition has got
-// another generation.
+// losing is a client that loses the reply to the command that replaces the generation of a
+// partition.
 type losing struct {
 	rueidis.Client
 	meta string
@@ -188,8 +187,8 @@ func (l losing) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult
 	return l.Client.Do(dead, l.Client.B().Ping().Build())
 }
 
-// A rebuild that does not get the reply to its last step, which the server has taken, keeps
-// what it has put in the place of the old index.
+// If the reply to the last step of a rebuild is lost, although the server has executed it, the
+// rebuild keeps the new index.
 func TestRebuildLosesReply(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -208,8 +207,7 @@ func TestRebuildLosesReply(t *testing.T) {
 	}
 }
 
-// Replies that a process has waited for since before its rebuild began do not lead the
-// rebuild to another generation.
+// Late replies to commands from before the rebuild do not misdirect it to another generation.
 func TestLateReplyInRebuild(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

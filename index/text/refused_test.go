@@ -10,7 +10,7 @@ import (
 	"retwis/internal/require"
 )
 
-// An index is not damaged where the server takes no writes: a caller must try again.
+// A server that refuses writes does not count as a damaged index: the caller should retry.
 func TestRefusedIsNotDamaged(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string][]string{
@@ -29,7 +29,7 @@ func TestRefusedIsNotDamaged(t *testing.T) {
 			if err := posts.Put(t.Context(), 2, d); err == nil || errors.Is(err, index.ErrCorrupt) {
 				t.Error(err)
 			}
-			if err := posts.Remove(t.Context(), 1, d); errors.Is(err, index.ErrCorrupt) { // it needs no memory
+			if err := posts.Remove(t.Context(), 1, d); errors.Is(err, index.ErrCorrupt) { // needs no memory
 				t.Error(err)
 			}
 		})

@@ -16,14 +16,14 @@ type storedKey struct {
 	generation string
 	number     int64  // of the generation
 	kind       string // ids, rare, tail, dir or seg
-	name       string // what follows the kind: a term, or a number
+	name       string // the part after the kind: a term, or a number
 }
 
-// pageKeys is the number of keys that the server passes in a step of a scan.
+// pageKeys is the number of keys examined in a step of a scan.
 const pageKeys = 500
 
-// storedKeys yields the keys of all generations, in pages, in one scan of the keyspace. A
-// key may come twice.
+// storedKeys yields the keys of all generations, in pages, in one scan of the keyspace. A key
+// may occur twice.
 func (x *store) storedKeys(ctx context.Context, yield func([]storedKey) error) error {
 	for page, err := range scan.Keys(ctx, x.set.Client, scan.Pattern{Match: x.pattern(), Count: pageKeys}) {
 		if err != nil {
@@ -42,7 +42,7 @@ func (x *store) storedKeys(ctx context.Context, yield func([]storedKey) error) e
 	return nil
 }
 
-// pattern matches the keys of generations in all partitions.
+// pattern returns a glob pattern for the keys of generations in all partitions.
 func (x *store) pattern() string {
 	name := x.keys[0].Index
 	if len(x.keys) == 1 {
@@ -56,7 +56,7 @@ func escape(text string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`).Replace(text)
 }
 
-// parseKey reports whether a key is one of a generation.
+// parseKey parses a key, and reports whether it belongs to a generation.
 func (x *store) parseKey(key string) (k storedKey, ok bool) {
 	for i := range x.keys {
 		rest, found := strings.CutPrefix(key, x.keys[i].Index+".")
@@ -77,7 +77,7 @@ func (x *store) parseKey(key string) (k storedKey, ok bool) {
 	return k, false
 }
 
-// highest returns the highest generation that has keys, of each partition that has any.
+// highest returns the highest generation with keys, for each partition that has any.
 func (x *store) highest(ctx context.Context, run *engine.Run) (map[int]int64, error) {
 	highest := map[int]int64{}
 	return highest, x.storedKeys(ctx, func(page []storedKey) error {
@@ -88,8 +88,7 @@ func (x *store) highest(ctx context.Context, run *engine.Run) (map[int]int64, er
 	})
 }
 
-// raise makes sure that no generation that has keys is made again. made is the result of
-// highest.
+// raise ensures that no generation with keys is reused. made is the result of highest.
 func (x *store) raise(ctx context.Context, made map[int]int64) error {
 	for i, n := range made {
 		args := append(x.set.Args(), strconv.FormatInt(n, 10))
@@ -100,8 +99,8 @@ func (x *store) raise(ctx context.Context, made map[int]int64) error {
 	return nil
 }
 
-// drop removes keys of a generation that nothing uses any more, in steps. after is called
-// with the number of keys of each, unless it is nil.
+// drop removes unused keys, in steps. Unless after is nil, it is called with the number of keys
+// of each step.
 func (x *store) drop(ctx context.Context, unused func(storedKey) bool, after func(context.Context, int) error) (n int64, err error) {
 	err = x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {

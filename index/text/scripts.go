@@ -31,13 +31,13 @@ var (
 
 type scripts struct {
 	change, sealing, seal, segment script.Script
-	next, raise, marks, finish     script.Script // of a rebuild
+	next, raise, marks, finish     script.Script // for a rebuild
 }
 
 var allScripts = sync.OnceValue(func() scripts {
-	of := func(source string) script.Script { return partition.NewScript(postingsLua, source) }
+	build := func(source string) script.Script { return partition.NewScript(postingsLua, source) }
 	return scripts{
-		change: of(changeLua).Retryable(), sealing: of(sealingLua).Retryable(), seal: of(sealLua).Retryable(),
+		change: build(changeLua).Retryable(), sealing: build(sealingLua).Retryable(), seal: build(sealLua).Retryable(),
 		segment: script.New(segmentLua).Retryable(),
 		next:    partition.NewScript(nextLua), raise: partition.NewScript(raiseLua), marks: partition.NewScript(marksLua), finish: partition.NewScript(finishLua),
 	}

@@ -2,7 +2,7 @@ package text
 
 import (
 	"context"
-	"crypto/sha1" // Redis computes it
+	"crypto/sha1" // computed by Redis, too
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -10,8 +10,8 @@ import (
 	"retwis/index/text/internal/codec"
 )
 
-// seal moves ids from a tail to segments until it is short. It can be repeated, and stops
-// where another process is faster.
+// seal moves ids from a tail to segments until the tail is short. It can be repeated, and stops
+// if another process is faster.
 func (x writer) seal(ctx context.Context, t termKey) error {
 	n := x.names(t)
 	keys := []string{n.tail(t.term), n.dir(t.term), n.seg(t.term)}
@@ -32,8 +32,8 @@ func (x writer) seal(ctx context.Context, t termKey) error {
 	return nil
 }
 
-// sealing returns the arguments of a step for what sealing.lua has read, or nil if the tail
-// is short. What is damaged stays as it is, for Repair.
+// sealing returns the arguments of seal.lua for the reply of sealing.lua, or nil if the tail is
+// short. Damaged data is left unchanged for Repair.
 func (x writer) sealing(read []string) ([]string, error) {
 	if len(read) == 0 {
 		return nil, nil

@@ -1,15 +1,15 @@
--- Moves the oldest ids of a tail to segments, if nothing has changed since sealing.lua has
--- read them. It can be repeated. Preceded by declare.lua and postings.lua.
+-- Moves the oldest ids of a tail to segments, if nothing has changed since sealing.lua read
+-- them. It can be repeated. Preceded by declare.lua and postings.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]…[9]  the tail of the term, its dir and its seg
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the generation of the term
 -- ARGV[5]      the term
--- ARGV[6]      bytes of the tail that are moved, with the header; [7] their SHA-1
--- ARGV[8]      where the last segment begins, or empty; [9] the SHA-1 of that segment
+-- ARGV[6]      number of bytes of the tail to move, with the header; [7] their SHA-1
+-- ARGV[8]      base of the last segment, or empty; [9] the SHA-1 of that segment
 -- ARGV[10]     the new header of the tail
--- ARGV[11]…    segments: where one begins, its bytes, …
+-- ARGV[11]…    segments: base, bytes, …
 --
 -- Reply        1, or 0 if something has changed
 

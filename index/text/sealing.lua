@@ -1,9 +1,9 @@
--- Reads what seal.lua needs. Preceded by declare.lua and postings.lua.
+-- Reads the data that seal.lua needs. Preceded by declare.lua and postings.lua.
 --
 -- KEYS[1]  the tail of a term; [2] its dir; [3] its seg
 --
--- Reply    {tail, where the last segment begins, that segment}; {tail} where there is no
---          segment, {} where there is no tail
+-- Reply    {tail, base of the last segment, that segment}; {tail} if there is no
+--          segment, {} if there is no tail
 
 local tail = call('GET', KEYS[1])
 if not tail then

@@ -10,12 +10,14 @@ import (
 
 // Query selects documents.
 type Query struct {
-	// Expr is what documents must match, as from Parse. It may be nil if With has terms.
+	// Expr is the expression that documents must match, for example from Parse. It may be nil
+	// if With has terms.
 	Expr *Expr
-	// With are exact terms that documents must have, and Without those that they must not.
+	// With are exact terms that documents must have, and Without exact terms that they must not
+	// have.
 	With, Without []string
-	// After and Before bound the ids, both exclusive. 0: no bound. To continue with the
-	// next page, set Before to Result.Next.
+	// After and Before limit the ids, both exclusive. 0: no limit. For the next page, set
+	// Before to Result.Next.
 	After, Before int64
 	// Limit is the maximum number of ids. Default 20, at most 1000.
 	Limit int
@@ -23,10 +25,10 @@ type Query struct {
 
 // Result is a page of documents.
 type Result struct {
-	// IDs are in descending order: the newest first.
+	// IDs are in descending order: newest first.
 	IDs []int64
-	// Next is Query.Before of the next page, or 0 after the last one. A page can have
-	// fewer ids than Limit, or none, although more follow: the work of a search is bounded.
+	// Next is Query.Before for the next page, or 0 after the last one. A page can have fewer
+	// ids than Limit, or none, although more follow: the work of a search is limited.
 	Next int64
 }
 
@@ -35,11 +37,10 @@ const (
 	maxLimit     = 1000
 )
 
-// Search returns a page of the documents that match, the largest ids first. It reads the
-// terms of the query in one round trip. Where the newest 256 or more ids of each do not
-// fill the page, it reads segments: only those where all of the terms of an And can have
-// ids, up to 16 of each term at a time. A search ends after 200 round trips and calls of
-// Options.Text with what it has found.
+// Search returns a page of the matching documents, largest ids first. It reads the newest ids
+// of each term, 256 or more, in one round trip. If these do not fill the page, it reads
+// segments: only those in which all terms of an And can have ids, up to 16 per term at a time.
+// After 200 round trips and calls of Options.Text it returns the results so far.
 func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	s, err := reader{x.store}.search(ctx, q)
 	if err != nil {
@@ -48,7 +49,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	return s.result, nil
 }
 
-// expr returns the whole condition of a query.
+// expr returns the complete condition of a query.
 func (q *Query) expr() (*Expr, error) {
 	args := []*Expr{q.Expr}
 	for _, term := range q.With {
@@ -93,7 +94,7 @@ func (x reader) search(ctx context.Context, q Query) (*search, error) {
 	return s, err
 }
 
-// errMoved is why a read begins again.
+// errMoved makes a read start again.
 var errMoved = errors.New("a rebuild has replaced the index meanwhile")
 
 // retry repeats a read while rebuilds replace the index.
@@ -106,7 +107,7 @@ func retry(read func() error) error {
 	return errMoved
 }
 
-// search is a query that is executed.
+// search is a query in progress.
 type search struct {
 	x      *store
 	plan   *plan
@@ -116,29 +117,29 @@ type search struct {
 	work   work
 }
 
-// work is what a search has read.
+// work counts what a search has read.
 type work struct {
 	trips, segments, candidates, texts int
 }
 
-// partSearch is a search in a partition.
+// partSearch is the part of a search in one partition.
 type partSearch struct {
 	names names
-	in    []postings // of the terms of the plan
-	next  int64      // ids up to it are not evaluated yet; 0: all are
+	in    []postings // per term of the plan
+	next  int64      // ids <= next are not evaluated yet; 0: all are
 	found []candidate
 }
 
-// candidate is a document that matches, or may if the query has phrases.
+// candidate is a document that matches or, if the query has phrases, may match.
 type candidate struct {
 	id    int64
-	terms termSet // that it has, if the query has phrases
+	terms termSet // terms of the document, if the query has phrases
 }
 
 func (s *search) run(ctx context.Context) error {
 	for i, k := range s.x.keys {
 		seen := s.x.state[i].Load()
-		s.parts = append(s.parts, partSearch{names: k.of(seen.now, false), in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
+		s.parts = append(s.parts, partSearch{names: k.forGeneration(seen.now, false), in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
 	}
 	if err := s.open(ctx); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
-// frontier returns up to which id there may be matches that are not known.
+// frontier returns the largest id that may be an unknown match.
 func (s *search) frontier() (frontier int64) {
 	for i := range s.parts {
 		frontier = max(frontier, s.parts[i].next)
@@ -169,8 +170,8 @@ func (s *search) frontier() (frontier int64) {
 	return frontier
 }
 
-// batch returns how many matches of a partition to look for at a time: one more than the
-// page has, to know whether it is the last one.
+// batch returns the number of matches to find in a partition at a time: one more than the page
+// holds, to know whether there is a next page.
 func (s *search) batch() int {
 	if s.plan.phrases {
 		return s.x.sizes.page
@@ -178,7 +179,7 @@ func (s *search) batch() int {
 	return s.query.Limit + 1
 }
 
-// advance evaluates a partition until there are matches enough, or something must be read.
+// advance evaluates a partition until there are enough matches, or something must be read.
 func (s *search) advance(p *partSearch) {
 	for p.next > s.query.After && len(p.found) < s.batch() {
 		p.next = s.plan.root.upper(p.in, p.next)
@@ -198,7 +199,7 @@ func (s *search) advance(p *partSearch) {
 	}
 }
 
-// collect finds the matches of a partition from low on.
+// collect finds the matches of a partition from low to p.next.
 func (s *search) collect(p *partSearch, low int64) {
 	w := s.plan.root.matches(p.in, low, p.next, false)
 	for id := w.Last(p.next); id >= low; id = w.Last(id - 1) {
@@ -219,8 +220,8 @@ func (s *search) collect(p *partSearch, low int64) {
 	p.next = low - 1
 }
 
-// take moves the matches that no unknown one can precede to the result. It reports whether
-// that is complete.
+// take moves matches that no unknown match can precede to the result. It reports whether the
+// result is complete.
 func (s *search) take(ctx context.Context) (done bool, err error) {
 	frontier := s.frontier()
 	var all []candidate
@@ -257,7 +258,7 @@ func (s *search) take(ctx context.Context) (done bool, err error) {
 	return frontier == 0, nil
 }
 
-// decide returns those of some candidates that match.
+// decide returns the candidates that match.
 func (s *search) decide(ctx context.Context, some []candidate) ([]candidate, error) {
 	if !s.plan.phrases {
 		return some, nil

@@ -1,10 +1,10 @@
--- Reads the segment of a term that has the place of an id.
+-- Reads the segment of a term that covers an id.
 --
 -- KEYS[1]  dir of the term; [2] its seg
 -- ARGV[1]  the id
 --
--- Reply    {where the segment begins, the segment}, or {} if there is none. A segment that is
---          lost, or that begins elsewhere than its name says, is empty
+-- Reply    {base of the segment, segment}, or {} if there is none. A segment that is
+--          lost, or whose score differs from its base, is empty
 
 local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
 local base, score = found[1], found[2]

@@ -16,19 +16,19 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Options configure an index. Partitions and Language are stored in its declaration and
-// cannot change.
+// Options configures an index. Partitions and Language are stored in its declaration and cannot
+// change.
 type Options struct {
-	// Partitions is the number of hash slots over which the documents are sharded, by
-	// their ids, so that the servers of a Cluster share the work. Default 1, at most 1024.
+	// Partitions is the number of hash slots over which the documents are sharded by id, so
+	// that the servers of a Cluster share the work. Default 1, at most 1024.
 	Partitions int
-	// Language indexes the stems of words besides the words, so that "runs" finds "running",
-	// too: one of Languages. It suits texts of one language, and takes about a third more
-	// memory. Default: words only.
+	// Language, one of Languages, indexes the stems of words in addition to the words, so that
+	// "runs" also finds "running". It suits texts in a single language, and takes about a third
+	// more memory. Default: words only.
 	Language string
-	// Text returns the texts of documents, as they were put, without those that do not
-	// exist. Phrases need it: the index does not know which word follows which. It is
-	// called with at most 100 ids.
+	// Text returns the texts of documents, as they were put, omitting those that do not exist.
+	// Phrases need it, since the index does not store the order of words. It is called with at
+	// most 100 ids.
 	Text func(ctx context.Context, ids []int64) (map[int64]string, error)
 }
 
@@ -41,11 +41,11 @@ const kind = "text"
 // Index finds documents by their words. It is safe for concurrent use.
 type Index struct{ store *store }
 
-// store is where an index is, and how it is stored.
+// store holds the keys, scripts and settings of an index.
 type store struct {
 	set      *partition.Set
 	keys     []keys
-	state    []atomic.Pointer[generations] // of each partition, as last seen
+	state    []atomic.Pointer[generations] // per partition, as last seen
 	opt      Options
 	splitter *words.Splitter
 	scripts  scripts
@@ -53,26 +53,27 @@ type store struct {
 	sizes    sizes
 }
 
-// generations are the present one of a partition, and the one that a rebuild makes or "".
+// generations are the current generation of a partition, and the one that a rebuild is
+// building, or "".
 type generations struct {
 	now, next string
-	declared  bool // as readState has read it
+	declared  bool // set by readState
 }
 
-// sizes are variables so that tests can make them small.
+// sizes are variables so that tests can reduce them.
 type sizes struct {
-	rare    int // ids of a rare term
-	tail    int // ids of a tail that are too many
-	newest  int // of them, those that stay in the tail
+	rare    int // maximum ids of a rare term
+	tail    int // number of ids at which a tail is sealed
+	newest  int // number of ids that stay in the tail
 	segment int // bytes
-	listed  int // words that a partition completes although they are rare
-	window  int // ids that a search evaluates at a time
-	page    int // documents that a phrase reads at a time
-	work    int // of a search: round trips, after which it returns what it has
+	listed  int // size of the list of words up to which rare words are listed, too
+	window  int // ids evaluated by a search at a time
+	page    int // documents read for a phrase at a time
+	work    int // round trips after which a search returns its results so far
 }
 
 func defaultSizes() sizes {
-	// The allocator has a class of 8 KB, which a segment must not exceed with its header.
+	// A segment with its header must not exceed the allocator's size class of 8 KB.
 	return sizes{rare: 8, tail: 2048, newest: 256, segment: 8176, listed: 20_000, window: 1 << 16, page: 100, work: 200}
 }
 
@@ -99,9 +100,9 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	return &Index{x}, nil
 }
 
-// Open returns the index at a key as it was declared, index.ErrNotFound if the key has
-// no index, or index.ErrDeclared if it has an index of another type. One round trip. It
-// has no Options.Text: for phrases, add it to Options and call New.
+// Open returns the existing index at a key with its declared options. It returns
+// index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
+// index. One round trip. Options.Text is not set: for phrases, add it to Options and call New.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
@@ -119,7 +120,7 @@ func (x *Index) Key() string { return x.store.set.Key }
 // Options returns the options of the index.
 func (x *Index) Options() Options { return x.store.opt }
 
-// fail is the error of a method: with the key, and with what to do.
+// fail wraps the error of a method with the key and a hint.
 func (x *store) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -127,12 +128,12 @@ func (x *store) fail(ctx context.Context, err error) error {
 	err = x.set.Error(ctx, err)
 	var e *rueidis.RedisError
 	if errors.As(err, &e) && rediserr.OfReply(e.Error()) == rediserr.Other && damaged(e.Error()) {
-		err = fmt.Errorf("%w: Rebuild makes it anew: %w", index.ErrCorrupt, err)
+		err = fmt.Errorf("%w: use Rebuild: %w", index.ErrCorrupt, err)
 	}
 	return fmt.Errorf("text: %q: %w", x.set.Key, err)
 }
 
-// damaged reports whether a script failed because of what a key holds.
+// damaged reports whether a script failed because of the content of a key.
 func damaged(reply string) bool {
 	return strings.HasPrefix(reply, "WRONGTYPE") || strings.Contains(reply, "user_script") || strings.Contains(reply, "data string too short")
 }

@@ -116,7 +116,7 @@ func TestDrop(t *testing.T) {
 		if _, err := other.Drop(t.Context(), maintain.Options{}); err != nil {
 			t.Error(err)
 		}
-		// The same Index can be filled again, also with what was removed.
+		// The same Index can be filled again, even with removed documents.
 		if err := x.Put(t.Context(), 1, Document{Text: "c"}); err != nil {
 			t.Error(err)
 		}
@@ -151,7 +151,7 @@ func TestExtremeDocuments(t *testing.T) {
 	m.documents = nil
 	m.verify(t)
 	left, err := m.x.store.set.Client.Do(t.Context(), m.x.store.set.Client.B().Keys().Pattern("posts*").Build()).AsStrSlice()
-	if err != nil || len(left) != 3 { // the declaration, and the marks of the ids
+	if err != nil || len(left) != 3 { // the declaration, and the marks of removed ids
 		t.Errorf("%v: %q", err, left)
 	}
 }
@@ -172,7 +172,7 @@ func TestComplete(t *testing.T) {
 	put("rapid", 200)
 	put("raven", 900)
 	put("ray", 90)
-	put("rash", 10) // is not listed: the list has its 3 words
+	put("rash", 10) // not listed: the list already has its 3 words
 	for i := range 30 {
 		put(fmt.Sprint("other", i), 1)
 	}
@@ -188,8 +188,8 @@ func TestComplete(t *testing.T) {
 	} {
 		all, err := reader{x.store}.complete(t.Context(), x.store.splitter.Atoms(c.prefix)[0].Text, c.n)
 		var got []string
-		for _, one := range all {
-			got = append(got, fmt.Sprint(one.word, " ", one.documents))
+		for _, c := range all {
+			got = append(got, fmt.Sprint(c.word, " ", c.documents))
 		}
 		if err != nil || strings.Join(got, ", ") != c.want {
 			t.Errorf("%s: %v, expected %s: %v", c.prefix, got, c.want, err)
@@ -201,7 +201,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// The work of a search is bounded: a phrase that is nowhere is looked for page by page.
+// The work of a search is limited: a phrase that does not occur is searched page by page.
 func TestBoundedWork(t *testing.T) {
 	t.Parallel()
 	m := newModel()
@@ -241,7 +241,7 @@ func TestBoundedWork(t *testing.T) {
 	require.Fails(t, broken)(x.Search(t.Context(), Query{Expr: Phrase("a b")}))
 }
 
-// PutMany passes over removed documents and stops at a conflict.
+// PutMany skips removed documents and stops at a conflict.
 func TestPutMany(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
@@ -320,7 +320,7 @@ func TestSlotMoves(t *testing.T) {
 	}
 }
 
-// A search reads only the segments where all of its words can have ids.
+// A search reads only segments in which all of its words can have ids.
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	x := small(open(t, redistest.DB(t).Client(t), "posts", Options{}))
@@ -344,10 +344,10 @@ func TestSkips(t *testing.T) {
 		found, trips, most, least int
 	}{
 		{"all", 2, 1, 0, 0},
-		{"old new", 0, 3, 2, 1},             // they meet nowhere: one place is looked at
-		{"all seldom", 2, 5, 9, 1},          // where the rare one has ids
-		{"seldom -all", 0, 5, 10, 1},        // there, too
-		{"parity0 parity1", 0, 60, 500, 50}, // they could meet everywhere
+		{"old new", 0, 3, 2, 1},             // no overlap: one place is read
+		{"all seldom", 2, 5, 9, 1},          // only where the rare one has ids
+		{"seldom -all", 0, 5, 10, 1},        // also only there
+		{"parity0 parity1", 0, 60, 500, 50}, // may overlap everywhere
 	} {
 		e, err := Parse(c.query)
 		require.OK(t)(err)
@@ -358,7 +358,7 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-// While a word is typed, its prefix finds it all the time, also in an index with a language.
+// Every prefix of a word finds it, even in an index with a language.
 func TestPrefixesOfAWord(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{Language: "english"})
@@ -381,7 +381,7 @@ func TestPrefixesOfAWord(t *testing.T) {
 	}
 }
 
-// Case and accents do not matter in an index with a language either.
+// Case and accents do not matter with a language, either.
 func TestAccentsWithLanguage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -404,7 +404,8 @@ func TestAccentsWithLanguage(t *testing.T) {
 	}
 }
 
-// An index with a language finds what one without finds, and other forms of the words.
+// With a language, an index finds everything that it finds without, and other forms of the
+// words.
 func TestLanguageFindsMore(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -14,52 +14,51 @@ import (
 	"retwis/maintain"
 )
 
-// Verify reads the whole index and reports keys, lists and segments that are damaged,
-// documents whose terms are not those of their record, and, if a source is given, documents
-// that differ from their objects, and with its Lookup those without an object. It works in
-// steps of a few hundred entries; what is changed meanwhile is compared again.
+// Verify reads the whole index and reports damaged keys, lists and segments, and documents
+// whose terms do not match their record. If a source is given, it also reports documents that
+// differ from their objects and, with a Lookup, documents without an object. It works in steps
+// of a few hundred entries, and compares again what has changed meanwhile.
 //
 // It needs about 40 bytes of memory for each term of more than 8 documents, and 64 MB for
-// the records of 500,000 documents, which it compares at a time: each time it reads all
+// records. It compares the records of 500,000 documents at a time, each time reading all
 // postings of their partition. Without an index it returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	return x.store.compare(ctx, src, opt, false)
 }
 
-// Repair finds what Verify finds, and gives each document that is wrong the terms of its
-// object, unless it was written meanwhile. A source needs its Lookup; without a source,
-// documents stay as they are. It removes what a killed rebuild has left. It repairs no
-// keys, lists and segments: if any of them is damaged, it reports them and returns
-// index.ErrCorrupt, and Rebuild makes the index anew.
+// Repair finds what Verify finds, and sets the terms of each wrong document to those of its
+// object, unless it was written meanwhile. A source needs a Lookup; without a source, documents
+// do not change. It removes leftovers of a killed rebuild. It does not repair keys, lists and
+// segments: if any is damaged, it reports them and returns index.ErrCorrupt; use Rebuild.
 func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	return x.store.compare(ctx, src, opt, true)
 }
 
-// checker is a Verify or Repair under way.
+// checker is a Verify or Repair in progress.
 type checker struct {
 	*engine.Run
 	x       *store
 	src     index.Source[Document] // may be empty
 	repair  bool
-	damages int // that Rebuild corrects
+	damages int // problems that only Rebuild corrects
 	parts   []partCheck
 }
 
-// partCheck is what a checker knows of a partition.
+// partCheck is the state of a check in one partition.
 type partCheck struct {
 	state  generations
-	ranges []int64 // of records
+	ranges []int64 // ranges of ids with records
 	termKeys
 	segmented []string // terms with a directory or segments, without a tail
 }
 
-// termKeys are where the terms of a partition are.
+// termKeys lists where the terms of a partition are stored.
 type termKeys struct {
 	rares []int    // hashes of rare terms
 	tails []string // terms with a tail
 }
 
-// compact sorts them and removes the duplicates of a scan.
+// compact sorts the lists and removes duplicates of the scan.
 func (k *termKeys) compact() {
 	slices.Sort(k.rares)
 	k.rares = slices.Compact(k.rares)
@@ -117,19 +116,19 @@ func (c *checker) run(ctx context.Context) error {
 	return c.damaged(ctx)
 }
 
-// damage reports what Rebuild corrects.
+// damage reports a problem that only Rebuild corrects.
 func (c *checker) damage(kind maintain.Kind, id, found string) {
 	c.damages++
 	c.Found(maintain.Problem{Kind: kind, ID: id, Found: found})
 }
 
 // damaged returns an error if a rebuild has replaced the index meanwhile, so that the report is
-// not about the present one, or if there is something that Repair does not correct.
+// not about the current one, or if there are problems that Repair does not correct.
 func (c *checker) damaged(ctx context.Context) error {
 	if err := c.unmoved(ctx); err != nil || !c.repair || c.damages == 0 {
 		return err
 	}
-	return fmt.Errorf("%w (problems of keys or terms: %d): make it anew with Rebuild", index.ErrCorrupt, c.damages)
+	return fmt.Errorf("%w (problems of keys or terms: %d): use Rebuild", index.ErrCorrupt, c.damages)
 }
 
 // readState reads the state of a partition.
@@ -153,7 +152,7 @@ func (x *store) readState(ctx context.Context, part int) (s generations, err err
 	return s, nil
 }
 
-// unmoved fails if a rebuild has replaced the index meanwhile.
+// unmoved returns an error if a rebuild has replaced the index meanwhile.
 func (c *checker) unmoved(ctx context.Context) error {
 	for i := range c.parts {
 		s, err := c.x.readState(ctx, i)
@@ -168,13 +167,13 @@ func (c *checker) unmoved(ctx context.Context) error {
 }
 
 func (c *checker) names(part int) names {
-	return c.x.keys[part].of(c.parts[part].state.now, false)
+	return c.x.keys[part].forGeneration(c.parts[part].state.now, false)
 }
 
-// layout reads which keys there are, and looks for those of generations that are not used.
+// layout reads which keys exist, and finds those of unused generations.
 func (c *checker) layout(ctx context.Context) (err error) {
 	c.parts = make([]partCheck, len(c.x.keys))
-	seen := make([]map[int64]int, len(c.parts)) // how many keys each other generation has
+	seen := make([]map[int64]int, len(c.parts)) // number of keys of each other generation
 	for i := range c.parts {
 		seen[i] = map[int64]int{}
 		if c.parts[i].state, err = c.x.readState(ctx, i); err != nil {
@@ -209,9 +208,9 @@ func (c *checker) layout(ctx context.Context) (err error) {
 	return c.leftovers(ctx, seen)
 }
 
-// leftovers looks for keys of generations that no rebuild makes any more.
+// leftovers finds keys of abandoned generations.
 func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
-	// Read after the keys: a generation that is neither present nor made now is not used.
+	// Read after the keys: a generation that is neither current nor being built now is unused.
 	if err := c.unmoved(ctx); err != nil {
 		return err
 	}
@@ -246,7 +245,7 @@ func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
 	return err
 }
 
-// note notes a key of the present generation.
+// note records a key of the current generation.
 func (c *checker) note(p *partCheck, k storedKey) {
 	n, err := strconv.ParseInt(k.name, 10, 64)
 	number := err == nil && strconv.FormatInt(n, 10) == k.name && n >= 0

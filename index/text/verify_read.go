@@ -13,13 +13,13 @@ import (
 // namesOf returns the keys of the partition that has a document.
 func (c *checker) namesOf(id int64) names {
 	part := c.x.set.Index(strconv.FormatInt(id, 10))
-	return c.x.keys[part].of(c.x.state[part].Load().now, false)
+	return c.x.keys[part].forGeneration(c.x.state[part].Load().now, false)
 }
 
-// postings yields the ids of each term of a partition, in pieces. What cannot be read is
-// reported elsewhere.
+// postings yields the ids of each term of a partition, in pieces. Unreadable data is reported
+// elsewhere.
 func (c *checker) postings(ctx context.Context, part int, keys termKeys, yield func(term string, ids []int64) error) error {
-	n := c.x.keys[part].of(c.x.state[part].Load().now, false)
+	n := c.x.keys[part].forGeneration(c.x.state[part].Load().now, false)
 	err := c.rareTerms(ctx, n, keys.rares, func(_ int, terms map[string]string) error {
 		for term, ids := range terms {
 			if err := yield(term, codec.List(ids).IDs()); err != nil {
@@ -71,10 +71,10 @@ func (c *checker) tailed(ctx context.Context, n names, term string, yield func(s
 	return nil
 }
 
-// rareHashes is the number of hashes of rare terms that are read at a time.
+// rareHashes is the number of hashes of rare terms read at a time.
 const rareHashes = 50
 
-// rareTerms yields the terms of hashes. It passes over what is not a hash.
+// rareTerms yields the terms of hashes. It skips keys of other types.
 func (c *checker) rareTerms(ctx context.Context, n names, buckets []int, yield func(bucket int, terms map[string]string) error) error {
 	client := c.x.set.Client
 	for some := range slices.Chunk(buckets, rareHashes) {
@@ -103,8 +103,8 @@ func (c *checker) rareTerms(ctx context.Context, n names, buckets []int, yield f
 	return nil
 }
 
-// segment reads the segment of a term that has the place of an id. It returns an empty one
-// where there is none, and what is wrong with a damaged one.
+// segment reads the segment of a term that covers an id. It returns an empty block if there is
+// none, and describes the damage of a damaged one.
 func (c *checker) segment(ctx context.Context, n names, term string, id int64) (b block, wrong string, err error) {
 	r := c.x.scripts.segment.Run(ctx, c.x.set.Client, []string{n.dir(term), n.seg(term)}, []string{strconv.FormatInt(id, 10)})
 	if isType(r.Error()) {

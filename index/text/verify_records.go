@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// comparedRecords is the number of records that are compared with all postings of a
-	// partition at a time.
+	// comparedRecords is the number of records compared with all postings of a partition at a
+	// time.
 	comparedRecords = 500_000
-	// maxSuspects is the number of documents that are looked at again at a time.
+	// maxSuspects is the number of documents checked again at a time.
 	maxSuspects = 10_000
 	pageObjects = 200
 )
@@ -25,7 +25,7 @@ const (
 // documentCheck compares records with postings and objects.
 type documentCheck struct {
 	run      *checker
-	suspects map[int64]*maintain.Problem // documents to look at again; nil: not reported yet
+	suspects map[int64]*maintain.Problem // documents to check again; nil value: not reported yet
 }
 
 // records compares the records of a partition with its postings.
@@ -43,9 +43,9 @@ func (c *documentCheck) records(ctx context.Context, part int) error {
 	return nil
 }
 
-// someRecords compares the records of some ranges of ids: the hashes of the terms that have
-// an id must add up to its record. strays: it also looks for ids in ranges that have no
-// record at all, and for those of other partitions.
+// someRecords compares the records of ranges of ids: the hashes of the terms of an id must add
+// up to its record. With strays, it also finds ids in ranges without records, and ids of other
+// partitions.
 func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int64, strays bool) error {
 	sums := map[int64]*digest{}
 	for _, r := range ranges {
@@ -94,19 +94,19 @@ func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int6
 	return nil
 }
 
-// contains reports whether a sorted list has a number.
+// contains reports whether a sorted list contains a number.
 func contains(list []int64, n int64) bool {
 	_, found := slices.BinarySearch(list, n)
 	return found
 }
 
-// readRange reads the records of a range of ids, and looks for documents without an object.
+// readRange reads the records of a range of ids, and finds documents without an object.
 func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums map[int64]*digest) error {
 	n := c.run.names(part)
 	key, client := n.prefix+"ids:"+strconv.FormatInt(r, 10), c.run.x.set.Client
 	records, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
 	if isType(err) {
-		return nil // reported
+		return nil // reported elsewhere
 	}
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums m
 	return c.run.Step(ctx, len(records))
 }
 
-// idAt returns the document whose record has its place in a field of a hash of a partition.
+// idAt returns the id of the document whose record belongs in a field of a hash.
 func (x *store) idAt(part int, key, field string) (id int64, isPlace bool) {
 	k, ok := x.parseKey(key)
 	r, err := strconv.ParseInt(k.name, 10, 64)
@@ -145,11 +145,11 @@ func (x *store) idAt(part int, key, field string) (id int64, isPlace bool) {
 		return 0, false
 	}
 	id = r*int64(idRange*len(x.keys)) + i
-	home, homeField := x.keys[part].of(k.generation, false).ids(id)
+	home, homeField := x.keys[part].forGeneration(k.generation, false).ids(id)
 	return id, checkID(id) == nil && x.isHome(part, id) && home == key && homeField == field
 }
 
-// withoutObject looks for documents that have no object.
+// withoutObject finds documents without an object.
 func (c *documentCheck) withoutObject(ctx context.Context, ids []string) error {
 	if c.run.src.Lookup == nil {
 		return nil
@@ -207,7 +207,7 @@ func (c *documentCheck) objects(ctx context.Context) error {
 	return flush()
 }
 
-// wanted returns the id and the terms of an object, or why the index cannot have it.
+// wanted returns the id and the terms of an object, or an error if the index cannot hold it.
 func (x *store) wanted(o index.Object[Document]) (id int64, terms []string, err error) {
 	if o.Err != nil {
 		return 0, nil, o.Err
@@ -250,7 +250,7 @@ func (c *documentCheck) someObjects(ctx context.Context, objects []index.Object[
 	return nil
 }
 
-// recordsOf returns the records of documents, "" where there is none.
+// recordsOf returns the records of documents, or "" if there is none.
 func (c *documentCheck) recordsOf(ctx context.Context, ids []int64) ([]string, error) {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -267,7 +267,7 @@ func (c *documentCheck) recordsOf(ctx context.Context, ids []int64) ([]string, e
 	return records, nil
 }
 
-// suspect notes a document to look at again, and reports a problem that is certain.
+// suspect records a document to check again, and reports a problem if p has a kind.
 func (c *documentCheck) suspect(ctx context.Context, id int64, p maintain.Problem) error {
 	if c.suspects == nil {
 		c.suspects = map[int64]*maintain.Problem{}
@@ -284,7 +284,7 @@ func (c *documentCheck) suspect(ctx context.Context, id int64, p maintain.Proble
 	return c.flush(ctx)
 }
 
-// flush looks at the suspects again: at which terms have them.
+// flush checks the suspects again by reading the terms that contain them.
 func (c *documentCheck) flush(ctx context.Context) error {
 	suspects := c.suspects
 	c.suspects = nil
@@ -308,7 +308,7 @@ func (c *documentCheck) flush(ctx context.Context) error {
 	return nil
 }
 
-// termsOf reads all postings and returns the terms that have some documents.
+// termsOf reads all postings and returns the terms of the suspects.
 func (c *documentCheck) termsOf(ctx context.Context, suspects map[int64]*maintain.Problem) (map[int64][]string, error) {
 	parts := make([]termKeys, len(c.run.x.keys))
 	err := c.run.x.storedKeys(ctx, func(page []storedKey) error {
@@ -353,7 +353,7 @@ func (c *documentCheck) termsOf(ctx context.Context, suspects map[int64]*maintai
 	return found, nil
 }
 
-// resolve reports the suspects that are wrong, and corrects them.
+// resolve reports the suspects that are wrong and, in a Repair, corrects them.
 func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[int64]*maintain.Problem, found map[int64][]string) error {
 	records, err := c.recordsOf(ctx, ids)
 	if err != nil {
@@ -368,7 +368,7 @@ func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[i
 		}
 		if suspects[id] == nil {
 			if has {
-				continue // it was written meanwhile
+				continue // written concurrently
 			}
 			p := maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: fmt.Sprintf("in the lists of %d terms", len(terms)), Want: "the terms of its record"}
 			if len(records[i]) != digestSize {
@@ -384,7 +384,7 @@ func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[i
 	return c.correct(ctx, wrong)
 }
 
-// correct gives documents the terms of their objects. Those that are written meanwhile stay.
+// correct sets documents to the terms of their objects, unless they are written concurrently.
 func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
 	objects := map[int64][]string{}
 	invalid := map[int64]bool{}
@@ -412,7 +412,7 @@ func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
 		now, exists := objects[w.id]
 		switch {
 		case invalid[w.id], c.run.src.Lookup == nil && w.expected != removed:
-			continue // stays as it is
+			continue // not changed
 		case exists:
 			w.record = digestOf(now)
 		default:

@@ -57,7 +57,7 @@ func (c *checker) structure(ctx context.Context, part int) error {
 	return nil
 }
 
-// haveType looks for keys of another type.
+// haveType reports keys of another type.
 func (c *checker) haveType(ctx context.Context, want string, keys []string) error {
 	client := c.x.set.Client
 	for some := range slices.Chunk(keys, pageKeys) {
@@ -93,7 +93,7 @@ func (c *checker) rare(n names, bucket int, fields map[string]string) {
 	}
 }
 
-// tries bounds how often a term is read that changes all the time.
+// tries limits how often a constantly changing term is read.
 const tries = 5
 
 // term checks the postings of a term with a tail, a directory or segments.
@@ -112,7 +112,7 @@ func (c *checker) term(ctx context.Context, n names, term string) error {
 	return nil
 }
 
-// wrong returns what is wrong with a term.
+// wrong describes the problem of a term, or returns "".
 func (c *checker) wrong(ctx context.Context, n names, term string) (string, error) {
 	b := c.x.set.Client.B
 	listed := make([]string, levels)
@@ -136,7 +136,7 @@ func (c *checker) wrong(ctx context.Context, n names, term string) (string, erro
 		if bases+segments > 0 {
 			return "segments without a tail", nil
 		}
-		return "", nil // the term was removed meanwhile
+		return "", nil // the term was removed concurrently
 	}
 	t, err := codec.ParseTail(text)
 	switch {
@@ -158,7 +158,7 @@ func (c *checker) wrong(ctx context.Context, n names, term string) (string, erro
 }
 
 // isListed reports whether a word is in the list of words with its magnitude: see relist in
-// postings.lua. That of few documents need not be there.
+// postings.lua. Words of few documents need not be listed.
 func isListed(term string, t codec.Tail, scores []rueidis.RedisMessage) bool {
 	if strings.HasPrefix(term, exactMark) || strings.HasPrefix(term, words.StemMark) {
 		return true

@@ -16,28 +16,28 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Put adds a document. It is one script and can be repeated. If the index has the document
-// with another text, it returns ErrConflict: use Replace. A document that was removed
-// returns ErrRemoved.
+// Put adds a document. It is one script and can be repeated. If the index has the document with
+// a different text, it returns ErrConflict: use Replace. For a removed document it returns
+// ErrRemoved.
 func (x *Index) Put(ctx context.Context, id int64, d Document) error {
 	return x.write(ctx, id, nil, &d)
 }
 
-// Replace changes a document whose text and terms were before. It is one script and can be
-// repeated. If the index has another text, or none, it returns ErrConflict and changes
-// nothing: so a writer with an old text leaves no word behind.
+// Replace changes a document from before to after. It is one script and can be repeated. If the
+// index has a text different from before, or none, it returns ErrConflict and changes nothing,
+// so a writer with a stale text leaves no word behind.
 func (x *Index) Replace(ctx context.Context, id int64, before, after Document) error {
 	return x.write(ctx, id, &before, &after)
 }
 
-// Remove removes a document whose text and terms were before, and marks its id: a Put that
-// comes late does not bring it back. It is one script and can be repeated. If the index
-// has another text, it returns ErrConflict.
+// Remove removes a document, and marks its id so that a late Put does not restore it. It is one
+// script and can be repeated. If the index has a text different from before, it returns
+// ErrConflict.
 func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
 	return x.write(ctx, id, &before, nil)
 }
 
-// write changes a document from before to after, which are nil where there is none.
+// write changes a document from before to after, which are nil for a missing document.
 func (x *Index) write(ctx context.Context, id int64, before, after *Document) error {
 	w := writer{store: x.store}
 	c, err := w.change(id, before, after)
@@ -48,20 +48,20 @@ func (x *Index) write(ctx context.Context, id int64, before, after *Document) er
 }
 
 const (
-	batchDocuments = 64        // documents in a pipeline
-	batchBytes     = 256 << 10 // of their terms
+	batchDocuments = 64        // documents per pipeline
+	batchBytes     = 256 << 10 // bytes of terms per pipeline
 )
 
-// PutMany adds documents, 64 in a pipeline, and returns how many the index had not. It
-// passes over documents that were removed. On an error, such as ErrConflict, those before
-// are in the index. Ascending ids are fastest.
+// PutMany adds documents, 64 per pipeline, and returns the number of new ones. It skips removed
+// documents. After an error, such as ErrConflict, the documents before it are in the index.
+// Ascending ids are fastest.
 func (x *Index) PutMany(ctx context.Context, documents iter.Seq2[int64, Document]) (n int, err error) {
 	n, err = writer{store: x.store}.putMany(ctx, documents, "")
 	return n, x.store.fail(ctx, err)
 }
 
-// putMany is PutMany, or fills the generation that a rebuild makes. It passes over
-// conflicts in a rebuild: a concurrent write wins.
+// putMany is PutMany, or fills the generation that a rebuild builds. In a rebuild it ignores
+// conflicts, since concurrent writes win.
 func (x writer) putMany(ctx context.Context, documents iter.Seq2[int64, Document], run string) (n int, err error) {
 	var batch []*change
 	size := 0
@@ -100,7 +100,7 @@ func (x writer) putMany(ctx context.Context, documents iter.Seq2[int64, Document
 // writer changes documents.
 type writer struct {
 	*store
-	now []generations // of each partition, in a rebuild
+	now []generations // per partition, in a rebuild
 }
 
 // change is a write of one document.
@@ -108,17 +108,17 @@ type change struct {
 	id               int64
 	part             int
 	expected, record string
-	terms            []string // new ones, then the others that the document has, then those that it had
+	terms            []string // new terms, then unchanged ones, then removed ones
 	added, all       int
-	run              string // of a rebuild
+	run              string // name of a rebuild
 	repair           bool
 	wide             bool // with the keys of segments
-	done             bool // it has changed something
+	done             bool // the script has changed something
 	err              error
 	seen             generations
 }
 
-// change returns the write that makes a document of another one. Either may be nil.
+// change returns the write that changes a document from before to after. Either may be nil.
 func (x writer) change(id int64, before, after *Document) (c *change, err error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (x writer) change(id int64, before, after *Document) (c *change, err error)
 	return c, nil
 }
 
-// setTerms puts the terms into the order that change.lua expects.
+// setTerms sets the terms in the order that change.lua expects.
 func (c *change) setTerms(old, now []string) {
 	c.terms = difference(now, old)
 	c.added = len(c.terms)
@@ -149,8 +149,8 @@ func (c *change) setTerms(old, now []string) {
 	c.all = len(now)
 }
 
-// call returns the script of a change for the generations that a partition was last seen
-// with, or those of the rebuild. Terms that do not change only count in a rebuild.
+// call returns the script call of a change for the generations last seen in the partition, or
+// for those of the rebuild. Unchanged terms only matter during a rebuild.
 func (x writer) call(c *change) script.Call {
 	k := x.keys[c.part]
 	if c.seen = *x.state[c.part].Load(); c.run != "" {
@@ -160,7 +160,7 @@ func (x writer) call(c *change) script.Call {
 	if c.seen.next == "" && c.run == "" {
 		terms, all = slices.Concat(c.terms[:c.added], c.terms[c.all:]), c.added
 	}
-	targets := []names{k.of(c.seen.now, false), k.of(c.seen.next, true)}
+	targets := []names{k.forGeneration(c.seen.now, false), k.forGeneration(c.seen.next, true)}
 	switch {
 	case c.run != "":
 		targets = targets[1:]
@@ -191,7 +191,7 @@ func (x writer) call(c *change) script.Call {
 	return script.Call{Keys: keys, Args: append(args, terms...)}
 }
 
-// apply runs changes and seals the tails that they have made too long.
+// apply runs changes and seals tails that have become too long.
 func (x writer) apply(ctx context.Context, changes []*change) error {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
@@ -204,17 +204,17 @@ func (x writer) apply(ctx context.Context, changes []*change) error {
 		for i, c := range left {
 			calls[i] = x.call(c)
 		}
-		var again []*change
+		var retries []*change
 		for i, r := range x.scripts.change.RunMany(ctx, x.set.Client, calls) {
-			retry, err := x.applied(left[i], r, long)
+			again, err := x.applied(left[i], r, long)
 			if err != nil {
 				return err
 			}
-			if retry {
-				again = append(again, left[i])
+			if again {
+				retries = append(retries, left[i])
 			}
 		}
-		left = again
+		left = retries
 	}
 	for t := range long {
 		if err := x.seal(ctx, t); err != nil {
@@ -224,7 +224,7 @@ func (x writer) apply(ctx context.Context, changes []*change) error {
 	return nil
 }
 
-// applied reads the reply of change.lua. It reports whether the change must be sent again.
+// applied decodes the reply of change.lua. again reports whether the change must be sent again.
 func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool) (again bool, err error) {
 	reply, err := r.ToArray()
 	if err != nil {
@@ -261,7 +261,7 @@ func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool)
 	return false, nil
 }
 
-// term returns the term of a number in the reply of change.lua.
+// term returns the term for a number in the reply of change.lua.
 func (c *change) term(n int) termKey {
 	terms := c.terms
 	if c.seen.next == "" && c.run == "" {
@@ -278,8 +278,8 @@ func (c *change) term(n int) termKey {
 type termKey struct {
 	part       int
 	generation string
-	next       bool // the generation is the one that a rebuild makes
+	next       bool // a rebuild is building the generation
 	term       string
 }
 
-func (x *store) names(t termKey) names { return x.keys[t.part].of(t.generation, t.next) }
+func (x *store) names(t termKey) names { return x.keys[t.part].forGeneration(t.generation, t.next) }

@@ -1,14 +1,14 @@
--- Begins a Repair or a Rebuild: from now on writers note which ids they change. It ends
--- the one that was under way, or leaves that.
+-- Starts a Repair or Rebuild: from now on writers record the ids they change. It replaces a run
+-- in progress, unless ARGV[6] forbids that.
 --
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- KEYS[7..]   other keys that a rebuild makes
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 -- ARGV[5]     its lease in milliseconds
--- ARGV[6]     'idle': begin only if none is under way; else absent
+-- ARGV[6]     'idle': start only if no run is in progress; else absent
 --
--- Reply  0, or 1 if another run is under way
+-- Reply  0, or 1 if another run is in progress
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then
 	return refusal

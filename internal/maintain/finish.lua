@@ -1,11 +1,10 @@
--- What the last script of a rebuild has in common. It is run until it replies 1: each
--- time it catches up with some of the ids that writers noted, and once none is left it
--- puts the new data in the place of the old, in the same step, since writers could
--- otherwise keep ahead of it.
+-- Shared by the finish scripts of all rebuilds. A finish script is run until it replies 1. Each
+-- time it catches up with some of the ids that writers recorded. In the step in which none is
+-- left it also replaces the old data; otherwise writers could keep ahead of it.
 
--- finishing begins a step. From the first one on nothing may be filled in that is older
--- than what is caught up with. It returns an error for the caller to reply where another
--- run is under way.
+-- finishing begins a step. After the first one Fill is refused, since its data would be older
+-- than what is caught up with. If another run is in progress, it returns an error for the
+-- caller to reply.
 local function finishing(run)
 	local name = run .. ' finishing'
 	local refusal = replaced(KEYS[3], run) and replaced(KEYS[3], name)
@@ -15,8 +14,8 @@ local function finishing(run)
 	redis.call('HSET', KEYS[3], 'rebuild', name)
 end
 
--- changes takes ids that writers noted: at most so many, and no more after so many bytes.
--- Without bytes all are short.
+-- changes pops at most `most` recorded ids, and stops after `bytes` bytes of them. Without
+-- bytes, ids are known to be short.
 local function changes(most, bytes)
 	if not bytes then
 		return redis.call('SPOP', KEYS[6], most)
@@ -32,8 +31,8 @@ local function changes(most, bytes)
 	return ids
 end
 
--- finished ends a step: where nothing is left to catch up with, each new key replaces the
--- old one. It returns the reply of the script, 1 when the new data are in place.
+-- finished ends a step: if there is nothing left to catch up with, each new key replaces the
+-- old one. It returns the reply of the script: 1 if the new data is in place.
 --
 -- pairs  old key, new key, ...
 local function finished(pairs)

@@ -1,4 +1,4 @@
--- Renews the lease of a Repair or a Rebuild.
+-- Renews the lease of a Repair or Rebuild.
 --
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

@@ -1,6 +1,6 @@
-// Package maintain is the engine of package retwis/maintain: it counts what a run finds,
-// keeps its pace, and lets writers track what they change while a repair or rebuild goes
-// on.
+// Package maintain is the engine of package retwis/maintain: it counts the problems that a run
+// finds, limits its rate, and lets writers record the ids that they change during a repair or
+// rebuild.
 package maintain
 
 import (
@@ -13,14 +13,14 @@ import (
 	"retwis/maintain"
 )
 
-// Run is a Verify, Repair, Rebuild or Adopt under way. One goroutine uses it.
+// Run is a Verify, Repair, Rebuild or Adopt in progress. It is not safe for concurrent use.
 type Run struct {
 	Report maintain.Report
-	Total  int64 // how many entries there are, about; 0: not known
+	Total  int64 // approximate number of entries; 0: unknown
 
 	opt   maintain.Options
 	begin time.Time
-	paced int64 // entries that count for the rate
+	paced int64 // entries counted towards the rate
 }
 
 // defaultExamples is Options.Examples when it is 0.
@@ -34,10 +34,10 @@ func Start(opt maintain.Options) *Run {
 	return &Run{opt: opt, begin: time.Now()}
 }
 
-// Limited reports whether the run has a maximum rate, so that it must take small steps.
+// Limited reports whether the run has a maximum rate, and so must take small steps.
 func (r *Run) Limited() bool { return r.opt.Rate > 0 }
 
-// Examples returns how many examples the report may have.
+// Examples returns the maximum number of examples in the report.
 func (r *Run) Examples() int { return max(0, r.opt.Examples) }
 
 // Found counts a problem.
@@ -57,14 +57,14 @@ func (r *Run) Found(p maintain.Problem) {
 	}
 }
 
-// Step counts n entries as checked, reports progress, and waits until the rate allows
-// the next step.
+// Step adds n to Report.Checked, reports progress, and waits until the rate allows the next
+// step.
 func (r *Run) Step(ctx context.Context, n int) error {
 	r.Report.Checked += int64(n)
 	return r.Uncounted(ctx, n)
 }
 
-// Uncounted is Step for n entries that Report.Checked counts elsewhere.
+// Uncounted is like Step, but does not add to Report.Checked.
 func (r *Run) Uncounted(ctx context.Context, n int) error {
 	if r.opt.Progress != nil {
 		r.opt.Progress(maintain.Progress{Report: r.Report, Total: r.Total, Elapsed: time.Since(r.begin)})
@@ -72,7 +72,7 @@ func (r *Run) Uncounted(ctx context.Context, n int) error {
 	return r.Pace(ctx, n)
 }
 
-// Pace waits until the rate allows more after n further entries.
+// Pace waits until the rate allows the next step after n more entries.
 func (r *Run) Pace(ctx context.Context, n int) error {
 	r.paced += int64(n)
 	if r.opt.Rate <= 0 {
@@ -113,8 +113,8 @@ func (r *Run) Content(ctx context.Context, set *partition.Set, count int, check 
 	return nil
 }
 
-// Pages checks the pages of a scan, a step each: check returns how many entries it has
-// compared.
+// Pages calls check for each page of a scan, as one step each. check returns the number of
+// entries it compared.
 func (r *Run) Pages(ctx context.Context, pages iter.Seq2[[]string, error], check func(page []string) (int, error)) error {
 	for page, err := range pages {
 		if err != nil {

@@ -32,8 +32,7 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// A run with a rate takes as long as its entries need; what it has paused for counts, in
-// every kind of step.
+// A run with a rate takes the time that its entries need; every kind of step counts towards it.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// Without a rate nothing waits, but a context that is done ends the run.
+// Without a rate no step waits, but a canceled context ends the run.
 func TestNoRate(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,9 +32,9 @@ var (
 	finishLua string
 )
 
-// Tracker lets the writers of an index note which ids they change while a Repair or a
-// Rebuild goes on. A run has a lease in the metadata of each partition: when its process
-// is killed, the next write after the lease removes what it left.
+// Tracker lets writers of an index record the ids they change during a Repair or Rebuild. A run
+// holds a lease in the metadata of each partition: if its process is killed, the next write
+// after the lease expires removes its leftovers.
 type Tracker struct {
 	set  *partition.Set
 	more func(*partition.Keys) []string
@@ -45,12 +45,12 @@ type Tracker struct {
 type trackerScripts struct{ begin, renew, end, leftover script.Script }
 
 var allScripts = sync.OnceValue(func() trackerScripts {
-	of := func(source string) script.Script { return partition.NewScript(source) }
-	return trackerScripts{begin: of(beginLua), renew: of(renewLua), end: of(endLua), leftover: of(leftoverLua)}
+	build := func(source string) script.Script { return partition.NewScript(source) }
+	return trackerScripts{begin: build(beginLua), renew: build(renewLua), end: build(endLua), leftover: build(leftoverLua)}
 })
 
-// NewTracker returns the tracker of an index. more returns the keys of a partition that a
-// rebuild makes besides Next and NextContent, KEYS[7] and on; it may be nil.
+// NewTracker returns the tracker of an index. more returns the keys that a rebuild creates in a
+// partition besides Next and NextContent: KEYS[7] onward. It may be nil.
 func NewTracker(set *partition.Set, more func(*partition.Keys) []string) *Tracker {
 	return &Tracker{set: set, more: more, trackerScripts: allScripts()}
 }
@@ -61,19 +61,18 @@ func NewFinish(sources ...string) script.Script {
 	return partition.NewScript(append([]string{finishLua}, sources...)...)
 }
 
-// endTimeout bounds the attempt to end a run that was cut short. Where it cannot be
-// ended, its lease runs out.
+// endTimeout bounds the attempt to end an interrupted run. If that fails, its lease expires.
 const endTimeout = 5 * time.Second
 
-// During runs a function while writers note what they change. However the function
-// ends, they stop, and what it made and did not put in place is removed.
+// During runs f while writers record the ids they change. When f returns, for whatever reason,
+// they stop, and data that f built but did not put in place is removed.
 func (t *Tracker) During(ctx context.Context, f func(ctx context.Context, run string) error) error {
 	_, err := t.during(ctx, f)
 	return err
 }
 
-// IfIdle is During where no run is under way, and reports whether that was so. It leaves
-// other runs alone, and one that begins meanwhile replaces it, which is no error.
+// IfIdle is like During, but does nothing if a run is in progress; it reports whether f ran to
+// its end. A run that starts meanwhile replaces it, which is not an error.
 func (t *Tracker) IfIdle(ctx context.Context, f func(ctx context.Context, run string) error) (bool, error) {
 	idle, err := t.during(ctx, f, "idle")
 	if errors.Is(err, maintain.ErrReplaced) {
@@ -82,10 +81,9 @@ func (t *Tracker) IfIdle(ctx context.Context, f func(ctx context.Context, run st
 	return idle, err
 }
 
-// during runs a function unless begin.lua replies with these arguments that another run is
-// under way.
+// during runs f unless begin.lua, called with args, replies that another run is in progress.
 func (t *Tracker) during(ctx context.Context, f func(ctx context.Context, run string) error, args ...string) (bool, error) {
-	if len(t.set.Keys) > 1 { // or it would begin in partitions that the index does not have
+	if len(t.set.Keys) > 1 { // else the run would start in partitions that the index does not have
 		if err := t.set.Declare(ctx); err != nil {
 			return false, err
 		}
@@ -97,7 +95,7 @@ func (t *Tracker) during(ctx context.Context, f func(ctx context.Context, run st
 		err = f(ctx, run)
 		stop()
 	}
-	// Also when ctx is done, and when it began in some partitions only.
+	// Even if ctx is done, or the run started in some of the partitions only.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if _, ended := t.everywhere(ending, t.end, run); err == nil {
@@ -106,14 +104,13 @@ func (t *Tracker) during(ctx context.Context, f func(ctx context.Context, run st
 	return !busy, Replaced(err)
 }
 
-// Begin begins a run without keeping its lease: on its own only for tests of a run that
-// was killed.
+// Begin starts a run without renewing its lease. It is exported for tests of killed runs.
 func (t *Tracker) Begin(ctx context.Context, run string) error {
 	_, err := t.everywhere(ctx, t.begin, run)
 	return err
 }
 
-// keepLease renews the lease of a run until it is stopped.
+// keepLease renews the lease of a run until stop is called.
 func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -126,7 +123,7 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				// Where it fails for too long, the steps of the run are refused.
+				// If this fails for too long, the scripts refuse the steps of the run.
 				_, _ = t.everywhere(ctx, t.renew, run)
 			}
 		}
@@ -137,8 +134,8 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 	}
 }
 
-// everywhere runs a script with the name of a run, its lease and other arguments in every
-// partition. It reports whether one replied something other than 0.
+// everywhere runs a script in each partition, with the name of a run, its lease and args. It
+// reports whether any reply is not 0.
 func (t *Tracker) everywhere(ctx context.Context, s script.Script, run string, args ...string) (other bool, err error) {
 	calls := make([]script.Call, len(t.set.Keys))
 	for i := range t.set.Keys {
@@ -165,7 +162,7 @@ func (t *Tracker) keys(i int) []string {
 	return append(keys.All(), t.more(keys)...)
 }
 
-// Leftovers looks for what a killed run left, and removes it if repair is set.
+// Leftovers reports leftovers of a killed run, and removes them if repair is set.
 func (t *Tracker) Leftovers(ctx context.Context, r *Run, repair bool) error {
 	remove := ""
 	if repair {
@@ -191,20 +188,20 @@ func (t *Tracker) Leftovers(ctx context.Context, r *Run, repair bool) error {
 	return nil
 }
 
-// Rebuild are the parts of a rebuild.
+// Rebuild describes a rebuild.
 type Rebuild struct {
-	// Fill puts what the source has into the new data. Its scripts check with the
-	// function replaced of declare.lua that the run is under way.
+	// Fill writes the objects of the source into the new data. Its scripts call replaced
+	// (declare.lua) to check that the run is still in progress.
 	Fill func(ctx context.Context, run string) error
-	// Finish is a script of NewFinish. Its arguments are the declaration, the name of the
+	// Finish is a script made by NewFinish. Its arguments are the declaration, the name of the
 	// run, and Args.
 	Finish script.Script
-	Keys   func(*partition.Keys) []string // of Finish; nil: Keys.All
+	Keys   func(*partition.Keys) []string // keys of Finish; nil: Keys.All
 	Args   []string
 }
 
-// Rebuild makes new data next to the present ones, and puts them in their place once they
-// have caught up with all that was written meanwhile: in one step of each partition.
+// Rebuild builds new data next to the current data, and replaces the latter once the new data
+// has caught up with all concurrent writes, in one atomic step per partition.
 func (t *Tracker) Rebuild(ctx context.Context, r Rebuild) error {
 	if r.Keys == nil {
 		r.Keys = (*partition.Keys).All
@@ -223,11 +220,11 @@ func (t *Tracker) Rebuild(ctx context.Context, r Rebuild) error {
 	})
 }
 
-// maxPipeline is the maximum number of last steps in one pipeline.
+// maxPipeline is the maximum number of finish scripts in one pipeline.
 const maxPipeline = 64
 
-// catchUp runs the last steps of a rebuild in one partition. The pipelines grow: with one
-// step per round trip it would never catch up with writers that pipeline.
+// catchUp runs the finish script of a rebuild in one partition until it is done. The pipelines
+// grow: with one step per round trip it would never catch up with writers that pipeline.
 func (t *Tracker) catchUp(ctx context.Context, finish script.Script, step script.Call) error {
 	for n := 1; ; n = min(2*n, maxPipeline) {
 		done, err := finished(finish.RunMany(ctx, t.set.Client, slices.Repeat([]script.Call{step}, n)))
@@ -237,8 +234,8 @@ func (t *Tracker) catchUp(ctx context.Context, finish script.Script, step script
 	}
 }
 
-// finished reports whether one of the steps was the last. Those after it are refused,
-// which is no error.
+// finished reports whether one of the steps was the last. The steps after it are refused, which
+// is not an error.
 func finished(steps []rueidis.RedisResult) (bool, error) {
 	for _, s := range steps {
 		n, err := s.AsInt64()
@@ -249,8 +246,8 @@ func finished(steps []rueidis.RedisResult) (bool, error) {
 	return false, nil
 }
 
-// Replaced returns maintain.ErrReplaced where a script replied that another run is under
-// way, and other errors as they are.
+// Replaced returns maintain.ErrReplaced if a script replied that another run is in progress,
+// and other errors unchanged.
 func Replaced(err error) error {
 	var reply *rueidis.RedisError
 	if errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "REPLACED") {

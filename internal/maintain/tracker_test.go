@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// These scripts are an index of nothing but ids, with another key that a rebuild makes.
+// These scripts implement an index of bare ids, with one more key that a rebuild creates.
 const (
 	putLua = `local noting, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then return refusal end
@@ -84,7 +84,7 @@ func (x *index) rebuild(ctx context.Context, fill func(run string) error) error 
 	})
 }
 
-// want fails the test unless the index has these ids and nothing of a run is left.
+// want fails the test unless the index has exactly these ids and no run has left anything.
 func (x *index) want(ids ...string) {
 	x.t.Helper()
 	var got []string
@@ -104,13 +104,13 @@ func (x *index) want(ids ...string) {
 	}
 }
 
-// state returns the name of the run under way.
+// state returns the name of the run in progress.
 func (x *index) state(k *partition.Keys) string {
 	run, _ := x.set.Client.Do(x.t.Context(), x.set.Client.B().Hget().Key(k.Meta).Field("rebuild").Build()).ToString()
 	return run
 }
 
-// lapse ends the lease of the run under way.
+// lapse expires the lease of the run in progress.
 func (x *index) lapse() {
 	x.t.Helper()
 	for _, k := range x.set.Keys {
@@ -120,7 +120,7 @@ func (x *index) lapse() {
 	}
 }
 
-// A rebuild has what its source has and what was written meanwhile, all of it.
+// A rebuild contains everything from its source and all concurrent writes.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -142,7 +142,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that fails, or whose context ends, leaves the index and nothing else.
+// A rebuild that fails, or whose context ends, leaves the index unchanged and nothing else
+// behind.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 2)
@@ -167,7 +168,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// A run that begins replaces the one under way.
+// A new run replaces the one in progress.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 1)
@@ -186,7 +187,7 @@ func TestReplaced(t *testing.T) {
 	x.want("second")
 }
 
-// While writers are caught up with, nothing older may be filled in any more.
+// Once the rebuild is catching up with writers, Fill is refused: its data would be older.
 func TestFillAfterFinish(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 1)
@@ -210,8 +211,8 @@ func TestFillAfterFinish(t *testing.T) {
 	x.want("a", "b")
 }
 
-// What a killed run left is reported, and removed by the next write after the lease, by
-// Leftovers, and by the next run. It does not go on after its lease.
+// Leftovers of a killed run are reported, and removed by the next write after the lease, by
+// Leftovers, or by the next run. The run cannot continue after its lease.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(x *index) error{
@@ -264,7 +265,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A run renews its lease, however long it takes, and a write does not end it.
+// A run renews its lease for as long as it takes, and a write does not end it.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 1)
@@ -286,7 +287,7 @@ func TestLease(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, maintain.ErrReplaced) { // a machine that stalls may not renew it in time
+		if !errors.Is(err, maintain.ErrReplaced) { // a stalled machine may fail to renew it in time
 			t.Fatal(err)
 		}
 	}

@@ -17,13 +17,13 @@ import (
 type Codec struct {
 	Column
 	readable bool
-	width    int // in bytes; 0: up to a terminator
+	width    int // in bytes; 0: ends with a terminator
 	low      *big.Int
 	high     *big.Int // limits of a BigInt, or of a Decimal in units of its last digit
 }
 
-// The end of a string. The byte 0 is escaped, so that the terminator sorts before
-// every byte that a longer string has in its place: "a" < "a\x00" < "ab".
+// Strings end with a terminator. Zero bytes are escaped, so that the terminator sorts before
+// any byte that a longer string has in its place: "a" < "a\x00" < "ab".
 const (
 	escapeByte  = 0x00
 	escapedZero = 0xff
@@ -64,10 +64,9 @@ func newCodec(c Column, readable bool) (Codec, error) {
 	return k, nil
 }
 
-// Ending describes where the bytes of a value end, for scripts: after width bytes
-// or, if width is 0, at a terminator. Its first byte escapes the next one, its
-// second is the end if it follows the first. If there is a third byte, the second
-// is an end alone.
+// Ending tells scripts where the bytes of a value end: after width bytes or, if width is 0, at
+// a terminator. The first byte of terminator is the escape byte, and the second ends the value
+// if it follows the first. If there is a third byte, the second ends the value by itself.
 func (k *Codec) Ending() (width int, terminator string) { return k.width, k.terminator() }
 
 func (k *Codec) terminator() string {
@@ -152,7 +151,7 @@ func (k *Codec) big(v any) (*big.Int, error) {
 		}
 		return n, nil
 	}
-	d, err := whole(v)
+	d, err := anyInteger(v)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +186,8 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// AppendPrefix appends the bytes with which all values of a String or Bytes column
-// begin that have a prefix.
+// AppendPrefix appends the common leading bytes of all values of a String or Bytes column that
+// start with a prefix.
 func (k *Codec) AppendPrefix(b []byte, prefix string) []byte {
 	begin := len(b)
 	if k.readable {
@@ -206,7 +205,7 @@ var errNaN = errors.New("it is not a number")
 
 var errShort = errors.New("it ends within a column")
 
-// Cut splits s after the bytes of the value that it begins with.
+// Cut splits s after the encoded value at its start.
 func (k *Codec) Cut(s string) (value, rest string, err error) {
 	if k.width > 0 {
 		if len(s) < k.width {
@@ -261,7 +260,7 @@ func (k *Codec) Value(s string) (any, error) {
 		return time.Unix(int64(number(s[:8])^1<<63), int64(number(s[8:]))).UTC(), nil
 	}
 	if k.Type == Decimal && k.width <= 8 {
-		shift := 64 - 8*k.width // to extend the sign
+		shift := 64 - 8*k.width // for sign extension
 		return decimal.New(int64((number(s)^1<<(8*k.width-1))<<shift)>>shift, k.Scale), nil
 	}
 	n := new(big.Int).SetBytes([]byte(s))
@@ -308,7 +307,7 @@ func (k Codec) asReadable() (Codec, error) {
 	}
 	switch k.Type {
 	case Int, Uint, Decimal:
-		k.width = 0 // a minus more, or not
+		k.width = 0 // with or without a minus sign
 	case Bool:
 		k.width = len("0:")
 	case Time:

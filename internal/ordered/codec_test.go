@@ -14,8 +14,7 @@ import (
 	"retwis/internal/ordered/orderedtest"
 )
 
-// The order of encodings is the order of values, whatever follows them, and
-// a value is decoded as it was.
+// Encodings sort as their values do, whatever follows them, and decode to the same values.
 func TestEncodingKeepsOrder(t *testing.T) {
 	t.Parallel()
 	for _, readable := range []bool{false, true} {
@@ -67,7 +66,7 @@ func encoded(t *rapid.T, k ordered.Codec, v any) string {
 	return string(b)
 }
 
-// Any bytes of a database are decoded or refused.
+// Arbitrary bytes are decoded or refused, without a panic.
 func TestNothingPanics(t *testing.T) {
 	t.Parallel()
 	for _, readable := range []bool{false, true} {
@@ -82,8 +81,8 @@ func TestNothingPanics(t *testing.T) {
 	}
 }
 
-// A number is taken by each column that holds it exactly, and text as it is parsed,
-// with the same bytes.
+// Every column that holds a number exactly accepts it, and text that parses to it, with the
+// same encoding.
 func TestOneRuleForValues(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

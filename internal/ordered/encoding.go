@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Encoding encodes lists of values, one for each of its columns. The order of the
-// bytes is that of the lists.
+// Encoding encodes lists of values, one value per column. The bytes sort as the lists do.
 type Encoding []Codec
 
 // NewEncoding returns the encoding of a list of columns.
@@ -27,7 +26,7 @@ func newEncoding(columns []Column, readable bool) (Encoding, error) {
 	return e, nil
 }
 
-// AppendAll appends the bytes of a value for each column.
+// AppendAll appends the encoding of one value per column.
 func (e Encoding) AppendAll(b []byte, values []any) ([]byte, error) {
 	var err error
 	for i := range e {
@@ -38,7 +37,7 @@ func (e Encoding) AppendAll(b []byte, values []any) ([]byte, error) {
 	return b, nil
 }
 
-// After returns what follows the bytes of all columns.
+// After returns the rest of s after the bytes of all columns.
 func (e Encoding) After(s string) (string, error) {
 	var err error
 	for i := range e {
@@ -49,8 +48,7 @@ func (e Encoding) After(s string) (string, error) {
 	return s, nil
 }
 
-// Values decodes the values of all columns and returns what follows them. The error
-// names the column.
+// Values decodes the values of all columns and returns the rest of s. Errors name the column.
 func (e Encoding) Values(s string) (values []any, rest string, err error) {
 	values = make([]any, len(e))
 	for i := range e {
@@ -61,7 +59,7 @@ func (e Encoding) Values(s string) (values []any, rest string, err error) {
 	return values, s, nil
 }
 
-// Next decodes the value that s begins with, and returns what follows it.
+// Next decodes the value at the start of s and returns the rest.
 func (k *Codec) Next(s string) (v any, rest string, err error) {
 	encoded, rest, err := k.Cut(s)
 	if err == nil {
@@ -70,8 +68,8 @@ func (k *Codec) Next(s string) (v any, rest string, err error) {
 	return v, rest, err
 }
 
-// LuaLess is the source of a Lua function less(a, b) that compares bytes, for
-// scripts: Lua's comparison follows the locale of the server.
+// LuaLess is the source of the Lua function less(a, b), which compares bytes. Lua's own
+// comparison depends on the locale of the server.
 //
 //go:embed less.lua
 var LuaLess string

@@ -1,6 +1,6 @@
--- less(a, b) compares bytes, four at a time; scripts are appended to this file.
--- Lua's own comparison follows the locale of the server. But it finds at once that
--- two strings are equal, which skips the common beginning of long ones.
+-- less(a, b) compares bytes, four at a time; scripts are appended to this file. Lua's < depends
+-- on the locale of the server. Its == takes constant time, which is used to skip the common
+-- prefix of long strings.
 local unpack4 = struct.unpack
 local function less(a, b)
 	local n, i = math.min(#a, #b), 1

@@ -13,13 +13,12 @@ import (
 	"retwis/index/decimal"
 )
 
-// ErrRange is returned for an integer that a column has no room for.
+// ErrRange is returned for a number that is too large for a column.
 var ErrRange = errors.New("beyond the range")
 
 func wrongType(v any, want string) error { return fmt.Errorf("it is %T, not %s", v, want) }
 
-// integer returns a Go integer: as an int64, or as a uint64 if it is greater than
-// any of these.
+// integer returns a Go integer: as an int64, or as a uint64 if it overflows an int64.
 func integer(v any) (n int64, u uint64, ok bool) {
 	switch v := v.(type) {
 	case int:
@@ -43,8 +42,8 @@ func integer(v any) (n int64, u uint64, ok bool) {
 	return 0, 0, false
 }
 
-// Number returns a number exactly: a decimal.Decimal, *big.Int, Go integer or float,
-// or text such as -28.44. want says what is expected, for the error.
+// Number converts a number exactly: a decimal.Decimal, *big.Int, Go integer or float, or text
+// such as -28.44. want describes the expected value for the error.
 func Number(v any, want string) (decimal.Decimal, error) {
 	switch v := v.(type) {
 	case decimal.Decimal:
@@ -63,7 +62,7 @@ func Number(v any, want string) (decimal.Decimal, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return decimal.Decimal{}, fmt.Errorf("%v is not %s", v, want)
 		}
-		// The shortest text that is this float: 28.44 is the decimal 28.44.
+		// The shortest text that parses to this float: 28.44 becomes the decimal 28.44.
 		return decimal.Parse(strconv.FormatFloat(v, 'f', -1, 64))
 	case float32:
 		f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
@@ -82,8 +81,7 @@ func Number(v any, want string) (decimal.Decimal, error) {
 	return decimal.New(n, 0), nil
 }
 
-// rescale returns a number at a scale, if it does not have more digits after the
-// point.
+// rescale returns a number at a scale, or an error if it has more digits after the point.
 func rescale(d decimal.Decimal, scale int) (decimal.Decimal, error) {
 	e, exact := d.Rescale(scale)
 	if exact {
@@ -99,8 +97,8 @@ func rescale(d decimal.Decimal, scale int) (decimal.Decimal, error) {
 	return e, fmt.Errorf("%s has more than %d digits after the point", text, scale)
 }
 
-// whole returns an integer of any size.
-func whole(v any) (decimal.Decimal, error) {
+// anyInteger returns an integer of any size.
+func anyInteger(v any) (decimal.Decimal, error) {
 	if text, ok := v.(string); ok {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return decimal.New(n, 0), nil
@@ -113,11 +111,11 @@ func whole(v any) (decimal.Decimal, error) {
 	return d, err
 }
 
-// exactFloat is the greatest integer up to which each one is a float64.
+// exactFloat is the largest n such that a float64 holds all integers up to n.
 const exactFloat = 1 << 53
 
-// ToFloat returns a number as a float64; a decimal or text as the nearest one. A decimal
-// beyond the range is infinite, with an error.
+// ToFloat converts a number to a float64, and a decimal or text to the nearest one. For a
+// decimal beyond the range it returns an infinity and an error.
 func ToFloat(v any) (float64, error) {
 	switch f := v.(type) {
 	case float64:
@@ -163,8 +161,8 @@ func beyondFloat(text string) error {
 	return fmt.Errorf("%s is beyond the range of a float64", shorten(text))
 }
 
-// FloatBits returns bits in the order of the floats: IEEE 754 needs the sign bit
-// inverted, and of negative numbers all bits. -0 is 0.
+// FloatBits returns bits that sort as floats do: it inverts the sign bit of the IEEE 754
+// representation, and all bits of negative numbers. -0 equals 0.
 func FloatBits(f float64) uint64 {
 	bits := math.Float64bits(f + 0)
 	if bits>>63 != 0 {
@@ -173,7 +171,7 @@ func FloatBits(f float64) uint64 {
 	return bits | 1<<63
 }
 
-// FloatFromBits undoes FloatBits.
+// FloatFromBits is the inverse of FloatBits.
 func FloatFromBits(bits uint64) float64 {
 	if bits>>63 != 0 {
 		return math.Float64frombits(bits &^ (1 << 63))

@@ -1,10 +1,10 @@
-// Package ordered encodes typed values as bytes whose order is that of the values,
-// so that a sorted set, which compares bytes, keeps them in order.
+// Package ordered encodes typed values as bytes that sort as the values do, so that a sorted
+// set, which compares bytes, keeps them in order.
 //
-// A [Codec] encodes the values of one column, an [Encoding] those of several, one
-// after the other. The bytes of a value are never a prefix of those of another
-// value of the same column, so that an id can follow them. Which values a column
-// takes is the same wherever this module takes values: see [Column].
+// A [Codec] encodes the values of one column, an [Encoding] those of several, one after the
+// other. The encoding of a value is never a prefix of that of another value of the same column,
+// so an id can follow it. The whole module uses the rule of [Column] for the values that a
+// column accepts.
 //
 // Integers are big endian with the sign bit inverted, floats their IEEE 754 bits,
 // strings end with a terminator and escape zero bytes, as in FoundationDB's tuples.
@@ -23,7 +23,7 @@ var ErrValue = errors.New("invalid value")
 // Type is the type of the values of a column.
 type Type string
 
-// The types of columns. See index.Type for the Go types that they take and give.
+// The types of columns. See index.Type for their Go types.
 const (
 	String  Type = "string"
 	Bytes   Type = "bytes"
@@ -38,12 +38,12 @@ const (
 
 // Column describes the values of a column.
 //
-// It takes values of its Go type; text that Parse reads; and, if it holds numbers,
-// every Go number that it holds exactly. It refuses all others with ErrValue.
+// It accepts values of its Go type, text that Parse reads, and, if it holds numbers, every Go
+// number that it holds exactly. Other values return ErrValue.
 type Column struct {
 	Name   string // for errors
 	Type   Type
-	Digits int // decimal digits of an Int, Uint or Decimal, at most; 0: the default
+	Digits int // maximum decimal digits of an Int, Uint or Decimal; 0: the default
 	Scale  int // digits of a Decimal after the point
 	Bits   int // width of a BigInt, a multiple of 8; 0: the default
 	Desc   bool
@@ -60,7 +60,7 @@ const (
 	maxBits   = 4096
 )
 
-// Normalize validates a column and fills in the defaults.
+// Normalize validates a column and sets the defaults.
 func (c Column) Normalize() (Column, error) {
 	switch c.Type {
 	case Int:
@@ -97,8 +97,8 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Successor returns the first string after all that begin with p, or "" if no string
-// is after them.
+// Successor returns the smallest string greater than all strings with the prefix p, or "" if
+// there is none.
 func Successor(p string) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0xff {

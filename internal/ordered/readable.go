@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// The readable encoding of a column is text that ends with a colon, with numbers
-// padded with zeros, as in the tutorial. Negative numbers, which the tutorial leaves
-// out, have a minus, which sorts before the digits, and the nines' complement.
-// It exists to open and adopt such indexes; new ones are binary.
+// The readable encoding of a column is the tutorial's: text with zero-padded numbers that ends
+// with a colon. Negative numbers, which the tutorial does not cover, are a minus, which sorts
+// before the digits, and the nines' complement. It exists to open and adopt such indexes; new
+// indexes are binary.
 
-// A readable string ends at the colon of the tutorial. The colon, and all bytes that
-// sort before it, are escaped.
+// A readable string ends with a colon. The escape byte, the colon, and all bytes that sort
+// before it are escaped.
 const (
 	readableEnd    = ':'
 	readableEscape = ';'
@@ -20,7 +20,7 @@ const (
 // readableTime has a fixed width.
 const readableTime = "2006-01-02T15:04:05.000000000Z"
 
-// appendPadded appends a number with a fixed number of digits, and a point.
+// appendPadded appends a number with a fixed number of digits and, if it has a scale, a point.
 func appendPadded(b []byte, n *big.Int, digits, scale int) []byte {
 	text := []byte(new(big.Int).Abs(n).String())
 	padded := append([]byte(strings.Repeat("0", max(0, digits-len(text)))), text...)
@@ -35,7 +35,7 @@ func appendPadded(b []byte, n *big.Int, digits, scale int) []byte {
 	return b
 }
 
-// complement inverts the order of digits: the nines' complement.
+// complement replaces digits by their nines' complement, which reverses their order.
 func complement(digits []byte) {
 	for i, d := range digits {
 		digits[i] = '0' + '9' - d

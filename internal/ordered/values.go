@@ -63,7 +63,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2026-11-21T10:00:00Z or 2026-11-21", shorten(text))
 }
 
-// tooFine reports whether a time has a part of a nanosecond, which time.Parse would drop.
+// tooFine reports whether a time has a fraction of a nanosecond, which time.Parse drops.
 func tooFine(text string) bool {
 	at := strings.IndexAny(text, ".,")
 	if at < 0 {
@@ -97,7 +97,7 @@ func (c Column) Int64(v any) (int64, error) {
 func (c Column) toInt(v any) (int64, error) {
 	n, u, ok := integer(v)
 	if !ok {
-		d, err := whole(v)
+		d, err := anyInteger(v)
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +114,7 @@ func (c Column) toInt(v any) (int64, error) {
 	return n, nil
 }
 
-// fits reports whether a number has at most so many digits.
+// fits reports whether n has at most digits digits.
 func fits(n int64, digits int) bool {
 	if digits >= DefaultInt {
 		return true
@@ -130,7 +130,7 @@ func fits(n int64, digits int) bool {
 func (c Column) toUint(v any) (uint64, error) {
 	n, u, ok := integer(v)
 	if !ok {
-		d, err := whole(v)
+		d, err := anyInteger(v)
 		if err != nil {
 			return 0, err
 		}
@@ -163,9 +163,8 @@ func (c Column) toDecimal(v any) (decimal.Decimal, error) {
 	return rescale(d, c.Scale)
 }
 
-// Parse reads a value from text, as it stands in a file or in the field of a hash:
-// 56, 28.44, true, 2026-11-21T10:00:00Z or 2026-11-21. It returns the Go type that
-// decoding returns.
+// Parse parses a value as found in a file or hash field: 56, 28.44, true, 2026-11-21T10:00:00Z
+// or 2026-11-21. It returns the Go type that decoding returns.
 func (c Column) Parse(text string) (any, error) {
 	v, err := c.parse(text)
 	if err != nil {
@@ -195,14 +194,14 @@ func (c Column) parse(text string) (any, error) {
 	case Decimal:
 		return c.toDecimal(text)
 	}
-	d, err := whole(text)
+	d, err := anyInteger(text)
 	if err != nil {
 		return nil, err
 	}
 	return d.Units(), nil
 }
 
-// Format returns a value of the column as text that Parse reads.
+// Format formats a value of the column as text that Parse reads.
 func (c Column) Format(v any) string {
 	switch v := v.(type) {
 	case string:

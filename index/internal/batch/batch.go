@@ -10,46 +10,47 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// The size of a script and of a pipeline, in items, unless a Spec says otherwise. A script of
-// a hundred takes the server less than half a millisecond.
+// Default sizes of a script and of a pipeline, in items. A script of a hundred takes the server
+// less than half a millisecond.
 const (
 	Items  = 100
 	Window = 20 * Items
 )
 
-// Spec describes how items are written.
+// Spec describes how to write items.
 type Spec[T any] struct {
 	Script script.Script
-	Head   []string // the arguments before the first item
-	Words  int      // the number of arguments of an item
+	Head   []string // arguments before the first item
+	Words  int      // number of arguments per item
 	Append func(args []string, item T) []string
-	Part   func(item T) int // the partition of an item
-	// Compare sorts the items of a partition: neighbours in a sorted set are faster to write
-	// one after the other.
+	Part   func(item T) int // partition of an item
+	// Compare sorts the items of a partition: writing neighbours in a sorted set one after the
+	// other is faster.
 	Compare func(a, b T) int
-	// Key identifies an item: a later one replaces it in a pipeline. nil: all are written.
+	// Key identifies an item: within a pipeline, a later item with the same key replaces it.
+	// nil: all items are written.
 	Key func(item T) string
-	// Size is the number of bytes of an item, which bound scripts and pipelines, too. nil: an
-	// item has few.
+	// Size returns the size of an item in bytes, for ScriptBytes and WindowBytes. nil: items
+	// are small.
 	Size func(item T) int
 
-	Items, Window            int // of a script, and of a pipeline; default: Items and Window
+	Items, Window            int // per script, and per pipeline; default: the constants Items and Window
 	ScriptBytes, WindowBytes int
 }
 
-// Writer batches items into scripts and sends these in pipelines, one at a time: while a
-// pipeline is in flight the next one is filled. The first error is the last thing it does.
+// Writer batches items into scripts and sends these in pipelines, one at a time: while one
+// pipeline is in flight, the next is filled. It stops at the first error.
 type Writer[T any] struct {
-	Done  int   // items that are written
-	Reply int64 // the sum of the replies
+	Done  int   // items written
+	Reply int64 // sum of the replies
 
-	ctx     context.Context // of the call that uses the writer
+	ctx     context.Context // of the call that uses the Writer
 	set     *partition.Set
 	spec    Spec[T]
 	window  []T
 	bytes   int
 	at      map[string]int // index in the window, by key
-	repeats int            // items that replaced one in the window
+	repeats int            // items that replaced another in the window
 	flight  chan sent      // nil: no pipeline is in flight
 	failed  error
 }
@@ -61,7 +62,7 @@ type sent struct {
 	err   error
 }
 
-// New returns a writer. It stores the declaration of an index of several partitions.
+// New returns a Writer. If the index has several partitions, it stores the declaration first.
 func New[T any](ctx context.Context, set *partition.Set, spec Spec[T]) (*Writer[T], error) {
 	if len(set.Keys) > 1 {
 		if err := set.Declare(ctx); err != nil {
@@ -72,7 +73,7 @@ func New[T any](ctx context.Context, set *partition.Set, spec Spec[T]) (*Writer[
 	return &Writer[T]{ctx: ctx, set: set, spec: spec, at: map[string]int{}}, nil
 }
 
-// Add batches an item.
+// Add adds an item to the batch.
 func (w *Writer[T]) Add(item T) error {
 	if w.spec.Key != nil {
 		key := w.spec.Key(item)
@@ -93,7 +94,7 @@ func (w *Writer[T]) Add(item T) error {
 	return w.send()
 }
 
-// send sends the window once the pipeline in flight is done.
+// send waits for the pipeline in flight, then sends the window.
 func (w *Writer[T]) send() error {
 	calls, n := w.calls(), len(w.window)+w.repeats
 	if err := w.wait(); err != nil || n == 0 {
@@ -154,7 +155,7 @@ func (w *Writer[T]) wait() error {
 	return w.failed
 }
 
-// Close sends the rest and waits for its replies.
+// Close sends the remaining items and waits for the replies.
 func (w *Writer[T]) Close() error {
 	if w.failed != nil {
 		return w.failed

@@ -18,10 +18,10 @@ type Condition struct {
 	Values []any
 }
 
-// Op is what a condition compares.
+// Op is the operator of a condition.
 type Op int
 
-// The operators. In takes any number of values, Between two, the others one.
+// The operators. In has any number of values, Between has two, the others one.
 const (
 	In Op = iota
 	Between
@@ -32,26 +32,26 @@ const (
 	Prefix
 )
 
-// NoColumn refuses a condition on a column that the index does not have.
+// NoColumn returns the error for a condition on an unknown column.
 func NoColumn(w Condition, declaration string) error {
 	return fmt.Errorf("%w: there is no column %s in %s", ordered.ErrValue, ranged.Shorten(w.Column), declaration)
 }
 
-// NoPrefix refuses a prefix of what is not text.
+// NoPrefix returns the error for a Prefix on a column that is not text.
 func NoPrefix(c ordered.Column) error {
 	return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, this is %s", ordered.ErrValue, c.Name, c.Type)
 }
 
-// bounds are the encoded values of a column that some conditions allow: not below
-// low, and below high. An empty bound is open.
+// bounds are the encoded values of a column that the conditions allow: low <= v < high. An
+// empty bound is open.
 type bounds struct {
 	low, high string
-	values    []string // in order; if exact, the only ones
+	values    []string // sorted; if exact, the only values allowed
 	exact     bool
-	none      bool // no value at all
+	none      bool // no value is allowed
 }
 
-// limit narrows the range.
+// limit intersects the range with [low, high).
 func (b *bounds) limit(low, high string) {
 	if low > b.low {
 		b.low = low
@@ -64,7 +64,7 @@ func (b *bounds) limit(low, high string) {
 	}
 }
 
-// restrict leaves only the values that are among some.
+// restrict intersects the allowed values with values.
 func (b *bounds) restrict(values []string) {
 	slices.Sort(values)
 	values = slices.Compact(values)
@@ -77,7 +77,7 @@ func (b *bounds) restrict(values []string) {
 	b.values, b.exact = values, true
 }
 
-// finish applies the range to the values.
+// finish applies the range to the exact values.
 func (b *bounds) finish() {
 	if !b.exact {
 		return
@@ -120,9 +120,10 @@ func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
 	return nil
 }
 
-// narrowNumber narrows the bounds of a column of exact numbers by a range of any numbers: one
-// with more digits is rounded into the range, and one beyond all values of the column is no
-// bound, or leaves nothing. It reports false for other columns and values.
+// narrowNumber narrows the bounds of a column of exact numbers by a range with arbitrary
+// numbers as ends. An end with more digits than the column is rounded into the range. An end
+// beyond all values of the column either has no effect or excludes every value. It reports
+// false for other columns and values.
 func (b *bounds) narrowNumber(k *ordered.Codec, w Condition) bool {
 	switch k.Type {
 	case ordered.Int, ordered.Uint, ordered.Decimal, ordered.BigInt:
@@ -156,7 +157,7 @@ func (b *bounds) narrowNumber(k *ordered.Codec, w Condition) bool {
 	return true
 }
 
-// descending is the operator on encoded values if the greatest value comes first.
+// descending maps an operator to the one on the encoded values of a descending column.
 var descending = map[Op]Op{
 	Between: Between, AtLeast: AtMost, Above: Below, AtMost: AtLeast, Below: Above,
 }
@@ -187,8 +188,8 @@ func (b *bounds) narrowRange(op Op, desc bool, encoded []string) {
 // restricts reports whether the bounds exclude any value.
 func (b *bounds) restricts() bool { return b.low != "" || b.high != "" || b.exact }
 
-// MaxRanges bounds the ranges of a query: the values of an In on the first column, or
-// the combinations of several.
+// MaxRanges limits the ranges of a query: the values of an In on the first column, or the
+// combinations of several.
 const MaxRanges = 1000
 
 // columnFilter filters members by bounds on their columns.
@@ -197,8 +198,8 @@ type columnFilter struct {
 	bounds   []bounds
 }
 
-// Plan translates conditions into ranges of members, bounds on the columns after
-// them, and a filter for what neither guarantees. none is true if nothing can match.
+// Plan translates conditions into ranges of members, bounds on later columns, and a filter for
+// conditions that neither ensures. none is true if no member can match.
 func Plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q ranged.Query, none bool, err error) {
 	all := make([]bounds, len(encoding))
 	for _, w := range conditions {
@@ -240,8 +241,8 @@ func Plan(encoding ordered.Encoding, declaration string, conditions []Condition)
 	return q, false, nil
 }
 
-// combine appends each value to each prefix. The result is in order, as no value is a
-// prefix of another.
+// combine appends each value to each prefix. The result is sorted, since no value is a prefix
+// of another.
 func combine(prefixes, values []string) []string {
 	all := make([]string, 0, len(prefixes)*len(values))
 	for _, p := range prefixes {
@@ -252,7 +253,7 @@ func combine(prefixes, values []string) []string {
 	return all
 }
 
-// sift returns the bounds of the columns from a first one on, as sift.lua takes them.
+// sift returns the bounds of the columns starting at from, as arguments of sift.lua.
 func (f columnFilter) sift(from int) (args []string) {
 	last := -1
 	for i := from; i < len(f.bounds); i++ {
@@ -271,8 +272,8 @@ func (f columnFilter) sift(from int) (args []string) {
 	return args
 }
 
-// keep returns a filter of members by the columns from a first one on that allow
-// several values, of which ranges and bounds know the first and the last; or nil.
+// keep returns a filter on the columns starting at from that allow several exact values, since
+// ranges and bounds only use the first and the last of these. It returns nil if there are none.
 func (f columnFilter) keep(from int) func(member string) bool {
 	last := -1
 	for i := from; i < len(f.bounds); i++ {

@@ -14,20 +14,20 @@ import (
 	"retwis/maintain"
 )
 
-// What Adopt leaves as it is.
+// Reasons why Adopt leaves an entry unchanged.
 const (
 	foundUnreadable = "not an entry of this index"
 	foundSeveral    = "one of several entries of this id"
 )
 
-// Adopt makes an index of a sorted set made by hand, with the entries that the index would
-// have written, but without a declaration and, unless it is scored, a reverse index. It makes
-// both, in steps of 200; then Put and the other methods accept the index. The sorted set must
-// not change meanwhile. Adopt can be repeated, and does not harm an index.
+// Adopt turns a sorted set created by hand, with entries that the index would have written,
+// into an index: it adds the declaration and, unless the index is scored, the reverse index, in
+// steps of 200. Put and the other methods then accept it. The sorted set must not change
+// meanwhile. Adopt can be repeated, and does not harm an existing index.
 //
-// Report.Checked is the number of entries in the index now. The report has the entries that
-// stay as they are: those that cannot be read, and those whose id has several or whose score is
-// not 0. If no entry can be read, the sorted set is something else, and Adopt fails.
+// Report.Checked is the number of entries that are now in the index. The report lists the
+// entries that were not adopted: unreadable ones, and those whose id has several entries or
+// whose score is not 0. If no entry is readable, Adopt fails.
 func (x *Index) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	r := engine.Start(opt)
 	err := x.adoptAll(ctx, r)
@@ -67,7 +67,7 @@ func (x *Index) adoptScores(ctx context.Context, r *engine.Run) error {
 	})
 }
 
-// adoptMembers makes the reverse index.
+// adoptMembers builds the reverse index.
 func (x *Index) adoptMembers(ctx context.Context, r *engine.Run) error {
 	for i := range x.Set.Keys {
 		keys := &x.Set.Keys[i]
@@ -82,8 +82,7 @@ func (x *Index) adoptMembers(ctx context.Context, r *engine.Run) error {
 	return nil
 }
 
-// adoptable returns how many entries there are to adopt. It fails if there are no data at
-// all.
+// adoptable returns the number of entries to adopt. It fails if no key of the index exists.
 func (x *Index) adoptable(ctx context.Context) (int64, error) {
 	all, err := x.Set.Len(ctx)
 	if err != nil || all > 0 {
@@ -98,7 +97,7 @@ func (x *Index) adoptable(ctx context.Context) (int64, error) {
 	return 0, err
 }
 
-// adoptPage puts entries into the reverse index.
+// adoptPage adds entries to the reverse index.
 func (x *Index) adoptPage(ctx context.Context, keys *partition.Keys, only []Entry) error {
 	wrong, err := x.scores(ctx, keys, only)
 	if err != nil {
@@ -118,7 +117,7 @@ func (x *Index) adoptPage(ctx context.Context, keys *partition.Keys, only []Entr
 	return nil
 }
 
-// reviewAdopted counts the entries of a partition, and reports those left as they are.
+// reviewAdopted counts the adopted entries of a partition, and reports the others.
 func (x *Index) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
 	err := x.lost(ctx, r, keys, func(lost []Entry) error {

@@ -1,11 +1,11 @@
--- Makes the reverse index of a sorted set that becomes a lexicographic index. It changes
--- nothing that is there.
+-- Builds the reverse index of a sorted set that becomes a lexicographic index. It does not
+-- change existing entries.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4..]   id, member, ...: entries, each the only one of its id
+-- ARGV[4..]   id, member, ...: entries whose ids have no other entry
 --
--- Reply  how many of them are in the reverse index now
+-- Reply  number of them that are now in the reverse index
 local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

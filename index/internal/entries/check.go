@@ -13,7 +13,7 @@ import (
 	"retwis/maintain"
 )
 
-// entries compares the entries with the reverse index and their objects.
+// entries compares entries with the reverse index and their objects.
 func (c *checker) entries(ctx context.Context) error {
 	set := c.x.Set
 	if c.x.opt.Scored {
@@ -29,8 +29,7 @@ func (c *checker) entries(ctx context.Context) error {
 	return c.engine.Entries(ctx, set, pageSize, func(i int, page []string) (int, error) { return c.members(ctx, &set.Keys[i], page) })
 }
 
-// scoredEntries looks for entries without an object. A scored index has nothing else to
-// disagree with.
+// scoredEntries finds entries without an object. A scored index has no other inconsistency.
 func (c *checker) scoredEntries(ctx context.Context) error {
 	if c.src.Lookup == nil {
 		return nil
@@ -60,12 +59,12 @@ func (c *checker) scoredEntries(ctx context.Context) error {
 	})
 }
 
-// repairs are what repair.lua does in a partition.
+// repairs are arguments of repair.lua for one partition.
 type repairs []string
 
 func (r *repairs) add(what, id, member string) { *r = append(*r, what, id, member) }
 
-// apply runs repair.lua, in a Repair.
+// apply runs repair.lua if this is a Repair.
 func (c *checker) apply(ctx context.Context, keys *partition.Keys, todo repairs) error {
 	if !c.repair {
 		return nil
@@ -126,7 +125,7 @@ func (c *checker) content(ctx context.Context, keys *partition.Keys, pairs []str
 	return len(ids), c.recheck(ctx, gone)
 }
 
-// restoreLost puts entries into the reverse index that are not in it.
+// restoreLost adds missing entries to the reverse index.
 func (c *checker) restoreLost(ctx context.Context) error {
 	for i := range c.x.Set.Keys {
 		keys := &c.x.Set.Keys[i]
@@ -142,7 +141,7 @@ func (c *checker) restoreLost(ctx context.Context) error {
 			if err := c.apply(ctx, keys, todo); err != nil {
 				return err
 			}
-			// They have not been compared yet.
+			// The restored entries have not been compared yet.
 			_, err := c.content(ctx, keys, pairs)
 			return err
 		})
@@ -153,7 +152,7 @@ func (c *checker) restoreLost(ctx context.Context) error {
 	return nil
 }
 
-// lost is the problem of an entry that is not in the reverse index.
+// lost describes an entry that is missing from the reverse index.
 func (c *checker) lost(keys *partition.Keys, p Entry) maintain.Problem {
 	return maintain.Problem{Kind: maintain.Missing, ID: p.ID, Want: fmt.Sprintf("%s in %s", c.x.opt.Describe(p.Value), keys.Content)}
 }
@@ -196,8 +195,8 @@ func (c *checker) members(ctx context.Context, keys *partition.Keys, scores []st
 	return orphans + len(lost), c.stillLost(ctx, keys, lost)
 }
 
-// stillLost looks at entries that are not in the reverse index. During a Repair these
-// are those of ids with several entries: the object decides, if there is one.
+// stillLost handles entries that are missing from the reverse index. During a Repair, these
+// belong to ids with several entries: the object decides which is right, if it exists.
 func (c *checker) stillLost(ctx context.Context, keys *partition.Keys, lost []Entry) error {
 	if len(lost) == 0 {
 		return nil
@@ -212,7 +211,7 @@ func (c *checker) stillLost(ctx context.Context, keys *partition.Keys, lost []En
 		if known, err = c.known(ctx, ids); err != nil {
 			return err
 		}
-		// What it changes is counted below.
+		// Its repairs are counted below.
 		if _, err := c.repairer.recheck(ctx, ids); err != nil {
 			return err
 		}
@@ -223,7 +222,7 @@ func (c *checker) stillLost(ctx context.Context, keys *partition.Keys, lost []En
 	}
 	var todo repairs
 	for i, p := range lost {
-		content, _ := now[i].ToString() // empty where it is still not there
+		content, _ := now[i].ToString() // empty if still missing
 		switch {
 		case known != nil && !known[p.ID]:
 			c.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.ID, Found: c.x.opt.Describe(p.Value)})

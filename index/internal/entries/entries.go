@@ -1,7 +1,7 @@
-// Package entries keeps ids in the order of one value each: what package index and package
-// index/space are built on. The value is a member of a sorted set whose scores are all 0, in
-// the order of its bytes, which contains the id, and a hash maps ids to members (a
-// lexicographic index); or the value is the score of the id (a scored index).
+// Package entries keeps ids sorted by one value each. Packages index and index/space are built
+// on it. In a lexicographic index the value is a member, which contains the id, of a sorted set
+// whose scores are all 0; a hash, the reverse index, maps ids to members. In a scored index the
+// value is the score of the id.
 package entries
 
 import (
@@ -52,7 +52,7 @@ const (
 	maxMember = 64 << 10
 )
 
-// removeBatch is the number of ids that one script removes.
+// removeBatch is the number of ids removed by one script.
 const removeBatch = 200
 
 // Errors that package index exports.
@@ -61,21 +61,20 @@ var (
 	errSource  = errors.New("the source has no All")
 )
 
-// Entry is what an id has in an index: a member, or the text of a score.
+// Entry is an id with its value in the index: a member, or a score as text.
 type Entry struct{ ID, Value string }
 
 // Options are the options of New.
 type Options struct {
-	// Package begins errors.
+	// Package is the prefix of errors.
 	Package string
-	// Declaration is stored in key.meta. An index that was created with another one is
-	// refused.
+	// Declaration is stored in key.meta. An index created with another declaration is refused.
 	Declaration partition.Declaration
-	// Scored says that values are scores.
+	// Scored indicates that values are scores.
 	Scored bool
-	// ID returns the id in a member, or an error if it has none. Not for scores.
+	// ID returns the id in a member, or an error if it has none. Unused if Scored is set.
 	ID func(member string) (string, error)
-	// CheckScore refuses the text of a score that the index could not have written.
+	// CheckScore returns an error for a score that the index could not have written.
 	CheckScore func(score string) error
 	// Describe formats a value for reports.
 	Describe func(value string) string
@@ -89,10 +88,10 @@ type Index struct {
 	opt     Options
 }
 
-// Scripts are the scripts of an index.
+// Scripts holds the scripts of an index.
 type Scripts struct{ Put, Remove, Watch, Replace, Fill, Finish, Repair, Adopt script.Script }
 
-// New returns the index at a key. It sends nothing to the server.
+// New returns the index at a key. It sends no command.
 func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	set, err := partition.New(client, key, opt.Declaration)
 	if err != nil {
@@ -102,10 +101,10 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	if opt.Scored {
 		values = scoredLua
 	}
-	of := func(source string) script.Script { return partition.NewScript(values, source) }
+	build := func(source string) script.Script { return partition.NewScript(values, source) }
 	return &Index{Set: set, opt: opt, Tracker: engine.NewTracker(set, nil), Scripts: Scripts{
-		Put: of(putLua), Remove: of(removeLua), Watch: of(watchLua), Replace: of(replaceLua),
-		Fill: of(fillLua), Finish: engine.NewFinish(values, finishLua),
+		Put: build(putLua), Remove: build(removeLua), Watch: build(watchLua), Replace: build(replaceLua),
+		Fill: build(fillLua), Finish: engine.NewFinish(values, finishLua),
 		Repair: partition.NewScript(repairLua), Adopt: partition.NewScript(adoptLua),
 	}}, nil
 }
@@ -115,7 +114,7 @@ func (x *Index) Reader() *ranged.Reader {
 	return &ranged.Reader{Set: x.Set, ID: x.opt.ID, Scored: x.opt.Scored}
 }
 
-// Select yields the entries of a query in order, without those that have no id.
+// Select yields the entries of a query in order, skipping members without an id.
 func (x *Index) Select(ctx context.Context, q ranged.Query) iter.Seq2[ranged.Item, error] {
 	return func(yield func(ranged.Item, error) bool) {
 		for item, err := range x.Reader().Read(ctx, q) {
@@ -132,10 +131,10 @@ func (x *Index) Count(ctx context.Context, q ranged.Query) (int64, error) {
 	return n, x.Wrap(ctx, err)
 }
 
-// Create stores the declaration, if there is no index yet.
+// Create stores the declaration unless the index exists.
 func (x *Index) Create(ctx context.Context) error { return x.Wrap(ctx, x.Set.Declare(ctx)) }
 
-// Put adds an entry, or moves it: one script.
+// Put adds or moves an entry: one script.
 func (x *Index) Put(ctx context.Context, e Entry) error {
 	err := x.Check(e.ID, e.Value)
 	if err == nil && len(x.Set.Keys) > 1 {
@@ -147,8 +146,8 @@ func (x *Index) Put(ctx context.Context, e Entry) error {
 	return x.Wrap(ctx, err)
 }
 
-// PutMany puts entries in pipelined scripts of a hundred up to the first error, and returns
-// how many are in. If an id comes twice, the last entry wins.
+// PutMany puts entries in pipelined scripts of a hundred up to the first error, and returns the
+// number written. If an id occurs twice, the last entry wins.
 func (x *Index) PutMany(ctx context.Context, entries iter.Seq2[Entry, error]) (int, error) {
 	w, err := x.newWriter(ctx, x.Scripts.Put)
 	if err != nil {
@@ -171,8 +170,8 @@ func (x *Index) PutMany(ctx context.Context, entries iter.Seq2[Entry, error]) (i
 	return w.Done, x.Wrap(ctx, err)
 }
 
-// newWriter returns a writer for a script whose arguments are the declaration, some words, and
-// then entries.
+// newWriter returns a writer for a script whose arguments are the declaration, words, and
+// entries.
 func (x *Index) newWriter(ctx context.Context, s script.Script, words ...string) (*batch.Writer[Entry], error) {
 	return batch.New(ctx, x.Set, batch.Spec[Entry]{
 		Script: s, Head: append(x.Set.Args(), words...), Words: 2,
@@ -183,7 +182,7 @@ func (x *Index) newWriter(ctx context.Context, s script.Script, words ...string)
 	})
 }
 
-// Check refuses an entry whose id could not be read back.
+// Check returns an error for an entry whose id could not be read back.
 func (x *Index) Check(id, value string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -204,7 +203,7 @@ func (x *Index) Check(id, value string) error {
 	return nil
 }
 
-// CheckID refuses an id that no index takes.
+// CheckID returns an error for an id that no index accepts.
 func CheckID(id string) error {
 	if id == "" || len(id) > MaxID {
 		return fmt.Errorf("%w: an id has %d bytes: it must have from 1 to %d", ordered.ErrValue, len(id), MaxID)
@@ -212,8 +211,8 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip
-// for thousands.
+// Remove removes ids from the index and returns how many were in it: one round trip for
+// thousands of ids.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	if err := x.Set.Check(ctx); err != nil {
 		return 0, x.Wrap(ctx, err)
@@ -254,8 +253,8 @@ func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 	return all[0], nil
 }
 
-// GetMany returns the entries of ids, in their order, without those that are not in
-// the index: one round trip.
+// GetMany returns the entries of ids, in the given order, omitting ids that are not in the
+// index: one round trip.
 func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	values, err := x.values(ctx, ids)
 	if err != nil {
@@ -270,7 +269,7 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	return found, nil
 }
 
-// values returns the value of each id; empty: the id is not in the index.
+// values returns the value of each id, or "" if the id is not in the index.
 func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
 	if err := x.Set.Check(ctx); err != nil {
 		return nil, err
@@ -311,7 +310,7 @@ func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
 	return values, nil
 }
 
-// valueOf returns a value in a reply, or "" for nil.
+// valueOf returns the value in a reply, or "" for nil.
 func (x *Index) valueOf(v rueidis.RedisMessage) (string, error) {
 	switch {
 	case v.IsNil():

@@ -12,13 +12,13 @@ import (
 	"retwis/maintain"
 )
 
-// Hashes are the hashes that entries are compared with.
+// Hashes describes the hashes that entries are compared with.
 type Hashes struct {
 	Key    func(id string) string // default: the id
 	Fields []string               // to return; empty: all
-	Needs  []string               // the fields that Value reads
-	// Value returns what the id of a hash should have in the index, or false if it should
-	// not be in it.
+	Needs  []string               // fields that Value reads
+	// Value returns the value that the id of a hash should have in the index, or false if it
+	// should not be in the index.
 	Value  func(id string, fields map[string]string) (string, bool, error)
 	Repair bool
 }
@@ -33,10 +33,10 @@ func (h *Hashes) keys(ids []string) []string {
 	return keys
 }
 
-// Fetch gets the hashes of entries that were read, in their order and without those that do
-// not exist, and marks those with other values as stale. What differs is read again, since a
-// program may have written the one and not yet the other, and reported if it still does. With
-// Repair the engine then repairs these ids, unless another run is under way.
+// Fetch gets the hashes of entries, in their order, omitting those that do not exist, and marks
+// those with other values as stale. If the two differ, it reads both again, since a program may
+// have written only one of them so far, and reports remaining differences. With Repair it then
+// repairs these ids, unless another run is in progress.
 func Fetch[F ~struct {
 	ID     string
 	Fields map[string]string
@@ -109,8 +109,8 @@ func (x *Index) lookup(ctx context.Context, ids []string, h Hashes) ([]Object, e
 	return objects, nil
 }
 
-// resolve compares entries again, reports those that differ from their hashes, and on
-// request repairs them.
+// resolve compares entries again, reports those that still differ from their hashes, and
+// repairs them on request.
 func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hashes) error {
 	ids := make([]string, len(read))
 	for i, e := range read {
@@ -141,7 +141,7 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 		case o.Err != nil:
 			p = maintain.Problem{Kind: maintain.Invalid, ID: e.ID, Found: o.Err.Error()}
 		case values[i] == o.Value && (!there[i] || e.Value == o.Value):
-			continue // it was written meanwhile
+			continue // changed by a concurrent write
 		case !exists:
 			p.Kind = maintain.Dangling
 		case values[i] == "":
@@ -166,7 +166,7 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 	return err
 }
 
-// text formats a value for a report, and none as it is.
+// text formats a value for a report; "" stays "".
 func (x *Index) text(value string) string {
 	if value == "" {
 		return ""
@@ -174,8 +174,8 @@ func (x *Index) text(value string) string {
 	return x.opt.Describe(value)
 }
 
-// present reports which members are in the sorted set. An id of a scored index has one entry,
-// which values returns.
+// present reports which members are in the sorted set. In a scored index an id has one entry,
+// which values returns, so the result is not used.
 func (x *Index) present(ctx context.Context, read []Entry) ([]bool, error) {
 	there := make([]bool, len(read))
 	if x.opt.Scored {
@@ -195,8 +195,8 @@ func (x *Index) present(ctx context.Context, read []Entry) ([]bool, error) {
 	return there, nil
 }
 
-// repairRead repairs the ids of entries that were read, given their objects. It removes entries
-// that are not those of their ids, and restores those that are lost.
+// repairRead repairs entries, given their objects. It removes members that do not belong to
+// their ids, and restores lost ones.
 func (x *Index) repairRead(ctx context.Context, run string, wrong []Entry, want map[string]Object, h Hashes) (int64, error) {
 	var ids []string
 	byPart := map[*partition.Keys]repairs{}

@@ -1,5 +1,5 @@
--- Puts entries into the index that a Rebuild makes. What writers changed since it began
--- is for finish.lua.
+-- Puts entries into the index that a Rebuild builds. Ids that writers have changed since it
+-- started are skipped; finish.lua handles them.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

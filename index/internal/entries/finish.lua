@@ -1,11 +1,11 @@
--- Catches up with what writers changed during a Rebuild, a hundred ids at a time. Preceded
--- by declare.lua and the finish.lua of package maintain.
+-- Catches up with concurrent writes of a Rebuild, a hundred ids at a time. Preceded by
+-- declare.lua and by finish.lua of package maintain.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 --
--- Reply  1 when the new index is in place, 0: call again
+-- Reply  1 if the new index is in place, 0: call again
 local refusal = finishing(ARGV[4])
 if refusal then
 	return refusal

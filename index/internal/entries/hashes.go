@@ -10,12 +10,12 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// hashPipeline is the number of hashes in a pipeline.
+// hashPipeline is the number of hashes read in one pipeline.
 const hashPipeline = 1000
 
-// ReadHashes gets fields of hashes, or without names all, in their order; nil for a hash that
-// does not exist. others passes over keys of other types as if they did not exist. One round
-// trip for a thousand; a hash that has none of the fields takes one more.
+// ReadHashes gets the given fields of hashes, or all fields if there are none, in the order of
+// keys. A missing hash is nil. With others, keys of other types count as missing. It takes one
+// round trip per thousand keys, and one more if a hash has none of the fields.
 func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []string, others bool) ([]map[string]string, error) {
 	all := make([]map[string]string, 0, len(keys))
 	for some := range slices.Chunk(keys, hashPipeline) {
@@ -28,15 +28,15 @@ func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []strin
 			}
 		}
 		found := make([]map[string]string, len(some))
-		var doubtful []int // it may have other fields
+		var doubtful []int // the hash may have other fields
 		for i, reply := range client.DoMulti(ctx, commands...) {
-			one, err := fieldsOf(reply, fields)
+			hash, err := fieldsOf(reply, fields)
 			switch {
 			case others && rediserr.IsWrongType(err):
 			case err != nil:
 				return nil, fmt.Errorf("%s: %w", some[i], err)
-			case len(one) > 0:
-				found[i] = one
+			case len(hash) > 0:
+				found[i] = hash
 			case len(fields) > 0:
 				doubtful = append(doubtful, i)
 			}
@@ -60,7 +60,7 @@ func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []strin
 	return all, nil
 }
 
-// fieldsOf reads the reply of HGETALL, or of HMGET if names are given.
+// fieldsOf decodes the reply of HGETALL, or of HMGET if names are given.
 func fieldsOf(reply rueidis.RedisResult, names []string) (map[string]string, error) {
 	if len(names) == 0 {
 		return reply.AsStrMap()

@@ -1,23 +1,24 @@
--- What ids have in a lexicographic index: a member of the sorted set, which the reverse index
--- maps them to. Begins the scripts of such an index, as scored.lua does those of a scored one.
+-- Access to the values of a lexicographic index: members of the sorted set, which the reverse
+-- index maps ids to. Precedes the scripts of such an index, as scored.lua does for a scored
+-- one.
 
--- values returns what each id has, or false.
+-- values returns the value of each id, or false.
 local function values(index, content, ids)
 	return redis.call('HMGET', content, unpack(ids))
 end
 
--- write gives each id its value, and removes the ids whose value is '', false or nil. It
--- returns how many ids are new, and how many were removed.
+-- write sets the value of each id, and removes ids whose value is '', false or nil. It returns
+-- the number of new ids and of removed ids.
 --
--- A member is added even if it should be there already, so that putting an entry again
--- restores one that was lost.
+-- A member is added even if it should exist already, so that putting an entry again restores a
+-- lost one.
 local function write(index, content, ids, new)
 	local old = values(index, content, ids)
 	local members, contents, gone, removed, added, n = {}, {}, {}, {}, 0, 0
 	for i = 1, #ids do
 		local id, member, was = ids[i], new[i], old[i]
 		if member and member ~= '' then
-			members[n + 1], members[n + 2] = '0', member -- a number would be converted to text each time
+			members[n + 1], members[n + 2] = '0', member -- a string: a number would be converted each time
 			n = n + 2
 			if was ~= member then
 				contents[#contents + 1] = id

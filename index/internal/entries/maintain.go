@@ -14,35 +14,36 @@ import (
 	"retwis/maintain"
 )
 
-// checker is a Verify or Repair under way.
+// checker is a Verify or Repair in progress.
 type checker struct {
 	x        *Index
 	engine   *engine.Run
 	src      Source // may be empty
 	repair   bool
-	repairer *repairer // of a Repair with a source, else nil
+	repairer *repairer // only for a Repair with a source, else nil
 }
 
 // pageSize is the number of entries or objects in a step of maintenance.
 const pageSize = 200
 
-// errLookup is why a Repair cannot begin.
+// errLookup is returned by a Repair whose source has no Lookup.
 var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes an entry")
 
-// Verify compares the index with itself, unless it is scored, and with the objects of a
-// source unless it is nil, in steps of 200.
+// Verify checks the index for consistency, unless it is scored, and compares it with the
+// objects of src unless that is nil, in steps of 200.
 func (x *Index) Verify(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	c := x.checker(src, opt)
 	err := c.run(ctx)
 	return c.engine.Report, x.Wrap(ctx, err)
 }
 
-// Repair finds what Verify finds and corrects it: with a source or, where src is nil, by what
-// the index has itself. On conflict the object wins, then the reverse index. Each entry is
-// compared again in the step that changes it, so that concurrent writes stay.
+// Repair finds what Verify finds and corrects it, from a source or, if src is nil, from the
+// index itself. On conflict the object wins, then the reverse index. Each entry is compared
+// again in the step that changes it, so that concurrent writes are kept.
 //
-// Where the reverse index is lost, for some ids or all, it is restored from the entries. If an
-// id has several of those, only an object can decide; without one they are reported and stay.
+// If the reverse index is lost, for some ids or all, it is restored from the entries. If an id
+// has several of these, only an object can show which is right; without one they are reported
+// and stay.
 func (x *Index) Repair(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	c := x.checker(src, opt)
 	c.repair = true
@@ -127,8 +128,7 @@ func (c *checker) objects(ctx context.Context) error {
 	return step()
 }
 
-// compare reports and repairs the ids whose values in the index differ from those that
-// they should have.
+// compare reports and repairs ids whose values in the index differ from wants.
 func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -152,14 +152,14 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 	return c.recheck(ctx, wrong)
 }
 
-// recheck makes ids agree with their objects, in a Repair with a source.
+// recheck makes ids agree with their objects if this is a Repair with a source.
 func (c *checker) recheck(ctx context.Context, ids []string) error {
 	n, err := c.repairer.recheck(ctx, ids)
 	c.engine.Report.Repaired += n
 	return err
 }
 
-// known returns which ids have an object.
+// known returns the set of ids that have an object.
 func (c *checker) known(ctx context.Context, ids []string) (map[string]bool, error) {
 	objects, err := c.src.Lookup(ctx, ids)
 	if err != nil {
@@ -172,13 +172,13 @@ func (c *checker) known(ctx context.Context, ids []string) (map[string]bool, err
 	return known, nil
 }
 
-// Rebuild makes the index anew from a source, next to the old one, which serves until the new
-// one replaces it: in one step that has caught up with all that was written meanwhile. A
-// concurrent write wins over the source. An id that neither has is gone.
+// Rebuild builds a new index from a source next to the old one, which serves queries until the
+// new one has caught up with all concurrent writes and replaces it, in one atomic step per
+// partition. A concurrent write wins over the source. Ids that are in neither are removed.
 //
-// A run that fails or whose context ends changes nothing, except for partitions that it has
-// replaced already. What a killed one left next to the index goes with the first write a
-// minute later, or with Repair.
+// A run that fails or whose context ends changes nothing, except for partitions already
+// replaced. Leftovers of a killed run are removed by Repair, or by the first write a minute
+// later.
 func (x *Index) Rebuild(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	r := engine.Start(opt)
 	if src.All == nil {
@@ -235,16 +235,16 @@ type repairer struct {
 	lookup func(context.Context, []string) ([]Object, error)
 }
 
-// repairBatch is how many entries one script repairs.
+// repairBatch is the number of entries repaired by one script.
 const repairBatch = 50
 
-// recheckTries bounds how often an id is looked at that is written all the time. Its
-// writers leave it right.
+// recheckTries limits retries for an id that is written continuously. Its writers leave it
+// correct anyway.
 const recheckTries = 10
 
-// recheck makes ids agree with their objects, and returns how many it changed. It reads
-// the index first, then the objects, and changes an id only if it was not written since:
-// an older object never replaces a newer entry.
+// recheck makes ids agree with their objects, and returns the number of changed ids. It reads
+// the index first, then the objects, and changes an id only if it was not written since, so an
+// older object never replaces a newer entry.
 func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, err error) {
 	if m == nil {
 		return 0, nil
@@ -257,7 +257,7 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 	for p, all := range byPart {
 		for some := range slices.Chunk(all, repairBatch) {
 			for try := 0; len(some) > 0 && try < recheckTries; try++ {
-				n, again, err := m.once(ctx, &m.Set.Keys[p], some)
+				n, again, err := m.recheckOnce(ctx, &m.Set.Keys[p], some)
 				repaired += n
 				if err != nil {
 					return repaired, engine.Replaced(err)
@@ -269,8 +269,8 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 	return repaired, nil
 }
 
-// once is one try of recheck. It returns the ids that were written meanwhile.
-func (m *repairer) once(ctx context.Context, keys *partition.Keys, ids []string) (repaired int64, again []string, err error) {
+// recheckOnce is one attempt of recheck. It returns the ids that were written concurrently.
+func (m *repairer) recheckOnce(ctx context.Context, keys *partition.Keys, ids []string) (repaired int64, again []string, err error) {
 	head := append(m.Set.Args(), m.run)
 	now, err := m.Scripts.Watch.Run(ctx, m.Set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
 	if err != nil {
@@ -281,7 +281,7 @@ func (m *repairer) once(ctx context.Context, keys *partition.Keys, ids []string)
 		return 0, nil, err
 	}
 	want := make(map[string]string, len(objects))
-	invalid := map[string]bool{} // left as they are
+	invalid := map[string]bool{} // not changed
 	for _, o := range objects {
 		invalid[o.ID] = o.Err != nil || m.Check(o.ID, o.Value) != nil
 		want[o.ID] = o.Value

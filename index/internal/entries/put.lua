@@ -1,4 +1,4 @@
--- Puts entries. An id that has an entry moves.
+-- Puts entries. An existing entry of an id is moved.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

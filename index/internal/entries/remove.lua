@@ -10,7 +10,7 @@ if refusal then
 	return refusal
 end
 local ids = {unpack(ARGV, 4)}
-if rebuilding then -- also ids without an entry: the source of a rebuild may have them
+if rebuilding then -- even ids without an entry: the source of the rebuild may contain them
 	redis.call('SADD', KEYS[6], unpack(ids))
 end
 local _, removed = write(KEYS[1], KEYS[2], ids, {})

@@ -1,15 +1,15 @@
--- Makes entries of a lexicographic index agree with the reverse index, which wins. Each is
--- compared again.
+-- Makes entries of a lexicographic index agree with the reverse index, which wins. Each entry
+-- is compared again.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4..]   what to do, id, member, ...:
---             restore  add the member, if it is still that of the id
---             forget   remove the id from the reverse index, if this is still its member
---             drop     remove the member, if it is still not that of the id
---             keep     put the member into the reverse index, if its id still has none
+-- ARGV[4..]   action, id, member, ...:
+--             restore  add the member, if the reverse index still has it for the id
+--             forget   remove the id from the reverse index, if that still has this member
+--             drop     remove the member, unless the reverse index now has it for the id
+--             keep     add the member to the reverse index, unless that now has the id
 --
--- Reply  how many were repaired
+-- Reply  number of repaired entries
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

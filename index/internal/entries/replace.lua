@@ -1,12 +1,11 @@
--- Gives ids the values of their objects, where they were not written since watch.lua read
--- them.
+-- Sets ids to the values of their objects, unless they were written since watch.lua read them.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 -- ARGV[5..]   id, its new value or '' to remove it, ...
 --
--- Reply  for each id 1 if it was replaced, 0 if it was written meanwhile
+-- Reply  for each id 1 if it was replaced, 0 if it was written concurrently
 local refusal = replaced(KEYS[3], ARGV[4])
 if refusal then
 	return refusal

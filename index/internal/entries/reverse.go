@@ -12,14 +12,14 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Entries that are not in the reverse index, which may be lost as a whole. Each entry
-// holds its id, so the reverse index can be restored from the entries: except for ids
-// with several, of which only the object can say which is right.
+// This file restores the reverse index, parts of which may be lost, or all of it. Each entry
+// contains its id, so the reverse index can be restored from the entries, except for ids with
+// several entries: only the object can show which of these is right.
 
-// maxLost is how many ids are remembered at a time, about 40 bytes each.
+// maxLost limits the number of ids held in memory, at about 40 bytes each.
 const maxLost = 4 << 20
 
-// contents returns what the reverse index has for the ids of entries.
+// contents returns the members that the reverse index has for the ids of entries.
 func (x *Index) contents(ctx context.Context, keys *partition.Keys, pairs []Entry) ([]rueidis.RedisMessage, error) {
 	if len(pairs) == 0 {
 		return nil, nil
@@ -31,9 +31,8 @@ func (x *Index) contents(ctx context.Context, keys *partition.Keys, pairs []Entr
 	return x.Set.Client.Do(ctx, x.Set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
 }
 
-// lost calls a function with the entries of a partition that are not in the
-// reverse index, and with those that cannot be read, whose id is empty: in pages, and
-// possibly an entry twice.
+// lost calls page with the entries of a partition that are missing from the reverse index, and
+// with unreadable ones, whose id is empty. An entry may occur twice.
 func (x *Index) lost(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]Entry) error) error {
 	for some, err := range scan.SortedSet(ctx, x.Set.Client, keys.Index, pageSize) {
 		if err != nil {
@@ -53,7 +52,7 @@ func (x *Index) lost(ctx context.Context, r *engine.Run, keys *partition.Keys, p
 	return nil
 }
 
-// lostOf returns which entries of a page of a scan are not in the reverse index.
+// lostOf returns the entries of a scan page that are missing from the reverse index.
 func (x *Index) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]Entry, error) {
 	var lost, all []Entry
 	for i := 0; i+1 < len(scores); i += 2 {
@@ -76,10 +75,10 @@ func (x *Index) lostOf(ctx context.Context, keys *partition.Keys, scores []strin
 	return lost, nil
 }
 
-// restorable calls a function with the entries of a partition that are not in the
-// reverse index and that are the only ones of their ids.
+// restorable calls restore with the entries of a partition that are missing from the reverse
+// index and are the only ones of their ids.
 func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]Entry) error) error {
-	// Each entry is in the reverse index, or one too many.
+	// Entries beyond the length of the reverse index are lost or surplus.
 	entries, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
 		return err
@@ -91,13 +90,13 @@ func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.K
 	seed := maphash.MakeSeed()
 	passes := uint64(1 + (entries-known)/maxLost)
 	for pass := range passes {
-		lonely, err := x.lonely(ctx, r, keys, seed, func(id uint64) bool { return id%passes == pass })
-		if err != nil || len(lonely) == 0 {
+		sole, err := x.soleEntries(ctx, r, keys, seed, func(id uint64) bool { return id%passes == pass })
+		if err != nil || len(sole) == 0 {
 			return err
 		}
 		err = x.lost(ctx, r, keys, func(lost []Entry) error {
 			only := slices.DeleteFunc(lost, func(p Entry) bool {
-				return p.ID == "" || lonely[maphash.String(seed, p.ID)] != hashOf(seed, p.Value)
+				return p.ID == "" || sole[maphash.String(seed, p.ID)] != hashOf(seed, p.Value)
 			})
 			if len(only) == 0 {
 				return nil
@@ -111,16 +110,16 @@ func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.K
 	return nil
 }
 
-// several stands for the entries of an id that has more than one.
+// several stands for the entries of an id that has more than one. hashOf never returns it.
 const several = 0
 
-// hashOf returns the hash of an entry, which is never several.
+// hashOf returns the hash of a member.
 func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(seed, member) | 1 }
 
-// lonely returns the hash of the one lost entry of each id, or several, by the hash of
-// the id: of the ids that a function selects by their hash. Ids that share a hash have
-// several entries.
-func (x *Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+// soleEntries maps the hash of each id with lost entries to the hash of its only entry, or to
+// several. It covers the ids whose hash selects accepts. Ids with the same hash count as one id
+// with several entries.
+func (x *Index) soleEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
 	entryOf := map[uint64]uint64{}
 	err := x.lost(ctx, r, keys, func(lost []Entry) error {
 		for _, p := range lost {
@@ -138,7 +137,7 @@ func (x *Index) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys,
 	return entryOf, err
 }
 
-// scores returns the scores of entries that are not 0, by entry.
+// scores returns the nonzero scores of entries by member.
 func (x *Index) scores(ctx context.Context, keys *partition.Keys, pairs []Entry) (map[string]float64, error) {
 	entries := make([]string, len(pairs))
 	for i, p := range pairs {

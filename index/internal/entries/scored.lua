@@ -1,13 +1,13 @@
--- What ids have in a scored index: their score in the sorted set. Begins the scripts of such
--- an index, as lexical.lua does those of a lexicographic one.
+-- Access to the values of a scored index: the scores of ids in the sorted set. Precedes the
+-- scripts of such an index, as lexical.lua does for a lexicographic one.
 
--- values returns what each id has, or false.
+-- values returns the value of each id, or false.
 local function values(index, content, ids)
 	return redis.call('ZMSCORE', index, unpack(ids))
 end
 
--- write gives each id its value, and removes the ids whose value is '', false or nil. It
--- returns how many ids are new, and how many were removed.
+-- write sets the value of each id, and removes ids whose value is '', false or nil. It returns
+-- the number of new ids and of removed ids.
 local function write(index, content, ids, new)
 	local scores, removed, n = {}, {}, 0
 	for i = 1, #ids do

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Source is the data that an index is made from and compared with.
+// Source is the data that an index is built from and compared with.
 type Source struct {
 	All    func(ctx context.Context) iter.Seq2[Object, error]
 	Lookup func(ctx context.Context, ids []string) ([]Object, error) // may be nil
@@ -14,11 +14,10 @@ type Source struct {
 // Object is an object of a Source, and the value that it should have in the index.
 type Object struct {
 	ID, Value string
-	Err       error // why it has no value that the index could hold
+	Err       error // set if the index cannot hold its value
 }
 
-// From returns a source with the values of an index. all and lookup are those of a source of
-// V, and may be nil.
+// From converts a source of values of type V. all and lookup may be nil.
 func From[V any, O ~struct {
 	ID    string
 	Value V
@@ -41,10 +40,10 @@ func From[V any, O ~struct {
 	if all != nil {
 		src.All = func(ctx context.Context) iter.Seq2[Object, error] {
 			return func(yield func(Object, error) bool) {
-				for one, err := range all(ctx) {
+				for object, err := range all(ctx) {
 					var o Object
 					if err == nil {
-						o = convert(one)
+						o = convert(object)
 					}
 					if !yield(o, err) || err != nil {
 						return
@@ -60,8 +59,8 @@ func From[V any, O ~struct {
 				return nil, err
 			}
 			objects := make([]Object, len(found))
-			for i, one := range found {
-				objects[i] = convert(one)
+			for i, object := range found {
+				objects[i] = convert(object)
 			}
 			return objects, nil
 		}

@@ -1,5 +1,5 @@
--- Reads what ids have, and forgets which of them writers noted, so that replace.lua knows of
--- changes after this.
+-- Reads the values of ids, and clears the records of concurrent writes to them, so that
+-- replace.lua detects later writes.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions

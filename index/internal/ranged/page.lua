@@ -1,5 +1,5 @@
--- Reads entries of a numeric index by their rank, so that neither an offset nor a
--- cursor costs more than O(log n). Preceded by less.lua.
+-- Reads entries of a numeric index by rank, so that an offset or a cursor costs O(log n).
+-- Preceded by less.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYSCORE takes it
@@ -11,8 +11,8 @@
 -- Reply  id, score, id, score, ...
 local low, high, reverse = ARGV[1], ARGV[2], ARGV[3] == '1'
 
--- ranks returns the rank of an entry and that of the next one. If the entry is gone,
--- both are the rank that it would have.
+-- ranks returns the rank of an entry and of its successor. If the entry no longer exists, both
+-- are the rank that it would have.
 local function ranks(score, id)
 	local now = redis.call('ZSCORE', KEYS[1], id)
 	if now and tonumber(now) == tonumber(score) then

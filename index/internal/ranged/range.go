@@ -9,14 +9,14 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Range is a range of members, its ends as ZRANGEBYLEX takes them, or of a scored index as
-// ZRANGEBYSCORE does.
+// Range is a range of members. Its ends have the syntax of ZRANGEBYLEX or, in a scored index,
+// of ZRANGEBYSCORE.
 type Range struct{ Min, Max string }
 
 // All is the range of all members.
 func All() Range { return Range{"-", "+"} }
 
-// WithPrefix returns the range of the members that begin with a prefix.
+// WithPrefix returns the range of members that start with a prefix.
 func WithPrefix(prefix string) Range {
 	end := ordered.Successor(prefix)
 	switch {
@@ -28,8 +28,8 @@ func WithPrefix(prefix string) Range {
 	return Range{"[" + prefix, "(" + end}
 }
 
-// clip returns the ranges in the order in which they are read, and from the cursor on. Of a
-// scored index it returns the item to read after.
+// clip returns the ranges in reading order, starting at the cursor. For a scored index it also
+// returns the item to read after.
 func (q *Query) clip(scored bool) (all []Range, after Item, err error) {
 	ranges := q.Ranges
 	if len(ranges) == 0 {
@@ -66,18 +66,18 @@ func (q *Query) clip(scored bool) (all []Range, after Item, err error) {
 	return all, after, nil
 }
 
-// isEnd reports whether ZRANGEBYLEX takes an end of a range.
+// isEnd reports whether end is valid for ZRANGEBYLEX.
 func isEnd(end string) bool {
 	return end == "-" || end == "+" || strings.HasPrefix(end, "[") || strings.HasPrefix(end, "(")
 }
 
-// beginsBefore reports whether a range that begins at min has members before at.
+// beginsBefore reports whether a range that starts at min can have members before at.
 func beginsBefore(min, at string) bool { return min == "-" || min != "+" && min[1:] < at }
 
-// endsAfter reports whether a range that ends at max has members after at.
+// endsAfter reports whether a range that ends at max can have members after at.
 func endsAfter(max, at string) bool { return max == "+" || max != "-" && max[1:] > at }
 
-// lowerMax returns the end of a range that must also end before at.
+// lowerMax returns max, lowered to end before at.
 func lowerMax(max, at string) string {
 	if max == "+" || max != "-" && max[1:] >= at {
 		return "(" + at
@@ -85,7 +85,7 @@ func lowerMax(max, at string) string {
 	return max
 }
 
-// raiseMin returns the beginning of a range that must also begin after at.
+// raiseMin returns min, raised to start after at.
 func raiseMin(min, at string) string {
 	if min == "-" || min != "+" && min[1:] <= at {
 		return "(" + at

@@ -1,5 +1,5 @@
-// Package ranged reads ranges of the sorted sets of an index, in order and merged from its
-// partitions: by member where all scores are 0, or by score.
+// Package ranged reads ranges of the sorted sets of an index, merged in order from its
+// partitions. The order is by member if all scores are 0, or by score.
 package ranged
 
 import (
@@ -33,9 +33,9 @@ var (
 	pageScript = sync.OnceValue(func() script.Script { return partition.NewScript(ordered.LuaLess + pageLua) })
 )
 
-// Item is a member that was read.
+// Item is a member read from the index.
 type Item struct {
-	ID     string // by Reader.ID
+	ID     string // from Reader.ID
 	Member string
 	Score  float64 // 0, unless the index is scored
 }
@@ -45,9 +45,9 @@ type Query struct {
 	Limit, Offset int // Limit 0: all
 	Reverse       bool
 	After         string                   // a cursor
-	Ranges        []Range                  // disjoint and in order; empty: all
-	Keep          func(member string) bool // a filter before Limit and Offset count; may be nil
-	Sift          []string                 // bounds of columns for sift.lua; empty: not needed
+	Ranges        []Range                  // disjoint and sorted; empty: all
+	Keep          func(member string) bool // filter applied before Limit and Offset; may be nil
+	Sift          []string                 // column bounds for sift.lua; empty: no filter
 }
 
 // Reader reads the members of an index.
@@ -55,9 +55,9 @@ type Reader struct {
 	Set *partition.Set
 	// Keys are the partitions to read. Default: all.
 	Keys []partition.Keys
-	// ID returns the id of a member; those without one are skipped. Default: the member.
+	// ID returns the id of a member; members without one are skipped. Default: the member.
 	ID func(member string) (string, error)
-	// Scored says that the members are in the order of their scores, which ranges are of.
+	// Scored indicates that members are ordered by score, and ranges are of scores.
 	Scored bool
 }
 
@@ -69,8 +69,8 @@ func Shorten(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// The numbers of members in a step: few at first, as most readers want no more.
-// sift.lua examines lookAt members in about a millisecond.
+// The number of members per step: few at first, as most callers need no more. sift.lua examines
+// lookAt members in about a millisecond.
 const (
 	firstStep  = 100
 	nextStep   = 500
@@ -85,9 +85,9 @@ func (x *Reader) keys() []partition.Keys {
 	return x.Set.Keys
 }
 
-// Read yields the members of a query in order. It reads in steps of a round trip: the first
-// one reads 100 members, or Limit, of the first ranges in every partition, the next ones 500
-// of a range.
+// Read yields the members of a query in order. It reads in steps of one round trip: the first
+// reads 100 members, or Limit, of the first ranges in every partition; later ones read 500 of
+// one range.
 func (x *Reader) Read(ctx context.Context, q Query) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if err := x.Set.Check(ctx); err != nil {
@@ -139,7 +139,7 @@ func (x *Reader) yieldPage(items iter.Seq2[Item, error], page Query, yield func(
 		}
 		if item.ID = item.Member; x.ID != nil {
 			if item.ID, err = x.ID(item.Member); err != nil {
-				continue // this index did not write it; Verify reports it
+				continue // not written by this index; Verify reports it
 			}
 		}
 		if n++; !yield(item, nil) || n == page.Limit {
@@ -148,31 +148,30 @@ func (x *Reader) yieldPage(items iter.Seq2[Item, error], page Query, yield func(
 	}
 }
 
-// reading is a query that is read.
+// reading is a query in progress.
 type reading struct {
 	x      *Reader
 	q      Query
 	ranges []Range
-	after  Item // of a scored index: the item to read after; no Member: none
+	after  Item // scored index: the item to read after; no Member: none
 	offset int  // skipped by the server
 }
 
 // step is one read of a range.
 type step struct {
 	items []Item
-	last  Item // to continue after, if there is more
+	last  Item // the item to continue after, if there is more
 	more  bool
 }
 
-// rangeRead is a range in a partition that is to read.
+// rangeRead is a range to read in one partition.
 type rangeRead struct {
 	keys *partition.Keys
 	Range
 	after Item
 }
 
-// first reads the beginning of each of the first ranges in every partition: one
-// round trip.
+// first reads the first step of the first ranges in every partition: one round trip.
 func (r *reading) first(ctx context.Context) ([][]step, error) {
 	ranges, keys := r.ranges[:min(rangesStep, len(r.ranges))], r.x.keys()
 	var reads []rangeRead
@@ -201,11 +200,10 @@ func (r *reading) firstSize() int {
 	return min(wanted, nextStep)
 }
 
-// read yields the members of one partition. The steps are the beginnings of its
-// first ranges.
+// read yields the members of one partition. steps holds the first step of its first ranges.
 func (r *reading) read(ctx context.Context, keys *partition.Keys, steps []step) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		steps := steps // a sequence can be iterated twice
+		steps := steps // the sequence may be iterated more than once
 		for begin := 0; begin < len(r.ranges); begin += rangesStep {
 			ranges := r.ranges[begin:min(begin+rangesStep, len(r.ranges))]
 			if begin > 0 {
@@ -228,8 +226,8 @@ func (r *reading) read(ctx context.Context, keys *partition.Keys, steps []step) 
 	}
 }
 
-// readRange yields the members of a range from its first step on, and reports
-// whether to continue.
+// readRange yields the members of a range, starting with its first step, and reports whether to
+// continue.
 func (r *reading) readRange(ctx context.Context, a rangeRead, s step, yield func(Item, error) bool) bool {
 	for {
 		for _, m := range s.items {
@@ -256,7 +254,7 @@ func (r *reading) readRange(ctx context.Context, a rangeRead, s step, yield func
 	}
 }
 
-// steps reads the beginnings of ranges: one round trip.
+// steps reads one step of each range: one round trip.
 func (r *reading) steps(ctx context.Context, reads []rangeRead, size, offset int) ([]step, error) {
 	client := r.x.Set.Client
 	steps := make([]step, len(reads))
@@ -296,7 +294,7 @@ func (r *reading) steps(ctx context.Context, reads []rangeRead, size, offset int
 	return steps, nil
 }
 
-// items returns members, each followed by its score if the index is scored.
+// items decodes members, each followed by its score if the index is scored.
 func (r *reading) items(texts []string) ([]Item, error) {
 	if !r.x.Scored {
 		items := make([]Item, len(texts))
@@ -316,7 +314,7 @@ func (r *reading) items(texts []string) ([]Item, error) {
 	return items, nil
 }
 
-// do sends commands; a single one without a pipeline.
+// do sends commands, in a pipeline if there are several.
 func do(ctx context.Context, client rueidis.Client, commands rueidis.Commands) []rueidis.RedisResult {
 	if len(commands) == 1 {
 		return []rueidis.RedisResult{client.Do(ctx, commands[0])}
@@ -324,7 +322,7 @@ func do(ctx context.Context, client rueidis.Client, commands rueidis.Commands) [
 	return client.DoMulti(ctx, commands...)
 }
 
-// pageCall is a call of page.lua.
+// pageCall returns a call of page.lua.
 func (r *reading) pageCall(a rangeRead, offset, size int) script.Call {
 	score := ""
 	if a.after.Member != "" {
@@ -340,7 +338,7 @@ func flag(b bool) string {
 	return "0"
 }
 
-// sifted is steps with a filter in the server: the bounds of columns.
+// sifted is like steps, but the server filters the members by column bounds.
 func (r *reading) sifted(ctx context.Context, reads []rangeRead, size int) ([]step, error) {
 	calls := make([]script.Call, len(reads))
 	for i, a := range reads {
@@ -358,7 +356,7 @@ func (r *reading) sifted(ctx context.Context, reads []rangeRead, size int) ([]st
 	return steps, nil
 }
 
-// siftCall is a call of sift.lua; size 0 counts.
+// siftCall returns a call of sift.lua; with size 0 it only counts.
 func siftCall(keys *partition.Keys, r Range, q Query, size int) script.Call {
 	args := append([]string{r.Min, r.Max, flag(q.Reverse), strconv.Itoa(size), strconv.Itoa(lookAt)}, q.Sift...)
 	return script.Call{Keys: keys.All(), Args: args}
@@ -385,8 +383,8 @@ func siftReply(reply rueidis.RedisResult) (n int64, last string, members []strin
 	return n, last, members, nil
 }
 
-// Count counts the results of a query without a page: one round trip for 64 ranges, or where
-// it has a filter one for each thousand members.
+// Count counts the results of a query, ignoring Limit and Offset. It takes one round trip per
+// 64 ranges or, with a filter, one per thousand members.
 func (x *Reader) Count(ctx context.Context, q Query) (total int64, err error) {
 	if q.Keep != nil {
 		for _, err := range x.Read(ctx, q) {
@@ -443,12 +441,12 @@ func (x *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	return counts, nil
 }
 
-// countSifted counts what sift.lua keeps, in steps over all partitions at once.
+// countSifted counts the members that sift.lua keeps, in steps over all partitions in parallel.
 func (x *Reader) countSifted(ctx context.Context, q Query, ranges []Range) (int64, error) {
 	var total int64
 	keys := x.keys()
 	for _, r := range ranges {
-		left := make([]Range, len(keys)) // in each partition; empty: nothing
+		left := make([]Range, len(keys)) // per partition; empty: done
 		for i := range left {
 			left[i] = r
 		}
@@ -479,7 +477,8 @@ func (x *Reader) countSifted(ctx context.Context, q Query, ranges []Range) (int6
 	return total, nil
 }
 
-// normalize clamps Limit and Offset so that they are not negative and can be added.
+// normalize clamps Limit and Offset so that they are not negative and their sum does not
+// overflow.
 func (q Query) normalize() Query {
 	q.Limit = min(max(q.Limit, 0), math.MaxInt/2)
 	q.Offset = min(max(q.Offset, 0), math.MaxInt/2)

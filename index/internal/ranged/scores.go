@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Text formats a score; -0 is 0, as Redis orders it.
+// Text formats a score; -0 becomes 0, since Redis treats them as equal.
 func Text(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
 
 // Scores is a range of scores.
@@ -21,7 +21,7 @@ type Scores struct {
 // AllScores is the range of all scores.
 func AllScores() Scores { return Scores{Low: math.Inf(-1), High: math.Inf(1)} }
 
-// Range returns the range as a Reader takes it.
+// Range converts the range for a Reader.
 func (r Scores) Range() Range { return Range{scoreEnd(r.Low, r.openLow), scoreEnd(r.High, r.openHigh)} }
 
 func scoreEnd(f float64, open bool) string {
@@ -29,31 +29,31 @@ func scoreEnd(f float64, open bool) string {
 	case open:
 		return "(" + Text(f)
 	case math.IsInf(f, -1):
-		return "-inf" // page.lua knows that nothing is below
+		return "-inf" // page.lua skips a ZCOUNT for -inf
 	}
 	return Text(f)
 }
 
-// Raise moves the beginning of the range up.
+// Raise raises the lower end of the range.
 func (r *Scores) Raise(f float64, open bool) {
 	if f > r.Low || f == r.Low && open {
 		r.Low, r.openLow = f, open
 	}
 }
 
-// Lower moves the end of the range down.
+// Lower lowers the upper end of the range.
 func (r *Scores) Lower(f float64, open bool) {
 	if f < r.High || f == r.High && open {
 		r.High, r.openHigh = f, open
 	}
 }
 
-// Empty reports whether no number is in the range.
+// Empty reports whether the range contains no number.
 func (r Scores) Empty() bool {
 	return r.Low > r.High || r.Low == r.High && (r.openLow || r.openHigh)
 }
 
-// Has reports whether a number is in the range.
+// Has reports whether the range contains a number.
 func (r Scores) Has(f float64) bool {
 	return (f > r.Low || f == r.Low && !r.openLow) && (f < r.High || f == r.High && !r.openHigh)
 }
@@ -61,7 +61,7 @@ func (r Scores) Has(f float64) bool {
 // Cursor returns the position of an item of a scored index.
 func Cursor(score float64, id string) string { return scan.EncodeCursor(Text(score) + " " + id) }
 
-// parseCursor reads the position of an item of a scored index.
+// parseCursor decodes the position of an item of a scored index.
 func parseCursor(at string) (Item, error) {
 	score, id, ok := strings.Cut(at, " ")
 	f, err := strconv.ParseFloat(score, 64)

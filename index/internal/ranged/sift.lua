@@ -1,12 +1,12 @@
--- Reads a range of a lexicographic index and filters the members by bounds on their
--- columns. Preceded by less.lua.
+-- Reads a range of a lexicographic index and filters its members by column bounds. Preceded by
+-- less.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYLEX takes it
 -- ARGV[3]   '1': from its end
 -- ARGV[4]   maximum number of members to reply; '0': only count them
 -- ARGV[5]   maximum number of members to examine
--- ARGV[6..] how to read the columns of a member, four for each of the first columns:
+-- ARGV[6..] how to read the leading columns of a member, four arguments each:
 --           width      bytes; '0': up to a terminator
 --           escape     if width is 0: the byte that escapes the next one, and the
 --                      terminator. With a third byte the terminator is one byte,
@@ -17,7 +17,7 @@
 -- Reply  { number of members that pass, the last member examined or '' at the end of
 --          the range, members ... }
 
--- place is where a column begins, if all columns before it have a width.
+-- place is the position of a column if all columns before it have a fixed width.
 local columns, place = {}, 1
 for i = 6, #ARGV, 4 do
 	local c = {
@@ -27,7 +27,7 @@ for i = 6, #ARGV, 4 do
 	}
 	c.bound = c.low ~= '' or c.high ~= ''
 	if c.width == 8 then
-		-- Numbers are compared as two halves. A shorter bound is padded with zeros.
+		-- Numbers are compared in two halves. Shorter bounds are padded with zeros.
 		c.low1, c.low2 = unpack4('>I4I4', c.low .. ('\0'):rep(8 - #c.low))
 		c.high1, c.high2 = 2 ^ 32, 0
 		if c.high ~= '' then
@@ -40,7 +40,7 @@ for i = 6, #ARGV, 4 do
 	end
 end
 
--- ending returns the end of a column that begins at from.
+-- ending returns the last position of a column that starts at from.
 local function ending(member, from, c)
 	if c.width > 0 then
 		return from + c.width - 1
@@ -66,7 +66,7 @@ local function passes(member)
 	for _, c in ipairs(columns) do
 		from = c.place or from
 		local to = ending(member, from, c)
-		if to > #member then -- this index did not write it
+		if to > #member then -- not written by this index
 			return false
 		end
 		if c.width == 8 then

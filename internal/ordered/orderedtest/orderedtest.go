@@ -1,5 +1,5 @@
-// Package orderedtest draws columns and values for the property tests of package
-// ordered and of its users.
+// Package orderedtest draws columns and values for property tests of package ordered and its
+// users.
 package orderedtest
 
 import (
@@ -38,7 +38,7 @@ func DrawColumn(t *rapid.T, name string, readable bool) ordered.Column {
 	return c
 }
 
-// DrawValue draws a value of a column; from few, so that some are equal.
+// DrawValue draws a value of a column, from a small range so that values repeat.
 func DrawValue(t *rapid.T, c ordered.Column) any {
 	sign := rapid.SampledFrom([]int64{-1, 1}).Draw(t, "sign")
 	switch c.Type {
@@ -78,12 +78,12 @@ func DrawValue(t *rapid.T, c ordered.Column) any {
 	return n
 }
 
-// DrawText draws short strings of bytes that are special to the encoding.
+// DrawText draws short strings of bytes with a special meaning in the encoding.
 func DrawText(t *rapid.T) string {
 	return string(rapid.SliceOfN(rapid.SampledFrom([]byte("\x00\x01\xfe\xff:;ab 0")), 0, 4).Draw(t, "bytes"))
 }
 
-// Compare is the required order of a column.
+// Compare compares two values as the encoding must sort them.
 func Compare(c ordered.Column, a, b any) int {
 	n := 0
 	switch a := a.(type) {
@@ -117,7 +117,7 @@ func Compare(c ordered.Column, a, b any) int {
 	return n
 }
 
-// limits are the least and the greatest value of a BigInt or Decimal, in units.
+// limits returns the smallest and the largest value of a BigInt or Decimal, in units.
 func limits(c ordered.Column) (low, high *big.Int) {
 	if c.Type == ordered.BigInt {
 		half := new(big.Int).Lsh(big.NewInt(1), uint(c.Bits-1))

@@ -9,8 +9,8 @@ import (
 	"retwis/internal/sleep"
 )
 
-// Pause waits before another attempt: not before the first two, then for a random,
-// growing time of up to 50 ms.
+// Pause waits before an attempt. The first two attempts do not wait; later ones wait for a
+// random, growing time of up to 50 ms.
 func Pause(ctx context.Context, attempt int) error {
 	if attempt < 2 {
 		return ctx.Err()

@@ -20,9 +20,9 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// align compares records with what they have in the indexes, and corrects the indexes unless
-// this is a dry run. Each is compared in one script, again if the record has changed
-// since it was read. Two round trips for all of them, and another one to correct some.
+// align compares records with their index entries, and corrects the indexes unless this is a
+// dry run. Each record is compared in one script, and again if it has changed since it was
+// read. Two round trips for all records, and another one if some must be corrected.
 func (r *run) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
 		if err := backoff.Pause(ctx, attempt); err != nil {
@@ -37,7 +37,7 @@ func (r *run) align(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// alignOnce is one attempt of align. It returns the records that changed meanwhile.
+// alignOnce is one attempt of align. It returns the records that have changed meanwhile.
 func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
 	all, err := r.targets(ctx, ids)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 		return nil, err
 	}
 	for _, w := range there {
-		for w.state.ok && contested(w) { // until the owners of its unique values stay the same
+		for w.state.ok && contested(w) { // until the owners of its unique values no longer change
 			if err := r.contest(ctx, w); err != nil {
 				return nil, err
 			}
@@ -102,20 +102,20 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 	return again, r.checkClaims(ctx, aligned)
 }
 
-// state is what the indexes have of a record, at one moment.
+// state is a consistent snapshot of the index entries of a record.
 type state struct {
-	ok              bool // the record is as it was read
+	ok              bool // the record has not changed since it was read
 	now             int64
 	content         schema.Content
-	has, sound      bool // it has a content, that can be read
+	has, sound      bool // it has content, and that is readable
 	due             int64
 	values          []schema.IndexValue // of the content
-	created, listed string              // its scores in the order of creation and of expiry; "": none
-	lives           []int64             // milliseconds that the record and its sets and lists have left; -1: without end, -2: it does not exist
-	at              [][]string          // of each entry what the keys of its index have; "": nothing
+	created, listed string              // scores in the orders of creation and of expiry; "": none
+	lives           []int64             // remaining milliseconds of the record and its sets and lists; -1: no expiry, -2: does not exist
+	at              [][]string          // for each entry, the values in the keys of its index; "": none
 }
 
-// look reads what the indexes have of records: one pipeline.
+// look reads the index entries of records: one pipeline.
 func (r *run) look(ctx context.Context, all []*target) error {
 	calls := make([]script.Call, len(all))
 	for i, w := range all {
@@ -222,12 +222,12 @@ func (r *run) parseState(w *target, list []rueidis.RedisMessage) (s state, err e
 	return s, nil
 }
 
-// had reports whether a record has an entry by its content.
+// had reports whether the content of a record includes an entry.
 func (s *state) had(e schema.Entry) bool {
 	return slices.Contains(s.values, schema.IndexValue{Number: e.Index.Number, Value: e.Value})
 }
 
-// contested reports whether other records may have unique values of a record, or values must be
+// contested reports whether other records may own unique values of a record, or values must be
 // claimed first.
 func contested(w *target) bool {
 	for i := range w.entries {
@@ -250,8 +250,8 @@ func (w *target) inConflict(i int) bool {
 	return owner != "" && owner != w.id
 }
 
-// contest finds out which unique values a record can have, or first what the contents of their
-// owners say at the same moment. If another record has one, this record goes without.
+// contest determines which unique values a record can have. It may have to look first at the
+// contents of their owners in the same snapshot. A value that another record owns is left out.
 func (r *run) contest(ctx context.Context, w *target) error {
 	owners := map[schema.Entry]string{}
 	for i, e := range w.entries {
@@ -284,14 +284,14 @@ func (r *run) contest(ctx context.Context, w *target) error {
 	return nil
 }
 
-// ownerOf returns the owner of a unique value, or claims it for a record, or removes it from the
-// index if its owner has it not.
+// ownerOf returns the owner of a unique value. It may claim the value for the record, or remove
+// it from the index if its owner does not have it.
 func (r *run) ownerOf(ctx context.Context, w *target, e schema.Entry, at []string) (string, error) {
 	if e.Index.Place < 0 {
 		return r.claimFor(ctx, w, e)
 	}
 	owner := at[0]
-	if at[1] == "" { // its entries are not known
+	if at[1] == "" { // its entries are unknown
 		all, err := r.targets(ctx, []string{owner})
 		if err != nil {
 			return "", err
@@ -312,7 +312,7 @@ func (r *run) ownerOf(ctx context.Context, w *target, e schema.Entry, at []strin
 	return "", err
 }
 
-// compare finds what the indexes have of a record and should not have, or lack.
+// compare finds surplus and missing index entries of a record.
 func (r *run) compare(w *target) {
 	s := &w.state
 	w.problem, w.wrong = maintain.Problem{Kind: maintain.Stale, ID: w.id}, false
@@ -365,12 +365,12 @@ func (r *run) compare(w *target) {
 	w.problem.Found, w.problem.Want = strings.Join(found, ", "), strings.Join(want, ", ")
 }
 
-// in reports whether an index has an entry of a record, by what its keys have.
+// in reports whether an index has an entry of a record, given the values in its keys.
 func (s *state) in(id string, e schema.Entry, at []string) bool {
 	switch {
 	case e.Index.Place < 0:
 		return true
-	case e.Index.PerValue: // in the order of creation, and the value is in the directory
+	case e.Index.PerValue: // in the set of the value, and the value is in the directory
 		return at[0] != "" && (s.created == "" || at[0] == s.created) && at[1] != ""
 	case e.Index.Unique:
 		return at[0] == id
@@ -378,9 +378,9 @@ func (s *state) in(id string, e schema.Entry, at []string) bool {
 	return at[0] == "0"
 }
 
-// mistimed reports whether a record, or one of its sets and lists, lives longer or shorter than it
-// should: as long as the record, if that does not say when it expires. Time stands still within a
-// script, but servers differ.
+// mistimed reports whether a record, or one of its sets and lists, has the wrong expiry. Sets
+// and lists must expire with the record, even if the record has no expires field. Time stands
+// still within a script, but clocks of servers differ.
 func (s *state) mistimed(due int64, expires bool) bool {
 	lives := s.lives[0]
 	if due != 0 {
@@ -393,8 +393,8 @@ func (s *state) mistimed(due int64, expires bool) bool {
 	})
 }
 
-// correct enters records in their indexes: one pipeline. It returns those whose unique values
-// others have, and the ids of those that have changed.
+// correct adds records to their indexes: one pipeline. It also returns records whose unique
+// values others own, and the ids of records that have changed.
 func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []*target, changed []string, err error) {
 	t := r.t
 	all := make([]record.Alignment, len(wrong))
@@ -415,7 +415,7 @@ func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []
 			taken = append(taken, w)
 		case errors.Is(err, schema.ErrConflict), errors.Is(err, schema.ErrNotFound), errors.Is(err, unique.ErrLate):
 			changed = append(changed, w.id)
-		default: // outcome unknown: the next reader of its unique values resolves it
+		default: // unknown outcome: the next reader of its unique values resolves it
 			return nil, nil, nil, err
 		}
 		t.Claims.Abandon(ctx, w.claims)
@@ -424,8 +424,8 @@ func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []
 	return corrected, taken, changed, nil
 }
 
-// followRecord makes the sets and lists of a record live as long as it, if it does not say when it
-// expires.
+// followRecord makes the sets and lists of a record expire with it, if the model has no expires
+// field.
 func (r *run) followRecord(ctx context.Context, w *target) error {
 	s, p := &w.state, r.t.Layout.Of(w.id)
 	if w.due != 0 || s.due != 0 || r.t.Schema.Expires >= 0 || !w.wrong || s.listed == "" && !s.mistimed(0, false) {
@@ -448,7 +448,7 @@ func (r *run) followRecord(ctx context.Context, w *target) error {
 	return nil
 }
 
-// report reports what was found about a record that exists.
+// report reports the problems of an existing record.
 func (r *run) report(w *target) {
 	for _, t := range w.taken {
 		r.engine.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
@@ -462,8 +462,8 @@ func (r *run) report(w *target) {
 	}
 }
 
-// removeGone removes what is left of records that do not exist. It returns the ids of
-// those that exist by now.
+// removeGone removes leftovers of missing records. It returns the ids of those that exist by
+// now.
 func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
 	if err := r.look(ctx, gone); err != nil {
 		return nil, err
@@ -479,7 +479,7 @@ func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, e
 			continue
 		case !s.has && s.created == "" && s.listed == "" && !slices.ContainsFunc(s.lives, exists):
 			continue
-		case s.due == 0 || s.due > s.now: // otherwise it has expired, and was not swept yet
+		case s.due == 0 || s.due > s.now: // else it has expired, but has not been swept yet
 			dangling = append(dangling, w.id)
 		}
 		left = append(left, record.Remains{ID: w.id, Content: s.content})
@@ -499,5 +499,5 @@ func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, e
 	return append(again, exist...), nil
 }
 
-// newToken returns the token of a writer's claims.
+// newToken returns a token for the claims of a writer.
 func newToken() string { return rand.Text()[:16] }

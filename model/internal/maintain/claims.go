@@ -11,8 +11,8 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// Unique values are in other partitions than their records. A record has a value if its
-// content says so; see package unique.
+// With several partitions, unique values are in other partitions than their records. A record
+// owns a value if its content includes it; see package unique.
 
 // claimFor claims a value for a record, or returns the id of its owner.
 func (r *run) claimFor(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
@@ -46,7 +46,7 @@ func (r *run) claimFor(ctx context.Context, w *target, e schema.Entry) (owner st
 	return "", err
 }
 
-// checkClaims checks that the unique values of records lead to them.
+// checkClaims checks that the unique values of records point to them.
 func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	if !r.t.Layout.Spread() {
 		return nil
@@ -55,8 +55,7 @@ func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
-	// A record may have changed since the script compared it. It has the values if it
-	// is unchanged.
+	// A record may have changed since it was compared. If not, it owns the values.
 	var still []*target
 	dry := &run{t: r.t, mode: DryRun}
 	if err := dry.look(ctx, suspects); err != nil {
@@ -80,8 +79,8 @@ func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	return nil
 }
 
-// missingClaims returns the records with a unique value whose entry is missing or names
-// another record.
+// missingClaims returns records with a unique value whose entry is missing or names another
+// record.
 func (r *run) missingClaims(ctx context.Context, all []*target) ([]*target, error) {
 	var commands rueidis.Commands
 	var of []*target
@@ -107,7 +106,7 @@ func (r *run) missingClaims(ctx context.Context, all []*target) ([]*target, erro
 	return found, nil
 }
 
-// restoreClaims claims the unique values of a record, unless another record has them too.
+// restoreClaims claims the unique values of a record, unless another record has them, too.
 func (r *run) restoreClaims(ctx context.Context, w *target) error {
 	u := r.t.Claims
 	token := newToken()
@@ -135,7 +134,7 @@ func (r *run) restoreClaims(ctx context.Context, w *target) error {
 	}
 	u.Confirm(ctx, w.id, token, claims, nil)
 	for _, c := range claims {
-		// The record may have left the value while no entry led to it.
+		// The record may have released the value while no entry pointed to it.
 		if err := u.Release(ctx, w.id, c.Entry); err != nil {
 			return err
 		}

@@ -1,3 +1,3 @@
-// Package maintain verifies, repairs, migrates and drops models, on the engine of
+// Package maintain verifies, repairs, migrates and drops models. It uses the engine in
 // retwis/internal/maintain.
 package maintain

@@ -14,7 +14,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Drop deletes a model and all that it has written.
+// Drop deletes a model and everything that it has written.
 func Drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r := newRun(t, Repair, opt)
 	err := r.drop(ctx)
@@ -43,8 +43,8 @@ func (r *run) drop(ctx context.Context) (err error) {
 	return r.dropKeys(ctx)
 }
 
-// refuseWriters marks a partition as being deleted. A server whose memory is full does not
-// take the mark: there no declaration is in force until records have been deleted.
+// refuseWriters marks a partition as being deleted. A server whose memory is full refuses the
+// mark: then no declaration is in force until records have been deleted.
 func (r *run) refuseWriters(ctx context.Context, p *schema.Partition) error {
 	b := r.t.Client.B()
 	err := r.t.Client.Do(ctx, b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", registry.Dropping).Build()).Error()
@@ -58,8 +58,8 @@ func (r *run) refuseWriters(ctx context.Context, p *schema.Partition) error {
 	return r.t.Client.Do(ctx, b.Hdel().Key(p.Meta).Field(fields...).Build()).Error()
 }
 
-// dropRecords deletes the records of a partition: those in the order of creation, and
-// then others that have content.
+// dropRecords deletes the records of a partition: first those in the order of creation, then
+// others that have content.
 func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
 	t := r.t
 	for {
@@ -107,7 +107,8 @@ func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) e
 	return nil
 }
 
-// dropKeys deletes the keys that are not of records, meta last: it names the others.
+// dropKeys deletes all keys except those of records. It deletes meta last, since it names the
+// others.
 func (r *run) dropKeys(ctx context.Context) error {
 	t := r.t
 	keys := []string{}
@@ -141,7 +142,7 @@ func (r *run) dropKeys(ctx context.Context) error {
 	for i := range t.Layout.Parts {
 		keys = append(keys, t.Layout.Parts[i].Meta)
 	}
-	// One after the other: they can be in different slots.
+	// One at a time, since they can be in different slots.
 	for _, key := range keys {
 		if err := t.Client.Do(ctx, t.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
 			return err

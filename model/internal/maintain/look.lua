@@ -1,10 +1,10 @@
--- Reads what the indexes have of a record, at one moment.
+-- Reads the index entries of a record in one snapshot.
 --
 -- KEYS 1 record, 2 meta, then the key of each command
--- ARGV 1 stamp of the declaration, 2 d and the digest of fields that the record must still have,
---      or nothing: it does not exist, 3 how many fields, their names, then for each command
---      its name and its argument, which PTTL does not have
--- Reply SCHEMA, CONFLICT: the record has changed, or OK, the time of the server in
+-- ARGV 1 stamp of the declaration, 2 d and the expected digest of fields of the record, or
+--      empty: it must not exist, 3 number of fields, then their names, then for each command
+--      its name and its argument; PTTL has none
+-- Reply SCHEMA; CONFLICT if the record has changed; or OK, the time of the server in
 -- milliseconds, and the replies of the commands
 
 local record, meta = KEYS[1], KEYS[2]

@@ -34,14 +34,13 @@ func Migrate(ctx context.Context, t *record.Table, opt maintain.Options) (Report
 		if err == nil {
 			err = r.endMigrate(ctx, migrations)
 		}
-	case t.Options.Adopt != nil: // there may be records of other programs, whatever is in force
+	case t.Options.Adopt != nil: // other programs may have written records, even if the declaration is in force
 		err = r.unindexed(ctx)
 	}
 	return r.result(), err
 }
 
-// checkKinds refuses a declaration with fields of another kind if no record can be read by
-// it.
+// checkKinds refuses a declaration that changes the kind of fields if it can read no record.
 func (r *run) checkKinds(ctx context.Context) error {
 	t := r.t
 	changed, err := t.Registry.Changed(ctx)
@@ -73,8 +72,8 @@ func (r *run) checkKinds(ctx context.Context) error {
 	return fmt.Errorf("no record can be read as it is declared now (%s): declare the field under another name, and copy its values: %w", strings.Join(changed, ", "), failed)
 }
 
-// checkOlder refuses to end the first migration of keys that are older than the model
-// unless Options.Adopt says which of them are records.
+// checkOlder refuses to finish the first migration if there are keys older than the model,
+// unless Options.Adopt decides which of them are records.
 func (r *run) checkOlder(ctx context.Context) error {
 	if r.unknown == 0 || r.t.Options.Adopt != nil {
 		return nil
@@ -90,14 +89,14 @@ func (r *run) checkOlder(ctx context.Context) error {
 			if len(r.unknownKeys) > 0 {
 				example = fmt.Sprintf(" such as %q", schema.Shorten(r.unknownKeys[0]))
 			}
-			return fmt.Errorf("%w: %d%s: say by Options.Adopt which of them are records", schema.ErrUnknown, r.unknown, example)
+			return fmt.Errorf("%w: %d%s: set Options.Adopt to decide which of them are records", schema.ErrUnknown, r.unknown, example)
 		}
 	}
 	return nil
 }
 
-// beginMigrate puts the declaration into force. It returns the name of the migration
-// of each partition, or "" for one that is done.
+// beginMigrate puts the declaration into force. It returns the name of the migration of each
+// partition, or "" if the partition is done.
 func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error) {
 	t := r.t
 	schema, err := json.Marshal(t.Layout.Stored())
@@ -127,8 +126,7 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 	return migrations, nil
 }
 
-// alignAll aligns all records, in the order of their creation, and then those that no
-// model wrote.
+// alignAll aligns all records in creation order, and then those that no model wrote.
 func (r *run) alignAll(ctx context.Context) error {
 	for i := range r.t.Layout.Parts {
 		if err := r.alignInOrder(ctx, &r.t.Layout.Parts[i]); err != nil {
@@ -138,7 +136,7 @@ func (r *run) alignAll(ctx context.Context) error {
 	if err := r.unindexed(ctx); err != nil {
 		return err
 	}
-	// An index that does not start empty may have values that no record has any more.
+	// An index that does not start empty may have values that no record has any longer.
 	var building []*schema.Index
 	for _, x := range r.t.Schema.Indexes {
 		if !x.Unique && !x.PerValue {
@@ -174,8 +172,8 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 	}
 }
 
-// dropSets deletes the sets of the values of an index, some at a time, as long as the
-// declaration with a digest is in force.
+// dropSets deletes the sets of the values of an index, in batches, as long as the declaration
+// with the digest is in force.
 func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest string) error {
 	t := r.t
 	directory := p.Index(name)
@@ -183,7 +181,7 @@ func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest st
 	if err != nil {
 		return err
 	}
-	for ; left > 0; left -= step { // more may be written by programs with the previous declaration
+	for ; left > 0; left -= step { // programs with the previous declaration may add more
 		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(directory).Min("0").Max(strconv.Itoa(step-1)).Build()).AsStrSlice()
 		if err != nil || len(values) == 0 {
 			return err
@@ -235,7 +233,7 @@ func (r *run) endMigrate(ctx context.Context, migrations []string) error {
 				keys = append(keys, key)
 				continue
 			}
-			// The directory stays as long as it has values: programs with the previous
+			// The directory stays as long as it has values, since programs with the previous
 			// declaration may still write some.
 			if err := r.dropSets(ctx, p, name, t.Registry.Digest); err != nil {
 				return err

@@ -1,26 +1,26 @@
--- Puts a declaration into force in a partition, for Migrate: writers with another one
--- are refused from here on, so the indexes that they would maintain are no longer
--- reliable. If indexes are only dropped, writers with the previous declaration, who
--- maintain all others, may go on until the next Migrate, which removes what they write to
--- the dropped ones. Sorted sets to build start empty.
+-- Puts a declaration into force in a partition, for Migrate. From now on writers with another
+-- declaration are refused, so the indexes that they would maintain are no longer reliable. If
+-- indexes are only dropped, writers with the previous declaration, which maintain all others,
+-- may continue until the next Migrate, which removes what they write to the dropped indexes.
+-- Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
--- ARGV 1 digest, 2 schema, 3 a name for the migration, then the identity of each index, and
---      how many of the keys it has: 1, or 0 for a unique one or one with a set for each value,
---      whose entries stay
--- Reply the name of the migration, which another Migrate may have begun; nothing: there
--- is nothing to do
+-- ARGV 1 digest, 2 schema, 3 a name for the migration, then for each index its identity and its
+--      number of KEYS: 1, or 0 for a unique index or one with a set per value, whose entries
+--      are kept
+-- Reply the name of the migration, which another Migrate may have started; empty: nothing to do
 
 local meta = KEYS[1]
 local digest, schema, name = unpack(ARGV, 1, 3)
 local found = redis.call('HMGET', meta, 'digest', 'walk', 'identities', 'schema', 'dropped')
 local walk = found[2]
 if found[1] == digest and walk ~= 'to begin' and (walk or not found[5]) then
-	redis.call('HSET', meta, 'schema', schema) -- a field may be of another kind
+	redis.call('HSET', meta, 'schema', schema) -- the kind of a field may have changed
 	return walk or ''
 end
 
--- previousMay reports whether the previous declaration has all indexes of this one.
+-- previousMay reports whether writers with the previous declaration may continue: it must have
+-- all indexes of this one.
 local function previousMay(identities)
 	if not found[1] or found[1] == digest or not found[3] or not found[4] then
 		return false

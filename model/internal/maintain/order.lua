@@ -1,8 +1,8 @@
--- Reads ids in the order of creation.
+-- Reads ids in creation order.
 --
 -- KEYS 1 all
--- ARGV 1 score after which to continue, or nothing: from the first, 2 the id that has
---      it, 3 how many
+-- ARGV 1 score after which to continue, or empty: from the first, 2 the id with that score, 3
+--      number of ids
 -- Reply id and score, in turn
 
 local score, id, count = unpack(ARGV)

@@ -35,7 +35,7 @@ func (r *run) checkOrphans(ctx context.Context) error {
 	return err
 }
 
-// checkIndexes checks all entries of some indexes.
+// checkIndexes checks all entries of indexes.
 func (r *run) checkIndexes(ctx context.Context, all []*schema.Index) error {
 	var perValue []*schema.Index
 	for _, x := range all {
@@ -48,7 +48,7 @@ func (r *run) checkIndexes(ctx context.Context, all []*schema.Index) error {
 	return r.checkSets(ctx, perValue)
 }
 
-// checkIDs checks ids in the order of creation, or of their expiry.
+// checkIDs checks ids in the order of creation or of expiry.
 func (r *run) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind record.Place) error {
 	have, err := r.contents(ctx, p, ids)
 	if err != nil {
@@ -112,15 +112,15 @@ func (r *run) checkEntries(ctx context.Context, p *schema.Partition, x *schema.I
 	return err
 }
 
-// removeOrphans returns the entries whose records do not have them, and removes them unless
-// this is a dry run.
+// removeOrphans returns the suspects that are orphans, and removes them unless this is a dry
+// run.
 func (r *run) removeOrphans(ctx context.Context, p *schema.Partition, kind record.Place, x *schema.Index, suspects []record.Orphan) ([]record.Orphan, error) {
 	scope := record.Indexed
 	switch {
 	case r.mode == DryRun:
 		scope = record.None
 	case r.mode == migrate && kind == record.InSet:
-		scope = record.Any // all records are indexed by now that will be
+		scope = record.Any // by now all records are indexed
 	}
 	return r.t.Orphans(ctx, p, scope, kind, x, suspects)
 }
@@ -144,7 +144,7 @@ func (r *run) reportOrphans(x *schema.Index, all []record.Orphan, found string) 
 	r.repaired(len(all))
 }
 
-// contents are the entries of records by id. It lacks unreadable ones.
+// contents maps ids to the entries of records, without unreadable ones.
 type contents map[string][]schema.IndexValue
 
 func (c contents) have(id string, x *schema.Index, value string) bool {
@@ -179,15 +179,15 @@ func (r *run) contents(ctx context.Context, p *schema.Partition, ids []string) (
 	return all, nil
 }
 
-// orphanClaim is a value whose record does not seem to have it.
+// orphanClaim is a unique value that its record does not seem to have.
 type orphanClaim struct {
 	key       string
 	entry     schema.Entry
-	text      string // what the hash says
+	text      string // value in the hash
 	misplaced bool   // the value belongs to another hash
 }
 
-// checkOrphans checks a page of a unique index.
+// checkClaimPage checks a page of a unique index.
 func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
 	key := r.t.Layout.IndexKey(p, x)
 	have, err := r.contentsOfClaims(ctx, pairs)
@@ -201,7 +201,7 @@ func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema
 		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
 			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
 		case have.have(c.ID, x, e.Value) && c.Deadline != "" && r.mode != DryRun:
-			if _, err := r.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
+			if _, err := r.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // confirms it, too
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema
 	return r.checkSuspects(ctx, suspects)
 }
 
-// contentsOfClaims reads the entries of the records that claims name.
+// contentsOfClaims reads the entries of the records named in claims.
 func (r *run) contentsOfClaims(ctx context.Context, pairs []string) (contents, error) {
 	byPart := map[*schema.Partition][]string{}
 	for i := 1; i < len(pairs); i += 2 {
@@ -227,20 +227,20 @@ func (r *run) contentsOfClaims(ctx context.Context, pairs []string) (contents, e
 	return have, nil
 }
 
-// inProgress reports whether the record of a claim may still be written. It allows for
-// clocks that are late.
+// inProgress reports whether the record of a claim may still be written. It tolerates late
+// clocks.
 func inProgress(deadline string) bool {
 	ms, err := strconv.ParseInt(deadline, 10, 64)
 	return err == nil && time.Since(time.UnixMilli(ms)) < unique.Lease
 }
 
-// dryRunLooks is how often a dry run looks at a value, at least, before it reports it.
+// dryRunLooks is the minimum number of times a dry run looks at a value before it reports it.
 const dryRunLooks = 4
 
-// checkSuspects removes values whose records do not have them. A writer gives back the
-// values that its record has left shortly after it has written the record: a dry run
-// waits that long before it reports one, and longer while it may; it looks again however
-// long the first look took. Giving a value back early does no harm.
+// checkSuspects removes values that their records do not have. A writer releases old values
+// shortly after it has written the record: a dry run waits that long before it reports one, and
+// longer if its patience allows. It looks again however long the first look took. Releasing a
+// value early does no harm.
 func (r *run) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
 	wait := min(unique.Grace, r.t.Patience)
@@ -267,8 +267,8 @@ func (r *run) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	return nil
 }
 
-// unchangedClaims returns the claims whose hash says the same as before, without those of
-// records that are not indexed yet.
+// unchangedClaims returns the claims that have not changed in the hash, except those of records
+// that are not indexed yet.
 func (r *run) unchangedClaims(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
 	b := r.t.Client.B()
 	var commands rueidis.Commands
@@ -297,8 +297,8 @@ func (r *run) unchangedClaims(ctx context.Context, suspects []orphanClaim) ([]or
 	return still, nil
 }
 
-// dropClaim reports a value whose record does not have it, and removes it if the hash still
-// says the same after the record was asked.
+// dropClaim reports a value that its record does not have, and removes it if the claim is still
+// unchanged after the record was read.
 func (r *run) dropClaim(ctx context.Context, s orphanClaim) error {
 	u := r.t.Claims
 	c := unique.ParseClaim(s.text)
@@ -319,8 +319,8 @@ func (r *run) dropClaim(ctx context.Context, s orphanClaim) error {
 	return u.Replace(ctx, s.key, s.entry.Value, s.text, "")
 }
 
-// checkSets checks the sets that the directories of some indexes name, and those that they do
-// not: a SCAN of the keys of every server.
+// checkSets checks the sets listed in the directories of indexes, and unlisted sets: a SCAN of
+// the keys of every server.
 func (r *run) checkSets(ctx context.Context, all []*schema.Index) error {
 	for _, x := range all {
 		for i := range r.t.Layout.Parts {
@@ -362,7 +362,7 @@ func (r *run) checkSets(ctx context.Context, all []*schema.Index) error {
 	})
 }
 
-// unlisted returns the values that are not in the directory.
+// unlisted returns the values missing from the directory.
 func (r *run) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) ([]string, error) {
 	list, err := r.t.Client.Do(ctx, r.t.Client.B().Zmscore().Key(r.t.Layout.IndexKey(p, x)).Member(values...).Build()).ToArray()
 	if err != nil || len(list) != len(values) {
@@ -377,7 +377,7 @@ func (r *run) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index
 	return all, nil
 }
 
-// checkValues checks the sets of some values: small ones in one pipeline.
+// checkValues checks the sets of values: small ones in one pipeline.
 func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) error {
 	if len(values) == 0 {
 		return nil

@@ -20,25 +20,25 @@ type Report struct {
 	UnknownKeys []string // some of them
 }
 
-// step is how many records or entries a step checks.
+// step is the number of records or entries checked in a step.
 const step = 100
 
-// run is a Verify, Repair, Migrate or Drop under way.
+// run is a Verify, Repair, Migrate or Drop in progress.
 type run struct {
 	engine      *engine.Run
 	t           *record.Table
 	mode        Mode
 	unknown     int64
 	unknownKeys []string
-	asked       bool                 // others are known
+	asked       bool                 // others has been read
 	others      []registry.Neighbour // the other models of the database
-	waitLeft    time.Duration        // how much longer a dry run waits for slow writers
+	waitLeft    time.Duration        // remaining time that a dry run waits for slow writers
 }
 
-// Mode is what a run does with the problems that it finds.
+// Mode selects what a run does with the problems that it finds.
 type Mode string
 
-// The modes, as the scripts name them.
+// The modes, with their names in scripts.
 const (
 	DryRun  Mode = "verify"
 	Repair  Mode = "repair"
@@ -54,7 +54,7 @@ func (r *run) result() Report {
 	return Report{r.engine.Report, r.unknown, r.unknownKeys}
 }
 
-// repaired counts problems that were repaired, unless this is a dry run.
+// repaired counts repaired problems, unless this is a dry run.
 func (r *run) repaired(n int) {
 	if r.mode != DryRun {
 		r.engine.Report.Repaired += int64(n)
@@ -72,7 +72,7 @@ func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 }
 
 // each calls check for the pages of a hash or sorted set in each partition. A page has
-// names and values in turn.
+// alternating names and values.
 func (r *run) each(ctx context.Context, pages func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error], check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
 	for i := range r.t.Layout.Parts {
 		p := &r.t.Layout.Parts[i]
@@ -100,11 +100,11 @@ func (r *run) eachSortedSet(ctx context.Context, key func(*schema.Partition) str
 	}, check)
 }
 
-// scanKeys is how many keys SCAN passes in a step.
+// scanKeys is the number of keys examined in a step of SCAN.
 const scanKeys = 500
 
-// eachKey calls check for pages of the keys of all servers that begin with a prefix. It
-// returns how many of them count as checked.
+// eachKey calls check for pages of the keys with a prefix on all servers. check returns how
+// many of them count as checked.
 func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys []string) (int, error)) error {
 	pattern := scan.Pattern{Match: scan.Literal(prefix) + "*", Type: kind, Count: scanKeys}
 	for page, err := range scan.Keys(ctx, r.t.Client, pattern) {

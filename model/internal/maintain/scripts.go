@@ -20,7 +20,7 @@ var (
 	migrateEndLua string
 )
 
-// The scripts that this package runs.
+// The scripts of this package.
 var (
 	lookScript         = script.New(schema.EntriesLua, lookLua)
 	migrateDropScript  = script.New(migrateDropLua)

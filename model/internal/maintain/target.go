@@ -11,30 +11,29 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// target is what a record should have in the indexes.
+// target is the expected state of a record in the indexes.
 type target struct {
 	id      string
 	there   bool
 	stored  []schema.Text
-	read    string // fingerprint of the fields; "": there is no record
+	read    string // fingerprint of the fields; "": no record
 	due     int64
 	entries []schema.Entry
 	err     error // why the record cannot be aligned
 	invalid error // why the record is not valid
 
-	token  string // of a model with partitions: that of its claims
+	token  string // token of its claims, for a model with partitions
 	claims []unique.Claim
-	taken  []*schema.TakenError // values that it cannot have
+	taken  []*schema.TakenError // values owned by other records
 
 	state   state
-	owners  map[schema.Entry]string // of unique values: those whose contents are looked at
-	decided []schema.Entry          // unique values that it can have
+	owners  map[schema.Entry]string // owners of unique values whose contents are looked at
+	decided []schema.Entry          // unique values that the record can have
 	problem maintain.Problem
-	wrong   bool // the indexes are not as they should be
+	wrong   bool // the indexes differ from the expected state
 }
 
-// targets reads records, and computes what they should have in the indexes: one
-// pipeline.
+// targets reads records, and computes their expected state in the indexes: one pipeline.
 func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 	t := r.t
 	commands := make(rueidis.Commands, len(ids))
@@ -47,7 +46,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 		}
 	}
 	all := make([]target, len(ids))
-	var unknown []int // records with none of the fields may exist
+	var unknown []int // a record may exist without any of the fields
 	replies := t.Client.DoMulti(ctx, commands...)
 	for i, reply := range replies[len(ids):] {
 		text, err := reply.ToString()
@@ -89,7 +88,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 	return all, nil
 }
 
-// compute computes what a record should have in the indexes.
+// compute computes the expected state of a record in the indexes.
 func (r *run) compute(w *target, stored []schema.Text) {
 	t := r.t
 	w.stored, w.read = stored, t.Rows.Fingerprint(stored)
@@ -106,7 +105,7 @@ func (r *run) compute(w *target, stored []schema.Text) {
 	}
 }
 
-// isDamage reports whether an error is caused by corrupt stored data.
+// isDamage reports whether an error is caused by damaged stored data.
 func isDamage(err error) bool {
 	return errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrValue)
 }

@@ -14,8 +14,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Verify compares the records of a table with their indexes, and repairs what
-// disagrees.
+// Verify compares the records of a table with their indexes and, depending on the mode, repairs
+// differences.
 func Verify(ctx context.Context, t *record.Table, m Mode, opt maintain.Options) (Report, error) {
 	r := newRun(t, m, opt)
 	err := t.CheckTypes(ctx)
@@ -44,8 +44,8 @@ func (r *run) verify(ctx context.Context) (err error) {
 	return err
 }
 
-// unindexed scans the keys of records, and aligns records without content: those that
-// have lost it, and those of other programs that are adopted.
+// unindexed scans the keys of records, and aligns records without content: those that have lost
+// it, and adopted records of other programs.
 func (r *run) unindexed(ctx context.Context) error {
 	return r.eachKey(ctx, r.t.Layout.RecordPrefix(), "hash", func(keys []string) (int, error) {
 		byPart := make(map[*schema.Partition][]string)
@@ -69,7 +69,7 @@ func (r *run) unindexed(ctx context.Context) error {
 
 // bare returns the ids of records to align because they have no content.
 func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
-	// Not contentsOf: unreadable content exists, and is handled elsewhere.
+	// Not r.contents: unreadable content exists, and is handled elsewhere.
 	list, err := r.t.Client.Do(ctx, r.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
 	if err != nil || len(list) != len(ids) {
 		return nil, errors.Join(err, schema.ErrReply(err))
@@ -85,7 +85,7 @@ func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]st
 		return nil, err
 	}
 	if r.mode == migrate {
-		listed = nil // seen in the order of creation
+		listed = nil // already seen in the order of creation
 	}
 	if others, err = r.ours(ctx, p, others); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]st
 	adopts := r.t.Options.Adopt
 	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return adopts == nil || !adopts(id) })
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(adopted, id) })
-	// Records that were deleted or created since the first look are not unknown.
+	// Records deleted or created since the first look are not unknown.
 	if others, err = r.existing(ctx, p, others); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *run) existing(ctx context.Context, p *schema.Partition, ids []string) (
 	return all, nil
 }
 
-// collections scans the sets and lists of records for those without a record.
+// collections scans for sets and lists without a record.
 func (r *run) collections(ctx context.Context) error {
 	for i := range r.t.Layout.Parts {
 		p := &r.t.Layout.Parts[i]
@@ -179,7 +179,7 @@ func (r *run) checkCollections(ctx context.Context, p *schema.Partition, ids []s
 	return err
 }
 
-// size estimates how much there is to check.
+// size estimates the number of records and entries to check.
 func (r *run) size(ctx context.Context) (int64, error) {
 	t := r.t
 	var commands rueidis.Commands
@@ -191,7 +191,7 @@ func (r *run) size(ctx context.Context) (int64, error) {
 			switch {
 			case x.Unique:
 				commands = append(commands, b.Hlen().Key(t.Layout.IndexKey(p, x)).Build())
-			case x.PerValue: // about one for each record
+			case x.PerValue: // about one per record
 				commands = append(commands, b.Zcard().Key(p.All).Build())
 			default:
 				commands = append(commands, b.Zcard().Key(t.Layout.IndexKey(p, x)).Build())
@@ -209,9 +209,9 @@ func (r *run) size(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// ours removes the ids whose keys belong to another model: one that is published, or
-// that has a meta. Keys of records can begin like those of another model only if the
-// caller chooses the ids.
+// ours removes the ids whose keys belong to another model, which is published or has a meta
+// key. Keys of records can start like those of another model only if the caller chooses the
+// ids.
 func (r *run) ours(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
 	t := r.t
 	if t.Options.IDs != schema.ClientAssigned || len(ids) == 0 {
@@ -236,11 +236,10 @@ func (r *run) ours(ctx context.Context, p *schema.Partition, ids []string) ([]st
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return foreign[id] }), nil
 }
 
-// maxProbes is how many prefixes of a key are probed.
+// maxProbes is the maximum number of prefixes of a key that are probed.
 const maxProbes = 8
 
-// probe finds ids of models that are not published: where a prefix of the key has a
-// meta.
+// probe finds ids of unpublished models: a prefix of the key has a meta key.
 func (r *run) probe(ctx context.Context, p *schema.Partition, ids []string, foreign map[string]bool) error {
 	b := r.t.Client.B()
 	var commands rueidis.Commands

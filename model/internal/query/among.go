@@ -11,32 +11,32 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Members are ids, such as those of a set of a record. They may be in another slot or
+// Members is a collection of ids, such as a set of a record. It may be in another slot or
 // database than the records.
 type Members interface {
-	// Key identifies them.
+	// Key identifies the collection.
 	Key() string
-	// Open begins to read them, for one query.
+	// Open starts reading the collection, for one query.
 	Open(ctx context.Context) (Reader, error)
 }
 
-// Reader reads members.
+// Reader reads a collection of ids.
 type Reader interface {
 	Key() string
-	// Len is how many there were when it was opened.
+	// Len returns the number of ids at the time of Open.
 	Len() int64
-	// Read reads some of them, about a thousand at most, after a cursor; "" is the
-	// beginning and the end. An id may come twice.
+	// Read reads up to about a thousand ids after a cursor; "" is both the start and the end.
+	// An id may occur twice.
 	Read(ctx context.Context, cursor string) (ids []string, next string, err error)
-	// Keep returns those of some ids that are among them.
+	// Keep returns the ids that are in the collection.
 	Keep(ctx context.Context, ids []string) ([]string, error)
 }
 
-// among restricts a query to records whose ids are in all of some sets. One of its access
-// paths reads the smallest set, and checks the conditions for its members. The others
-// find records by the conditions, and ask the sets for their ids.
+// among restricts a query to records whose ids are in all sets. One access path reads the
+// smallest set, and checks the conditions for its members. The others find records by the
+// conditions, and check whether the sets contain their ids.
 type among struct {
-	sets []Reader // the smallest one first
+	sets []Reader // smallest first
 }
 
 // newAmong opens sets.
@@ -58,11 +58,11 @@ func newAmong(ctx context.Context, sets []Members) (*among, error) {
 
 // candidate returns the access path that reads the smallest set.
 func (a *among) candidate() *candidate {
-	// The path guarantees a condition that no other one does.
+	// The path guarantees a condition that no other path does.
 	return &candidate{name: "m", path: &accessPath{members: a, size: a.sets[0].Len(), consumed: []*expr{{op: schema.OpAnd}}}}
 }
 
-// text describes the sets for people.
+// text describes sets in human-readable form.
 func (a *among) text(sets []Reader) string {
 	words := make([]string, len(sets))
 	for i, s := range sets {
@@ -71,7 +71,7 @@ func (a *among) text(sets []Reader) string {
 	return strings.Join(words, " and ")
 }
 
-// left describes the sets that a path does not read.
+// left describes the sets that must be checked in addition to a path.
 func (a *among) left(path *accessPath) string {
 	switch {
 	case a == nil:
@@ -82,7 +82,7 @@ func (a *among) left(path *accessPath) string {
 	return a.text(a.sets)
 }
 
-// keep returns the rows whose ids are in some sets.
+// keep returns the rows whose ids are in all sets.
 func (a *among) keep(ctx context.Context, sets []Reader, rows []row) ([]row, error) {
 	for _, s := range sets {
 		if len(rows) == 0 {
@@ -105,7 +105,7 @@ func (a *among) keep(ctx context.Context, sets []Reader, rows []row) ([]row, err
 	return rows, nil
 }
 
-// stepMembers is step for the members of the smallest set.
+// stepMembers is like step, for the members of the smallest set.
 func (w *scan) stepMembers(ctx context.Context, want int) (int64, error) {
 	a := w.members
 	ids, next, err := a.sets[0].Read(ctx, w.cursor)
@@ -139,7 +139,7 @@ func (w *scan) stepMembers(ctx context.Context, want int) (int64, error) {
 	return kept.Load(), err
 }
 
-// add adds rows as a script has returned them.
+// add adds rows returned by a script.
 func (w *scan) add(rows []row) {
 	for i := range rows {
 		rows[i].scan = w.number
@@ -158,13 +158,13 @@ func (f *executor) filterMembers(ctx context.Context, w *scan) (err error) {
 	return err
 }
 
-// planCount plans to count the records of a query that are in sets: by the path with the
+// planCount plans to count the records of a query that are in sets, using the path with the
 // fewest entries.
 func (f *executor) planCount(candidates []*candidate) {
 	c := plan{}
 	f.paths = c.choose(candidates)
 	if f.order = nil; f.readsMembers() {
-		// With an order the script asks whether the members are records.
+		// With an order, the script checks that the members are records.
 		f.sorted, f.order = true, &orderedIndex{accessPath: &accessPath{size: -1}}
 	}
 }
@@ -173,7 +173,7 @@ func (f *executor) planCount(candidates []*candidate) {
 // Or has no path.
 func (f *executor) readsMembers() bool { return len(f.paths) == 1 && f.paths[0].members != nil }
 
-// countAmong counts the matches, up to most of them; 0: all.
+// countAmong counts up to most matches; 0: all.
 func (f *executor) countAmong(ctx context.Context, most int64) (int64, error) {
 	if f.readsMembers() {
 		return f.countEach(ctx, most)

@@ -1,8 +1,8 @@
--- The beginning of scripts that intersect sets.
+-- Shared by scripts that intersect sets.
 
--- atOnce reports whether to intersect sets of some sizes at once: the smallest has at most
--- so many ids, and the matches that are expected, if the sets are independent of each other,
--- are not many more than are wanted. Otherwise scanning the smallest set finds these sooner.
+-- atOnce reports whether to intersect sets in one step: the smallest set must have at most
+-- `most` ids, and the number of matches expected for independent sets must not be much larger
+-- than wanted. Otherwise scanning the smallest set finds the wanted matches sooner.
 local function atOnce(sizes, all, want, most)
 	local least = math.min(unpack(sizes))
 	if least > most or least <= most / 4 or want >= 100 then

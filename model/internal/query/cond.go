@@ -19,7 +19,7 @@ func On(op schema.Operator, field string, values ...any) Cond {
 	return Cond{op: op, field: field, values: values}
 }
 
-// Join returns a condition of others: all, any, or not the only one.
+// Join returns the conjunction, disjunction or negation of conditions.
 func Join(op schema.Operator, conds ...Cond) Cond {
 	return Cond{op: op, conds: slices.Clone(conds)}
 }

@@ -9,10 +9,11 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// countAttempts is how often Count sweeps expired records before it checks each entry.
+// countAttempts is the number of times Count sweeps expired records before it checks each entry
+// instead.
 const countAttempts = 3
 
-// count counts the matches, up to most of them; 0: all.
+// count counts up to most matches; 0: all.
 func (f *executor) count(ctx context.Context, most int64) (int64, error) {
 	if f.among != nil {
 		return f.countAmong(ctx, most)
@@ -37,8 +38,8 @@ const (
 	countEvery = "every"
 )
 
-// countable reports what count.lua has to count so that each match is exactly one entry,
-// and each entry a match, or "" if there is no such thing.
+// countable returns what count.lua must count so that entries and matches correspond one to
+// one, or "" if there is no such thing.
 func (f *executor) countable() string {
 	if len(f.paths) != 1 {
 		return ""
@@ -65,7 +66,7 @@ func (f *executor) countable() string {
 	return ""
 }
 
-// count counts the entries of a partition.
+// count counts the entries in a partition.
 func (w *scan) count(ctx context.Context, what string, most int64) (int64, error) {
 	for range countAttempts {
 		var n int64
@@ -87,8 +88,8 @@ func (w *scan) count(ctx context.Context, what string, most int64) (int64, error
 	return w.countEach(ctx, most)
 }
 
-// countEntries counts the entries in the ranges or sets of a path, some ranges in a
-// script. It returns AGAIN or MANY as the script does.
+// countEntries counts the entries in the ranges or sets of a path, in batches of ranges. It
+// returns AGAIN or MANY as the script does.
 func (w *scan) countEntries(ctx context.Context, what string, most int64) (total int64, reply string, err error) {
 	t, src := w.t, w.accessPath
 	keys := []string{w.part.Expires, w.part.Meta}
@@ -105,7 +106,7 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 				used = append(used, e.Index)
 			}
 		}
-	case len(src.groups) > 0: // a condition without a value
+	case len(src.groups) > 0: // a condition without values
 		return 0, "", nil
 	default:
 		keys = append(keys, w.part.All)

@@ -1,13 +1,15 @@
--- Counts the entries of an index, the ids in sets of values, or all records, unless there
--- are expired ones among them.
+-- Counts the entries of an index, the ids in sets of values, or all records, unless some of
+-- them have expired.
 --
 -- KEYS 1 expires, 2 meta, then an index, or all records, or sets of values
--- ARGV 1 what to count: key: the entries of the index, or all; any: the ids in all sets,
---      which have none in common; every: those that are in each of the sets, 2 the most to
---      count, or 0, 3 1: records expire, 4 so many names in meta of indexes that must be
---      built, then these; then for key ends of ranges for ZLEXCOUNT; none: all
--- Reply the number, AGAIN if something has expired, MANY if it takes too long to intersect
--- the sets, or SCHEMA
+-- ARGV 1 what to count: key, the entries of the index, or all records; any, the ids in disjoint
+--        sets; every, the ids in the intersection of the sets
+--      2 maximum count, or 0
+--      3 1: records expire
+--      4 number of the names that follow, in meta, of indexes that must be built
+--      then for key: ends of ranges for ZLEXCOUNT; none: all
+-- Reply the number; AGAIN if a record has expired; MANY if it takes too long to intersect the
+-- sets; or SCHEMA
 
 local expires, meta, key = unpack(KEYS, 1, 3)
 local what, most = ARGV[1], tonumber(ARGV[2])

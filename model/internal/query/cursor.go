@@ -18,7 +18,7 @@ type cursor struct {
 	names []string
 }
 
-// text encodes a cursor of the query with that fingerprint.
+// text encodes a cursor of the query with a fingerprint.
 func (c cursor) text(fingerprint string) string {
 	b := append([]byte(nil), fingerprint...)
 	b = binary.AppendUvarint(b, uint64(c.scan))
@@ -28,11 +28,11 @@ func (c cursor) text(fingerprint string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// maxCursor is how many bytes a cursor has at most: a member, and the names of the
+// maxCursor is the maximum length of a cursor in bytes: it has a member and the names of the
 // chosen candidates.
 const maxCursor = 16384
 
-// parseCursor decodes a cursor of the query with that fingerprint.
+// parseCursor decodes a cursor of the query with a fingerprint.
 func parseCursor(text, fingerprint string) (cursor, error) {
 	var c cursor
 	if len(text) > maxCursor {
@@ -68,7 +68,7 @@ func parseCursor(text, fingerprint string) (cursor, error) {
 	return c, nil
 }
 
-// isScore reports whether a text is empty or a score as Redis writes it.
+// isScore reports whether a text is empty or a score in the format of Redis.
 func isScore(s string) bool {
 	f, err := strconv.ParseFloat(s, 64)
 	return s == "" || err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) && strings.Trim(s, "0123456789.+-e") == ""

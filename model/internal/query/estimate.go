@@ -9,7 +9,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Bounds of the estimate for choosing a path: so many ranges, in so many partitions.
+// Limits of the estimate for choosing a path, in ranges and partitions.
 const (
 	countedSpans = 64
 	countedParts = 8
@@ -41,12 +41,12 @@ func (f *executor) countCandidates(ctx context.Context, candidates []*candidate,
 // counter counts entries in one pipeline.
 type counter struct {
 	t        *record.Table
-	parts    []schema.Partition // of which the entries are counted
+	parts    []schema.Partition // partitions whose entries are counted
 	commands rueidis.Commands
 	sums     []func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error)
 }
 
-// add adds n things to count in each partition. The sum is estimated from those that are
+// add adds n items to count in each partition. The sum is extrapolated from those that are
 // counted.
 func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Completed, use func(sum int64)) {
 	counted := min(n, countedSpans)

@@ -15,29 +15,29 @@ type executor struct {
 	t        *record.Table
 	e        *expr
 	paths    []*accessPath
-	names    []string      // of the chosen candidates, for cursors
+	names    []string      // names of the chosen candidates, for cursors
 	order    *orderedIndex // nil: none
-	sorted   bool          // all matches are read and then sorted
+	sorted   bool          // read all matches, then sort them
 	fallback []*accessPath // the paths for sorting, if scanning in order takes too long
 	budget   int64         // scanned entries after which to fall back; 0: never
 	reverse  bool
-	back     bool // a page is read from its end
-	limit    int  // how many rows are wanted; 0: all
+	back     bool // read a page from its end
+	limit    int  // number of rows wanted; 0: all
 	among    *among
 	scans    []*scan
-	window   int // how many scans advance together, if they are read in turn
+	window   int // number of scans that advance together, if they are read in turn
 
-	position position // of a sort: continue after it
-	ready    []row    // rows that are sorted, or were read ahead
-	last     bool     // a sort has returned its last rows
+	position position // for a sort: continue after it
+	ready    []row    // sorted rows, or rows read ahead
+	last     bool     // the sort has returned its last rows
 }
 
-// maxSorted is how many entries may be scanned in order to sort all matches.
+// maxSorted is the maximum number of entries scanned to sort all matches.
 const maxSorted = 10_000
 
-// newExecutor plans a query: one round trip if there is a choice, none otherwise.
-// resumed is what a cursor names: the plan of the first page, or with an order the
-// index of the position.
+// newExecutor plans a query: one round trip if there is a choice of indexes, else none. resumed
+// are the names in a cursor: the plan of the first page or, with an order, the index of the
+// position.
 func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed []string) (*executor, error) {
 	p := &planner{s: t.Schema}
 	for _, o := range q.order {
@@ -58,9 +58,9 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	if q.among != nil {
 		candidates = append(candidates, q.among.candidate())
 	}
-	var inOrder []*candidate // of creation
+	var inOrder []*candidate // candidates in creation order
 	if q.created {
-		// Each of these plans has the same positions.
+		// All of these plans have the same positions.
 		resumed = nil
 		if inOrder, candidates = byCreation(candidates); len(candidates) == 0 {
 			inOrder, candidates = nil, inOrder
@@ -107,7 +107,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	return f, nil
 }
 
-// byCreation separates the candidates that scan in the order of creation from the others.
+// byCreation separates the candidates that scan in creation order from the others.
 func byCreation(candidates []*candidate) (inOrder, others []*candidate) {
 	for _, o := range candidates {
 		if o.path != nil && o.path.x == nil && o.path.members == nil {
@@ -119,7 +119,7 @@ func byCreation(candidates []*candidate) (inOrder, others []*candidate) {
 	return inOrder, others
 }
 
-// creation reports whether the positions of rows are those in the order of creation.
+// creation reports whether the positions of rows are in creation order.
 func (f *executor) creation() bool {
 	if f.order != nil {
 		return f.order.x == nil
@@ -135,17 +135,17 @@ func (f *executor) hasChoice(candidates []*candidate) bool {
 	return slices.ContainsFunc(candidates[0].branches, f.hasChoice)
 }
 
-// sorts reports whether to read all matches and sort them, because that surely costs
-// less than scanning the ordered index until there are enough. In doubt the ordered
-// index is scanned, but not for longer than sorting takes: the cost is at most twice
-// that of the better way, whatever the correlation of the conditions.
+// sorts reports whether to read and sort all matches because that certainly costs less than
+// scanning the ordered index until there are enough matches. In doubt the ordered index is
+// scanned, but not for longer than sorting would take: so the cost is at most twice that of the
+// better plan, whatever the correlation of the conditions.
 func (f *executor) sorts(candidates []*candidate, records int64) bool {
 	best := leastOf(candidates)
 	least := best.weight()
 	if f.wantsAll() && least > maxSorted {
 		return false
 	}
-	// The number of matches if the conditions are independent.
+	// The expected number of matches if the conditions are independent.
 	fit := float64(least)
 	seen := f.consumed(best)
 	for _, o := range candidates {
@@ -165,10 +165,10 @@ func (f *executor) sorts(candidates []*candidate, records int64) bool {
 	return false
 }
 
-// wantsAll reports whether more rows are wanted than a sort keeps.
+// wantsAll reports whether more rows are wanted than a sort can hold.
 func (f *executor) wantsAll() bool { return f.limit == 0 || f.limit > maxSorted }
 
-// sortedAtOnce is how many entries one script, or two, can scan.
+// sortedAtOnce is the number of entries that one or two scripts can scan.
 const sortedAtOnce = 500
 
 // consumed returns the conditions that a candidate guarantees.
@@ -179,7 +179,7 @@ func (f *executor) consumed(o *candidate) []*expr {
 	return slices.Clone(o.or.terms)
 }
 
-// start makes the scans of a query, to continue after a cursor.
+// start creates the scans of a query, which continue after a cursor.
 func (f *executor) start(at cursor) error {
 	var within *orderedIndex
 	if f.sorted {
@@ -224,14 +224,14 @@ func (f *executor) start(at cursor) error {
 	return nil
 }
 
-// merged reports whether the scans are merged, because their entries have a common
-// order, or read one after the other.
+// merged reports whether scans are merged, since their entries have a common order, rather than
+// read in turn.
 func (f *executor) merged() bool {
 	return !f.sorted && (f.order != nil || len(f.paths) == 1 && f.paths[0].x == nil)
 }
 
-// cursor returns the cursor after a row. With an order it needs only the index of the
-// position, so that the query can be planned again.
+// cursor returns the cursor after a row. With an order it only has the index of the position,
+// so that the query can be planned again.
 func (f *executor) cursor(h row) cursor {
 	if f.order != nil && f.order.x != nil {
 		return cursor{position: h.position, names: []string{strconv.Itoa(f.order.x.Number)}}
@@ -277,8 +277,7 @@ func (f *executor) more(ctx context.Context) (bool, error) {
 	return len(rows) > 0, err
 }
 
-// chain reads the scans one after the other, more of them together while they yield
-// little.
+// chain reads the scans in turn, and more of them together while they yield few rows.
 func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 	for {
 		var open []*scan
@@ -306,7 +305,7 @@ func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 	}
 }
 
-// take takes rows that a scan has read.
+// take removes and returns rows that a scan has read.
 func (w *scan) take(n int) []row {
 	n = min(n, len(w.rows))
 	rows := w.rows[:n:n]
@@ -363,13 +362,13 @@ func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
 	return rows, nil
 }
 
-// fallBackToSort continues by sorting all matches after the current position.
+// fallBackToSort switches to sorting all matches after the current position.
 func (f *executor) fallBackToSort() error {
 	f.sorted, f.paths, f.scans = true, f.fallback, nil
 	return f.start(cursor{position: f.position})
 }
 
-// less reports whether a row comes before another in the order of the query.
+// less reports whether row a sorts before b in the query order.
 func (f *executor) less(a, b *row) bool {
 	if f.reverse {
 		a, b = b, a
@@ -380,9 +379,9 @@ func (f *executor) less(a, b *row) bool {
 	return a.at < b.at
 }
 
-// sort reads all matches, and returns the first of them after those that it has
-// returned. It reads again when these are used up, which is rare: records are deleted
-// meanwhile, or there are more than it keeps.
+// sort reads all matches, and returns the first ones after those already returned. It reads
+// again when these are used up, which is rare: if records were deleted meanwhile, or there are
+// more than it holds.
 func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 	if f.last {
 		return nil, nil
@@ -419,7 +418,7 @@ func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 	return rows, nil
 }
 
-// firstOf returns the first n rows in order, without duplicates.
+// firstOf returns the first n rows in query order, without duplicates.
 func (f *executor) firstOf(rows []row, n int) []row {
 	slices.SortFunc(rows, func(a, b row) int {
 		switch {

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Explanation is the plan of a query. Its String is for people.
+// Explanation is the plan of a query. String formats it in human-readable form.
 type Explanation struct {
-	// Steps are the index scans, one after the other: more than one for an Or.
+	// Steps are the index scans, in order: several for an Or.
 	Steps []Step
-	// Order is the name of the index that gives the order; empty: none.
+	// Order is the name of the index that produces the order; empty: none.
 	Order string
-	// Sorted: all matches are read and sorted, because they are few. Otherwise the index
-	// of the order is scanned until there are enough, or until that has taken longer than
-	// sorting would.
+	// Sorted indicates that all matches are read and sorted, because they are few. Otherwise
+	// the index of the order is scanned until there are enough matches, or until that has taken
+	// longer than sorting would.
 	Sorted bool
 }
 
 // Step is one index scan.
 type Step struct {
-	Index   string // its name; empty: all records, in the order of creation
-	Entries int64  // about how many entries it scans; -1: not counted
-	Within  string // the conditions that the index answers
-	Filter  string // the conditions that are checked for each entry
+	Index   string // its name; empty: all records, in creation order
+	Entries int64  // approximate number of entries scanned; -1: not counted
+	Within  string // conditions that the index serves
+	Filter  string // conditions checked for each entry
 }
 
 // Explain plans the query and returns the plan.

@@ -10,29 +10,29 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// expr is a resolved condition: its values are stored texts, and it has the index that
-// decides whether a record matches.
+// expr is a resolved condition: its values are in stored form, and its index decides whether a
+// record matches.
 type expr struct {
 	op    schema.Operator
 	terms []*expr
 
-	// Of a condition on a field:
+	// For a condition on a field:
 	field  int
 	values []string
 	index  *schema.Index  // the index whose entries decide whether a record matches
-	column int            // of index
-	ranges []schema.Range // of the values of that column
+	column int            // column of index
+	ranges []schema.Range // ranges of values of that column
 }
 
-// Bounds of a query, which each of its scripts reads.
+// Limits of a query, which each of its scripts must read.
 const (
 	maxConds  = 256
-	maxValues = 1000       // of one In
-	maxTotal  = 2000       // of all conditions
-	maxBytes  = 256 * 1024 // of these in an index
+	maxValues = 1000       // per In
+	maxTotal  = 2000       // in all conditions
+	maxBytes  = 256 * 1024 // of these values as encoded in an index
 )
 
-// budget is how much more a query may contain.
+// budget is the remaining size that a query may have.
 type budget struct{ conds, values, bytes int }
 
 // take subtracts a condition from the budget.
@@ -53,16 +53,16 @@ func (b *budget) take(conds int, values []string) error {
 	return nil
 }
 
-// leaf reports whether it is a condition on a field.
+// leaf reports whether e is a condition on a field.
 func (e *expr) leaf() bool {
 	return e.op != schema.OpAnd && e.op != schema.OpOr && e.op != schema.OpNot
 }
 
-// resolver reads the conditions of queries.
+// resolver resolves the conditions of queries.
 type resolver struct{ *schema.Declaration }
 
-// resolve resolves the conditions of a query for records that have a value of each of
-// the ordered fields.
+// resolve resolves the conditions of a query for records that have a value in each of the
+// ordered fields.
 func (r *resolver) resolve(conds []Cond, ordered []int) (*expr, error) {
 	e, err := r.resolveAll(schema.OpAnd, conds, &budget{maxConds, maxTotal, maxBytes})
 	if err == nil {
@@ -81,7 +81,7 @@ func (r *resolver) resolveAll(op schema.Operator, conds []Cond, left *budget) (*
 		if err != nil {
 			return nil, err
 		}
-		if term.op == op && op != schema.OpNot { // and within and
+		if term.op == op && op != schema.OpNot { // flatten nested And and Or
 			e.terms = append(e.terms, term.terms...)
 		} else {
 			e.terms = append(e.terms, term)
@@ -91,8 +91,8 @@ func (r *resolver) resolveAll(op schema.Operator, conds []Cond, left *budget) (*
 	return e, nil
 }
 
-// sort orders the terms, so that cursors do not depend on the order in which a program
-// lists its conditions.
+// sort sorts the terms, so that cursors do not depend on the order in which a program lists its
+// conditions.
 func (e *expr) sort(s *schema.Schema) {
 	texts := make(map[*expr]string, len(e.terms))
 	for _, term := range e.terms {
@@ -133,14 +133,14 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	return e, left.take(0, e.values)
 }
 
-// within replaces a comparison with a number that is beyond all that the type of the field
-// holds by one that selects the same: all values of the field, or none.
+// within replaces a comparison with a number beyond the range of the field by an equivalent
+// one, which selects all values of the field or none.
 func (r *resolver) within(c *Cond, number int) (closer Cond, ok bool) {
 	if !c.op.Compares() {
 		return closer, false
 	}
 	values := slices.Clone(c.values)
-	below, above := false, false // a bound is beyond the least value, or the greatest
+	below, above := false, false // a bound is below the smallest value, or above the largest
 	for i, v := range c.values {
 		side, closest := r.Beyond(number, v)
 		if side == 0 {
@@ -175,11 +175,11 @@ func (r *resolver) fieldNumber(name string) (int, error) {
 	return number, nil
 }
 
-// scope is what holds for every record for which a condition matters: the conditions
-// that must hold as well.
+// scope describes the records for which a condition matters, given the other conditions that
+// must hold.
 type scope struct {
 	bound   []int // fields with conditions on single values
-	present []int // fields of which the record has a value
+	present []int // fields in which the record has a value
 }
 
 // within returns the scope of the terms of a condition.
@@ -244,9 +244,8 @@ func (r *resolver) resolveIndex(e *expr, c scope) error {
 	return noIndex(s, e, partial, c.present)
 }
 
-// lacking returns a field of an index that records need not have, so that they may be
-// missing from the index, or -1. Such an index does not decide a condition on the other
-// field.
+// lacking returns a field of an index that records may lack, so that they may be missing from
+// the index, or -1. Such an index cannot decide a condition on the other field.
 func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 	i := slices.IndexFunc(x.FieldNumbers, func(f int) bool {
 		return f != other && s.Fields[f].Optional() && !slices.Contains(present, f)
@@ -257,8 +256,8 @@ func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 	return x.FieldNumbers[i]
 }
 
-// answers reports whether an index decides a condition on one of its columns, and how
-// well: 1 is best, 0 is not at all.
+// answers returns how well an index serves a condition on one of its columns: 1 is best, 0 is
+// not at all.
 func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	isBound := func(f int) bool { return slices.Contains(bound, f) }
 	switch single := len(x.Columns) == 1; {
@@ -274,8 +273,8 @@ func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	return 0
 }
 
-// noIndex is the error of a condition that no index answers, with the declaration that
-// would. partial is an index that would if all records were in it.
+// noIndex returns the error for a condition that no index serves, naming a declaration that
+// would. partial is an index that would if it contained all records.
 func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) error {
 	f := &s.Fields[e.field]
 	option := "range"
@@ -323,7 +322,7 @@ func (e *expr) holds(entries []schema.Entry) bool {
 	})
 }
 
-// appendIndexes appends the indexes that decide a condition.
+// appendIndexes appends the indexes that decide e.
 func (e *expr) appendIndexes(all []*schema.Index) []*schema.Index {
 	if e.leaf() && !slices.Contains(all, e.index) {
 		all = append(all, e.index)
@@ -334,7 +333,7 @@ func (e *expr) appendIndexes(all []*schema.Index) []*schema.Index {
 	return all
 }
 
-// append appends the text of a condition, the same only for equal conditions.
+// append appends the text of a condition, which is unique to it.
 func (e *expr) append(b []byte, s *schema.Schema) []byte {
 	if !e.leaf() {
 		b = append(append(b, e.op...), '(')
@@ -362,7 +361,7 @@ func (e *expr) key(s *schema.Schema) string {
 	return string(sum[:6])
 }
 
-// text returns the condition for people, bounded.
+// text returns the condition in human-readable form, truncated.
 func (e *expr) text(s *schema.Schema) string {
 	t := string(e.append(nil, s))
 	if len(t) > 500 {

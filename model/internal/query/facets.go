@@ -12,9 +12,9 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// ValueCount is how many records have a value.
+// ValueCount is a value with the number of records that have it.
 type ValueCount struct {
-	Value string // as in the key of its set: text is folded if the index is, and a digest if it is long
+	Value string // as in the key of its set: folded if the index is case-insensitive, and a digest if it is long
 	Count int64
 }
 
@@ -25,7 +25,8 @@ type facets struct {
 	counts   map[string]int64
 }
 
-// CountBy counts the records of a query by the values of a field: the most frequent ones.
+// CountBy counts the records of a query by the values of a field, and returns the most frequent
+// values.
 func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCount, error) {
 	if most < 0 {
 		return nil, fmt.Errorf("%w: CountBy(%q, %d): it cannot be negative", schema.ErrValue, field, most)
@@ -61,13 +62,13 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	return c.mostFrequent(most), nil
 }
 
-// facetValues is how many sets are counted in a pipeline.
+// facetValues is the number of sets counted in one pipeline.
 const facetValues = 500
 
-// countValues counts all records: the sizes of the sets that the directories name.
+// countValues counts all records: it reads the sizes of the sets listed in the directories.
 func (c *facets) countValues(ctx context.Context) error {
 	t := c.executor.t
-	if _, err := t.SweepAll(ctx); err != nil { // an expired record is in its sets until then
+	if _, err := t.SweepAll(ctx); err != nil { // expired records are in their sets until then
 		return err
 	}
 	for i := range t.Layout.Parts {
@@ -116,7 +117,7 @@ func (c *facets) countRows(ctx context.Context) error {
 		for _, reply := range t.Client.DoMulti(ctx, commands...) {
 			text, err := reply.ToString()
 			if rueidis.IsRedisNil(err) {
-				continue // deleted meanwhile
+				continue // deleted concurrently
 			}
 			if err != nil {
 				return t.TypeError(ctx, err)

@@ -11,15 +11,15 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// fetcher reads the records of rows, and checks that they fit.
+// fetcher reads the records of rows, and checks that they match.
 type fetcher struct {
 	o       *record.Objects
 	f       *executor
-	indexes []*schema.Index // that decide whether a record fits
+	indexes []*schema.Index // indexes that decide whether a record matches
 	only    []int           // numbers of the fields to read; nil: all
 }
 
-// newFetcher returns the fetcher of a query that wants only some fields; nil: all.
+// newFetcher returns the fetcher of a query. only are the fields to read; nil: all.
 func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
 	r := &fetcher{o: o, f: f, indexes: f.e.appendIndexes(nil)}
 	if f.order != nil && f.order.x != nil && !slices.Contains(r.indexes, f.order.x) {
@@ -29,9 +29,8 @@ func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
 	return r
 }
 
-// fetch reads the records of rows: one pipeline. It leaves out records that are gone,
-// no longer match, or have another place in the order. A record that cannot be read has
-// an error.
+// fetch reads the records of rows: one pipeline. It omits records that no longer exist or
+// match, or have moved in the order. The result for an unreadable record is an error.
 func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	ids := make([]string, len(rows))
 	for i, h := range rows {
@@ -59,16 +58,16 @@ func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	return all, nil
 }
 
-// one reads one record.
-func (r *fetcher) one(ctx context.Context, id string) rueidis.RedisResult {
+// readOne reads one record.
+func (r *fetcher) readOne(ctx context.Context, id string) rueidis.RedisResult {
 	if r.only != nil {
 		return r.o.Table.Rows.DoSome(ctx, []string{id}, r.only)[0]
 	}
 	return r.o.Table.Rows.Do(ctx, id, false)
 }
 
-// fitting reads a record from a reply, and reports whether it fits. A cached record may
-// be older than the index: it is read again if it does not fit.
+// fitting reads a record from a reply, and reports whether it matches. A cached record may be
+// older than the index, so it is read again if it does not match.
 func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
 	ptr, fits, err = r.parse(ctx, h, reply)
 	if err == nil && !fits && r.only == nil && r.o.Table.Options.Cache > 0 {
@@ -113,14 +112,14 @@ func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (
 	return record.Addr().Interface(), r.f.e.holds(entries) && r.f.inPlace(h, entries), nil
 }
 
-// inPlace reports whether a record is still at its place in the order.
+// inPlace reports whether a record is still at its position in the order.
 func (f *executor) inPlace(h row, entries []schema.Entry) bool {
 	return f.order == nil || f.order.x == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
 		return e.Index == f.order.x && e.Value+h.id == h.at
 	})
 }
 
-// Result is a record that was found: a pointer to it, or why it cannot be read.
+// Result is a result of a query: a pointer to the record, or an error if it is unreadable.
 type Result struct {
 	Record any
 	row    row

@@ -11,7 +11,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Get returns a pointer to the record with an id, or ErrNotFound if it does not fit the
+// Get returns a pointer to the record with an id, or ErrNotFound if it does not match the
 // conditions. It reads the record and no index.
 func (f *Query) Get(ctx context.Context, id string) (any, error) {
 	o := f.Objects
@@ -32,13 +32,12 @@ func (f *Query) Get(ctx context.Context, id string) (any, error) {
 		}
 	}
 	if err == nil && !fits {
-		err = fmt.Errorf("%w: id %q, or it does not fit", schema.ErrNotFound, schema.Shorten(id))
+		err = fmt.Errorf("%w: id %q, or it does not match", schema.ErrNotFound, schema.Shorten(id))
 	}
 	return ptr, err
 }
 
-// GetBy returns a pointer to the record that has a value of a unique field, or
-// ErrNotFound.
+// GetBy returns a pointer to the record with a value of a unique field, or ErrNotFound.
 func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any, error) {
 	if err := o.Table.Registry.Refresh(ctx); err != nil {
 		return nil, err
@@ -62,8 +61,8 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 	return ptr, err
 }
 
-// ownerOf returns a pointer to the record that has a value of a unique index, or nil if
-// there is none or it does not fit.
+// ownerOf returns a pointer to the record with a value of a unique index, or nil if there is
+// none or it does not match.
 func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (any, error) {
 	o := fetch.o
 	text, err := x.ValueOf(&o.Declaration.Schema, leaf.values[0])
@@ -71,7 +70,7 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 		return nil, err
 	}
 	last := ""
-	for range 2 { // the value may have another owner when that one is read
+	for range 2 { // the owner may change before it is read
 		id, there, err := o.Table.Claims.Owner(ctx, x, text)
 		if err == nil && !there {
 			err = o.Table.Registry.CheckBuilt(ctx, x)
@@ -82,7 +81,7 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 		if !there || id == last {
 			break
 		}
-		ptr, fits, err := fetch.fitting(ctx, row{id: id}, fetch.one(ctx, id))
+		ptr, fits, err := fetch.fitting(ctx, row{id: id}, fetch.readOne(ctx, id))
 		if err != nil || fits {
 			return ptr, err
 		}
@@ -91,8 +90,8 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 	return nil, nil
 }
 
-// unique returns an equality of a unique field that all records of a query fit, so that
-// there is one record at most; nil: none.
+// unique returns an equality condition on a unique field that all results must match, so that
+// there is at most one; nil: none.
 func (f *Query) unique(q *parsedQuery) *expr {
 	if f.After != "" || len(f.Among) > 0 || len(f.Order) > 0 {
 		return nil
@@ -108,8 +107,8 @@ func (f *Query) unique(q *parsedQuery) *expr {
 	return nil
 }
 
-// eachOwner is Each for a query with such an equality: it reads the index and the record,
-// which is checked as in other queries.
+// eachOwner is Each for a query with such a condition: it reads the index and the record, which
+// is checked as in other queries.
 func (f *Query) eachOwner(ctx context.Context, q *parsedQuery, leaf *expr, yield func(Result) bool) error {
 	ptr, err := ownerOf(ctx, newFetcher(f.Objects, &executor{e: q.e}, f.only), leaf.index, leaf)
 	if damaged := (*schema.RecordError)(nil); errors.As(err, &damaged) {
@@ -122,8 +121,8 @@ func (f *Query) eachOwner(ctx context.Context, q *parsedQuery, leaf *expr, yield
 	return err
 }
 
-// EachField calls yield with a field of each record found, or the error of a record,
-// until it returns false. It reads only this field and those of the conditions.
+// EachField calls yield with a field of each result, or its error, until yield returns false.
+// It reads only this field and those of the conditions.
 func (f *Query) EachField(ctx context.Context, number int, yield func(reflect.Value, error) bool) error {
 	with := *f
 	with.only = []int{number}
@@ -135,8 +134,7 @@ func (f *Query) EachField(ctx context.Context, number int, yield func(reflect.Va
 	})
 }
 
-// needed returns the numbers of the fields to read for a query that wants only some of
-// them; nil: all.
+// needed returns the numbers of the fields to read for a query of certain fields; nil: all.
 func needed(s *schema.Schema, only []int, indexes []*schema.Index) []int {
 	if only == nil {
 		return nil

@@ -6,16 +6,16 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// group is a condition on different sets of values: a record is in one of them, or in
-// none. The server can check it, or intersect several, without the contents of records.
+// group is a condition on several sets of values: a record must be in one of them, or in none.
+// The server can check it, or intersect several groups, without reading contents of records.
 type group struct {
 	cond *expr
 	sets []schema.Entry
 	not  bool
 }
 
-// narrow is how many sets a group has at most that is used as a filter: every record that
-// is scanned is looked for in each of them.
+// narrow is the maximum number of sets of a group used as a filter: every scanned record is
+// looked up in each of them.
 const narrow = 16
 
 // groupOf returns the group of a condition, or nil for other conditions.
@@ -50,7 +50,7 @@ func groupOf(e *expr) *group {
 	return g
 }
 
-// distinct returns each of some sets once: conditions can have values in common.
+// distinct removes duplicate sets: conditions can have values in common.
 func distinct(sets []schema.Entry) []schema.Entry {
 	seen := make(map[schema.Entry]bool, len(sets))
 	return slices.DeleteFunc(sets, func(e schema.Entry) bool {
@@ -73,8 +73,8 @@ func split(e *expr) (filter *expr, groups []*group) {
 	return filter, groups
 }
 
-// groupCandidates returns the candidates that scan sets of values, in the order of
-// creation: the smallest of all narrow groups, or one of the others.
+// groupCandidates returns the candidates that scan sets of values, in creation order: the
+// smallest of all narrow groups, or one of the others.
 func (p *planner) groupCandidates(terms []*expr) []*candidate {
 	var all []*candidate
 	together := &accessPath{size: -1}

@@ -9,17 +9,17 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// intersectMost is how many ids the smallest set may have that is intersected at once.
+// intersectMost is the maximum number of ids of the smallest set to intersect in one step.
 const intersectMost = 2000
 
-// direct reports whether the matches of a path are exactly the records that are in each
-// of some sets, or all records.
+// direct reports whether the matches of a path are exactly the intersection of sets, or all
+// records.
 func (src *accessPath) direct(e *expr, within *orderedIndex) bool {
 	return src.x == nil && within == nil && len(src.residual(e).terms) == 0 &&
 		!slices.ContainsFunc(src.groups, func(g *group) bool { return len(g.sets) != 1 })
 }
 
-// stepDirect is step for such a path, if it is little work. Otherwise it returns false.
+// stepDirect is step for a direct path, if it is little work. Otherwise it returns false.
 func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 	if !w.direct || w.stepped || want == 0 || len(w.sets) < 2 && w.at.begun {
 		return false, nil
@@ -58,7 +58,7 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 		return did, err
 	}
 	w.checked += int64(len(rows))
-	if len(w.sets) < 2 { // read in the direction of the scan, from its beginning
+	if len(w.sets) < 2 { // read in scan direction, from the start
 		w.rows, w.done = append(w.rows, rows...), len(rows) < want
 		if !w.done {
 			w.at = rows[len(rows)-1].position
@@ -76,8 +76,8 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 	return true, nil
 }
 
-// onlyIDs reports whether nothing needs the positions of the rows: no cursor, and no other
-// partition to merge with.
+// onlyIDs reports whether the positions of rows are not needed: there is no cursor, and no
+// other partition to merge with.
 func (w *scan) onlyIDs() bool {
 	return !w.paged && len(w.sets) > 1 && len(w.t.Layout.Parts) == 1 && !w.at.begun
 }
@@ -102,12 +102,12 @@ func (w *scan) directCall(want int) (keys, args []string) {
 	return keys, args
 }
 
-// comesAfter reports whether a position comes after another one in the order of creation.
+// comesAfter reports whether position a is after b in creation order.
 func comesAfter(a, b *position, reverse bool) bool {
 	if reverse {
 		a, b = b, a
 	}
-	x, _ := strconv.ParseFloat(a.score, 64) // as Redis writes it
+	x, _ := strconv.ParseFloat(a.score, 64) // in the format of Redis
 	y, _ := strconv.ParseFloat(b.score, 64)
 	if x != y {
 		return x > y

@@ -1,11 +1,14 @@
--- Returns the records that are in each of some sets, all of them, in the order of creation.
--- This is what select.lua does, for the common case in which it is little work.
+-- Returns all records in the intersection of sets, in creation order. It does the work of
+-- select.lua for the common case in which that is little.
 --
 -- KEYS 1 expires, 2 meta, 3 all, then the sets
--- ARGV 1 1: records expire, 2 how many records are wanted, 3 1: from the end, if there is one
---      set, 4 1: without scores, if there are several, 5 how many ids the smallest of several
---      sets may have, then the names in meta of the indexes that must be built
--- Reply id and score of each record, or only the ids; OTHERWISE: select.lua must do it; or SCHEMA
+-- ARGV 1 1: records expire
+--      2 number of records wanted
+--      3 1: from the end, if there is one set
+--      4 1: without scores, if there are several sets
+--      5 maximum number of ids in the smallest of several sets
+--      then the names in meta of the indexes that must be built
+-- Reply id and score of each record, or only the ids; OTHERWISE: use select.lua; or SCHEMA
 
 if #ARGV > 5 then
 	for _, is in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 6))) do

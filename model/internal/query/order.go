@@ -38,16 +38,16 @@ func (r *resolver) orderOf(fields []string, reversed bool) ([]ordering, error) {
 	return all, nil
 }
 
-// orderedIndex is an index that has the matching records in the requested order.
+// orderedIndex is an index with the matching records in the requested order.
 type orderedIndex struct {
 	*accessPath
 	reverse bool
-	bound   int // how many columns come before those of the order
+	bound   int // number of columns before those of the order
 }
 
-// orderIndex finds the index that gives an order: the one with the most leading columns
-// that are bound to single values, or the one that a cursor names. An index that is
-// built or dropped between two pages changes which is the best.
+// orderIndex finds an index for an order: the one with the most leading columns bound to single
+// values, or the one named in a cursor, since the best index may change if one is built or
+// dropped between two pages.
 func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orderedIndex, error) {
 	var conds []*expr
 	for _, term := range e.terms {
@@ -85,7 +85,7 @@ func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orde
 	return best, nil
 }
 
-// match matches the columns of an index with an order: columns bound to one value, then
+// match matches the columns of an index with an order: first columns bound to one value, then
 // those of the order, all in their declared direction or all reversed.
 func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orderedIndex, error) {
 	w := &orderedIndex{accessPath: &accessPath{x: x, size: -1}}
@@ -134,7 +134,7 @@ func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orde
 	return w, nil
 }
 
-// noOrder is the error of an order that no index gives.
+// noOrder returns the error for an order that no index produces.
 func noOrder(s *schema.Schema, order []ordering) error {
 	if len(order) == 1 {
 		f := &s.Fields[order[0].field]

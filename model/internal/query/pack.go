@@ -7,8 +7,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// pack writes a query with an access path for select.lua, and returns the sets of values
-// that it needs. within is the order whose positions are returned, or nil.
+// pack encodes a query with an access path for select.lua, and returns the sets of values that
+// it needs. within is the order whose positions are returned, or nil.
 func (f *executor) pack(src *accessPath, part *schema.Partition, within *orderedIndex) (packed string, sets []schema.Entry) {
 	kind, number, many := "a", 0, false
 	switch {
@@ -64,7 +64,7 @@ func (f *executor) pack(src *accessPath, part *schema.Partition, within *ordered
 	return string(b), sets
 }
 
-// packBuilt writes the names of the indexes that a query needs.
+// packBuilt encodes the names of the indexes that a query needs.
 func packBuilt(t *record.Table, b []byte, src *accessPath, left *expr, within *orderedIndex) []byte {
 	used := left.appendIndexes(nil)
 	if src.x != nil {
@@ -90,7 +90,7 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// packEndings writes how the first columns of an index end; -1: all columns.
+// packEndings encodes how the first columns of an index end; -1: all columns.
 func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	if x == nil || x.Plain() {
 		return schema.PackList(b, 0)
@@ -109,7 +109,7 @@ func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	return b
 }
 
-// packValues writes single values as a map, in which a script finds a value at once.
+// packValues encodes single values as a map, in which a script can look up a value directly.
 func packValues(b []byte, ranges []schema.Range) []byte {
 	b = binary.BigEndian.AppendUint16(append(b, 0xde), uint16(len(ranges)))
 	for _, s := range ranges {
@@ -126,8 +126,7 @@ func packRanges(b []byte, ranges []schema.Range) []byte {
 	return b
 }
 
-// packFilter writes a condition as a list in which each operator comes before its
-// terms.
+// packFilter encodes a condition as a list in prefix notation.
 func (e *expr) packFilter(b []byte) []byte {
 	if e.op == schema.OpAnd && len(e.terms) == 0 {
 		return schema.PackList(b, 0)

@@ -8,17 +8,17 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// parsedQuery is a query whose conditions are resolved.
+// parsedQuery is a query with resolved conditions.
 type parsedQuery struct {
 	e           *expr
 	order       []ordering
-	created     bool // in the order of creation,
-	reverse     bool // the newest first
+	created     bool // in creation order,
+	reverse     bool // newest first
 	limit       int
 	among       *among // nil: all records
-	counts      bool   // the records are only counted
+	counts      bool   // only count the records
 	after       cursor
-	back        bool // from there backwards
+	back        bool // backwards from there
 	fingerprint string
 }
 

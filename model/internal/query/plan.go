@@ -10,24 +10,24 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A query scans one index within some ranges, or the ids that have some value; the script
-// checks the other conditions by the sets of their values, or by the content of each
-// record. Of several indexes that could serve, the one with the fewest entries is used. An
-// OR is a union of one index scan per branch.
+// A query scans ranges of one index, or the ids that have some value. The script checks the
+// other conditions using the sets of their values or the content of each record. If several
+// indexes could be used, the query uses the one with the fewest entries. An OR is a union of
+// one index scan per branch.
 
 // accessPath is an index scan.
 type accessPath struct {
-	x        *schema.Index  // nil: records in the order of their creation: all,
+	x        *schema.Index  // nil: records in creation order: all,
 	groups   []*group       // or those in the smallest of these groups,
-	members  *among         // or the members of sets, in no order
-	ranges   []schema.Range // of the indexed values, sorted
-	consumed []*expr        // the conditions that hold for all entries within
-	ors      []*expr        // the ORs of which this path yields a branch,
+	members  *among         // or the members of sets, in no particular order
+	ranges   []schema.Range // ranges of indexed values, sorted
+	consumed []*expr        // conditions that hold for all entries in the ranges
+	ors      []*expr        // ORs of which this path yields a branch,
 	one      []*expr        // the branches,
 	not      []*expr        // and the earlier branches, whose records other paths yield
 	single   bool           // the ranges are single values
-	once     bool           // a record can have several entries within
-	size     int64          // estimated number of entries within; -1: not counted
+	once     bool           // a record can have several entries in the ranges
+	size     int64          // estimated number of entries in the ranges; -1: not counted
 }
 
 // candidate is one possible access path, or an OR.
@@ -44,8 +44,8 @@ type planner struct {
 	order []int // fields that a record must have
 }
 
-// candidates returns the candidates for a condition, given others that hold as well.
-// None: only a scan of all records.
+// candidates returns the candidates for a condition, given others that must also hold. No
+// candidates: only a scan of all records is possible.
 func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	var own, ors []*expr
 	switch {
@@ -98,8 +98,8 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	return candidates, nil
 }
 
-// indexCandidates returns the candidates of one index for conditions that all hold: one
-// for each condition on a list, because different elements can match these.
+// indexCandidates returns the candidates of one index for a conjunction of conditions: one for
+// each condition on a list, since different elements can match these.
 func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate, error) {
 	if !x.Built() || x.PerValue || !p.present(x, conds) {
 		return nil, nil
@@ -135,8 +135,8 @@ func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate,
 	return all, nil
 }
 
-// present reports whether a matching record has a value for each column, so that it is
-// in the index.
+// present reports whether every matching record has a value for each column, and so is in the
+// index.
 func (p *planner) present(x *schema.Index, conds []*expr) bool {
 	for _, field := range x.FieldNumbers {
 		if !slices.Contains(p.order, field) && !slices.ContainsFunc(conds, func(c *expr) bool {
@@ -148,7 +148,7 @@ func (p *planner) present(x *schema.Index, conds []*expr) bool {
 	return true
 }
 
-// usable returns the conditions that the index can answer on one of its columns.
+// usable returns the conditions on a column that the index can serve.
 func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	var all []*expr
 	for _, c := range conds {
@@ -160,8 +160,8 @@ func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	return all
 }
 
-// columnRanges returns the ranges of a column that some conditions select. exact: they
-// are single values.
+// columnRanges returns the ranges of a column that conditions select. exact reports whether
+// they are single values.
 func (p *planner) columnRanges(x *schema.Index, column int, conds []*expr) (ranges []schema.Range, exact bool, err error) {
 	for i, c := range conds {
 		some, err := x.Ranges(p.s, column, c.op, c.values)
@@ -177,9 +177,8 @@ func (p *planner) columnRanges(x *schema.Index, column int, conds []*expr) (rang
 	return ranges, exact, nil
 }
 
-// path returns the ranges of an index for the longest prefix of its columns with
-// conditions: single values of all but the last. It returns nil if the index is of no
-// use.
+// path returns the ranges of an index for the longest prefix of its columns with conditions:
+// single values of all but the last. It returns nil if the index is not useful.
 func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 	src := &accessPath{x: x, size: -1, once: x.ListColumn >= 0}
 	prefixes := []string{""}
@@ -235,7 +234,7 @@ func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 // script.
 func tooMany(prefixes []string, ranges []schema.Range) bool {
 	if len(prefixes) == 1 {
-		return false // these are the ranges of the query
+		return false // these are the query's own ranges
 	}
 	size := 0
 	for _, p := range prefixes {
@@ -247,8 +246,8 @@ func tooMany(prefixes []string, ranges []schema.Range) bool {
 	return len(prefixes)*len(ranges) > maxValues || size > maxBytes
 }
 
-// joined returns the ranges of values with one of the prefixes, followed by a value in
-// one of the ranges.
+// joined returns the ranges of values that start with one of the prefixes, followed by a value
+// in one of the ranges.
 func joined(prefixes []string, ranges []schema.Range) []schema.Range {
 	all := make([]schema.Range, 0, len(prefixes)*len(ranges))
 	for _, prefix := range prefixes {
@@ -259,16 +258,15 @@ func joined(prefixes []string, ranges []schema.Range) []schema.Range {
 	return schema.SortRanges(all)
 }
 
-// plan chooses among candidates: those with the fewest entries, or those that a cursor
-// names.
+// plan chooses among candidates: those with the fewest entries, or those named in a cursor.
 type plan struct {
-	resumed []string // by a cursor; nil: choose by size
-	names   []string // of the chosen candidates, in order
-	lost    bool     // a cursor names a candidate that does not exist
+	resumed []string // names in a cursor; nil: choose by size
+	names   []string // names of the chosen candidates, in order
+	lost    bool     // the cursor names a missing candidate
 }
 
-// choose returns the paths of the best candidate, and of an OR those of its branches:
-// each excludes what an earlier one yields.
+// choose returns the paths of the best candidate; for an OR, those of its branches, each of
+// which excludes what earlier ones yield.
 func (c *plan) choose(candidates []*candidate) []*accessPath {
 	best := c.best(candidates)
 	if best == nil {
@@ -351,9 +349,8 @@ func (src *accessPath) residual(e *expr) *expr {
 	return &expr{op: schema.OpAnd, terms: left}
 }
 
-// unmet appends the terms of e that the access path does not imply. Conditions on
-// unique values are included: there can be a claim of a value that the record did not
-// get.
+// unmet appends the terms of e that the access path does not imply. Conditions on unique values
+// are included, since there can be a claim of a value that the record did not get.
 func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 	switch {
 	case e.op == schema.OpAnd:
@@ -367,7 +364,7 @@ func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 	return append(left, e)
 }
 
-// text describes a path for people.
+// text describes a path in human-readable form.
 func (src *accessPath) text(s *schema.Schema) string {
 	if src.members != nil {
 		return src.members.text(src.members.sets[:1])

@@ -14,15 +14,15 @@ type Query struct {
 	Objects  *record.Objects
 	Conds    []Cond
 	Order    []string
-	Created  bool // in the order of creation, whatever that costs
+	Created  bool // in creation order, whatever the cost
 	Reversed bool
 	Limit    int
 	After    string
 	Before   string    // the page before this cursor
 	Among    []Members // the ids of the records; none: all
-	only     []int     // the fields that are wanted; nil: all
-	counts   bool      // the records are only counted
-	err      error     // an error of how the query was made
+	only     []int     // fields to read; nil: all
+	counts   bool      // only count the records
+	err      error     // error in the construction of the query
 }
 
 func (f *Query) resolve() (*parsedQuery, error) {
@@ -66,7 +66,7 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	return q, err
 }
 
-// Check returns the error that the query has without asking the server.
+// Check returns the error of the query that is known without asking the server.
 func (f *Query) Check() error {
 	q, err := f.resolve()
 	if err == nil && len(q.order) > 0 {
@@ -79,7 +79,7 @@ func (f *Query) Check() error {
 	return err
 }
 
-// refreshed resolves a query by what is known of the indexes now.
+// refreshed resolves a query with the current state of the indexes.
 func (f *Query) refreshed(ctx context.Context) (*parsedQuery, error) {
 	if err := f.Objects.Table.Registry.Refresh(ctx); err != nil {
 		return nil, err
@@ -87,8 +87,7 @@ func (f *Query) refreshed(ctx context.Context) (*parsedQuery, error) {
 	return f.resolve()
 }
 
-// start plans a query and returns its executor. limit is how many records are wanted;
-// 0: all.
+// start plans a query and returns its executor. limit is the number of records wanted; 0: all.
 func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, error) {
 	q, err := f.refreshed(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (f *Query) begin(ctx context.Context, q *parsedQuery, limit int) (run *exec
 	return run, err
 }
 
-// Each calls yield for each record found, or its error, until it returns false.
+// Each calls yield for each result until yield returns false.
 func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	if err := f.forward(); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	return err
 }
 
-// forward refuses Before where there are no pages.
+// forward refuses Before in methods other than Page.
 func (f *Query) forward() error {
 	if f.Before != "" {
 		return fmt.Errorf("%w: Before is for Page", schema.ErrValue)
@@ -142,11 +141,11 @@ func (f *Query) forward() error {
 	return nil
 }
 
-// firstBatch is how many records are read first if all are wanted.
+// firstBatch is the number of records read first if all are wanted.
 const firstBatch = 100
 
-// run calls yield for what an executor finds, until it returns false. ahead is how many
-// more rows than the limit to look for.
+// run calls yield for the results of an executor until yield returns false. ahead is the number
+// of rows to find beyond the limit.
 func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield func(Result) bool) error {
 	read := newFetcher(f.Objects, run, f.only)
 	batch := firstBatch
@@ -185,8 +184,8 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 	return nil
 }
 
-// Page calls add for the records of a page, and returns the cursors of the previous and
-// the next one.
+// Page calls add for the records of a page, and returns the cursors of the previous and the
+// next page.
 func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (prev, next string, err error) {
 	limit := f.Limit
 	if limit == 0 {
@@ -221,7 +220,8 @@ func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (prev, n
 	if len(page) == 0 || err != nil {
 		return "", "", err
 	}
-	// In the direction of the query there may be more, and there was a page in the other.
+	// There may be more rows in the direction of the query, and there was a page in the other
+	// direction.
 	if q.back && more || !q.back && f.After != "" {
 		prev = run.cursor(page[0].row).text(q.fingerprint)
 	}
@@ -231,10 +231,10 @@ func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (prev, n
 	return prev, next, nil
 }
 
-// pageSize is how many records a page has without a limit.
+// pageSize is the page size without a limit.
 const pageSize = 100
 
-// IDs returns the ids of what is found, without reading the records.
+// IDs returns the ids of the results, without reading the records.
 func (f *Query) IDs(ctx context.Context) ([]string, error) {
 	if err := f.forward(); err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (f *Query) IDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Count returns how many records fit the conditions, but no more than most; 0: all.
+// Count counts up to most matching records; 0: all.
 func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 	bare := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, counts: true, err: f.err}
 	run, _, err := bare.start(ctx, 0)
@@ -274,7 +274,7 @@ func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 	return n, err
 }
 
-// ReferTo makes the query for the records that refer to an id by a field.
+// ReferTo restricts the query to records that refer to an id by a field.
 func (f *Query) ReferTo(field, id string) {
 	f.Conds = []Cond{On(schema.OpEq, field, id)}
 	number := f.Objects.Declaration.Schema.Number(field)

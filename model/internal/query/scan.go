@@ -21,28 +21,28 @@ type scan struct {
 	t *record.Table
 	*accessPath
 	number  int               // among the scans of the query
-	part    *schema.Partition // nil: of a unique index whose values are in all partitions
-	packed  string            // the query, as select.lua takes it
+	part    *schema.Partition // nil: a unique index whose values are in all partitions
+	packed  string            // the query, encoded for select.lua
 	sets    []schema.Entry    // the sets of values that it needs
 	reverse bool
-	created bool // the positions of rows are those in the order of creation
+	created bool // the positions of rows are in creation order
 	direct  bool // see accessPath.direct
-	stepped bool // and tried
+	stepped bool // a direct step has been tried
 	paged   bool // a cursor needs the positions of rows
 	next    int  // the next range
 	at      position
 	rows    []row  // not yet taken
 	checked int64  // entries scanned so far
-	cursor  string // of the members of a set
+	cursor  string // for the members of a set
 	done    bool
 }
 
 // position is the position of a scan: after a member of an index, a unique value, or a
 // record in the order of creation.
 type position struct {
-	at    string // empty after the empty unique value, and at the beginning
-	score string // of a record in the order of creation
-	begun bool   // not at the beginning
+	at    string // empty after the empty unique value, and at the start
+	score string // of a record in creation order
+	begun bool   // not at the start
 }
 
 // row is a record that matches, according to the index.
@@ -52,10 +52,10 @@ type row struct {
 	scan int
 }
 
-// scanRanges is how many ranges, or unique values, a step takes at most.
+// scanRanges is the maximum number of ranges, or unique values, in a step.
 const scanRanges = 128
 
-// maxRows is how many records a step returns at most.
+// maxRows is the maximum number of records returned by a step.
 const maxRows = 500
 
 // seek moves a scan to a position.
@@ -70,7 +70,7 @@ func (w *scan) seek(p position) {
 	w.done = w.next == len(w.ranges)
 }
 
-// rangeAt returns a range, in the order of the scan.
+// rangeAt returns a range, in scan order.
 func (w *scan) rangeAt(i int) schema.Range {
 	if w.reverse {
 		return w.ranges[len(w.ranges)-1-i]
@@ -93,8 +93,8 @@ func (w *scan) passed(s schema.Range) bool {
 	return s.High != "" && s.High <= w.at.at
 }
 
-// ends returns the ends of a range as ZRANGEBYLEX takes them, or ZREVRANGEBYLEX in
-// reverse, from the position on.
+// ends returns the ends of a range, starting at the position, for ZRANGEBYLEX or, in reverse,
+// ZREVRANGEBYLEX.
 func (w *scan) ends(s schema.Range) (from, to string) {
 	low, high := s.Lex()
 	switch at := w.at.at; {
@@ -110,8 +110,8 @@ func (w *scan) ends(s schema.Range) (from, to string) {
 	return low, high
 }
 
-// step scans the next entries, keeps up to so many matches, and returns how many
-// matched. want 0 only counts.
+// step scans the next entries, keeps up to want matches, and returns the number of matches.
+// With want 0 it only counts.
 func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	if w.members != nil {
@@ -178,8 +178,8 @@ func (w *scan) advance(r selection) error {
 	return nil
 }
 
-// stepOwners is step for unique values in other partitions than the records: it first
-// asks for their owners.
+// stepOwners is step for unique values in other partitions than the records: it first reads
+// their owners.
 func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	last := min(len(w.ranges), w.next+scanRanges)
@@ -233,8 +233,8 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	return kept, nil
 }
 
-// selectIDs checks records of a partition by their ids: pairs is unique value and id,
-// in turn.
+// selectIDs checks records of a partition by their ids. pairs has alternating unique values and
+// ids.
 func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []string, want int) (selection, error) {
 	var all selection
 	if want > 0 {
@@ -314,7 +314,7 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 	return r, nil
 }
 
-// textOf reads a number or text.
+// textOf decodes a number or text.
 func textOf(m *rueidis.RedisMessage) (string, error) {
 	if m.IsInt64() {
 		n, err := m.ToInt64()
@@ -323,11 +323,11 @@ func textOf(m *rueidis.RedisMessage) (string, error) {
 	return m.ToString()
 }
 
-// atOnce is how many scripts of a query run concurrently.
+// atOnce is the number of scripts of a query that run concurrently.
 const atOnce = 32
 
-// each calls f for the numbers below n, some concurrently so that they share round
-// trips, and joins the errors.
+// each calls f for the numbers below n, concurrently so that the calls share round trips, and
+// joins the errors.
 func each(n int, f func(i int) error) error {
 	if n == 1 {
 		return f(0)

@@ -18,7 +18,7 @@ var (
 	countLua string
 )
 
-// The scripts that this package runs.
+// The scripts of this package.
 var (
 	selectScript    = script.New(ordered.LuaLess, atOnceLua, selectLua)
 	intersectScript = script.New(atOnceLua, intersectLua)

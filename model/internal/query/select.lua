@@ -1,31 +1,35 @@
--- Scans an index, some entries at a time, and returns the records that match the query.
--- Preceded by less.lua and at_once.lua.
+-- Scans an index in batches, and returns the records that match the query. Preceded by less.lua
+-- and at_once.lua.
 --
--- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 what to scan: an index, or all records, then
---      the sets of values of the groups
+-- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 the index or order to scan, then the sets of
+--      values of the groups
 -- ARGV 1 the query, a MessagePack list:
---        1 kind: z sorted set, a records in the order of creation: all, or those of a group,
+--        1 kind: z sorted set, a records in creation order (all, or those of a group),
 --          u unique index, i records given by id
---        2 1: from the end, 3 1: records expire, 4 number of the index
---        5 how the columns of a member end: each a width, or its last bytes
+--        2 1: from the end
+--        3 1: records expire
+--        4 number of the index
+--        5 how the columns of a member end: for each a width, or its last bytes
 --        6 the filter, see fits
---        7 ranges of values, see spanned, if a record can have several of them: it is
---          returned for one only; or none
---        8 number of the index whose members are returned instead, -1: the score in the
---          order of creation, or 0, and
---        9 ranges in which its value is
+--        7 ranges of values, see spanned, if a record can have several of them but must be
+--          returned only once; or empty
+--        8 number of the index whose members are returned instead; -1: the score in creation
+--          order; or 0
+--        9 ranges of its value
 --        10 names in meta of the indexes that must be built
---        11 groups of sets, each its kind and how many sets it has: in, a record is in one
---          of them; out, it is in none; or scan, as in, and kind a scans the smallest of
---          these groups
---      2 how many records to return; 0: only count them
---      3 a: the score, 4 and the id after which to begin, or nothing
---      5.. z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value
---          and id
--- Reply how many ranges, or values, are done; the last member scanned of the next one,
--- or nothing (of all records the score and the id, in the next place); how many records
--- matched; how many entries were scanned; then for each returned record member, value
--- or score, and the id; or SCHEMA
+--        11 groups of sets, each its kind and its number of sets: in, a record is in one of
+--          them; out, it is in none; or scan, like in, but kind a scans the smallest of these
+--          groups
+--      2 number of records to return; 0: only count them
+--      3 for a: the score, and 4 the id, after which to start; or empty
+--      5.. for z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value and
+--          id
+-- Reply a list, or SCHEMA:
+--      1 number of ranges, or values, that are done
+--      2 the last member scanned of the next one, or empty; for all records, the score and, in
+--        the next position, the id
+--      then the number of matching records, the number of entries scanned, and for each
+--      returned record its member, value or score, and its id
 
 local content, meta, expires, all, key = unpack(KEYS, 1, 5)
 local query = cmsgpack.unpack(ARGV[1])
@@ -41,12 +45,12 @@ if #built > 0 then
 	end
 end
 
--- Bounds of one run: so many members, contents, steps, and bytes of members and contents.
+-- Limits of one run: members, contents, steps, and bytes of members and contents.
 local MEMBERS, CONTENTS, STEPS, BYTES = 2000, 500, 30000, 262144
 local kept, looked, decoded, steps, bytes = 0, 0, 0, 0, 0
 
--- spanned returns a function that reports whether a value is in ranges: low, high, in
--- turn and sorted. An empty high end is no end. Single values are a map from each to
+-- spanned returns a function that reports whether a value is in ranges: alternating low and
+-- high ends, sorted. An empty high end means no end. Single values are a map from each value to
 -- true instead.
 local function spanned(spans)
 	local n = #spans / 2
@@ -56,8 +60,8 @@ local function spanned(spans)
 		end
 	end
 	return function(value)
-		steps = steps + 5 + #value / 8 -- about the cost of a comparison
-		local i, j = 0, n -- the last range that begins before or at the value
+		steps = steps + 5 + #value / 8 -- approximate cost of a comparison
+		local i, j = 0, n -- the last range that starts at or before the value
 		while i < j do
 			steps = steps + 5 + #value / 8
 			local k = math.ceil((i + j) / 2)
@@ -71,7 +75,7 @@ local function spanned(spans)
 	end
 end
 
--- after returns where the columns of a value end, or nothing.
+-- after returns the position after the columns of a value, or nil.
 local function after(value, ends)
 	local at = 1
 	for _, e in ipairs(ends) do
@@ -88,9 +92,9 @@ local function after(value, ends)
 	return at
 end
 
--- fits evaluates a condition, a list in which each operator comes before its terms:
--- 'and' or 'or' and how many there are, 'not', or 'is', number of an index, how the
--- columns before the compared one end, and its ranges.
+-- fits evaluates a condition, a list in prefix notation: 'and' or 'or' and the number of terms,
+-- 'not', or 'is', the number of an index, how the columns before the compared one end, and its
+-- ranges.
 local at, leaves = 0, 0
 local fits
 local function take()
@@ -147,7 +151,7 @@ if not single then
 end
 local isOnce, isWithin = spanned(once), spanned(within)
 
--- oneOf returns one value of a record within the ranges, always the same.
+-- oneOf returns one value of a record in the ranges, always the same one.
 local function oneOf(entries)
 	for i = 2, #entries, 2 do
 		if entries[i] == number and isOnce(entries[i + 1]) then
@@ -157,7 +161,7 @@ local function oneOf(entries)
 	return nil
 end
 
--- member returns what a record has in the other index, and its id.
+-- member returns the member of a record in the other index: its value and id.
 local function member(entries, id)
 	for i = 2, #entries, 2 do
 		if entries[i] == other and isWithin(entries[i + 1]) then
@@ -173,7 +177,7 @@ local expired = expiring == 1 and #redis.call('ZRANGEBYSCORE', expires, '-inf', 
 local decodes = keep or not single or other > 0
 local reply = { 0, '', 0, 0 }
 
--- The groups of sets, by what is known of a record that is scanned.
+-- The groups of sets: those that filter records, and those that are scanned.
 local filters, scanned = {}, {}
 local first = 6
 for i = 1, #groups, 2 do
@@ -185,7 +189,7 @@ for i = 1, #groups, 2 do
 	end
 end
 
-local whole = false -- what is read at once is returned at once
+local whole = false -- everything that is read in one step is returned
 local function spent()
 	return looked >= MEMBERS or decoded >= CONTENTS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want and not whole
 end
@@ -198,8 +202,8 @@ local function add(position, id)
 	end
 end
 
--- judge returns false if a record does not match, or its matching value, and what to
--- return for it.
+-- judge returns false if a record does not match; otherwise its matching value, and the
+-- position to return for it.
 local function judge(id, packed)
 	local entries = cmsgpack.unpack(packed)
 	steps = steps + #entries * (leaves + 1)
@@ -211,8 +215,7 @@ local function judge(id, packed)
 	return by ~= nil and position ~= nil and { by = by, position = position }
 end
 
--- Records that were checked. Nothing is known of one without content, or with a damaged
--- one.
+-- Results of records already checked. A record with missing or damaged content has none.
 local judged = {}
 local function judgement(id, packed)
 	if judged[id] == nil then
@@ -224,8 +227,8 @@ local function judgement(id, packed)
 	return judged[id]
 end
 
--- mark marks the candidates that are out by the groups of sets, or because they have
--- expired, and gives the others their score if it is wanted.
+-- mark marks candidates that the groups of sets exclude or that have expired, and sets the
+-- score of the others if it is wanted.
 local function mark(candidates)
 	local function each(use)
 		local left, ids = {}, {}
@@ -268,8 +271,8 @@ local function mark(candidates)
 	end
 end
 
--- contentsOf reads the contents of unchecked candidates. They can be large: it reads a
--- few at a time, within the bounds.
+-- contentsOf reads the contents of unchecked candidates. Since contents can be large, it reads
+-- a few at a time, within the limits.
 local largest
 local function contentsOf(candidates, from)
 	local n = largest and math.max(1, math.min(8, math.floor((BYTES - bytes) / largest))) or 1
@@ -287,8 +290,8 @@ local function contentsOf(candidates, from)
 	return contents, to
 end
 
--- see checks candidates, each with id, value and position, and returns the one at which
--- a bound was reached.
+-- see checks candidates, each with id, value and position, and returns the one at which a limit
+-- was reached.
 local function see(candidates)
 	local contents, to = {}, 0
 	if #filters > 0 or expired or other == -1 then
@@ -322,8 +325,8 @@ local function finish(ended, last)
 	return reply
 end
 
--- nextSize returns how many members to read next: few at first, which may be enough,
--- and no more than the bounds allow if they are as long as the previous ones.
+-- nextSize returns the number of members to read next: few at first, which may be enough, and
+-- no more than the limits allow if they are as long as the previous ones.
 local most = want > 0 and math.min(math.max(want, 8), 100) or 100
 local function nextSize()
 	local size = math.min(most, MEMBERS - looked)
@@ -338,7 +341,7 @@ local function parsed(members)
 	local candidates = {}
 	for _, m in ipairs(members) do
 		local behind = after(m, endings)
-		if behind and behind <= #m then -- or not one that the model writes
+		if behind and behind <= #m then -- or not a member that the model writes
 			candidates[#candidates + 1] = { id = m:sub(behind), value = m:sub(1, behind - 1), position = m }
 		end
 	end
@@ -399,8 +402,8 @@ end
 
 local score, id = unpack(ARGV, 3, 4)
 
--- rank returns where to continue in a set. The last record may be gone, in another set or
--- in another partition; those with its score and a lower id are skipped.
+-- rank returns the rank at which to continue in a set. The last record may have been deleted,
+-- or be in another set or partition; records with its score and a lower id are skipped.
 local function rank(key)
 	if score == '' then
 		return 0
@@ -414,13 +417,13 @@ local function rank(key)
 	return redis.call('ZCOUNT', key, '-inf', '(' .. score)
 end
 
--- passed reports whether a record comes before the first one to return, or is the last one
--- that was returned.
+-- passed reports whether a record is before the first one to return, or is the last one
+-- returned.
 local function passed(at, other)
 	return at == score and (other == id or less(other, id) == (reverse == 0))
 end
 
--- comesBefore compares candidates in the order of creation.
+-- comesBefore compares candidates in creation order.
 local function comesBefore(a, b)
 	if reverse == 1 then
 		a, b = b, a
@@ -444,16 +447,16 @@ local function read(set, size)
 	return candidates
 end
 
--- inOrder scans sets in the order of creation.
+-- inOrder scans sets in creation order.
 local function inOrder(keys)
 	local sets = {}
 	for i, k in ipairs(keys) do
 		sets[i] = { key = k, at = rank(k) }
 	end
-	local pending = {} -- was read, but may come after what was not
+	local pending = {} -- read, but may come after unread ones
 	while true do
 		local share = math.max(math.ceil(nextSize() / #sets), 2)
-		local safe -- everything up to here was read
+		local safe -- everything up to here has been read
 		for _, set in ipairs(sets) do
 			if not set.ended then
 				if not set.ahead then
@@ -498,7 +501,7 @@ local function records()
 		return inOrder({ key })
 	end
 	local best, least
-	local single, sizes = {}, {} -- sets that are groups
+	local single, sizes = {}, {} -- groups of a single set
 	for _, group in ipairs(scanned) do
 		local size = 0
 		for i = group.first, group.last do

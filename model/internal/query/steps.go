@@ -5,12 +5,12 @@ import (
 	"reflect"
 )
 
-// stepRecords is how many records are written in one step.
+// stepRecords is the number of records written in one step.
 const stepRecords = 100
 
-// Steps calls step with the ids of what is found, some at a time, and not with an id
-// twice: a record that was changed may have moved to a place that comes later. step returns
-// how many of them count for the limit. It needs about 40 bytes of memory for each.
+// Steps calls step with batches of the ids of the results, and with no id twice, although a
+// changed record may move to a later position. step returns how many of the ids count towards
+// the limit. Steps needs about 40 bytes of memory per id.
 func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error)) error {
 	if err := f.forward(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error))
 	return nil
 }
 
-// Fits returns a function that reports whether a record fits the conditions.
+// Fits returns a function that reports whether a record matches the conditions.
 func (f *Query) Fits() (func(ptr any) (bool, error), error) {
 	q, err := (&Query{Objects: f.Objects, Conds: f.Conds, err: f.err}).resolve()
 	if err != nil {

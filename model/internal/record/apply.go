@@ -20,37 +20,37 @@ import (
 // change is one write of a record.
 type change struct {
 	operation  string // create, save or put
-	now        int64  // the time of the server, as it was estimated for this write; 0: not used
+	now        int64  // estimated time of the server for this write; 0: not used
 	id         string
-	expected   string   // of a saved record: "", v and its version, or d and the digest of checked; "+": the version goes up by one
-	checked    []string // names of the fields to digest
+	expected   string   // for save: "", v and the version, or d and the digest of checked; "+": increment the version
+	checked    []string // names of the fields in the digest
 	due        int64    // when it expires, or 0
 	content    schema.Content
 	entries    []schema.Entry
-	other      []int          // of a saved or put record: fields that the content depends on, and that others change without a new version
-	others     []schema.Text  // what these are expected to be
+	other      []int          // for save and put: fields that the content depends on, and that other writers change without a new version
+	others     []schema.Text  // expected values of other
 	set        []string       // names and values
-	setNew     []string       // more of these, if the record is new
+	setNew     []string       // more names and values, if the record is new
 	remove     []string       // names
-	token      string         // of the claims, with several partitions
-	claimed    []unique.Claim // the unique values claimed for it
-	left       []schema.Entry // after the write: the unique values in other partitions that the record had before
-	shown      []int          // numbers of the fields whose values are wanted after the write
-	values     []schema.Text  // these values
-	stored     *known         // if known: the entries that the record has
-	byContent  bool           // all that matters of the checked fields follows from stored
-	references []reference    // those to records in the same slot that must exist
+	token      string         // token of the claims, with several partitions
+	claimed    []unique.Claim // unique values claimed for the record
+	left       []schema.Entry // after the write: the released unique values in other partitions
+	shown      []int          // numbers of the fields to return after the write
+	values     []schema.Text  // values of shown
+	stored     *known         // the current entries of the record, if known
+	byContent  bool           // stored determines everything that matters in the checked fields
+	references []reference    // references to records in the same slot that must exist
 }
 
-// known is what a caller knows of the index entries of a stored record.
+// known is a caller's knowledge of the index entries of a stored record.
 type known struct {
 	content schema.Content
 	due     int64
-	entries []schema.Entry      // of the indexes that the caller knows
-	carried []schema.IndexValue // of others, which stay
+	entries []schema.Entry      // entries of the indexes that the caller knows
+	carried []schema.IndexValue // entries of other indexes, which are kept
 }
 
-// parseKnown reads a content; one that is damaged has no entries, as scripts see it.
+// parseKnown parses a content. Like in scripts, damaged content has no entries.
 func (t *Table) parseKnown(content schema.Content) known {
 	k := known{content: content}
 	due, values, err := schema.Unpack(content)
@@ -68,8 +68,8 @@ func (t *Table) parseKnown(content schema.Content) known {
 	return k
 }
 
-// knownOf returns what follows from the stored fields of a record, or nil if some entries must
-// be computed, or cannot be read.
+// knownOf derives the entries of a record from its stored fields, or returns nil if entries
+// must be computed, or are unreadable.
 func (t *Table) knownOf(stored []schema.Text) *known {
 	if len(t.Schema.Fields) > len(t.Schema.Names) {
 		return nil
@@ -85,7 +85,7 @@ func (t *Table) knownOf(stored []schema.Text) *known {
 	return &known{content: schema.Pack(due, entries), due: due, entries: entries}
 }
 
-// packed returns the new content, with the entries that are carried.
+// packed returns the new content, with the carried entries.
 func (k *known) packed(c *change) string {
 	if len(k.carried) == 0 {
 		return string(c.content)
@@ -100,7 +100,7 @@ func (k *known) packed(c *change) string {
 	return string(b)
 }
 
-// What apply.lua expects of a record.
+// The modes of apply.lua: what it expects of a record.
 const (
 	mustBeNew = iota
 	mustExist
@@ -112,19 +112,19 @@ type application struct {
 	c       *change
 	mode    int
 	known   known
-	gone    bool           // there is no record: entries that it had may be those of others by now
+	gone    bool           // the record does not exist: its former entries may belong to others by now
 	digest  bool           // compare the digest
-	removes bool           // the record is deleted, or what is left of it
-	force   bool           // all entries are entered, also those that it has by its content; or a record is deleted that the model did not write
-	keeps   bool           // the content stays, but for the time of expiry
-	drops   bool           // the content loses the entries of other indexes
-	aligns  bool           // entries that this process cannot compute stay
-	removal *removal       // nil: nothing may refer to the record
+	removes bool           // delete the record, or its leftovers
+	force   bool           // add all entries, even those already in the content; or delete a record that the model did not write
+	keeps   bool           // keep the content, except for the time of expiry
+	drops   bool           // remove entries of other indexes from the content
+	aligns  bool           // keep entries that this process cannot compute
+	removal *removal       // nil: no record can refer to it
 	entered []schema.Entry // unique ones first
 	left    []schema.Entry
 }
 
-// know sets what is known of the record.
+// know sets the known content of the record.
 func (a *application) know(t *Table, content schema.Content) {
 	a.known = t.parseKnown(content)
 	if a.drops {
@@ -150,7 +150,7 @@ func (t *Table) begin(c *change) *application {
 		if c.stored != nil {
 			a.known = *c.stored
 		} else {
-			a.known = t.parseKnown(c.content) // perhaps no index changes
+			a.known = t.parseKnown(c.content) // possibly no index changes
 		}
 	case "put":
 		a.mode = eitherWay
@@ -158,7 +158,7 @@ func (t *Table) begin(c *change) *application {
 	return a
 }
 
-// groups are entries by the kind of their index, which is in the slot of the record.
+// groups holds entries by the kind of their index, in the slot of the record.
 type groups struct {
 	all                      []schema.Entry // in this order:
 	unique, sorted, perValue int
@@ -184,7 +184,7 @@ func groupsOf(entries []schema.Entry) (g groups) {
 	return g
 }
 
-// without returns the entries that are not among others.
+// without returns the entries that are not in others.
 func without(entries, others []schema.Entry) []schema.Entry {
 	if len(others) == 0 {
 		return entries
@@ -206,7 +206,7 @@ func without(entries, others []schema.Entry) []schema.Entry {
 	return left
 }
 
-// shape has the counts that apply.lua takes, in their order.
+// shape has the counts for apply.lua, in its order.
 type shape struct {
 	mode, flags, references, compared, digested, shown, deleted, initial, members, guards int
 	in, out                                                                               groups
@@ -278,7 +278,7 @@ func (t *Table) applyCall(a *application) (script.Call, error) {
 	return script.Call{Keys: keys, Args: args}, nil
 }
 
-// unknown stands for a content that stays as it is.
+// unknown stands for unchanged content.
 const unknown = "?"
 
 // The flags of apply.lua.
@@ -293,10 +293,11 @@ const (
 	flagKeeps
 )
 
-// appendFlags appends the keys and arguments that a write does not always have.
+// appendFlags appends optional keys and arguments.
 func (t *Table) appendFlags(a *application, s *shape, p *schema.Partition, keys, args []string) (_, _ []string) {
 	c := a.c
-	// What is known may have been written by a declaration with an expiry that this one has not.
+	// The known content may have been written by a declaration with an expires field that this
+	// one lacks.
 	if c.due != a.known.due || a.mode != mustExist && c.due != 0 || a.force && (a.removes || t.Schema.Expires >= 0) {
 		s.flags |= flagDue
 		keys, args = append(keys, p.Expires), append(args, strconv.FormatInt(c.due, 10))
@@ -333,7 +334,7 @@ func (t *Table) appendFlags(a *application, s *shape, p *schema.Partition, keys,
 	return keys, args
 }
 
-// appendCompared appends the fields that are compared, and what they must be.
+// appendCompared appends the fields to compare, and their expected values.
 func (t *Table) appendCompared(c *change, s *shape, args []string) []string {
 	var expected []string
 	if v, is := strings.CutPrefix(c.expected, "v"); is {
@@ -355,10 +356,11 @@ func (t *Table) appendCompared(c *change, s *shape, args []string) []string {
 	return append(args, expected...)
 }
 
-// errAgain is returned if a record is not as it was known. The application knows more then.
+// errAgain is returned if a record differs from what was known. The application then has the
+// current state.
 var errAgain = errors.New("the record is not as expected")
 
-// maxApplied is how often a record is found to be another than before.
+// maxApplied limits retries after a record has changed.
 const maxApplied = 100
 
 // write writes one record.
@@ -369,7 +371,7 @@ func (t *Table) write(ctx context.Context, c *change) error {
 	return t.Registry.RetryRestored(ctx, func() error { return t.applyAgain(ctx, t.begin(c), errAgain) })
 }
 
-// applyAgain runs apply.lua until the record is as it is known, or something else is wrong.
+// applyAgain runs apply.lua until the record is as known, or there is another error.
 func (t *Table) applyAgain(ctx context.Context, a *application, err error) error {
 	for range maxApplied {
 		if !errors.Is(err, errAgain) {
@@ -411,8 +413,8 @@ func (t *Table) applyMany(ctx context.Context, changes []*change) []error {
 	return t.applyAll(ctx, all)
 }
 
-// applyAll runs apply.lua for several records in one pipeline, and again for those that are not
-// as they were known.
+// applyAll runs apply.lua for several records in one pipeline, and again for records that
+// differ from what was known.
 func (t *Table) applyAll(ctx context.Context, all []*application) []error {
 	errs := make([]error, len(all))
 	calls := make([]script.Call, len(all))
@@ -440,20 +442,20 @@ func (t *Table) applyAll(ctx context.Context, all []*application) []error {
 	return errs
 }
 
-// Alignment is what a record should have in the indexes.
+// Alignment is the expected state of a record in the indexes.
 type Alignment struct {
 	ID      string
-	Content schema.Content // that it has
-	Read    string         // fingerprint of the fields that it must still have
+	Content schema.Content // current content
+	Read    string         // expected fingerprint of the fields
 	Due     int64
 	Entries []schema.Entry
-	Drops   bool // entries of indexes that are no longer declared go
+	Drops   bool // remove entries of indexes that are no longer declared
 	Token   string
-	Claims  []unique.Claim // of values in other partitions that the record has not
+	Claims  []unique.Claim // claims of values in other partitions that the record does not have yet
 }
 
-// Align enters records in their indexes, whatever their contents say: one pipeline. A record that
-// has changed since it was read is a conflict.
+// Align adds records to their indexes, whatever their contents: one pipeline. For a record that
+// has changed since it was read it returns a conflict.
 func (t *Table) Align(ctx context.Context, all []Alignment) []error {
 	apps := make([]*application, len(all))
 	for i, w := range all {
@@ -475,8 +477,8 @@ func (t *Table) Align(ctx context.Context, all []Alignment) []error {
 	return errs
 }
 
-// checkClaimed returns an error if a record would enter unique values in other partitions
-// without a claim.
+// checkClaimed returns an error if a record would get unique values in other partitions without
+// a claim.
 func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	var missing []schema.Entry
 	for _, e := range a.entered {
@@ -490,7 +492,7 @@ func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	case a.c.token == "":
 		return &unique.Unclaimed{Entries: missing}
 	}
-	// A value that the record has already is given no claim: then its content says so.
+	// A value that the record already has gets no claim: its content includes it.
 	text, err := t.Client.Do(ctx, t.Client.B().Hget().Key(t.Layout.Of(a.c.id).Content).Field(a.c.id).Build()).ToString()
 	switch {
 	case err != nil && !rueidis.IsRedisNil(err):
@@ -505,7 +507,7 @@ func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	return &unique.Unclaimed{Entries: missing}
 }
 
-// applied reads the reply of apply.lua.
+// applied handles the reply of apply.lua.
 func (t *Table) applied(ctx context.Context, a *application, keys []string, reply rueidis.RedisResult) error {
 	m, err := reply.ToMessage()
 	if rediserr.IsWrongType(err) {
@@ -541,7 +543,7 @@ func (t *Table) applied(ctx context.Context, a *application, keys []string, repl
 	case word == "DANGLING" && len(list) == 2:
 		return t.danglingAt(ctx, a.c, &list[1])
 	case word == "TAKEN" && len(list) == 4:
-		return t.taken(ctx, a, list)
+		return t.removeExpiredOwner(ctx, a, list)
 	case word == "FOUND" && len(list) == 5:
 		return t.found(a, list)
 	case len(list) > 1:
@@ -550,8 +552,8 @@ func (t *Table) applied(ctx context.Context, a *application, keys []string, repl
 	return t.Outcome(a.c.id, word)
 }
 
-// wrote takes what a write returns, and the unique values in other partitions that the record
-// has left.
+// wrote stores the values that a write returns, and the released unique values in other
+// partitions.
 func (t *Table) wrote(a *application, list []rueidis.RedisMessage) (err error) {
 	a.c.left, a.c.values = nil, nil
 	for _, e := range a.left {
@@ -565,11 +567,11 @@ func (t *Table) wrote(a *application, list []rueidis.RedisMessage) (err error) {
 	return err
 }
 
-// removed releases the unique values in other partitions that a record had.
+// removed releases the unique values of a removed record in other partitions.
 func (t *Table) removed(ctx context.Context, a *application, word string) error {
 	for _, e := range a.left {
 		if e.Index.Place < 0 {
-			_ = t.Claims.Release(ctx, a.c.id, e) // otherwise the next process that asks for the value takes it over
+			_ = t.Claims.Release(ctx, a.c.id, e) // on failure, the next process that needs the value takes it over
 		}
 	}
 	if a.mode == mustBeNew {
@@ -578,8 +580,8 @@ func (t *Table) removed(ctx context.Context, a *application, word string) error 
 	return t.Outcome(a.c.id, word)
 }
 
-// found reads what a record is like that is not as expected: it exists or not, its content,
-// the values that were compared, and whether the digest is right.
+// found reads the actual state of an unexpected record: whether it exists, its content, the
+// compared values, and whether the digest matches.
 func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	c := a.c
 	there, err := list[1].AsBool()
@@ -624,13 +626,13 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	a.know(t, schema.Content(content))
 	a.digest, a.gone = true, !there
 	if a.gone && c.operation == "put" {
-		a.mode = mustBeNew // what is left of a record is known, and not that of one
+		a.mode = mustBeNew // the known content is that of leftovers, not of a record
 	}
 	return errAgain
 }
 
-// taken makes room for a record if the owner of its unique value has expired.
-func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisMessage) error {
+// removeExpiredOwner removes the owner of a unique value if that has expired.
+func (t *Table) removeExpiredOwner(ctx context.Context, a *application, list []rueidis.RedisMessage) error {
 	n, err := list[1].AsInt64()
 	if err != nil {
 		return err
@@ -656,7 +658,7 @@ func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisM
 	gone.mode = mustBeNew
 	switch err := t.applyOnce(ctx, gone); {
 	case errors.Is(err, errExists):
-		// A record that has been given the id of the expired one meanwhile need not have the value.
+		// A new record with the id of the expired one need not have the value.
 		now, err := t.Client.Do(ctx, t.Client.B().Hget().Key(t.Layout.Of(owner).Content).Field(owner).Build()).ToString()
 		if err == nil && now == content {
 			return taken
@@ -669,7 +671,7 @@ func (t *Table) taken(ctx context.Context, a *application, list []rueidis.RedisM
 	return errAgain
 }
 
-// parseTexts reads the reply of HMGET.
+// parseTexts parses the reply of HMGET.
 func parseTexts(m rueidis.RedisMessage) ([]schema.Text, error) {
 	values, err := m.ToArray()
 	if err != nil {
@@ -686,7 +688,8 @@ func parseTexts(m rueidis.RedisMessage) ([]schema.Text, error) {
 	return all, nil
 }
 
-// otherError is returned if fields that the content depends on are not as expected. Nothing was written.
+// otherError is returned if fields on which the content depends have changed. Nothing was
+// written.
 type otherError struct{ values []schema.Text }
 
 func (o *otherError) Error() string {
@@ -696,9 +699,9 @@ func (o *otherError) Error() string {
 // Unwrap makes the error an ErrConflict.
 func (o *otherError) Unwrap() error { return schema.ErrConflict }
 
-// determined reports whether the content of a record that is about to change follows from
-// the one that it had, and from the fields that change. An entry of several columns does not
-// show those that it has if one is absent; computed fields depend on any.
+// determined reports whether the new content of a record follows from the old content and the
+// changed fields. It does not if there is an entry with several columns, since nothing is
+// stored if one is absent, or a computed field, which depends on any field.
 func (t *Table) determined() bool {
 	if len(t.Schema.Fields) > len(t.Schema.Names) {
 		return false

@@ -1,31 +1,44 @@
--- Compares a record with what the caller knows of it, and writes it with its index entries.
--- The caller has computed both: this script knows no index and no field.
+-- Compares a record with the caller's knowledge of it, and writes it with its index entries.
+-- The caller has computed both: this script does not depend on indexes or fields.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, then expires and voids if the flags say so, then
---      for each field that may refer to a record that is deleted the meta of its model and an
---      index, then records that references name, then the sets and lists of the record if its
---      expiry changes or it is deleted, then for each entry that the record enters its index: hashes of unique values,
---      sorted sets, sets of values, and the directories of these sets; then the same for each
---      entry that it leaves
--- ARGV 1 stamp of the declaration, 2 id, 3 shape: 16 numbers of 16 bits, see below, 4 the
---      expected content, or nothing: there is none, 5 the new one, or nothing: the record is
---      deleted, or what is left of it, then those that the flags name; for each field that
---      may refer the stamp of its declaration, the command and the range that count the
---      entries that refer, how many there may be, and 1 if that also holds once the record
---      is gone; for each reference
---      how many of the keys it has, one of which must exist; names of fields that are
---      compared, and as many values: = and the value, or nothing; names of fields that are
---      digested; names to return; names to delete; for each entry that it enters, and then
---      leaves: a unique value, a member, a value that has a set; then names and values to
---      write, those of a new record last
--- Reply OK, or OK and a list of the values to return; NOTFOUND: what was left of a deleted record
--- is removed; SCHEMA; FOREIGN: the model did not write the record to delete; LATE: a claim has
--- ended; CLOCK and the time of the server; REFERRED and the number of a field that may refer; DANGLING and the number of a reference; TAKEN, the number of an entry,
--- its owner and the content of that; or if the record is not as expected FOUND, 1 if it
--- exists, its content, the values that were compared, and 1 if the digest is right
+-- KEYS 1 record, 2 content, 3 all, 4 meta, then in this order:
+--      expires and voids, if the flags say so
+--      for each field that may refer to a record to delete: the meta of its model and an index
+--      records that references name
+--      the sets and lists of the record, if its expiry changes or it is deleted
+--      for each entry to add, its index: hashes of unique values, sorted sets, sets of values,
+--      and the directories of these sets; then the same for each entry to remove
+-- ARGV 1 stamp of the declaration
+--      2 id
+--      3 shape: 16 numbers of 16 bits, see below
+--      4 the expected content; empty: none
+--      5 the new content; empty: delete the record, or its leftovers
+--      then in this order:
+--      arguments of the flags
+--      for each field that may refer: the stamp of its declaration, the command and the range
+--      that count the referring entries, their maximum number, and 1 if the maximum also holds
+--      after the record has been deleted
+--      for each reference: its number of keys, one of which must exist
+--      names of fields to compare, and as many values: = and the value, or empty
+--      names of fields to digest; names to return; names to delete
+--      for each entry to add, and then to remove: a unique value, a member, or a value with a
+--      set
+--      names and values to write, those of a new record last
+-- Reply one of
+--      OK, or OK and a list of the values to return
+--      NOTFOUND: leftovers of a deleted record were removed
+--      SCHEMA
+--      FOREIGN: the model did not write the record to delete
+--      LATE: a claim has expired
+--      CLOCK and the time of the server
+--      REFERRED and the number of a field that may refer
+--      DANGLING and the number of a reference
+--      TAKEN, the number of an entry, its owner and the owner's content
+--      FOUND, if the record is not as expected: 1 if it exists, its content, the values that
+--      were compared, and 1 if the digest matches
 --
--- Nothing is written unless the reply is OK. The record comes last: index keys of another type
--- make the script undo what it has written.
+-- Nothing is written unless the reply is OK. The record is written last: if an index key has
+-- another type, the script undoes what it has written.
 
 local call, try, KEYS, ARGV = redis.call, redis.pcall, KEYS, ARGV
 local record, content, all, id, new = KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[5]
@@ -49,21 +62,21 @@ if not writable(KEYS[4], ARGV[1]) then
 end
 
 local due, expires, score, digest, version
-if flags % 2 == 1 then -- 1: when it expires, or 0
+if flags % 2 == 1 then -- 1: time of expiry, or 0
 	expires, due = KEYS[k], ARGV[a]
 	k, a = k + 1, a + 1
 end
-if flags % 4 > 1 then -- 2: the score of a new record; otherwise it is the time
+if flags % 4 > 1 then -- 2: the score of a new record; default: the time
 	score, a = ARGV[a], a + 1
 end
 if flags > 3 then
 	if flags % 8 > 3 then -- 4: the digest of fields
 		digest, a = ARGV[a], a + 1
 	end
-	if flags % 16 > 7 then -- 8: the version field of a record that exists is incremented
+	if flags % 16 > 7 then -- 8: the version field to increment in an existing record
 		version, a = ARGV[a], a + 1
 	end
-	if flags % 64 > 15 then -- 16: the time that the caller has estimated, 32: token and deadline of claims
+	if flags % 64 > 15 then -- 16: the caller's estimate of the time, 32: token and deadline of claims
 		local t = call('TIME')
 		local now = t[1] * 1000 + math.floor(t[2] / 1000)
 		if flags % 32 > 15 then
@@ -80,8 +93,8 @@ if flags > 3 then
 		end
 	end
 end
-local force = flags % 128 > 63 -- 64: every entry is entered, and what the model did not write is deleted
-local keeps = flags > 127 -- 128: the content stays as it is, but for the time of expiry
+local force = flags % 128 > 63 -- 64: add every entry, and delete even what the model did not write
+local keeps = flags > 127 -- 128: keep the content, except for the time of expiry
 local guard, guarded = k, a
 k, a = k + 2 * guards, a + 6 * guards
 local referred, perReference = k, a -- the first key, and the first number of keys
@@ -90,7 +103,7 @@ for i = 1, references do
 	a = a + 1
 end
 
--- Compare. The content of a new record is not read but written at once.
+-- Compare. The content of a new record is written without reading it first.
 local values, sound, exists = {}, 1, false
 if compared > 0 then
 	values = call('HMGET', record, unpack(ARGV, a, a + compared - 1))
@@ -98,7 +111,7 @@ if compared > 0 then
 		exists = exists or values[i]
 	end
 end
-local known = new == '' and (call('HEXISTS', content, id) == 1 or call('ZSCORE', all, id)) -- to be deleted, whatever is there
+local known = new == '' and (call('HEXISTS', content, id) == 1 or call('ZSCORE', all, id)) -- to delete, whatever the key holds
 exists = exists and true or call((mode == isNew or known) and 'EXISTS' or 'HLEN', record) > 0 -- HLEN fails if it is not a hash
 local creates = references == 0 and ARGV[4] == '' and not exists and mode ~= isThere and new ~= ''
 local found = ''
@@ -106,10 +119,11 @@ if not creates or call('HSETNX', content, id, new) == 0 then
 	creates = false
 	found = call('HGET', content, id) or ''
 end
--- What is left of a record that has expired says nothing of unique values: others can have had them.
+-- Leftovers of an expired record do not prove that it still has unique values: others may have
+-- got them.
 local absent = mode == isNew or mode == either and (found == '' or new == '')
 local right = found == ARGV[4] and (exists and mode ~= isNew or not exists and absent)
-local same = exists and mode ~= isNew and found == new and not force -- then nothing is entered or left
+local same = exists and mode ~= isNew and found == new and not force -- then no entry changes
 if compared > 0 then
 	for i = 1, exists and compared or 0 do
 		local value = values[i]
@@ -168,8 +182,8 @@ local k2 = k1 + n1 + s1
 a = a + n1 + n2
 
 if not same then
-	-- The first reply that is a table ends it: an error of the server, a key of another type as
-	-- a rule, or the owner of a unique value.
+	-- It ends at the first reply that is a table: a server error, usually for a key of another
+	-- type, or the owner of a unique value.
 	local entered, left, added, failed = 0, 0, false, nil
 	repeat
 		if due then
@@ -233,7 +247,8 @@ if not same then
 			elseif i <= u2 + z2 then
 				failed = try('ZREM', key, value)
 			else
-				-- A Cluster that moves the slot refuses a key that is gone: it is not asked again.
+				-- While a Cluster moves the slot, it refuses missing keys: do not access the
+				-- key again.
 				local last = try('ZCARD', key)
 				failed = try('ZREM', key, id)
 				if failed == 1 and last == 1 then

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A write whose claim has ended does not happen, and one that has a moment left
-// does.
+// A write whose claim has expired is refused; with a claim that has a moment left it succeeds.
 func TestLateClaim(t *testing.T) {
 	t.Parallel()
 	type member struct {
@@ -42,7 +41,7 @@ func TestLateClaim(t *testing.T) {
 		want     error
 	}{
 		{"1", unique.ErrLate},
-		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number far ahead
+		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number, far in the future
 	} {
 		c, err := o.written(reflect.ValueOf(&member{Email: "a"}).Elem(), &change{operation: "create", id: "7"})
 		if err != nil {

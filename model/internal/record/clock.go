@@ -9,11 +9,11 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// clock estimates the time of a server, from the replies of scripts. What is written with
-// an estimate that is wrong by more than half a second is refused, and written again with
-// the time in the reply. So no time depends on the clock of a client, and a record can
-// have it in its index entries, which the client computes.
-type clock struct{ ahead atomic.Int64 } // of this process, in milliseconds
+// clock estimates the time of a server from the replies of scripts. A write with an estimate
+// that is wrong by more than half a second is refused, and repeated with the time in the reply.
+// So stored times do not depend on the clock of a client, and can be part of index entries,
+// which the client computes.
+type clock struct{ ahead atomic.Int64 } // ahead of this process, in milliseconds
 
 // now returns the time in milliseconds.
 func (c *clock) now() int64 { return time.Now().UnixMilli() + c.ahead.Load() }
@@ -33,15 +33,15 @@ func (t *Table) clockOf(p *schema.Partition) *clock {
 // errClock is returned if the estimate was wrong. Nothing was written.
 var errClock = errors.New("the clock of the server shows another time")
 
-// maxClock is how often a write is repeated because of that.
-const maxClock = 20
+// maxClockRetries limits retries after a clock mismatch.
+const maxClockRetries = 20
 
-// WithClock calls do until its estimate of the time is right.
+// WithClock calls do until the estimate of the time is right.
 func WithClock(do func() error) error {
-	for range maxClock {
+	for range maxClockRetries {
 		if err := do(); !errors.Is(err, errClock) {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: a write did not reach the server within half a second, %d times", schema.ErrConflict, maxClock)
+	return fmt.Errorf("%w: a write did not reach the server within half a second, %d times", schema.ErrConflict, maxClockRetries)
 }

@@ -9,7 +9,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// The times of records are those of the server's clock, whatever the client's shows.
+// The times of records come from the server's clock, whatever the client's clock shows.
 func TestClockOfServer(t *testing.T) {
 	t.Parallel()
 	type page struct {

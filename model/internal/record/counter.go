@@ -65,7 +65,7 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 	return sum, nil
 }
 
-// greatest returns the greatest number of the type of a counter.
+// greatest returns the largest number of the type of a counter.
 func greatest(f *schema.GoField) int64 { return math.MaxInt64 >> (64 - f.Bits) }
 
 func overflow(id string, f *schema.GoField, n int64) error {
@@ -78,22 +78,22 @@ func beyond(id string, f *schema.GoField, value, n int64) error {
 	if n > 0 {
 		bound = most
 	}
-	limit, _ := strconv.ParseInt(bound, 10, 64) // it was parsed before
+	limit, _ := strconv.ParseInt(bound, 10, 64) // parsed successfully before
 	return &schema.BoundError{ID: id, Field: f.Stored, Value: value, By: n, Bound: limit}
 }
 
-// addition is an Incr in a model with computed fields. No script can compute the index
-// entries: the record is written as Patch writes it.
+// addition is an Incr in a model with computed fields. Since no script can compute the index
+// entries, the record is written as by Patch.
 type addition struct {
 	field  *schema.GoField
 	n, sum int64
 }
 
-// added returns the change that adds to a counter, and writes nothing else but the index
-// entries. It refuses what counter.lua refuses.
+// added returns the change that adds to a counter, and otherwise only writes index entries. It
+// refuses what counter.lua refuses.
 func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
 	f, n := e.addition.field, e.addition.n
-	value, _ := strconv.ParseInt(stored[o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // none: 0
+	value, _ := strconv.ParseInt(stored[o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // 0 if absent
 	sum := value + n
 	e.addition.sum = sum
 	least, most := f.Bounds()
@@ -116,7 +116,7 @@ func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*c
 	if err != nil {
 		return nil, err
 	}
-	copy(fields, stored[:len(o.Declaration.Schema.Names)]) // all but the counter, and what is computed
+	copy(fields, stored[:len(o.Declaration.Schema.Names)]) // all except the counter and computed fields
 	fields[o.Declaration.Schema.Number(f.Stored)] = schema.Text{Value: text, OK: true}
 	c := &change{id: e.id, operation: "save", set: []string{f.Stored, text}}
 	o.expect(c, stored)
@@ -130,7 +130,7 @@ func digit(is bool) string {
 	return "0"
 }
 
-// counterError describes an error of a record that holds something else.
+// counterError describes the error for a key or field of another type.
 func (t *Table) counterError(ctx context.Context, id, field string, err error) error {
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.Contains(e.Error(), "not an integer") {
 		return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, t.Layout.Of(id).Record(id), field, err)

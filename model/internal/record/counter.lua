@@ -1,31 +1,33 @@
--- Adds to a counter of a record that exists, and moves its index entries.
+-- Adds to a counter of an existing record, and updates its index entries.
 --
--- KEYS 1 record, 2 content, 3 meta, then the indexes that have the counter as their last
---      column
--- ARGV 1 id, 2 name of the counter, 3 what to add, 4 minimum and 5 maximum of the type,
---      6 minimum and 7 maximum that the model declares, each or nothing: 64 bits, 8 stamp of
---      the declaration, then of each index its number, 1 if it is descending, and 1 if it has
---      no other column
+-- KEYS 1 record, 2 content, 3 meta, then the indexes that have the counter as their last column
+-- ARGV 1 id
+--      2 name of the counter
+--      3 number to add
+--      4 minimum and 5 maximum of the type
+--      6 minimum and 7 maximum that the model declares, or empty: 64 bits
+--      8 stamp of the declaration
+--      then for each index: its number, 1 if it is descending, and 1 if it has no other column
 -- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
 local record, content, meta = unpack(KEYS, 1, 3)
 local id, name, by, low, high, least, most, stamp = unpack(ARGV, 1, 8)
 
-if not writable(meta, stamp) then -- also a caller that knows no index of the counter
+if not writable(meta, stamp) then -- even for a caller that knows no index of the counter
 	return { 'SCHEMA' }
 end
 if call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
 for i = 4, #KEYS do
-	call('ZCARD', KEYS[i]) -- fails, before anything is written, if it is of another type
+	call('ZCARD', KEYS[i]) -- fails, before anything is written, if the key has another type
 end
 local entries, sound
 if #KEYS > 3 then
 	entries, sound = unpacked(call('HGET', content, id))
 end
 
--- Lua is not exact beyond 53 bits: Redis adds, and a sum that is not allowed is undone.
+-- Lua is not exact beyond 53 bits. So Redis adds, and a sum out of bounds is undone.
 local before = call('HGET', record, name)
 local done = redis.pcall('HINCRBY', record, name, by)
 if type(done) == 'table' then
@@ -47,7 +49,7 @@ if refused then
 	return { refused, before or '0' }
 end
 
--- encoded returns a decimal of 64 bits in eight bytes that sort like the numbers.
+-- encoded converts a decimal number of 64 bits to eight bytes that sort as the numbers do.
 local function encoded(text, desc)
 	local negative = text:sub(1, 1) == '-'
 	local high, low = 0, 0
@@ -64,7 +66,7 @@ local function encoded(text, desc)
 			low, high = 0, high + 1
 		end
 	end
-	high = (high + 2147483648) % 4294967296 -- the sign is inverted
+	high = (high + 2147483648) % 4294967296 -- invert the sign bit
 	if desc then
 		high, low = 4294967295 - high, 4294967295 - low
 	end

@@ -11,32 +11,32 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// removal is the removal of a record, or of what is left of one, with its entries.
+// removal describes the removal of a record, or of leftovers, with its entries.
 type removal struct {
 	id   string
-	via  *schema.Entry // the record must have this entry; a wrong entry is removed
-	gone bool          // only what is left of a record that does not exist
-	near []*referrer   // fields that may refer to it
+	via  *schema.Entry // the record must have this entry; if not, the wrong entry is removed
+	gone bool          // only leftovers of a missing record
+	near []*referrer   // fields that may refer to the record
 	// passed are members of their indexes to ignore.
 	passed map[*referrer][]string
 }
 
-// refers reports whether a record has the entry that it must have to be removed.
+// refers reports whether a record has the entry that is required for its removal.
 func (r *removal) refers(k *known) bool { return r.via == nil || slices.Contains(k.entries, *r.via) }
 
-// referred is returned if records refer to one that would be deleted.
+// referred is returned if records refer to the one to delete.
 type referred struct{ by *referrer }
 
 func (r *referred) Error() string { return "a record refers to it" }
 
-// Remains are a record that does not exist, and its content as it was read.
+// Remains describes a missing record, with its leftover content as read.
 type Remains struct {
 	ID      string
 	Content schema.Content
 }
 
-// RemoveRemains removes what is left of records that do not exist: one pipeline. It returns the
-// ids of those that do exist.
+// RemoveRemains removes leftovers of missing records: one pipeline. It returns the ids of those
+// that do exist.
 func (t *Table) RemoveRemains(ctx context.Context, all []Remains) (exist []string, err error) {
 	apps := make([]*application, len(all))
 	for i, m := range all {
@@ -105,7 +105,7 @@ func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 	return errs
 }
 
-// leave removes the entry that a record should have, and has not.
+// leave removes a wrong entry: one that the record does not have.
 func (t *Table) leave(ctx context.Context, r *removal) error {
 	kind := InSorted
 	if r.via.Index.PerValue {
@@ -118,8 +118,8 @@ func (t *Table) leave(ctx context.Context, r *removal) error {
 	return errLeft
 }
 
-// appendGuards appends what apply.lua counts before it deletes a record: the entries of the
-// records that may refer to it.
+// appendGuards appends the index entries that apply.lua must count before it deletes a record:
+// those of records that may refer to it.
 func (r *removal) appendGuards(keys, args []string) (_, _ []string, err error) {
 	for _, f := range r.near {
 		entry, err := f.entry(r.id)
@@ -138,14 +138,14 @@ func (r *removal) appendGuards(keys, args []string) (_, _ []string, err error) {
 	return keys, args, nil
 }
 
-// entry returns the entry that records that refer to an id have.
+// entry returns the entry of records that refer to an id.
 func (r *referrer) entry(id string) (schema.Entry, error) {
 	value, err := r.index.ValueOf(r.from.Schema, id)
 	return schema.Entry{Index: r.index, Value: value}, err
 }
 
-// members returns the key of the records that have an entry, and the range within it, or
-// nothing: all.
+// members returns the key of the records with an entry, and the range within the key; empty:
+// all.
 func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to string) {
 	if r.index.PerValue {
 		return r.from.Layout.ValueKey(p, e), "", ""
@@ -154,7 +154,7 @@ func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to s
 	return r.from.Layout.IndexKey(p, r.index), from, to
 }
 
-// id returns the id of a record that has an entry.
+// id returns the id of a member of the records with an entry.
 func (r *referrer) id(e schema.Entry, member string) string {
 	if r.index.PerValue {
 		return member

@@ -14,12 +14,12 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// deletion deletes a record and, by their rules, those that refer to it, depth first: a
-// record is deleted when none is left that refers to it. The path down is a list and
-// not a recursion, so that a long chain of references needs no deep stack.
+// deletion deletes a record and, by their rules, the records that refer to it, depth first: a
+// record is deleted once no other refers to it. The path is a list rather than a recursion, so
+// that a long chain of references needs no deep stack.
 type deletion struct {
 	down []*deletingRecord
-	way  map[recordRef]bool // the records of down: these will be deleted
+	way  map[recordRef]bool // the records in down, which will be deleted
 }
 
 // recordRef is a record of a table.
@@ -31,19 +31,19 @@ type recordRef struct {
 // deletingRecord is a record that will be deleted.
 type deletingRecord struct {
 	recordRef
-	via     *schema.Entry // delete it only while it refers by this entry to the previous one
+	via     *schema.Entry // delete it only while it refers to the previous record by this entry
 	entered bool          // it is being processed
-	gone    bool          // it is deleted, and checked once more
+	gone    bool          // it has been deleted, and is checked once more
 	passed  map[*referrer][]string
-	idle    int // how many attempts had no effect
+	idle    int // number of attempts without effect
 }
 
-// Bounds of a deletion.
+// Limits of a deletion.
 const (
-	maxPassed = 1000 // records in the path that refer to the same one
-	maxIdle   = 100  // attempts to clear a reference that stays
-	clearMany = 16   // records that are cleared concurrently
-	farMany   = 100  // records that are read together from an index in another slot
+	maxPassed = 1000 // records in the path that refer to the same record
+	maxIdle   = 100  // attempts to clear a persistent reference
+	clearMany = 16   // records cleared concurrently
+	farMany   = 100  // records read together from an index in another slot
 )
 
 // Delete deletes a record by the rules of the fields that refer to it.
@@ -79,14 +79,14 @@ func (d *deletion) push(t *Table, via *schema.Entry, ids ...string) {
 	}
 }
 
-// step handles some of the records that refer to a record, or deletes it if there are
+// step handles some of the records that refer to a record, or deletes the record if there are
 // none. It reports whether the record is done.
 func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	near, far, err := f.t.References.fields(ctx)
 	if err != nil {
 		return false, err
 	}
-	again := false // references made meanwhile must be looked for
+	again := false // search for references created meanwhile
 	for _, r := range f.toRead(near, far) {
 		again = again || r.rule != schema.Restrict
 		members, err := r.far(ctx, f)
@@ -100,7 +100,7 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 			}
 		}
 		if len(members) > 0 && there {
-			return false, d.treat(ctx, f, r, members)
+			return false, d.applyRule(ctx, f, r, members)
 		}
 	}
 	if f.gone {
@@ -113,14 +113,14 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 		if err != nil || len(members) == 0 {
 			return false, err
 		}
-		return false, d.treat(ctx, f, by.by, members)
+		return false, d.applyRule(ctx, f, by.by, members)
 	}
 	f.gone = again
 	return err == nil && !again, err
 }
 
-// toRead returns the fields whose indexes are read before or after the script: those in
-// other slots, and before these all with the rule restrict.
+// toRead returns the fields whose indexes are read before or after the script: all with the
+// rule restrict, then those in other slots.
 func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 	var first, then []*referrer
 	for _, r := range far {
@@ -139,9 +139,9 @@ func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 	return append(first, then...)
 }
 
-// treat applies a rule to records that refer. Those in the path will be deleted anyway
-// and are ignored.
-func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
+// applyRule applies a rule to referring records. Those in the path will be deleted anyway, and are
+// ignored.
+func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
 	entry, err := r.entry(f.id)
 	if err != nil {
 		return err
@@ -169,8 +169,7 @@ func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, me
 	return d.cascade(ctx, r, ids, via)
 }
 
-// cascade deletes the records to which nothing refers, in one pipeline, and defers the
-// others.
+// cascade deletes records without references to them, in one pipeline, and defers the others.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	near, far, err := r.from.References.fields(ctx)
 	if err != nil {
@@ -230,8 +229,8 @@ func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string,
 	return failed
 }
 
-// far reads members of an index that refer to a record: of the first partition that has some.
-// It compares the declaration of the model that refers, as apply.lua does.
+// far reads members of an index that refer to a record, from the first partition that has any.
+// It checks the declaration of the referring model, as apply.lua does.
 func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error) {
 	entry, err := r.entry(f.id)
 	if err != nil {
@@ -273,8 +272,8 @@ func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error)
 	return nil, nil
 }
 
-// restricted returns an error if one of the records exists. It removes the index
-// entries of those that do not.
+// restricted returns an error if one of the records exists. It removes the index entries of
+// missing ones.
 func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Entry) error {
 	for i, reply := range r.from.Rows.ExistMany(ctx, ids) {
 		there, err := reply.AsBool()
@@ -292,8 +291,8 @@ func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Ent
 	return nil
 }
 
-// clearOne removes the references to a target from one record. If there are none, it
-// removes the entry from the index; errKept means that the entry is still there.
+// clearOne removes the references to a target from one record. If there are none, it removes
+// the entry from the index; errKept means that the entry still exists.
 func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.Entry) error {
 	did, err := r.clear(ctx, id, target)
 	if did {
@@ -305,8 +304,8 @@ func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.
 	return r.forget(ctx, id, via)
 }
 
-// forget removes the index entry of a record that does not exist, or no longer refers,
-// or returns errKept.
+// forget removes the index entry of a record that does not exist or no longer refers; otherwise
+// it returns errKept.
 func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) error {
 	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
 	switch {
@@ -318,7 +317,7 @@ func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) err
 	return r.wrap(id, err)
 }
 
-// wrap names the record that refers.
+// wrap adds the referring record to an error.
 func (r *referrer) wrap(id string, err error) error {
 	return fmt.Errorf("%s of %s %s, which refers to it: %w", r.field, r.from.Options.Name, schema.Shorten(id), err)
 }

@@ -13,12 +13,12 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// targets are the models that the fields with the option exists refer to. The script that
-// writes a record checks the references to models in its slot. Those to other models are
-// checked before, by a read: such a record can be deleted between the two.
+// targets holds the models that the fields with the option exists refer to. The script that
+// writes a record checks references to models in its slot. References to other models are
+// checked before by a read, so such a record can be deleted in between.
 type targets struct {
 	mu  sync.RWMutex
-	all map[int][]*Table // by the number of the field
+	all map[int][]*Table // by field number
 }
 
 // add adds a model that a field refers to.
@@ -29,10 +29,10 @@ func (g *targets) add(field int, to *Table) {
 		g.all = map[int][]*Table{}
 	}
 	same := func(t *Table) bool { return t == to || t.Options.Name == to.Options.Name && t.sameSlot(to) }
-	g.all[field] = append(slices.DeleteFunc(slices.Clone(g.all[field]), same), to) // a new list: readers have the old one
+	g.all[field] = append(slices.DeleteFunc(slices.Clone(g.all[field]), same), to) // a new list, since readers may hold the old one
 }
 
-func (g *targets) of(field int) []*Table {
+func (g *targets) models(field int) []*Table {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.all[field]
@@ -42,13 +42,13 @@ func (g *targets) of(field int) []*Table {
 type reference struct {
 	field int
 	id    string
-	keys  []string // of records in the same slot: one of them must exist
+	keys  []string // keys of records in the same slot, one of which must exist
 }
 
-// maxReferences is how many references a list with the option exists has.
+// maxReferences is the maximum length of a list with the option exists.
 const maxReferences = 1000
 
-// required returns the references of a change that must exist.
+// required returns the references of a change whose records must exist.
 func (t *Table) required(c *change) ([]reference, error) {
 	if len(t.Schema.Exists) == 0 {
 		return nil, nil
@@ -66,7 +66,7 @@ func (t *Table) required(c *change) ([]reference, error) {
 			return nil, fmt.Errorf("%w: %s: %w", schema.ErrValue, f.Name, err)
 		case len(ids) > maxReferences:
 			return nil, fmt.Errorf("%w: %s has %d references: a list with the option exists has at most %d", schema.ErrValue, f.Name, len(ids), maxReferences)
-		case len(t.targets.of(field)) == 0 && len(ids) > 0:
+		case len(t.targets.models(field)) == 0 && len(ids) > 0:
 			return nil, fmt.Errorf("%w: the records that field %s refers to must exist: call model.Relate with the stores of %s and of these before records are written",
 				schema.ErrNotRelated, f.Name, t.Options.Name)
 		}
@@ -77,9 +77,8 @@ func (t *Table) required(c *change) ([]reference, error) {
 	return all, nil
 }
 
-// checkReferences fails if a record that a change refers to does not exist in another slot,
-// and leaves the others to the script. References that the record has already are not
-// checked.
+// checkReferences returns an error if a change refers to a missing record in another slot; the
+// script checks the others. References that the record already has are not checked.
 func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	all, err := t.required(c)
 	if err != nil {
@@ -89,7 +88,7 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	var far []reference
 	for _, r := range all {
 		isFar := false
-		for _, to := range t.targets.of(r.field) {
+		for _, to := range t.targets.models(r.field) {
 			if t.sameSlot(to) {
 				r.keys = append(r.keys, to.Layout.Of(r.id).Record(r.id))
 			} else {
@@ -115,9 +114,9 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	}
 	for _, r := range missing {
 		switch {
-		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(t.targets.of(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
+		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(t.targets.models(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
 		case len(r.keys) > 0:
-			c.references = append(c.references, r) // it may be in the slot
+			c.references = append(c.references, r) // it may be in the slot of the record
 		default:
 			return t.dangling(r.field, r.id)
 		}
@@ -125,13 +124,13 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	return nil
 }
 
-// missing returns the references whose records no model in another slot has: one pipeline
-// for each model.
+// missing returns the references whose records do not exist in models in other slots: one
+// pipeline per model.
 func (t *Table) missing(ctx context.Context, far []reference) ([]reference, error) {
 	there := make([]bool, len(far))
 	var models []*Table
 	for _, r := range far {
-		for _, to := range t.targets.of(r.field) {
+		for _, to := range t.targets.models(r.field) {
 			if !t.sameSlot(to) && !slices.Contains(models, to) {
 				models = append(models, to)
 			}
@@ -141,7 +140,7 @@ func (t *Table) missing(ctx context.Context, far []reference) ([]reference, erro
 		var of []int
 		var ids []string
 		for i, r := range far {
-			if !there[i] && slices.Contains(t.targets.of(r.field), to) {
+			if !there[i] && slices.Contains(t.targets.models(r.field), to) {
 				of, ids = append(of, i), append(ids, r.id)
 			}
 		}
@@ -180,16 +179,16 @@ func (t *Table) referredTo(ctx context.Context, c *change, references []referenc
 	had := map[int][]string{}
 	for _, field := range fields {
 		if stored[field].OK {
-			had[field], _ = t.Schema.Fields[field].References(stored[field].Value) // damaged: none
+			had[field], _ = t.Schema.Fields[field].References(stored[field].Value) // none if damaged
 		}
 	}
 	return had, nil
 }
 
-// dangling returns the error of a reference to a record that does not exist.
+// dangling returns the error for a reference to a missing record.
 func (t *Table) dangling(field int, id string) error {
 	var names []string
-	for _, to := range t.targets.of(field) {
+	for _, to := range t.targets.models(field) {
 		if !slices.Contains(names, to.Options.Name) {
 			names = append(names, to.Options.Name)
 		}
@@ -200,12 +199,13 @@ func (t *Table) dangling(field int, id string) error {
 // checksBefore reports whether references must be checked before a record is written.
 func (t *Table) checksBefore() bool {
 	return slices.ContainsFunc(t.Schema.Exists, func(field int) bool {
-		return slices.ContainsFunc(t.targets.of(field), func(to *Table) bool { return !t.sameSlot(to) })
+		return slices.ContainsFunc(t.targets.models(field), func(to *Table) bool { return !t.sameSlot(to) })
 	})
 }
 
-// danglingAt returns the error for a reference that apply.lua has not found, by its number, unless
-// the record has it already: then the references that it has are not checked again.
+// danglingAt returns the error for a missing reference reported by apply.lua, by number. If the
+// stored record already has the reference, it returns nil, and existing references are not
+// checked again.
 func (t *Table) danglingAt(ctx context.Context, c *change, number *rueidis.RedisMessage) error {
 	n, err := number.AsInt64()
 	if err != nil || n < 1 || int(n) > len(c.references) {

@@ -1,4 +1,4 @@
--- Reads which records have expired and are still in the indexes.
+-- Reads the expired records that are still in the indexes.
 --
 -- KEYS 1 content, 2 expires, 3 meta
 -- ARGV 1 stamp of the declaration, 2 maximum number of records

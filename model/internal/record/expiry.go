@@ -7,7 +7,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// sweepRecords is how many records are removed in one pipeline.
+// sweepRecords is the number of records removed in one pipeline.
 const sweepRecords = 100
 
 // Sweep removes the expired records of a partition from the indexes.

@@ -10,20 +10,20 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// idBlock is how many ids a process takes from the counter at once.
+// idBlock is the number of ids that a process reserves from the counter at a time.
 const idBlock = 20
 
-// idSource gives the ids of new records.
+// idSource provides ids for new records.
 type idSource struct {
 	t         *Table
-	turn      chan struct{} // has room for the goroutine that takes an id
-	next, end int64         // of the block that was taken from the counter
+	turn      chan struct{} // held by the goroutine that takes an id
+	next, end int64         // of the reserved block
 }
 
 func newIDSource(t *Table) *idSource { return &idSource{t: t, turn: make(chan struct{}, 1)} }
 
-// take returns the id of a new record. It takes a block of so many ids from the counter if
-// there is none left: the ids that a process does not use are lost.
+// take returns the id of a new record. If no reserved id is left, it reserves a block from the
+// counter; unused ids of a process are lost.
 func (s *idSource) take(ctx context.Context, block int64) (string, error) {
 	t := s.t
 	if t.Options.IDs == schema.ULID {
@@ -47,7 +47,7 @@ func (s *idSource) take(ctx context.Context, block int64) (string, error) {
 	return strconv.FormatInt(s.next-1, 10), nil
 }
 
-// counted records that the counter has at least a value.
+// counted records a lower bound for the value of the counter.
 func (t *Table) counted(n int64) {
 	for {
 		last := t.last.Load()
@@ -57,10 +57,10 @@ func (t *Table) counted(n int64) {
 	}
 }
 
-// maxOwn is the largest id that a caller may choose beside the counter.
+// maxOwn is the largest id that a caller may choose with a counter.
 const maxOwn = 1<<53 - 1
 
-// checkOwn refuses ids that cannot be beside those of a counter.
+// checkOwn refuses ids that cannot coexist with those of a counter.
 func checkOwn(id string) error {
 	if n, err := strconv.ParseUint(id, 10, 64); err != nil || n > maxOwn || strconv.FormatUint(n, 10) != id {
 		return fmt.Errorf("%w: id %q: where ids come from a counter, the caller's own is an integer up to %d, without leading zeros; leave it empty for the next one",
@@ -69,8 +69,8 @@ func checkOwn(id string) error {
 	return nil
 }
 
-// raise raises the counter to the largest of the ids that callers have chosen, so that
-// it does not give these to others.
+// raise raises the counter to the largest id chosen by callers, so that it does not produce
+// these ids again.
 func (t *Table) raise(ctx context.Context, all []*change) error {
 	if t.Options.IDs != schema.Counter {
 		return nil

@@ -14,41 +14,41 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Bounds of a pipeline of many records.
+// Limits of a pipeline of many records.
 const (
 	manyRecords = 200
 	manyBytes   = 512 << 10
-	oneByOne    = 64 // records with claims of unique values, each of which takes several steps, at the same time
+	oneByOne    = 64 // concurrent writes of records with claims of unique values, which take several steps each
 )
 
 // many writes many records, in pipelines, and in order within a partition. Each record is
-// written or refused by itself.
+// written or refused independently.
 type many struct {
 	o       *Objects
 	ctx     context.Context
-	mu      sync.Mutex // of refused
+	mu      sync.Mutex // guards refused
 	refused func(position int, err error)
 
 	open    []pendingItem
-	bytes   int                // of these
-	full    chan []pendingItem // to be written
-	slots   chan struct{}      // of records that are written by themselves
+	bytes   int                // bytes in open
+	full    chan []pendingItem // batches to write
+	slots   chan struct{}      // limits records that are written individually
 	working sync.WaitGroup
-	pending sync.WaitGroup        // what is sent, and has no outcome yet
-	ids     map[string]bool       // of the records since all had an outcome
-	stopped atomic.Pointer[error] // why no more records are written
+	pending sync.WaitGroup        // records sent without an outcome yet
+	ids     map[string]bool       // ids since all records had an outcome
+	stopped atomic.Pointer[error] // why writing has stopped
 }
 
 // item is one record of a Many.
 type item struct {
 	position int
 	record   reflect.Value
-	own      bool // its id is the caller's
+	own      bool // the caller has set its id
 	// build returns the change that writes the record with an id.
 	build func(record reflect.Value, id string, now int64) (*change, error)
-	// alone writes the record by itself, after a pipeline could not.
-	alone func(ctx context.Context, ptr any) error
-	given reflect.Value // the record of the caller
+	// writeSingle writes the record individually, after a pipeline could not.
+	writeSingle func(ctx context.Context, ptr any) error
+	given       reflect.Value // the caller's record
 }
 
 // pendingItem is an item with its change.
@@ -57,8 +57,8 @@ type pendingItem struct {
 	c *change
 }
 
-// newMany starts to write many records. refused gets the errors of those that are not
-// written, one at a time.
+// newMany starts writing many records. refused is called for records that are not written, one
+// at a time.
 func (o *Objects) newMany(ctx context.Context, refused func(position int, err error)) *many {
 	m := &many{
 		o: o, ctx: ctx, refused: refused, ids: map[string]bool{},
@@ -68,15 +68,15 @@ func (o *Objects) newMany(ctx context.Context, refused func(position int, err er
 	return m
 }
 
-// close writes the rest.
+// close writes the remaining records.
 func (m *many) close() {
 	m.flush()
 	close(m.full)
 	m.working.Wait()
 }
 
-// CreateMany creates records: the structs that pointers point to get their ids and
-// versions. refused gets the errors of those that are not written, one at a time.
+// CreateMany creates records, and sets the ids and versions in the structs that at returns
+// pointers to. refused is called for records that are not written, one at a time.
 func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
 	m := o.newMany(ctx, refused)
 	defer m.close()
@@ -95,7 +95,7 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 			m.refuse(i, err)
 			continue
 		}
-		m.add(item{position: i, record: record, own: own, build: o.creation, alone: o.Create, given: o.copied(record)}, id)
+		m.add(item{position: i, record: record, own: own, build: o.creation, writeSingle: o.Create, given: o.copied(record)}, id)
 	}
 }
 
@@ -106,13 +106,13 @@ func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any,
 	ids := newIDSource(o.Table)
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
-		it := item{position: i, record: record, build: o.putting, alone: o.Put, given: o.copied(record)}
+		it := item{position: i, record: record, build: o.putting, writeSingle: o.Put, given: o.copied(record)}
 		id := o.Declaration.IdOf(record)
 		var err error
 		if id != "" {
 			err = o.checkPut(record, id)
 		} else if _, err = o.newRecordID(record); err == nil {
-			it.build, it.alone = o.creation, o.Create
+			it.build, it.writeSingle = o.creation, o.Create
 			if err = o.Declaration.Check(record); err == nil {
 				id, err = ids.take(ctx, min(int64(n-i), reserveIDs))
 			}
@@ -121,17 +121,17 @@ func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any,
 			m.refuse(i, err)
 			continue
 		}
-		m.once(id)
+		m.waitForEarlier(id)
 		m.add(it, id)
 	}
 }
 
-// maxIDs is how many ids are remembered.
+// maxIDs is the maximum number of ids held in memory.
 const maxIDs = 10_000
 
-// once waits for the outcome of an earlier record with the same id, so that the last one
-// wins.
-func (m *many) once(id string) {
+// waitForEarlier waits for the outcome of an earlier record with the same id, so that the last
+// one wins.
+func (m *many) waitForEarlier(id string) {
 	if id == "" {
 		return
 	}
@@ -143,7 +143,7 @@ func (m *many) once(id string) {
 	m.ids[id] = true
 }
 
-// reserveIDs is how many ids are taken from a counter at once.
+// reserveIDs is the number of ids reserved from a counter at a time.
 const reserveIDs = 1000
 
 // refuse reports the error of a record.
@@ -166,7 +166,7 @@ func (m *many) add(it item, id string) {
 	}
 	c, err := it.build(it.record, id, t.now(id))
 	if err == nil {
-		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
+		err = t.checkReferences(m.ctx, c) // sends no command, since none of them is in another slot
 	}
 	if err != nil {
 		m.refuse(it.position, err)
@@ -182,7 +182,7 @@ func (m *many) add(it item, id string) {
 	}
 }
 
-// flush sends what is open, when there is room for it.
+// flush sends the open batch, when there is room for it.
 func (m *many) flush() {
 	if len(m.open) > 0 {
 		m.pending.Add(1)
@@ -191,7 +191,7 @@ func (m *many) flush() {
 	}
 }
 
-// writeAll writes records, some in each pipeline.
+// writeAll writes batches of records, one per pipeline.
 func (m *many) writeAll() {
 	for some := range m.full {
 		m.write(some)
@@ -210,7 +210,7 @@ func (m *many) write(some []pendingItem) {
 	}
 }
 
-// finish takes the outcome of a record.
+// finish handles the outcome of a record.
 func (m *many) finish(it item, c *change, err error) {
 	err = m.inTime(it, &c, err)
 	if err == nil {
@@ -220,10 +220,10 @@ func (m *many) finish(it item, c *change, err error) {
 	if _, is := rueidis.IsRedisErr(err); !is && !decided(err) && !errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrSchema) {
 		m.stop(err)
 	}
-	m.again(it, c.id, err)
+	m.retryOrRefuse(it, c.id, err)
 }
 
-// inTime writes a record again, with the present time and the same id, if its time was wrong.
+// inTime retries a record with the current time and the same id if its time was wrong.
 func (m *many) inTime(it item, c **change, err error) error {
 	if !errors.Is(err, errClock) {
 		return err
@@ -238,25 +238,24 @@ func (m *many) inTime(it item, c **change, err error) error {
 	})
 }
 
-// again writes a record once more by itself, if that can help, or refuses it.
-func (m *many) again(it item, id string, err error) {
+// retryOrRefuse writes a record individually if that can help, or refuses it.
+func (m *many) retryOrRefuse(it item, id string, err error) {
 	var other *otherError
 	switch {
 	case errors.Is(err, errExists) && it.own:
 		err = takenID(id)
 	case errors.Is(err, errExists), errors.As(err, &other):
-		// The counter fell back, or another program made a record with this id; or the
-		// index entries depend on what is stored.
+		// The counter was reset, or another program created a record with this id; or the index
+		// entries depend on stored fields.
 		it.record.Set(it.given)
-		err = it.alone(m.ctx, it.record.Addr().Interface())
+		err = it.writeSingle(m.ctx, it.record.Addr().Interface())
 	}
 	if err != nil {
 		m.refuse(it.position, err)
 	}
 }
 
-// stop refuses the records that were not sent yet, because of an error that is not about
-// one record.
+// stop refuses records not sent yet, because of an error that does not concern a single record.
 func (m *many) stop(err error) { m.stopped.CompareAndSwap(nil, &err) }
 
 // wrote completes a record that was written.
@@ -269,7 +268,7 @@ func (m *many) wrote(it item, c *change) {
 	}
 }
 
-// begin calls f in a goroutine, when there is room for it.
+// begin runs f in a goroutine, when there is room for it.
 func (m *many) begin(f func()) {
 	m.slots <- struct{}{}
 	m.pending.Add(1)
@@ -282,8 +281,8 @@ func (m *many) begin(f func()) {
 	})
 }
 
-// single writes a record by itself, when there is room for it: in the steps of package
-// unique, or after a look for the records that it refers to.
+// single writes a record individually, when there is room for it: in the steps of package
+// unique, or after checking the records that it refers to.
 func (m *many) single(it item, id string) {
 	c, err := it.build(it.record, id, m.o.Table.now(id))
 	if err != nil {
@@ -299,7 +298,7 @@ func takenID(id string) error {
 	return &schema.TakenError{Field: "id", Value: id, Owner: id}
 }
 
-// newRecordID returns the caller's own id of a new record, or "".
+// newRecordID returns the id that the caller has set in a new record, or "".
 func (o *Objects) newRecordID(record reflect.Value) (string, error) {
 	own := o.Declaration.IdOf(record)
 	switch {

@@ -15,8 +15,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Objects writes and reads the records of a table as Go structs. Its methods take
-// pointers to these, so that a Store adds nothing but the type.
+// Objects reads and writes the records of a table as Go structs. Its methods take pointers to
+// structs, so that a Store only adds the type.
 type Objects struct {
 	Declaration *schema.Declaration
 	Table       *Table
@@ -33,7 +33,7 @@ func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects,
 	return o, t.Registry.Open(ctx)
 }
 
-// CheckID refuses what cannot be the id of a record: the key could be of something else.
+// CheckID refuses ids that no record can have, since their keys could belong to something else.
 func (o *Objects) CheckID(id string) error {
 	if err := o.Declaration.CheckID(id); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (o *Objects) CheckID(id string) error {
 	return o.Table.checkIsID(id)
 }
 
-// checkIsID returns ErrNotFound for what is no id of a record.
+// checkIsID returns ErrNotFound for an id that no record can have.
 func (t *Table) checkIsID(id string) error {
 	if t.Layout.IsID(id) {
 		return nil
@@ -49,7 +49,7 @@ func (t *Table) checkIsID(id string) error {
 	return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrNotFound, schema.Shorten(id), t.Options.IDs)
 }
 
-// recompute checks a stored record, and fills in its computed fields.
+// recompute checks a stored record, and sets its computed fields.
 func (o *Objects) recompute(id string, fields []schema.Text) error {
 	record := o.Declaration.NewRecord()
 	if err := o.Declaration.Decode(o.Table.Layout.Of(id).Record(id), id, fields, record); err != nil {
@@ -94,7 +94,7 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 		} else if own != "" {
 			return takenID(own)
 		}
-		// The counter fell back, or another program made the record: take the next id.
+		// The counter was reset, or another program created the record: take the next id.
 	}
 }
 
@@ -107,7 +107,7 @@ func (o *Objects) createAs(ctx context.Context, record reflect.Value, id string)
 	return o.Table.put(ctx, c)
 }
 
-// copied returns a copy of a record, to begin again.
+// copied returns a copy of a record for another attempt.
 func (o *Objects) copied(record reflect.Value) reflect.Value {
 	c := o.Declaration.NewRecord()
 	c.Set(record)
@@ -122,7 +122,7 @@ func (t *Table) now(id string) int64 {
 	return t.clockOf(t.Layout.Of(id)).now()
 }
 
-// creation returns the change that writes a new record with an id, and sets that.
+// creation returns the change that writes a new record with an id, and sets the id.
 func (o *Objects) creation(record reflect.Value, id string, now int64) (*change, error) {
 	if err := o.Declaration.CheckID(id); err != nil {
 		return nil, err
@@ -135,9 +135,9 @@ func (o *Objects) creation(record reflect.Value, id string, now int64) (*change,
 	return o.written(record, &change{operation: "create", id: id, now: now})
 }
 
-// written completes a change that writes a whole record. Counters and the time of creation
-// stay as they are in a record that exists; so does its version, which the script
-// increments, if the change expects +.
+// written completes a change that writes a whole record. In an existing record, counters and
+// the time of creation are kept, and so is the version, which the script increments, if the
+// change expects +.
 func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	fields, err := o.Declaration.Encode(record)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 			c.shown = append(c.shown, i)
 			if slices.Contains(o.Table.Rows.Relevant, i) {
 				stored := fields[i]
-				if i == o.Declaration.Schema.Version { // the content has the next one
+				if i == o.Declaration.Schema.Version { // the content has the next version
 					stored = versionText(o.Declaration.VersionOf(record) - 1)
 				}
 				c.other, c.others = append(c.other, i), append(c.others, stored)
@@ -196,8 +196,7 @@ func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
 	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
-// GetMany calls add with a pointer to each record that exists, or the error of one
-// that cannot be read.
+// GetMany calls add with a pointer to each existing record, or the error of an unreadable one.
 func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
 	if slices.ContainsFunc(ids, func(id string) bool { return !o.Table.Layout.IsID(id) }) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !o.Table.Layout.IsID(id) })
@@ -236,10 +235,10 @@ func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResul
 	return o.Declaration.Decode(o.Table.Layout.Of(id).RecordPrefix+id, id, stored, into)
 }
 
-// FetchMany is how many records are read in one pipeline.
+// FetchMany is the number of records read in one pipeline.
 const FetchMany = 500
 
-// Save writes a whole record that exists, and sets its version, counters and times.
+// Save overwrites an existing record, and sets its version, counters and times.
 func (o *Objects) Save(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	id := o.Declaration.IdOf(record)
@@ -260,7 +259,7 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 	})
 }
 
-// replace writes a record that exists.
+// replace overwrites an existing record.
 func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expected string) error {
 	if expected != "+" {
 		o.Declaration.SetVersion(record, o.Declaration.VersionOf(record)+1)
@@ -284,8 +283,7 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 	return o.Table.Outcome(id, "CONFLICT")
 }
 
-// Put writes a whole record, whether it exists or not, and sets its version, counters and
-// times.
+// Put creates or overwrites a record, and sets its version, counters and times.
 func (o *Objects) Put(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	id := o.Declaration.IdOf(record)
@@ -304,7 +302,7 @@ func (o *Objects) Put(ctx context.Context, ptr any) error {
 	})
 }
 
-// checkPut refuses what cannot be put.
+// checkPut returns an error for a record that Put must refuse.
 func (o *Objects) checkPut(record reflect.Value, id string) error {
 	if err := o.Declaration.CheckID(id); err != nil {
 		return err
@@ -331,12 +329,12 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	if !errors.As(err, &other) {
 		return cmp.Or(err, o.take(c, record))
 	}
-	// It exists, and has index entries of counters, or of the time of its creation.
+	// It exists, and has index entries for counters or its time of creation.
 	if err := o.takeOthers(c, other, record); err != nil {
 		return err
 	}
 	if err = o.replace(ctx, record, id, "+"); errors.Is(err, schema.ErrNotFound) {
-		err = o.Table.Outcome(id, "CONFLICT") // it was deleted meanwhile
+		err = o.Table.Outcome(id, "CONFLICT") // deleted concurrently
 	}
 	return err
 }
@@ -352,10 +350,10 @@ func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, 
 	return o.written(record, c)
 }
 
-// take sets the fields of a struct that a write has left as they were.
+// take sets the fields of a struct that a write has not changed.
 func (o *Objects) take(c *change, record reflect.Value) error {
 	if c.operation == "put" && len(c.values) == 0 {
-		return nil // it is new
+		return nil // a new record
 	}
 	if len(c.values) != len(c.shown) {
 		return schema.ErrReply(nil)
@@ -368,8 +366,7 @@ func (o *Objects) take(c *change, record reflect.Value) error {
 	return nil
 }
 
-// takeOthers sets the fields of a struct on which its index entries depend to their
-// stored values.
+// takeOthers sets kept fields on which index entries depend to their stored values.
 func (o *Objects) takeOthers(c *change, other *otherError, record reflect.Value) error {
 	if len(other.values) != len(c.other) {
 		return schema.ErrReply(nil)

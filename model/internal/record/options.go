@@ -13,7 +13,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Options of a table, which are those of model.Options.
+// Options configures a table; see model.Options.
 type Options struct {
 	Name       string
 	IDs        schema.IDs
@@ -23,10 +23,10 @@ type Options struct {
 	Adopt      func(id string) bool
 }
 
-// Keys are the keys of a model that differ from the default.
+// Keys overrides the default keys of a model.
 type Keys struct {
 	Record  string            // prefix of the keys of records. Default "<name>:"
-	Counter string            // the key that ids come from. Default "next_<name>_id"
+	Counter string            // key that ids come from. Default "next_<name>_id"
 	Unique  map[string]string // by the name of the field or index. Default "<name>.by.<field>"
 }
 
@@ -35,7 +35,7 @@ const (
 	MaxPartitions = keys.MaxPartitions
 )
 
-// withDefaults returns the options with defaults, or an error that names the field.
+// withDefaults sets the defaults, or returns an error that names the field.
 func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	if client == nil {
 		return o, errors.New("the client is nil")

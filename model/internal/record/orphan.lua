@@ -1,12 +1,14 @@
--- Finds entries whose records do not have them, and removes them.
+-- Finds orphans, entries that their records do not have, and removes them.
 --
 -- KEYS 1 meta, 2 content, 3 the key with the entries, 4 the directory of values for s,
---      otherwise 3 again, then the record of each, or for d the set of each value
--- ARGV 1 verify: changes nothing, repair, or any: repair, and no record that exists keeps
---      an entry because it has no content and is not indexed yet, 2 stamp of the declaration,
+--      otherwise 3 again, then the record of each entry, or for d the set of each value
+-- ARGV 1 verify: change nothing; repair; or any: repair, even if an existing record has no
+--        content because it is not indexed yet
+--      2 stamp of the declaration
 --      3 kind of the key: z sorted set, s set of a value, d directory of values, u unique
---      index, a all, e expires, 4 number of the index, then id and value of each; an entry
---      without an id has an empty id, and is all value
+--        index, a all, e expires
+--      4 number of the index
+--      then id and value of each entry; an unreadable entry has an empty id, and is all value
 -- Reply SCHEMA, or the numbers of the wrong entries, from 1
 
 local meta, content, place, directory = unpack(KEYS, 1, 4)

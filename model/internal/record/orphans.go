@@ -9,36 +9,36 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Orphan is an entry whose record may not have it.
+// Orphan is an entry that its record may not have.
 type Orphan struct{ ID, Value string }
 
-// Place is where entries are, as orphan.lua names it.
+// Place is where entries are, with the name in orphan.lua.
 type Place string
 
 // The places of entries.
 const (
 	InSorted    Place = "z"
-	InSet       Place = "s" // of a value
+	InSet       Place = "s" // the set of a value
 	InUnique    Place = "u"
 	InAll       Place = "a"
 	InExpires   Place = "e"
 	InDirectory Place = "d" // a value without a set
 )
 
-// Scope is which orphans are removed, as orphan.lua names it.
+// Scope selects the orphans to remove, with the name in orphan.lua.
 type Scope string
 
-// Which orphans are removed.
+// The scopes.
 const (
 	None    Scope = "verify"
-	Indexed Scope = "repair" // not those of records that are not indexed yet
+	Indexed Scope = "repair" // except those of records that are not indexed yet
 	Any     Scope = "any"
 )
 
-// orphanBatch is how many entries one script checks.
+// orphanBatch is the number of entries checked by one script.
 const orphanBatch = 20
 
-// Orphans returns the entries whose records do not have them, and removes them. Entries in a
+// Orphans returns the suspects that their records do not have, and removes them. Entries in a
 // set all have its value.
 func (t *Table) Orphans(ctx context.Context, p *schema.Partition, scope Scope, kind Place, x *schema.Index, suspects []Orphan) ([]Orphan, error) {
 	if len(suspects) == 0 {

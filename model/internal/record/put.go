@@ -11,7 +11,7 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// put writes a change: one script, or with several partitions and unique values the
+// put writes a change: in one script or, with several partitions and unique values, in the
 // steps of package unique.
 func (t *Table) put(ctx context.Context, c *change) error {
 	if err := t.checkReferences(ctx, c); err != nil {
@@ -39,8 +39,8 @@ func (t *Table) claims() bool {
 	return t.Layout.Spread() && slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
 }
 
-// putClaimed writes a change with claims of the values that are known to be new, and of
-// those that the script reports.
+// putClaimed writes a change with claims of the values known to be new, and of those that the
+// script reports.
 func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
 	token := rand.Text()[:16]
 	var claims []unique.Claim
@@ -62,7 +62,7 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 		case decided(err):
 			t.Claims.Abandon(ctx, claims)
 			return err
-		default: // outcome unknown: the next process that asks for the values resolves it
+		default: // unknown outcome: the next process that needs the values resolves it
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func (r *references) add(field *referrer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []*referrer // a new list: concurrent readers have the old one
+	var all []*referrer // a new list, since concurrent readers may hold the old one
 	for _, old := range r.all {
 		if old.from != field.from || old.field != field.field {
 			all = append(all, old)
@@ -32,8 +32,8 @@ func (r *references) add(field *referrer) {
 	}
 }
 
-// Publish stores which model the fields for a Go type refer to. If a server refuses
-// it, the type decides.
+// Publish stores the name of the model that the fields for a Go type refer to. If the server
+// refuses that, the type decides.
 func (r *references) Publish(ctx context.Context, target, name string) error {
 	t := r.t
 	for _, rule := range t.Schema.References {
@@ -48,13 +48,13 @@ func (r *references) Publish(ctx context.Context, target, name string) error {
 	return nil
 }
 
-// check fails if a model of the database refers to records here by a rule that this
-// program does not know. It asks the database once a second at most.
+// check returns an error if a model of the database refers to records of this model by a rule
+// that this program does not know. It reads the database at most once a second.
 func (r *references) check(ctx context.Context) error {
 	r.mu.RLock()
 	all, asked := r.all, r.asked
 	r.mu.RUnlock()
-	if !asked.IsZero() && time.Since(asked) < registry.AskAgain {
+	if !asked.IsZero() && time.Since(asked) < registry.RefreshInterval {
 		return nil
 	}
 	others, err := r.t.Registry.Neighbours(ctx)
@@ -77,9 +77,9 @@ func (r *references) check(ctx context.Context) error {
 	return nil
 }
 
-// fields returns the fields that refer to records here: those whose indexes are in the
-// same slot, which the script that deletes can check, and the others. Fields with the
-// rule restrict come first.
+// fields returns the fields that refer to records of this model: near those with indexes in the
+// same slot, which the deleting script can check, and far the others. Fields with the rule
+// restrict come first.
 func (r *references) fields(ctx context.Context) (near, far []*referrer, err error) {
 	if err := r.check(ctx); err != nil {
 		return nil, nil, err
@@ -113,8 +113,8 @@ func (t *Table) sameSlot(other *Table) bool {
 	return t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Name) == keys.Tag(other.Options.Name)
 }
 
-// clearRef removes the references of a field to a target from a record, and reports
-// whether there were any.
+// clearRef removes the references of a field to a target from a record, and reports whether
+// there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
 	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
@@ -162,8 +162,8 @@ func clearRefs(v reflect.Value, target string) bool {
 	return cleared
 }
 
-// Relate adds the fields of a model that refer to another, and reports whether there
-// are any.
+// Relate adds the fields of a model that refer to another one, and reports whether there are
+// any.
 func Relate(from, to *Objects) bool {
 	found := false
 	for _, f := range from.Declaration.Refs {

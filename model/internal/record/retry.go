@@ -8,7 +8,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// retry tries again after a conflict, with growing pauses.
+// retry retries after conflicts, with back-off.
 func retry(ctx context.Context, f func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := f()

@@ -20,7 +20,7 @@ var (
 	counterLua string
 )
 
-// The scripts that this package runs.
+// The scripts of this package.
 var (
 	applyScript   = script.New(applyLua)
 	raiseScript   = script.New(raiseLua)

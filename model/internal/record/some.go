@@ -26,7 +26,7 @@ func (o *Objects) Field(ctx context.Context, id string, number int) (reflect.Val
 	return field, err
 }
 
-// TypedField returns the number of a field that is stored and has a Go type.
+// TypedField returns the number of the stored field with a name, which must have the Go type t.
 func (o *Objects) TypedField(name string, t reflect.Type) (int, error) {
 	number := o.Declaration.Schema.Number(name)
 	if number < 0 || number >= len(o.Declaration.GoFields) {

@@ -33,13 +33,13 @@ type Table struct {
 	Claims     *unique.Claims
 	References references
 	targets    targets
-	clocks     []clock // of the servers of the partitions
+	clocks     []clock // one per partition, of its server
 	ids        *idSource
 	last       atomic.Int64                                // the last known value of the counter
-	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
+	Compute    func(id string, fields []schema.Text) error // checks a record and sets its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
 	Opaque     string                                      // numbers of the indexes that this process cannot compute, each between commas
-	// Patience is how long a dry run waits in total for writers that are slow to give back
+	// Patience is the total time that a dry run waits for writers that are slow to release
 	// unique values.
 	Patience time.Duration
 }
@@ -85,7 +85,7 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 	return t
 }
 
-// OpenTable returns the table of a schema that a Store has published.
+// OpenTable returns the table of a published schema.
 func OpenTable(client rueidis.Client, name, text string, r *registry.Published) (*Table, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
@@ -94,8 +94,8 @@ func OpenTable(client rueidis.Client, name, text string, r *registry.Published) 
 	return openTable(client, name, w, &s, r)
 }
 
-// OpenObjects returns the records of a schema that a Store has published, as structs of
-// a type that schema.Untyped describes.
+// OpenObjects returns the records of a published schema, as structs of a type as described at
+// schema.Untyped.
 func OpenObjects(client rueidis.Client, name, text string, r *registry.Published, record reflect.Type) (*Objects, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
@@ -130,8 +130,8 @@ func (t *Table) IsOpaque(x *schema.Index) bool {
 	return strings.Contains(t.Opaque, ","+strconv.Itoa(x.Number)+",")
 }
 
-// TypeError names the key of the model that holds a value of another type, if that is
-// the cause of an error. Among keys may be sets of values.
+// TypeError names the key of the model that has another type, if that is the cause of an error.
+// keys may include sets of values.
 func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error {
 	if !rediserr.IsWrongType(err) {
 		return err
@@ -139,7 +139,7 @@ func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error 
 	return cmp.Or(t.CheckTypes(ctx, t.valueKeysOf(keys)...), err)
 }
 
-// valueKeysOf returns those of keys that are sets of values.
+// valueKeysOf returns the keys that are sets of values.
 func (t *Table) valueKeysOf(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 		_, _, ok := t.Layout.ParseValueKey(key)
@@ -147,7 +147,7 @@ func (t *Table) valueKeysOf(keys []string) []string {
 	})
 }
 
-// errExists is returned if a record to create exists.
+// errExists is returned if a record to create already exists.
 var errExists = errors.New("the record exists")
 
 // Outcome returns the error for a reply of one word.
@@ -167,7 +167,7 @@ func (t *Table) Outcome(id, word string) error {
 	return t.Registry.SchemaError()
 }
 
-// pack sets the content of a change, from all fields of the record.
+// pack sets the content of a change, computed from all fields of the record.
 func (t *Table) pack(c *change, fields []schema.Text) (err error) {
 	if c.due, err = t.Rows.ExpiresAt(fields); err != nil {
 		return err
@@ -194,9 +194,8 @@ func (t *Table) relevantFields() []int {
 	return all
 }
 
-// CheckTypes fails if a key of the model holds a value of another type, which no script
-// can use. The model does not delete it.
-// more are keys of sorted sets.
+// CheckTypes returns an error if a key of the model has another type, which no script can use.
+// The model does not delete such a key. more are keys of sorted sets.
 func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 	type key struct{ name, kind string }
 	var keys []key
@@ -235,28 +234,27 @@ func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 }
 
 var (
-	// errLeft is returned if a record does not have the entry of the removal.
+	// errLeft is returned if a record does not have the entry required for its removal.
 	errLeft = errors.New("the record no longer refers")
 	// errKept is returned if a record exists.
 	errKept = errors.New("the record is there")
 )
 
-// references are the fields of this and other models that refer to the records of a
-// table.
+// references holds the fields of this and other models that refer to the records of a table.
 type references struct {
 	t     *Table
 	mu    sync.RWMutex
 	all   []*referrer
-	asked time.Time // when the database was last asked for other models
+	asked time.Time // when other models were last read from the database
 }
 
 // referrer is a field of a model that refers to records of another one.
 type referrer struct {
 	from  *Table
 	field string
-	index *schema.Index // that of the field
+	index *schema.Index // the index of the field
 	rule  schema.OnDelete
-	// clear removes the references to a target from a record, and reports whether
-	// there were any.
+	// clear removes the references to a target from a record, and reports whether there were
+	// any.
 	clear func(ctx context.Context, id, target string) (bool, error)
 }

@@ -11,7 +11,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Touch makes a record expire after some time from now, by the clock of its server.
+// Touch makes a record expire after ttl, by the clock of its server.
 func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error {
 	switch {
 	case o.Declaration.Schema.Expires < 0:
@@ -27,7 +27,7 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 		return err
 	}
 	indexed := slices.ContainsFunc(o.Declaration.Schema.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Declaration.Schema.Expires) })
-	if indexed || len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) { // its index entries depend on it, or may
+	if indexed || len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) { // index entries depend, or may depend, on it
 		return patch()
 	}
 	t := o.Table
@@ -44,7 +44,8 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 	return err
 }
 
-// touchOnce changes when a record expires. rewrite: it has no content, and must be written.
+// touchOnce changes the time of expiry. rewrite reports that the record has no content, and
+// must be written.
 func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (rewrite bool, err error) {
 	t := o.Table
 	p := t.Layout.Of(id)

@@ -12,25 +12,25 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// edit is one Update or Patch of a record, or an Incr that no script can do.
+// edit is an Update or Patch of a record, or an Incr that no script can do.
 type edit struct {
 	id string
 	f  func(ptr any, now int64) error
-	// patched are the numbers of the fields that Patch sets: their old values need not be
-	// readable, and no other field is written. Nil: an Update.
+	// patched are the numbers of the fields that Patch sets. Their old values need not be
+	// readable, and no other field is written. nil: an Update.
 	patched   []int
-	unchecked bool      // the record need not be valid
+	unchecked bool      // skip validation
 	timed     bool      // a patched field depends on the time of the server
 	addition  *addition // Incr; f is not used
 }
 
-// Update applies f to a record until no other writer interferes, and returns the record
-// as it was written.
+// Update applies f to a record, repeatedly if other writers interfere, and returns the record
+// as written.
 func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) (ptr any, err error) {
 	return o.edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
 }
 
-// Patch sets some fields of a record, and returns the record as it was written.
+// Patch sets fields of a record, and returns the record as written.
 func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (ptr any, err error) {
 	e := &edit{id: id, patched: []int{}}
 	for name := range values {
@@ -99,8 +99,8 @@ func ptrOf(record reflect.Value) any {
 	return record.Addr().Interface()
 }
 
-// checked returns the fields that must be as they were read. What Update and Validate do
-// may depend on any; Patch depends only on those that have index entries.
+// checked returns the fields that must not have changed since they were read. Update and
+// Validate may depend on any field; Patch depends only on those with index entries.
 func (o *Objects) checked(e *edit) []int {
 	if e.patched != nil && o.Declaration.Validate == nil {
 		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Declaration.Schema.Counters[i] })
@@ -114,7 +114,7 @@ func (o *Objects) checked(e *edit) []int {
 	return all
 }
 
-// edited applies an edit to a stored record. It returns the record, and the change, or nil
+// edited applies an edit to a stored record. It returns the record and the change, which is nil
 // if there is none.
 func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
 	readable := stored
@@ -153,20 +153,19 @@ func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change,
 	return record, c, err
 }
 
-// storedVersion returns the version of a stored record, 0 for a model without
-// versions.
+// storedVersion returns the version of a stored record, or 0 for a model without versions.
 func (o *Objects) storedVersion(stored []schema.Text) int64 {
 	if o.Declaration.Schema.Version < 0 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(stored[o.Declaration.Schema.Version].Value, 10, 64) // none, or none that we wrote: 0
+	n, _ := strconv.ParseInt(stored[o.Declaration.Schema.Version].Value, 10, 64) // 0 if absent or invalid
 	return n
 }
 
-// difference returns the change that writes the fields of a record that differ from what
-// they were before: the encoding of what was decoded, or for Patch what is stored. So what a
-// type does not know of its stored value stays if nobody changes it. It returns nil if there
-// are none, and sets what the caller cannot change.
+// difference returns the change that writes the fields of a record that differ from before: the
+// encoding of the decoded record or, for Patch, the stored fields. So parts of a stored value
+// that its Go type does not know are kept if the field does not change. It returns nil if no
+// field differs, and sets fields that the caller cannot change.
 func (o *Objects) difference(stored, before []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
 	version := o.storedVersion(stored)
 	o.Declaration.SetVersion(record, version)
@@ -201,7 +200,8 @@ func (o *Objects) difference(stored, before []schema.Text, record reflect.Value,
 	}
 	for i, name := range o.Declaration.Schema.Names {
 		ours := i == o.Declaration.Schema.Version || i == o.Declaration.Schema.Updated || i == o.Declaration.Schema.Expires && o.Declaration.Schema.TTL > 0
-		// A Patch writes also what is equal: another one may have changed it meanwhile.
+		// A Patch also writes equal values, since another Patch may have changed them
+		// meanwhile.
 		writes := changed[i] || ours && fields[i] != stored[i] || e.patched != nil && patched(i)
 		switch {
 		case !writes || o.Declaration.Schema.Kept(i):
@@ -221,8 +221,8 @@ func (o *Objects) difference(stored, before []schema.Text, record reflect.Value,
 	return c, nil
 }
 
-// expect sets the entries that a change expects the record to have, and the fields that
-// the content depends on and that others change without a new version.
+// expect sets the expected entries of a change, and the fields that the content depends on and
+// that other writers change without a new version.
 func (o *Objects) expect(c *change, stored []schema.Text) {
 	c.stored = o.Table.knownOf(stored)
 	for i, counter := range o.Declaration.Schema.Counters {
@@ -233,8 +233,8 @@ func (o *Objects) expect(c *change, stored []schema.Text) {
 	}
 }
 
-// assign sets fields to values of their types, or ones that mean the same. A nil
-// value clears the field. A duration is how long from now the record lives.
+// assign sets fields to values of their types or equivalents. nil clears the field. A duration
+// for expires is relative to now.
 func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {

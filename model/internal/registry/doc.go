@@ -1,4 +1,3 @@
-// Package registry publishes the schema of a model in the database, and reads what other
-// programs have published there: the numbers of the indexes, how far they are built, and
-// the other models with their keys.
+// Package registry publishes the schema of a model in the database, and reads data published by
+// other programs: the numbers and states of indexes, and other models with their keys.
 package registry

@@ -2,18 +2,18 @@ package registry
 
 import "strings"
 
-// Published is what user.meta says of a model in one partition.
+// Published is the content of user.meta in one partition.
 type Published struct {
 	Digest, Schema       string            // in force
 	also                 string            // digest of another declaration that may write
-	Wanted, WantedDigest string            // of the last New with another declaration, since the last Migrate
-	token                string            // of the numbers of the indexes
+	Wanted, WantedDigest string            // of the last New with a different declaration, since the last Migrate
+	token                string            // token of the numbers of the indexes
 	migration            string            // "": all records are in all indexes; see migrate_begin.lua
-	Indexes              map[string]string // identity to number and key, including those of dropped indexes
+	Indexes              map[string]string // identity to number and key, including dropped indexes
 	built                map[string]bool   // by identity
 }
 
-// ParsePublished reads the hash user.meta.
+// ParsePublished parses the hash user.meta.
 func ParsePublished(meta map[string]string) Published {
 	r := Published{
 		Digest: meta["digest"], also: meta["also"], Schema: meta["schema"], Wanted: meta["wanted"], WantedDigest: meta["wanteddigest"],

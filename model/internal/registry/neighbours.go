@@ -13,7 +13,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// keyPattern is a key, or all keys with a prefix and a rest of some form.
+// keyPattern is a key, or all keys with a prefix and a rest of a certain form.
 type keyPattern struct {
 	text string
 	rest form
@@ -23,11 +23,11 @@ type keyPattern struct {
 type form string
 
 const (
-	nothing  form = ""         // a whole key
-	anything form = "anything" // including nothing
+	nothing  form = ""         // an exact key
+	anything form = "anything" // including an empty rest
 )
 
-// starts reports whether something of the form begins with s.
+// starts reports whether text of the form can start with s.
 func (f form) starts(s string) bool {
 	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	switch f {
@@ -50,7 +50,7 @@ func (p keyPattern) meets(q keyPattern) bool {
 	return ok && p.rest.starts(rest)
 }
 
-// keySpace returns the keys of a model: those of some of its partitions.
+// keySpace returns patterns for the keys of a model in its first partitions.
 func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 	all := []keyPattern{}
 	if w.IDs == schema.Counter {
@@ -87,7 +87,7 @@ type Neighbour struct {
 	meta map[string]string
 }
 
-// CheckOwnKeys refuses keys that one model would use for two purposes.
+// CheckOwnKeys returns an error if the model would use a key for two purposes.
 func (g *Registry) CheckOwnKeys() error {
 	w := g.Layout.Stored()
 	all := append(keySpace(&w, g.Layout.Name, 1), keyPattern{ModelsKey, nothing})
@@ -101,8 +101,8 @@ func (g *Registry) CheckOwnKeys() error {
 	return nil
 }
 
-// Neighbours returns the other models of the database, without those that cannot be
-// read: a program may be allowed to read only its own keys.
+// Neighbours returns the other models of the database, omitting unreadable ones: a program may
+// have access to its own keys only.
 func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	list, err := g.client.Do(ctx, g.client.B().Hgetall().Key(ModelsKey).Build()).AsStrMap()
 	if _, refused := rueidis.IsRedisErr(err); refused {
@@ -139,9 +139,9 @@ func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	return slices.DeleteFunc(all, func(n Neighbour) bool { return n.Partitions == 0 }), nil
 }
 
-// checkNeighbours refuses a model if one of its keys could belong to another model.
-// later: only if its name sorts after that of the other, so that of two models in
-// conflict one stays.
+// checkNeighbours returns an error if a key of the model could belong to another model. With
+// later, it does so only if the name sorts after that of the other, so that one of two
+// conflicting models stays.
 func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	all, err := g.Neighbours(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 		if later && g.Layout.Name < n.Name {
 			continue
 		}
-		// The number of a partition is part of the keys of both.
+		// The partition number is part of the keys of both.
 		ours, theirs := len(g.Layout.Parts), n.Partitions
 		if g.Layout.Spread() && n.Partitions > 1 {
 			ours, theirs = 1, 1
@@ -169,8 +169,7 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	return nil
 }
 
-// Has reports whether a key belongs to the model by a prefix of more than so many
-// bytes.
+// Has reports whether a key belongs to the model by a prefix of more than `more` bytes.
 func (n *Neighbour) Has(key string, more int) bool {
 	for _, q := range keySpace(&n.Stored, n.Name, n.Partitions) {
 		rest, ok := strings.CutPrefix(key, q.text)
@@ -181,13 +180,12 @@ func (n *Neighbour) Has(key string, more int) bool {
 	return false
 }
 
-// TargetField returns how the fields of meta begin that name the models a field refers
-// to.
+// TargetField returns the prefix of the fields of meta that name the models a field refers to.
 func TargetField(field string) string { return "refers:" + field + ":" }
 
-// RefersTo reports whether a field refers to a model: as published, or by the name of
-// the Go type if nothing was published. A field for the type of the same model then
-// refers to that.
+// RefersTo reports whether a field refers to a model: as published or, if nothing was
+// published, by the name of the Go type. In the latter case a field of the model's own type
+// refers to the model itself.
 func (n *Neighbour) RefersTo(r schema.Reference, model string, s *schema.Schema) bool {
 	known := false
 	for field := range n.meta {

@@ -14,7 +14,7 @@ func (g *Registry) Open(ctx context.Context) error {
 	if err != nil || !added {
 		return err
 	}
-	// Another model may have been published at the same moment.
+	// Another model may have been published at the same time.
 	if err = g.checkNeighbours(ctx, true); err != nil {
 		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Layout.Name).Build()).Error() // it is refused either way
 	}

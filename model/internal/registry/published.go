@@ -14,22 +14,22 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// AskAgain is how long an answer of the database is used. Migrate may run in another
+// RefreshInterval is how long a state read from the database is used. Migrate may run in another
 // process.
-const AskAgain = time.Second
+const RefreshInterval = time.Second
 
-// CheckBuilt fails unless all records are in an index. It asks the database once a
-// second at most, also whether another process has dropped the index.
+// CheckBuilt returns an error unless all records are in an index. It reads the database at most
+// once a second, also to notice that another process has dropped the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	asked, now := x.State.Asked.Load(), elapsed.Now()
-	if now-asked >= int64(AskAgain) && x.State.Asked.CompareAndSwap(asked, now) {
+	if now-asked >= int64(RefreshInterval) && x.State.Asked.CompareAndSwap(asked, now) {
 		parts := g.Layout.Parts
 		if x.State.Built.Load() {
-			parts = parts[:1] // where a migration would drop it first
+			parts = parts[:1] // a migration would drop it there first
 		}
 		built, err := g.IsBuilt(ctx, x, parts)
 		if err != nil {
-			x.State.Asked.Store(asked) // there was no answer
+			x.State.Asked.Store(asked) // no reply
 			return err
 		}
 		x.State.Built.Store(built)
@@ -45,7 +45,7 @@ func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	return nil
 }
 
-// IsBuilt asks partitions whether an index is built.
+// IsBuilt reports whether an index is built in partitions.
 func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.Partition) (bool, error) {
 	field := "built:" + x.Identity(g.Schema)
 	commands := make(rueidis.Commands, len(parts))
@@ -80,7 +80,7 @@ func (g *Registry) pendingIn(r *Published) []string {
 	return all
 }
 
-// changedIn describes the fields of records that are declared as another kind.
+// changedIn describes fields whose declared kind has changed.
 func (g *Registry) changedIn(r *Published) (all []string) {
 	_, before, err := schema.ParseStored(r.Schema)
 	if err != nil {
@@ -94,13 +94,13 @@ func (g *Registry) changedIn(r *Published) (all []string) {
 	return all
 }
 
-// Changed describes the fields of records that are declared as another kind.
+// Changed describes fields whose declared kind has changed.
 func (g *Registry) Changed(ctx context.Context) ([]string, error) {
 	r, err := g.Published(ctx, &g.Layout.Parts[0])
 	return g.changedIn(&r), err
 }
 
-// Pending describes what Migrate would build and drop; see Store.Pending.
+// Pending describes what Migrate would do; see Store.Pending.
 func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 	published, err := g.publishedAll(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Refresh asks, once a second at most, whether unbuilt indexes have been built.
+// Refresh checks, at most once a second, whether unbuilt indexes have been built.
 func (g *Registry) Refresh(ctx context.Context) error {
 	for _, x := range g.Schema.Indexes {
 		if x.Built() {

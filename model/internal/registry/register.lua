@@ -1,19 +1,23 @@
 -- Publishes the declaration of a model, and returns the names of its indexes.
 --
--- KEYS 1 meta, then keys that exist only if there are records: all, the counter or a
---      unique hash of keys that are older than the model
--- ARGV 1 digest, 2 schema, 3 its unchangeable part, 4 token of the numbers of the indexes,
---      if there is no meta, 5 follow: the token is that of another partition, or nothing,
---      6 so many numbers that are given, each after its identity; then the identities of
---      the indexes, each after its name
--- Reply an error, SCHEMA and what the model has already, DROPPING, or OTHER and names of
--- fields: those of its records, of which the declaration has none; or the digest in force, the token of the numbers, then for each index its number,
--- its name in the key, and 1 if it is built
+-- KEYS 1 meta, then keys that exist only if there are records: all, and the counter or a unique
+--      hash of keys that are older than the model
+-- ARGV 1 digest
+--      2 schema
+--      3 its unchangeable part
+--      4 token of the numbers of the indexes, used if there is no meta
+--      5 follow: the token is that of another partition; or empty
+--      6 number of given index numbers, then each of these after its identity
+--      then the identities of the indexes, each after its name
+-- Reply an error: SCHEMA and the published unchangeable part; DROPPING; or OTHER and the names
+--      of the fields of its records, if the declaration has none of them. Otherwise the digest
+--      in force, the token of the numbers, then for each index its number, its name in the
+--      key, and 1 if it is built
 --
--- An index keeps its number and key even if no declaration has it any more: a program
--- that still declares it means the same one.
+-- An index keeps its number and key even if no declaration has it any longer: a program that
+-- still declares it uses the same one.
 --
--- What is there already is not written again: a server that takes no writes can be read.
+-- Existing values are not written again, so that a read-only server can be used for reading.
 
 local meta = KEYS[1]
 local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
@@ -34,7 +38,7 @@ local function put(field, value)
 	end
 end
 
--- kindsOf returns the kinds of the stored fields of a schema by their names.
+-- kindsOf returns the kinds of the stored fields of a schema by name.
 local function kindsOf(text)
 	local kinds = {}
 	local ok, s = pcall(cjson.decode, text)
@@ -92,7 +96,7 @@ if last > 0 then
 	put('last', string.format('%.0f', last))
 end
 
--- An index whose name is in use gets its number as a suffix.
+-- If the name of an index is in use, its number is appended.
 local names = {}
 local all = redis.call('HGETALL', meta)
 for i = 1, #all, 2 do
@@ -122,9 +126,9 @@ for i = first, #ARGV, 2 do
 	reply[#reply + 1] = tostring(redis.call('HEXISTS', meta, 'built:' .. identity))
 end
 
--- If other indexes are in force, the declaration waits for a migration. Until then its
--- programs may write if they know all indexes in force. New fields, sets and lists need no
--- migration; a field of another kind does, because records must be changed.
+-- If other indexes are in force, the declaration waits for a migration. Until then its programs
+-- may write if they know all indexes in force. New fields, sets and lists need no migration; a
+-- changed kind of a field does, because records must be changed.
 if reply[1] == digest then
 	if not changed then
 		put('schema', schema)

@@ -25,14 +25,14 @@ var registerLua string
 
 var registerScript = script.New(registerLua)
 
-// Registry publishes the schema of a model in the database, and has the numbers of its
+// Registry publishes the schema of a model in the database, and holds the numbers of its
 // indexes there.
 type Registry struct {
 	client   rueidis.Client
 	Layout   *schema.Layout
 	Schema   *schema.Schema
 	Digest   string
-	token    atomic.Pointer[string] // of the numbers of the indexes
+	token    atomic.Pointer[string] // token of the numbers of the indexes
 	restores sync.Mutex
 }
 
@@ -50,7 +50,7 @@ func (g *Registry) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The first partition numbers the indexes, and the others follow, in one pipeline.
+	// The first partition numbers the indexes; the others adopt its numbers, in one pipeline.
 	reply, err := g.publishIn(ctx, parts[:1], rand.Text()[:8], false, nil)
 	if err == nil {
 		err = g.takeNumbers(true, reply[0])
@@ -73,8 +73,8 @@ func (g *Registry) publish(ctx context.Context) error {
 	return nil
 }
 
-// publishedFirst returns the partitions, those with a meta first: others may have lost
-// theirs with their server, or a New was cut short.
+// publishedFirst returns the partitions, those with a meta key first: others may have lost
+// theirs with their server, or New was interrupted.
 func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
 	all := make([]*schema.Partition, len(g.Layout.Parts))
 	for i := range g.Layout.Parts {
@@ -91,7 +91,7 @@ func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, err
 	return all, nil
 }
 
-// exist returns the partitions in which a key exists, each as 1: one pipeline.
+// exist returns the partitions in which a key exists, mapped to 1: one pipeline.
 func (g *Registry) exist(ctx context.Context, parts []*schema.Partition, key func(*schema.Partition) string) (map[*schema.Partition]int64, error) {
 	commands := make(rueidis.Commands, len(parts))
 	for i, p := range parts {
@@ -108,7 +108,7 @@ func (g *Registry) exist(ctx context.Context, parts []*schema.Partition, key fun
 	return there, nil
 }
 
-// numbering returns the names of the indexes, as register.lua takes them.
+// numbering returns the numbers of the indexes as arguments of register.lua.
 func (g *Registry) numbering() []string {
 	var given []string
 	for _, x := range g.Schema.Indexes {
@@ -151,7 +151,7 @@ func (g *Registry) publishIn(ctx context.Context, parts []*schema.Partition, tok
 	return replies, nil
 }
 
-// registered reads a reply of register.lua.
+// registered decodes a reply of register.lua.
 func (g *Registry) registered(p *schema.Partition, r rueidis.RedisResult) ([]string, error) {
 	reply, err := r.AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
@@ -173,7 +173,7 @@ func (g *Registry) errDropping() error {
 	return fmt.Errorf("%w: the model is being deleted: wait until Drop has finished", schema.ErrSchema)
 }
 
-// legacyKeys are keys that exist if another program kept records before the model.
+// legacyKeys returns keys that exist if another program stored records before the model.
 func (g *Registry) legacyKeys() []string {
 	var all []string
 	if g.Layout.IDs == schema.Counter && g.client.Mode() != rueidis.ClientModeCluster {
@@ -187,7 +187,7 @@ func (g *Registry) legacyKeys() []string {
 	return all
 }
 
-// takeNumbers reads the reply of register.lua.
+// takeNumbers reads the numbers in a reply of register.lua.
 func (g *Registry) takeNumbers(first bool, reply []string) error {
 	for i, x := range g.Schema.Indexes {
 		number, err := strconv.Atoi(reply[2+3*i])
@@ -205,9 +205,9 @@ func (g *Registry) takeNumbers(first bool, reply []string) error {
 	return nil
 }
 
-// publishName adds the name of the model to the list of models, and reports whether it
-// is new. If a server refuses it, because the program may write only its own keys, the
-// model is not listed and works otherwise.
+// publishName adds the name of the model to the list of models, and reports whether it is new.
+// If the server refuses it, because the program may only write its own keys, the model is not
+// listed but otherwise works.
 func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	n, err := g.client.Do(ctx, g.client.B().Hset().Key(ModelsKey).FieldValue().
 		FieldValue(g.Layout.Name, strconv.Itoa(len(g.Layout.Parts))).Build()).AsInt64()
@@ -217,7 +217,7 @@ func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	return n == 1, err
 }
 
-// Stamp returns what scripts compare with meta before they use the numbers of the
+// Stamp returns the text that scripts compare with meta before they use the numbers of the
 // indexes: the digest of the declaration and the token of the numbers.
 func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
 
@@ -226,8 +226,8 @@ func (g *Registry) SchemaError() error {
 	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first: Pending lists what it would do", schema.ErrSchema, g.Layout.Name)
 }
 
-// Adopt reads the numbers of the indexes from what is published. It returns the indexes
-// that need the Go type, each between commas.
+// Adopt takes the published numbers of the indexes. It returns the numbers of indexes that need
+// the Go type, each between commas.
 func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error) {
 	identities := g.Schema.Identities()
 	g.Digest = schema.DigestOf(expires, identities)
@@ -248,9 +248,9 @@ func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error
 	return opaque, nil
 }
 
-// ModelsKey is a hash of the names of all models that New has opened, with their
-// numbers of partitions. On a Cluster it is in its own slot: it is written separately,
-// and again by every New.
+// ModelsKey is the key of a hash from the names of all models that New has opened to their
+// numbers of partitions. On a Cluster it is in its own slot, so it is written separately, and
+// again by every New.
 const ModelsKey = "models"
 
 // Published reads the meta of a partition.

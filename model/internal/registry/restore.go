@@ -13,8 +13,8 @@ import (
 // Dropping replaces the digest in meta while a model is deleted.
 const Dropping = "dropping"
 
-// RetryRestored calls do, and once more if it failed because the database was emptied,
-// or came back without its data, and the schema is published again.
+// RetryRestored calls do. If that fails because the database was emptied or restarted without
+// its data, it publishes the schema again and retries once.
 func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	err := do()
 	if !errors.Is(err, schema.ErrSchema) {
@@ -30,16 +30,15 @@ func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// errPublished is returned if another process has published the schema in a partition
-// that had none when it was read.
+// errPublished is returned if another process has published the schema in a partition that had
+// none before.
 var errPublished = fmt.Errorf("%w: another process has just published the schema", schema.ErrSchema)
 
-// maxRestores is how often restore starts again because another process restores the
-// same partitions.
+// maxRestores limits retries because another process restores the same partitions.
 const maxRestores = 10
 
-// restore publishes the schema again in empty partitions, with the numbers that the
-// indexes have in this process. It reports whether the declaration is in force then.
+// restore publishes the schema again in empty partitions, with this process's numbers of the
+// indexes. It reports whether the declaration is in force then.
 func (g *Registry) restore(ctx context.Context) (restored bool, err error) {
 	g.restores.Lock()
 	defer g.restores.Unlock()
@@ -78,7 +77,7 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 		case all[i].Digest == "":
 			empty = append(empty, p)
 		case !all[i].hasIndexes(g.Schema.Identities()):
-			unnumbered = append(unnumbered, p) // another process, with other indexes, was first
+			unnumbered = append(unnumbered, p) // another process, with different indexes, was first
 		default:
 			may = may && all[i].token == token && (all[i].Digest == g.Digest || all[i].also == g.Digest)
 		}
@@ -102,8 +101,7 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// sameNumbers reports whether a meta is compatible with the numbers of the indexes in
-// this process.
+// sameNumbers reports whether a meta is compatible with this process's numbers of the indexes.
 func (g *Registry) sameNumbers(r *Published) bool {
 	of := map[string]string{}
 	for identity, called := range r.Indexes {
@@ -120,7 +118,7 @@ func (g *Registry) sameNumbers(r *Published) bool {
 	return true
 }
 
-// hasIndexes reports whether a meta has all indexes.
+// hasIndexes reports whether a meta contains all indexes.
 func (r *Published) hasIndexes(identities []string) bool {
 	for _, identity := range identities {
 		if r.Indexes[identity] == "" {
@@ -130,8 +128,8 @@ func (r *Published) hasIndexes(identities []string) bool {
 	return true
 }
 
-// checkEmpty refuses to publish the schema in partitions that have records. It returns
-// errPublished if another process has published it there, and may have written these.
+// checkEmpty refuses to publish the schema in partitions with records. It returns errPublished
+// if another process has published it there, and may have written them.
 func (g *Registry) checkEmpty(ctx context.Context, parts []*schema.Partition) error {
 	there, err := g.exist(ctx, parts, func(p *schema.Partition) string { return p.All })
 	if err != nil {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// recentWrites are the records that a Store has recently written, each with a unique
-// number. The server's invalidation of a cached record arrives on another connection
-// than the reply to the write, perhaps later. So reads after a write include its number
-// in the command, and are cached under that. What was cached before the write ends
-// after Options.Cache, and then the number is forgotten.
+// recentWrites holds the records that a Store has recently written, each with a unique number.
+// The server's invalidation of a cached record arrives on another connection than the reply to
+// the write, possibly later. So reads after a write include its number in the command, and are
+// cached separately. Entries cached before the write expire after Options.Cache; then the
+// number is dropped.
 type recentWrites struct {
-	ttl  time.Duration // 0: nothing is cached
+	ttl  time.Duration // 0: no caching
 	mu   sync.RWMutex
 	last int64
 	all  map[string]written
-	most int     // the size at which expired entries are removed
+	most int     // size at which expired entries are removed
 	base written // applies to every record
 }
 
@@ -26,12 +26,12 @@ type written struct {
 }
 
 const (
-	maxWrites   = 1 << 16     // records with their own number
-	writesSlack = time.Second // how much longer than Options.Cache a number is kept
+	maxWrites   = 1 << 16     // maximum records with their own number
+	writesSlack = time.Second // time a number is kept beyond Options.Cache
 )
 
-// of returns the number of the last write of a record, or 0.
-func (w *recentWrites) of(id string) int64 {
+// numberOf returns the number of the last write of a record, or 0.
+func (w *recentWrites) numberOf(id string) int64 {
 	w.mu.RLock()
 	one, base := w.all[id], w.base
 	w.mu.RUnlock()

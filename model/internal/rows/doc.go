@@ -1,3 +1,3 @@
-// Package rows reads the stored fields of records: whole records or some fields, one or
-// many in a pipeline, from the memory of the client if the model is cached.
+// Package rows reads the stored fields of records: whole records or some fields, one record or
+// many in a pipeline, from the client-side cache if the model is cached.
 package rows

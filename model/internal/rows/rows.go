@@ -2,7 +2,7 @@ package rows
 
 import (
 	"context"
-	"crypto/sha1" // as Redis names scripts: guards against changes, not attacks
+	"crypto/sha1" // as in Redis scripts: detects changes, not attacks
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,16 +26,15 @@ type Rows struct {
 	cache    time.Duration // Options.Cache
 	Writes   recentWrites
 	Relevant []int       // fields that the indexes depend on
-	partly   atomic.Bool // many records are read by the names of their fields
+	partly   atomic.Bool // read many records by field names
 }
 
-// New returns the rows of a model. They are cached by the client for a time, or not
-// if it is 0.
+// New returns the rows of a model. cache is how long the client may cache them; 0: no caching.
 func New(client rueidis.Client, l *schema.Layout, s *schema.Schema, cache time.Duration) *Rows {
 	return &Rows{client: client, Layout: l, Schema: s, cache: cache, Writes: recentWrites{ttl: cache}}
 }
 
-// Command reads the fields of a record that the model declares.
+// Command returns the command that reads the declared fields of a record.
 func (r *Rows) Command(id string) rueidis.Cacheable {
 	key := r.Layout.Of(id).Record(id)
 	if len(r.Schema.Names) == 0 {
@@ -44,23 +43,21 @@ func (r *Rows) Command(id string) rueidis.Cacheable {
 	return r.client.B().Hmget().Key(key).Field(r.Schema.Names...).Cache()
 }
 
-// EmptyField is written to a hash that would otherwise have no fields, and so not
-// exist.
+// EmptyField is written to a hash that would otherwise have no fields, and so would not exist.
 const EmptyField = "_"
 
-// cached is command for client-side caching. After each write of this process it
-// returns a different command with the same meaning, which misses the replies that the
-// client cached before the write.
+// cached is Command for client-side caching. After each write of this process it returns a
+// different but equivalent command, which does not hit replies that the client cached before
+// the write.
 func (r *Rows) cached(id string) rueidis.Cacheable {
-	n := r.Writes.of(id)
+	n := r.Writes.numberOf(id)
 	if n == 0 {
 		return r.Command(id)
 	}
 	return r.client.B().Hmget().Key(r.Layout.Of(id).Record(id)).Field(r.Schema.Names...).Field(EmptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
-// Do reads a record, from the memory of the client if the model is cached and fresh
-// is false.
+// Do reads a record, from the client-side cache if the model is cached and fresh is false.
 func (r *Rows) Do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
 	if r.cache > 0 && !fresh {
 		reply := r.client.DoCache(ctx, r.static(r.cached(id)), r.cache)
@@ -97,9 +94,9 @@ func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	return r.client.DoMulti(ctx, commands...)
 }
 
-// doWhole reads all fields of records: the server has fewer words to parse than if they
-// are named, a third of the time for a record. It stops being used where hashes have many
-// other fields, or the client speaks RESP2, whose replies to both commands look alike.
+// doWhole reads all fields of records with HGETALL: without field names to parse, this takes
+// the server a third of the time per record. It is no longer used if hashes have many other
+// fields, or the client uses RESP2, in which the replies of both commands look alike.
 func (r *Rows) doWhole(ctx context.Context, ids []string) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -114,7 +111,7 @@ func isFlat(reply rueidis.RedisResult) bool {
 	return err == nil && m.IsArray()
 }
 
-// parseWhole reads the reply to HGETALL.
+// parseWhole parses the reply to HGETALL.
 func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known bool, err error) {
 	all, err := m.AsStrMap()
 	if err != nil {
@@ -140,10 +137,9 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 	return len(all) > 0, nil
 }
 
-// static lets the client cache a record for Options.Cache without asking for the
-// time to live of its key. It would ask in a transaction, which a server that is out
-// of memory refuses. Models whose records expire need it: the server may report an
-// expiry late.
+// static makes the client cache a record for Options.Cache without reading the TTL of its key.
+// It would read that in a transaction, which a server that is out of memory refuses. Models
+// whose records expire need the TTL, since the server may report an expiry late.
 func (r *Rows) static(command rueidis.Cacheable) rueidis.Cacheable {
 	if r.Schema.Expires >= 0 {
 		return command
@@ -151,8 +147,8 @@ func (r *Rows) static(command rueidis.Cacheable) rueidis.Cacheable {
 	return command.ToStaticTTL()
 }
 
-// refused reports whether the server refused the transaction of a cached read because
-// it is out of memory. It still answers the plain read.
+// refused reports whether the server refused the transaction of a cached read because it is out
+// of memory. A plain read still works.
 func refused(r rueidis.RedisResult) bool {
 	err := r.Error()
 	if err == nil {
@@ -162,8 +158,8 @@ func refused(r rueidis.RedisResult) bool {
 	return errors.Is(err, rueidis.ErrDoCacheAborted) || ok && strings.HasPrefix(e.Error(), "OOM ")
 }
 
-// Parse reads the reply to command into fields, which has room for the computed ones.
-// A record without any declared field may exist or not: then known is false.
+// Parse parses the reply to Command into fields, which has room for computed fields. A record
+// without any declared field may or may not exist: then known is false.
 func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text) (known bool, err error) {
 	m, err := reply.ToMessage()
 	if err != nil {
@@ -199,13 +195,13 @@ func (r *Rows) ReadError(id string, err error) error {
 	return err
 }
 
-// NotHash returns the error of a key that is not a hash, and so not a record.
+// NotHash returns the error for a key that is not a hash, and so not a record.
 func (r *Rows) NotHash(id string) error {
 	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Layout.Of(id).Record(id))}
 }
 
-// Absent returns ErrNotFound unless there is a record, with none of the declared
-// fields: one more round trip in that rare case.
+// Absent returns ErrNotFound unless the record exists without any of the declared fields: one
+// more round trip in that rare case.
 func (r *Rows) Absent(ctx context.Context, id string) error {
 	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Layout.Of(id).Record(id)).Build()).AsInt64()
 	if err == nil && n == 0 {
@@ -214,7 +210,7 @@ func (r *Rows) Absent(ctx context.Context, id string) error {
 	return err
 }
 
-// Read reads a record past the cache: one round trip.
+// Read reads a record, bypassing the cache: one round trip.
 func (r *Rows) Read(ctx context.Context, id string) ([]schema.Text, error) {
 	fields := make([]schema.Text, len(r.Schema.Fields))
 	known, err := r.Parse(id, r.Do(ctx, id, true), fields)
@@ -224,11 +220,11 @@ func (r *Rows) Read(ctx context.Context, id string) ([]schema.Text, error) {
 	return fields, err
 }
 
-// Fingerprint describes a record for look.lua and apply.lua, which compare the fields that the
-// indexes depend on.
+// Fingerprint returns a digest of the fields that the indexes depend on, which look.lua and
+// apply.lua compare.
 func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + DigestOf(fields, r.Relevant) }
 
-// DigestOf returns the digest of some fields, as scripts compute it.
+// DigestOf returns the digest of fields, as scripts compute it.
 func DigestOf(fields []schema.Text, some []int) string {
 	var b []byte
 	for _, i := range some {
@@ -258,7 +254,7 @@ func (r *Rows) ExpiresAt(fields []schema.Text) (int64, error) {
 	return DueOf(&r.Schema.Fields[r.Schema.Expires], fields[r.Schema.Expires].Value)
 }
 
-// ExistMany asks which records there are, in one pipeline.
+// ExistMany checks which records exist, in one pipeline.
 func (r *Rows) ExistMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -267,7 +263,7 @@ func (r *Rows) ExistMany(ctx context.Context, ids []string) []rueidis.RedisResul
 	return r.client.DoMulti(ctx, commands...)
 }
 
-// DueOf parses when a record expires, in milliseconds since 1970.
+// DueOf parses the time at which a record expires, in milliseconds since 1970.
 func DueOf(f *schema.Field, s string) (int64, error) {
 	v, err := f.Kind.Value(f.Name, s)
 	if err != nil {
@@ -291,7 +287,7 @@ func DueOf(f *schema.Field, s string) (int64, error) {
 // maxDue is the last millisecond of the year 9999.
 const maxDue = 253402300799999
 
-// DoSome reads some fields of records, by their numbers, in one pipeline.
+// DoSome reads fields of records, by number, in one pipeline.
 func (r *Rows) DoSome(ctx context.Context, ids []string, numbers []int) []rueidis.RedisResult {
 	names := r.Schema.NamesOf(numbers)
 	if len(names) == 0 {
@@ -304,7 +300,7 @@ func (r *Rows) DoSome(ctx context.Context, ids []string, numbers []int) []rueidi
 	return r.client.DoMulti(ctx, commands...)
 }
 
-// ParseSome reads a reply of DoSome into fields, as Parse does.
+// ParseSome parses a reply of DoSome into fields, as Parse does.
 func (r *Rows) ParseSome(id string, reply rueidis.RedisResult, numbers []int, fields []schema.Text) (known bool, err error) {
 	list, err := reply.ToArray()
 	if err != nil {

@@ -24,15 +24,15 @@ type Text struct {
 // codec converts the Go values of a field to text and back.
 type codec struct {
 	Kind    kind
-	element kind // of a list whose elements can be indexed
-	Bits    int  // of a signed integer
+	element kind // kind of the elements of an indexable list
+	Bits    int  // size of a signed integer
 	encode  func(v reflect.Value) (Text, error)
-	Decode  func(v reflect.Value, s string) error // v is zero before
-	Target  reflect.Type                          // of a Ref or a list of these
+	Decode  func(v reflect.Value, s string) error // v must be zero
+	Target  reflect.Type                          // target of a Ref or a list of Refs
 }
 
-// zero returns how the zero value of the type is stored, or nil if it is not. A type
-// with its own marshaler may refuse it.
+// zero returns the stored form of the zero value of the type, or nil if it is not stored. A
+// type with its own marshaler may refuse it.
 func (c *codec) zero(t reflect.Type) (zero *string) {
 	defer func() {
 		if recover() != nil {
@@ -46,15 +46,15 @@ func (c *codec) zero(t reflect.Type) (zero *string) {
 	return &stored.Value
 }
 
-// Types knows the types of package model that fields can have.
+// Types identifies the field types of package model.
 type Types struct {
 	Collection func(t reflect.Type) string       // "set", "list" or ""
-	Target     func(t reflect.Type) reflect.Type // of a Ref; nil for other types
-	Prefixed   func(t reflect.Type) bool         // its text has an order: it begins with what people look for
+	Target     func(t reflect.Type) reflect.Type // target of a Ref; nil for other types
+	Prefixed   func(t reflect.Type) bool         // the order of its text is useful: it starts with what people search for
 }
 
-// hasOrder reports whether the index of a field that marshals itself can be in its order: that
-// of the text would not be the one of the values.
+// hasOrder reports whether the index of a field can be ordered. For most types that marshal
+// themselves the order of the text is not that of the values.
 func (y Types) hasOrder(t reflect.Type, c *codec) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -113,7 +113,7 @@ func (y Types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
 }
 
-// endless reports whether a type is a list of, or a pointer to, itself.
+// endless reports whether a type is a list of itself or a pointer to itself.
 func endless(t reflect.Type) bool {
 	var seen []reflect.Type
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Pointer {
@@ -126,8 +126,7 @@ func endless(t reflect.Type) bool {
 	return false
 }
 
-// writesJSON reports whether a type has its own MarshalJSON: then it may or may not be
-// a list.
+// writesJSON reports whether a type has its own MarshalJSON: its JSON may or may not be a list.
 func writesJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
@@ -183,7 +182,7 @@ func floatCodec(t reflect.Type) codec {
 			case math.IsNaN(f) || math.IsInf(f, 0):
 				return Text{}, fmt.Errorf("%v cannot be stored", f)
 			case f == 0:
-				f = 0 // without a sign
+				f = 0 // drop the sign of -0
 			}
 			return Text{Value: strconv.FormatFloat(f, 'g', -1, bits), OK: true}, nil
 		},
@@ -287,8 +286,8 @@ func (y Types) pointerCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// marshalerCodec returns the codec of a type that marshals itself; the kind is "" for
-// other types.
+// marshalerCodec returns the codec of a type that marshals itself. For other types the kind is
+// "".
 func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	p := reflect.PointerTo(t)
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
@@ -341,7 +340,7 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// isZero reports whether a type with an IsZero method is zero; zero is not stored.
+// isZero reports whether a value with an IsZero method is zero, and so is not stored.
 func isZero(v reflect.Value) bool {
 	z, ok := v.Addr().Interface().(interface{ IsZero() bool })
 	return ok && z.IsZero()
@@ -378,8 +377,8 @@ func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// elementKind returns the kind of an element as encoding/json writes it, or "" if it
-// cannot be indexed.
+// elementKind returns the kind of an element as written by encoding/json, or "" if it cannot be
+// indexed.
 func elementKind(t reflect.Type, e codec) kind {
 	switch {
 	case t.Kind() == reflect.Pointer, e.Kind == kindBytes, e.Kind == KindJSON:

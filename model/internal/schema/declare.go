@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Declaration is what New reads from a struct: the schema, and how its fields are
-// converted.
+// Declaration is the result of reading a struct type: the schema, and the codecs of its fields.
 type Declaration struct {
 	Schema   Schema
 	types    Types
@@ -22,10 +21,10 @@ type Declaration struct {
 	Kinds    map[string]string // "set" or "list", by the name of the collection
 	// WithoutType: see Untyped.
 	WithoutType bool
-	Validate    func(record any) error // the method of the type, called with a pointer; nil: none
+	Validate    func(record any) error // calls the method of the type on a pointer; nil: no method
 }
 
-// GoField is the place of a field in the struct, and its codec.
+// GoField is a field of the struct with its codec.
 type GoField struct {
 	codec
 	path    []int
@@ -33,7 +32,7 @@ type GoField struct {
 	Stored  string
 	counter bool
 	rule    rule
-	typed   *typedField // of a record without its Go type
+	typed   *typedField // for a record without its Go type
 }
 
 // computation computes a field.
@@ -52,7 +51,7 @@ type RefField struct {
 	Exists bool     // the record must exist
 }
 
-// Of returns the field in a struct, or in one embedded there.
+// Of returns the field in a struct, or in an embedded struct.
 func (f *GoField) Of(record reflect.Value) reflect.Value {
 	if len(f.path) == 1 {
 		return record.Field(f.path[0])
@@ -119,15 +118,15 @@ func (d *Declaration) addFields(t reflect.Type, path []int) error {
 	return nil
 }
 
-// writesItself reports whether an embedded struct is a field, because it marshals
+// writesItself reports whether an embedded struct is a single field, because it marshals
 // itself.
 func (y Types) writesItself(t reflect.Type) bool {
 	c, err := y.marshalerCodec(t)
 	return err != nil || c.Kind != "" || writesJSON(t)
 }
 
-// checkWithin refuses options of fields within what is stored as JSON: nothing would come of
-// them. Another model, which has an id, may be stored so with the options that it has.
+// checkWithin refuses options of fields within a type that is stored as JSON, since they would
+// have no effect. The type of another model, which has an id, may keep its options.
 func checkWithin(t reflect.Type, seen []reflect.Type) error {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -210,7 +209,7 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	return d.addFieldIndexes(number, tag, f.Type)
 }
 
-// addTTL reads after which time records expire.
+// addTTL reads the option ttl.
 func (d *Declaration) addTTL(tag tag) (err error) {
 	if !tag.has("ttl") {
 		return nil
@@ -226,7 +225,7 @@ func (d *Declaration) addTTL(tag tag) (err error) {
 	return nil
 }
 
-// addFieldIndexes adds the indexes that the tag of a field asks for.
+// addFieldIndexes adds the indexes in the tag of a field.
 func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error {
 	f := d.Schema.Fields[number]
 	for _, o := range []string{"index", "range", "unique"} {
@@ -235,7 +234,7 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		}
 		x := Index{Name: f.Name, Columns: []Column{{Field: f.Name}}, Unique: o == "unique", PerValue: o == "index", CaseInsensitive: tag.has("caseinsensitive")}
 		if o == "range" && tag.has("unique") {
-			x.Name = f.Name + ".range" // in addition to the unique one
+			x.Name = f.Name + ".range" // in addition to the unique index
 		}
 		if err := d.Schema.addSpec(x); err != nil {
 			return err
@@ -274,7 +273,7 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 	return nil
 }
 
-// addIndex adds an index that the model declares by its method.
+// addIndex adds an index declared by the method Indexes.
 func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 	x := Index{Name: decl.Name, Unique: decl.Unique, CaseInsensitive: decl.Fold}
 	if name := decl.Name; decl.Compute != nil {
@@ -340,8 +339,8 @@ func (d *Declaration) addCollection(t tag, kind string) error {
 	return nil
 }
 
-// ThoseOf lists the sets or lists of the model, for errors.
-func (d *Declaration) ThoseOf(kind string) string {
+// NamesOfKind lists the sets or lists of the model, for errors.
+func (d *Declaration) NamesOfKind(kind string) string {
 	names := slices.DeleteFunc(slices.Clone(d.Schema.Collections), func(name string) bool { return d.Kinds[name] != kind })
 	if len(names) == 0 {
 		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])

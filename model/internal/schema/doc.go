@@ -1,4 +1,4 @@
-// Package schema describes what a model stores: its fields, indexes and keys. It reads
-// declarations from Go structs, converts structs to stored texts, and computes what a
-// record has in each index. It sends nothing to Redis.
+// Package schema describes the data of a model: its fields, indexes and keys. It reads
+// declarations from Go structs, converts structs to stored texts, and computes the index
+// entries of records. It does not access Redis.
 package schema

@@ -15,9 +15,9 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Content is the index entries of one record, as stored in user.content. With it one
-// script can remove the record from all indexes, or check conditions without reading
-// the record. It is a MessagePack list that Lua unpacks at once:
+// Content is the index entries of one record, as stored in user.content. It allows a script to
+// remove the record from all indexes, or to check conditions without reading the record. It is
+// a MessagePack list, which Lua unpacks in one call:
 //
 // →expiry in milliseconds since 1970, or 0; number of an index, value; …
 type Content string
@@ -28,7 +28,7 @@ type Entry struct {
 	Value string // as in the hash of a unique index, in the key of its set, or in the member before the id
 }
 
-// Bounds of the index entries of a record.
+// Limits of the index entries of a record.
 const (
 	MaxIndexed = 1024 // bytes of a value
 	maxEntries = 4000
@@ -37,7 +37,7 @@ const (
 // Entries returns the index entries of a record.
 func (s *Schema) Entries(record []Text) ([]Entry, error) { return s.EntriesOf(s.Indexes, record) }
 
-// EntriesOf returns the entries of a record in some indexes.
+// EntriesOf returns the entries of a record in the given indexes.
 func (s *Schema) EntriesOf(indexes []*Index, record []Text) ([]Entry, error) {
 	all := make([]Entry, 0, len(indexes)+2)
 	for _, x := range indexes {
@@ -52,8 +52,8 @@ func (s *Schema) EntriesOf(indexes []*Index, record []Text) ([]Entry, error) {
 	return all, nil
 }
 
-// AppendEntries appends the entries of a record in one index. A record without a value
-// for one of the columns has none; an absent field has the value that Get returns.
+// AppendEntries appends the entries of a record in one index. A record without a value for one
+// of the columns has no entry; an absent field has the value that Get returns.
 func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, error) {
 	for _, f := range x.FieldNumbers {
 		if !s.Fields[f].indexed(record[f]).OK {
@@ -81,7 +81,7 @@ func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, e
 		if err != nil {
 			return nil, err
 		}
-		if !seen[value] { // two elements can be equal without regard to case
+		if !seen[value] { // elements may differ only by case
 			seen[value] = true
 			all = append(all, Entry{x, value})
 		}
@@ -120,8 +120,8 @@ func (x *Index) value(s *Schema, record []Text, element string) (string, error) 
 	return string(b), nil
 }
 
-// plain returns the value of a unique index of one column: its text, so that people can
-// read it and other programs can look it up.
+// plain returns the value in a unique index with one column: its text, which people can read
+// and other programs can look up.
 func (x *Index) plain(s *Schema, t string) string {
 	if t == "-0" && s.Fields[x.FieldNumbers[0]].ValueKind() == kindFloat {
 		return "0"
@@ -137,8 +137,8 @@ func (x *Index) plain(s *Schema, t string) string {
 	return t
 }
 
-// canonical returns the value of an index with a set for each value: the same text for
-// equal values, which people and other programs can read in the key.
+// canonical returns the value in an index with a set per value: a text that is the same for
+// equal values, and that people and other programs can read in the key.
 func (x *Index) canonical(s *Schema, t string) (string, error) {
 	f := &s.Fields[x.FieldNumbers[0]]
 	kind := f.ValueKind()
@@ -157,7 +157,7 @@ func (x *Index) canonical(s *Schema, t string) (string, error) {
 		}
 		return strconv.FormatInt(v, 10), nil
 	}
-	// One number or time can be written in several ways.
+	// A number or time can be written in several ways.
 	b, err := x.Encoding[0].Append(nil, v)
 	if err == nil {
 		v, err = x.Encoding[0].Value(string(b))
@@ -168,7 +168,7 @@ func (x *Index) canonical(s *Schema, t string) (string, error) {
 	return x.Encoding[0].Format(v), err
 }
 
-// ValueOf returns the value of an index of one column for the text of its field.
+// ValueOf returns the value in an index with one column for the text of its field.
 func (x *Index) ValueOf(s *Schema, t string) (string, error) {
 	switch {
 	case x.PerValue:
@@ -193,7 +193,7 @@ func (x *Index) AppendColumn(b []byte, s *Schema, column int, t string) ([]byte,
 	return x.Encoding[column].Append(b, v)
 }
 
-// folded returns text as the index compares it.
+// folded returns the text in the form that the index compares.
 func (x *Index) folded(s string) string {
 	if !x.CaseInsensitive {
 		return s
@@ -206,8 +206,8 @@ func (x *Index) folded(s string) string {
 	return strings.ToLower(s)
 }
 
-// digested shortens long text for an index that answers equality only. A digest has 59
-// bytes: text of that length is digested as well, so that none can equal a digest.
+// digested shortens long text for an index that only supports equality. A digest has 59 bytes;
+// text of that length is digested, too, so that no text can equal a digest.
 func digested(s string) string {
 	const keep, most = 24, 58
 	if len(s) <= most {
@@ -217,7 +217,7 @@ func digested(s string) string {
 	return s[:keep] + "…" + hex.EncodeToString(sum[:16])
 }
 
-// Pack writes entries as content.
+// Pack encodes entries as a Content.
 func Pack(due int64, entries []Entry) Content {
 	size := 16
 	for i := range entries {

@@ -1,11 +1,11 @@
--- The beginning of scripts that read the contents of records.
+-- Shared by scripts that read the contents of records.
 --
--- The content of a record is a MessagePack list: the millisecond at which it expires or
--- 0, then number and value of each entry. A member of a sorted set is the value
--- followed by the id. An index with a set for each value has ids in these, with the
--- scores of all, and the values in its directory.
+-- The content of a record is a MessagePack list: the millisecond at which it expires or 0, then
+-- the index number and the value of each entry. A member of a sorted set is the value followed
+-- by the id. An index with a set per value has ids in these sets, with the same scores as in
+-- all, and the values in its directory.
 
-local call = redis.call -- looked up once
+local call = redis.call -- avoids repeated lookups
 
 -- now returns the time of the server in milliseconds.
 local function now()
@@ -13,7 +13,7 @@ local function now()
 	return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- unpacked returns a content as a list, and true; an empty list if it is missing or
+-- unpacked returns a content as a list, and true; or an empty list if the content is missing or
 -- damaged.
 local function unpacked(content)
 	local ok, entries = pcall(cmsgpack.unpack, content or '')
@@ -44,8 +44,8 @@ local function inForce(meta, stamp)
 	return stamp == (found[1] or '') .. (found[2] or '')
 end
 
--- writable reports whether a caller may write, by the digest of its declaration and the
--- token of its numbers of the indexes.
+-- writable reports whether a caller may write, given the digest of its declaration and the
+-- token of its index numbers.
 local function writable(meta, stamp)
 	local found = call('HMGET', meta, 'digest', 'also', 'token')
 	local token = found[3] or ''

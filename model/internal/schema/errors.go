@@ -8,7 +8,7 @@ import (
 	"retwis/internal/ordered"
 )
 
-// The errors that callers can act on; package model documents them.
+// Errors that callers can act on. Package model documents them.
 var (
 	ErrNotFound    = errors.New("no such record")
 	ErrTaken       = errors.New("taken by another record")
@@ -30,14 +30,14 @@ var (
 // TakenError names the owner of a unique value.
 type TakenError struct {
 	Field string // the unique field or index; "id" for an id
-	Value string // of an index on several fields each of them: room="a",day=3
-	Owner string // the id of the record that has it
+	Value string // for an index on several fields, all of them: room="a",day=3
+	Owner string // id of the record that has it
 }
 
 func (e *TakenError) Error() string {
 	what := fmt.Sprintf("%s %q", e.Field, Shorten(e.Value))
 	if strings.Contains(e.Field, ",") {
-		what = e.Value // which has the names of the fields
+		what = e.Value // which includes the field names
 	}
 	return fmt.Sprintf("%s is taken by record %s", what, Shorten(e.Owner))
 }
@@ -45,12 +45,12 @@ func (e *TakenError) Error() string {
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
-// InvalidError has all that is wrong with a record.
+// InvalidError lists the violations of a record.
 type InvalidError struct {
 	Problems []FieldError
 }
 
-// FieldError is what is wrong with a field, or with the record as a whole.
+// FieldError is a violation of a field, or of the whole record.
 type FieldError struct {
 	Field string // its name in Redis; empty: the record as a whole
 	Err   error
@@ -75,12 +75,12 @@ func (e *InvalidError) Unwrap() []error {
 	return all
 }
 
-// BoundError is returned if a counter would leave its bounds.
+// BoundError is returned if a counter would exceed its bounds.
 type BoundError struct {
 	ID    string // of the record
 	Field string
-	Value int64 // of the counter, which was not changed
-	By    int64 // what Incr should add
+	Value int64 // current value of the counter
+	By    int64 // the number that Incr should add
 	Bound int64 // the minimum, or the maximum
 }
 
@@ -95,7 +95,7 @@ func (e *BoundError) Error() string {
 // Is makes the error an ErrBound.
 func (e *BoundError) Is(target error) bool { return target == ErrBound }
 
-// RecordError is an error of a record that cannot be read.
+// RecordError is the error of an unreadable record.
 type RecordError struct {
 	ID    string
 	Field string // its name in Redis; empty: the record as a whole
@@ -107,9 +107,9 @@ func (e *RecordError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferencedError names a record that refers to one that should be deleted.
+// ReferencedError names a record that refers to the one to delete.
 type ReferencedError struct {
-	Model string // the model that refers
+	Model string // the referring model
 	Field string // its field, with the rule restrict
 	ID    string // one of its records
 }
@@ -121,11 +121,11 @@ func (e *ReferencedError) Error() string {
 // Is makes the error an ErrReferenced.
 func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
 
-// DanglingError names a record that does not exist, and the field that would refer to it.
+// DanglingError names a missing record, and the field that would refer to it.
 type DanglingError struct {
-	Field string // of the record that was not written, with the option exists
-	Model string // the model that it refers to
-	ID    string // of the record that does not exist
+	Field string // field with the option exists, of the record that was not written
+	Model string // the model that the field refers to
+	ID    string // id of the missing record
 }
 
 func (e *DanglingError) Error() string {
@@ -135,7 +135,7 @@ func (e *DanglingError) Error() string {
 // Is makes the error an ErrDangling.
 func (e *DanglingError) Is(target error) bool { return target == ErrDangling }
 
-// Shorten returns text for an error, bounded.
+// Shorten truncates text for an error.
 func Shorten(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "…"
@@ -145,8 +145,7 @@ func Shorten(s string) string {
 
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
-// ErrReply returns the error for an unexpected reply of a script, unless there is
-// another error.
+// ErrReply returns the error for an unexpected reply of a script, or nil if err is not nil.
 func ErrReply(err error) error {
 	if err != nil {
 		return nil

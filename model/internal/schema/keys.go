@@ -6,10 +6,10 @@ import (
 
 // Keys are the keys of one partition of a model, all in one hash slot.
 type Keys struct {
-	RecordPrefix string // before the id: user:<id>, hash, one record
-	Base         string // before all others:
+	RecordPrefix string // prefix of user:<id>: hash, one record
+	Base         string // prefix of all others:
 	Content      string // user.content: hash, id to Content
-	All          string // user.all: sorted set, id by order of creation
+	All          string // user.all: sorted set, ids in creation order
 	Meta         string // user.meta: hash, the published schema and the state of the indexes
 	Expires      string // user.expires: sorted set, id by the millisecond at which it expires
 	Voids        string // user.voids: sorted set, tokens of revoked claims by their deadline
@@ -18,13 +18,13 @@ type Keys struct {
 // Record returns the key of a record.
 func (k *Keys) Record(id string) string { return k.RecordPrefix + id }
 
-// Index returns the key of an index, by its name and perhaps a number that
-// distinguishes it from an older one of that name: user.by.age. A sorted set, or a hash
-// for a unique index.
+// Index returns the key of an index, such as user.by.age: a sorted set, or a hash for a unique
+// index. The name may have a number appended, to distinguish it from an older index of that
+// name.
 func (k *Keys) Index(name string) string { return k.Base + ".by." + name }
 
-// Value returns the key of the ids with one value of an index: user.by.city:London. A
-// sorted set, ids by the order of creation.
+// Value returns the key of the ids with one value of an index, such as user.by.city:London: a
+// sorted set of ids in creation order.
 func (k *Keys) Value(name, value string) string { return k.Index(name) + ":" + value }
 
 // Collection returns the key of a Set or List of a record: user.of.friends:<id>.

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/ordered"
 )
 
-// kind is the meaning of the text of a field. It is part of the stored schema, so that
-// a program without the Go type can compute the indexes.
+// kind defines how the text of a field is interpreted. It is part of the stored schema, so that
+// a program without the Go type can compute index entries.
 type kind string
 
 const (
@@ -21,7 +21,7 @@ const (
 	kindBool     kind = "bool"     // 1 or 0
 	kindInt      kind = "int"      // decimal
 	kindUint     kind = "uint"     // decimal
-	kindFloat    kind = "float"    // decimal, as short as possible without loss
+	kindFloat    kind = "float"    // decimal, shortest exact form
 	kindTime     kind = "time"     // RFC 3339, UTC
 	kindUnix     kind = "unix"     // whole seconds since 1970
 	kindDuration kind = "duration" // 1h30m0s
@@ -29,8 +29,7 @@ const (
 	KindJSON     kind = "json"     // slices, maps, structs
 )
 
-// Column returns the type of column that orders the values of a kind, or "" if they
-// have no order.
+// Column returns the column type that sorts values of a kind, or "" if they have no order.
 func (k kind) Column() ordered.Type {
 	switch k {
 	case KindString, kindBytes:
@@ -52,13 +51,13 @@ func (k kind) Column() ordered.Type {
 	return ""
 }
 
-// Digits of a decimal in an index: in all, and after the point.
+// Digits of a decimal in an index: total, and after the point.
 const (
 	decimalDigits = 36
 	decimalScale  = 9
 )
 
-// column returns the column of the values of a field.
+// column returns the column for the values of a field.
 func (k kind) column(field string, desc bool) ordered.Column {
 	c := ordered.Column{Name: columnName(field), Type: k.Column(), Desc: desc}
 	if k == kindDecimal {
@@ -67,7 +66,7 @@ func (k kind) column(field string, desc bool) ordered.Column {
 	return c
 }
 
-// decimalText returns the shortest text of a decimal: equal numbers have the same.
+// decimalText returns the shortest text of a decimal, which is the same for equal numbers.
 func decimalText(text string) (string, error) {
 	d, err := decimal.Parse(text)
 	if err != nil {
@@ -97,7 +96,7 @@ func (k kind) Value(name, text string) (any, error) {
 	return k.column(name, false).Parse(text)
 }
 
-// elements returns the texts of the elements of a JSON list, each once.
+// elements returns the distinct texts of the elements of a JSON list.
 func elements(text string, of kind) ([]string, error) {
 	var raw []json.RawMessage
 	if err := unmarshalled(text, &raw); err != nil {
@@ -118,7 +117,7 @@ func elements(text string, of kind) ([]string, error) {
 	return texts, nil
 }
 
-// References returns the ids that a field refers to: a Ref, or a list of these.
+// References returns the ids in a field that is a Ref or a list of Refs.
 func (f *Field) References(text string) ([]string, error) {
 	if f.Kind != KindJSON {
 		return slices.DeleteFunc([]string{text}, func(id string) bool { return id == "" }), nil
@@ -127,7 +126,7 @@ func (f *Field) References(text string) ([]string, error) {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), err
 }
 
-// fromJSON reads a JSON value as the text of a kind.
+// fromJSON converts a JSON value to the text of a kind.
 func fromJSON(raw json.RawMessage, k kind) (string, error) {
 	switch k {
 	case KindString, kindTime, kindDuration, kindDecimal:

@@ -18,8 +18,8 @@ type Layout struct {
 	Schema  *Schema
 }
 
-// Partition is the keys of one partition, and those of its indexes by their places: the directories
-// of those with a set for each value, and the unique ones only if there is one partition.
+// Partition has the keys of one partition, and of its indexes by position: the directories of
+// indexes with a set per value, and the unique ones only if there is a single partition.
 type Partition struct {
 	Keys
 	Indexes []string
@@ -28,23 +28,23 @@ type Partition struct {
 // Of returns the partition of an id.
 func (l *Layout) Of(id string) *Partition { return &l.Parts[keys.Partition(id, len(l.Parts))] }
 
-// Spread reports whether there are several partitions, so that unique values and
-// records are in different slots.
+// Spread reports whether there are several partitions, so that unique values and records can be
+// in different slots.
 func (l *Layout) Spread() bool { return len(l.Parts) > 1 }
 
-// Arrange computes the places of the indexes, and their keys.
+// Arrange computes the positions and keys of the indexes.
 func (l *Layout) Arrange() {
-	var here []*Index
+	var placed []*Index
 	for _, x := range l.Schema.Indexes {
 		if x.Place = -1; !x.Unique || !l.Spread() {
-			x.Place = len(here)
-			here = append(here, x)
+			x.Place = len(placed)
+			placed = append(placed, x)
 		}
 	}
 	for i := range l.Parts {
 		p := &l.Parts[i]
-		p.Indexes = make([]string, len(here))
-		for j, x := range here {
+		p.Indexes = make([]string, len(placed))
+		for j, x := range placed {
 			p.Indexes[j] = l.IndexKey(p, x)
 		}
 	}
@@ -58,7 +58,7 @@ func (l *Layout) IndexKey(p *Partition, x *Index) string {
 	return p.Index(x.Key)
 }
 
-// ValueKey returns the key of the ids with a value of an index that has such sets.
+// ValueKey returns the key of the set of ids with a value of an index.
 func (l *Layout) ValueKey(p *Partition, e Entry) string { return p.Value(e.Index.Key, e.Value) }
 
 // CollectionKeys appends the keys of the sets and lists of a record.
@@ -95,8 +95,7 @@ func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 	return nil, "", false
 }
 
-// ParseValueKey returns the partition of the key of a set, and the entry that its records
-// have.
+// ParseValueKey returns the partition of the key of a set, and the entry of its records.
 func (l *Layout) ParseValueKey(key string) (*Partition, Entry, bool) {
 	for i := range l.Parts {
 		p := &l.Parts[i]
@@ -109,7 +108,7 @@ func (l *Layout) ParseValueKey(key string) (*Partition, Entry, bool) {
 	return nil, Entry{}, false
 }
 
-// ValuePrefix returns the common prefix of the keys of the sets of all values.
+// ValuePrefix returns the common prefix of the keys of all sets of values.
 func (l *Layout) ValuePrefix() string {
 	if l.Spread() {
 		return l.RecordPrefix()
@@ -117,8 +116,8 @@ func (l *Layout) ValuePrefix() string {
 	return l.Parts[0].Index("")
 }
 
-// CreationScore returns the score in user.all for a record without one, or "" for the
-// time of the server.
+// CreationScore returns the score in user.all for a new record, or "" for the time of the
+// server.
 func (l *Layout) CreationScore(id string) string {
 	switch l.IDs {
 	case Counter:
@@ -133,8 +132,8 @@ func (l *Layout) CreationScore(id string) string {
 	return ""
 }
 
-// IsID reports whether the rest of a key after the prefix is the id of a record: other
-// keys may have the same prefix.
+// IsID reports whether the part of a key after the prefix can be the id of a record: other keys
+// may have the same prefix.
 func (l *Layout) IsID(id string) bool {
 	switch l.IDs {
 	case Counter:
@@ -147,7 +146,7 @@ func (l *Layout) IsID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.Contains(id, "\x00")
 }
 
-// Stored returns the schema as it is stored.
+// Stored returns the schema in stored form.
 func (l *Layout) Stored() Stored {
 	s := l.Schema
 	w := Stored{

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Encode writes a struct as texts: the stored fields, then the computed ones.
+// Encode encodes a struct as texts: the stored fields, then the computed ones.
 func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 	all := make([]Text, len(d.Schema.Fields))
 	for i := range d.GoFields {
@@ -25,25 +25,25 @@ func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 	return all, d.Compute(record, all)
 }
 
-// Reencoded encodes the stored fields of a struct that was decoded. A field that cannot be
-// encoded equals no other text.
+// Reencoded encodes the stored fields of a decoded struct. A field that cannot be encoded gets
+// a text that equals no other.
 func (d *Declaration) Reencoded(record reflect.Value) []Text {
 	all := make([]Text, len(d.GoFields))
 	for i := range d.GoFields {
 		f := &d.GoFields[i]
 		t, err := f.encode(f.Of(record))
 		if err != nil {
-			t = Text{Value: "?"} // and not OK
+			t = Text{Value: "?"} // with OK false
 		}
 		all[i] = t
 	}
 	return all
 }
 
-// maxField is how many bytes a field holds: the limit of a Redis string.
+// maxField is the maximum length of a field in bytes, the limit of a Redis string.
 const maxField = 512 << 20
 
-// Compute fills the computed fields.
+// Compute sets the computed fields.
 func (d *Declaration) Compute(record reflect.Value, all []Text) error {
 	for i := range d.computes {
 		c := &d.computes[i]
@@ -90,7 +90,7 @@ func (d *Declaration) Decode(key, id string, fields []Text, into reflect.Value) 
 // NewRecord returns a zero struct.
 func (d *Declaration) NewRecord() reflect.Value { return reflect.New(d.GoType).Elem() }
 
-// Unknown returns the error for a name that no field has, with a hint.
+// Unknown returns the error for an unknown field name, with a hint.
 func (d *Declaration) Unknown(name string) error {
 	hint := ""
 	switch {
@@ -129,7 +129,7 @@ func (d *Declaration) SetID(record reflect.Value, id string) error {
 	return d.ID.Decode(d.ID.Of(record), id)
 }
 
-// VersionOf returns the version in a struct, 0 for a model without versions.
+// VersionOf returns the version in a struct, or 0 for a model without versions.
 func (d *Declaration) VersionOf(record reflect.Value) int64 {
 	if d.Schema.Version < 0 {
 		return 0
@@ -143,12 +143,12 @@ func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 	}
 }
 
-// SetTime sets a field to a time in milliseconds, or in whole seconds if it is stored so.
+// SetTime sets a field to a time in milliseconds, or in whole seconds for the option unix.
 func (d *Declaration) SetTime(record reflect.Value, field int, ms int64) {
 	f := &d.GoFields[field]
 	if f.Kind == kindUnix {
 		if field == d.Schema.Expires {
-			ms += 999 // not too early
+			ms += 999 // round up
 		}
 		ms -= ms % 1000
 	}
@@ -160,8 +160,8 @@ func (d *Declaration) SetTime(record reflect.Value, field int, ms int64) {
 	}
 }
 
-// Stamp sets the times of a record that is written: those of the last write, of its
-// creation if it is new and has none, and of its expiry if it has none.
+// Stamp sets the times of a record for a write: the time of the last write, the time of
+// creation if the record is new and has none, and the time of expiry if it has none.
 func (d *Declaration) Stamp(record reflect.Value, now int64, isNew bool) {
 	zero := func(field int) bool {
 		v := d.GoFields[field].Of(record)
@@ -185,7 +185,8 @@ func (d *Declaration) EncodeField(record reflect.Value, field int) (Text, error)
 	return f.encode(f.Of(record))
 }
 
-// CheckID refuses what cannot be an id. A zero byte separates the id in a claim.
+// CheckID returns an error for an invalid id. A zero byte is invalid, since it ends the id in a
+// claim.
 func (d *Declaration) CheckID(id string) error {
 	switch {
 	case id == "":

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/ordered"
 )
 
-// TextOf returns the stored text of a value of a condition, for a field or an element
-// of its list.
+// TextOf returns the stored text of a value in a condition, for a field or an element of its
+// list.
 func (d *Declaration) TextOf(number int, value any) (string, error) {
 	f := &d.Schema.Fields[number]
 	if f.Computed && d.WithoutType {
@@ -45,8 +45,8 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 	return t.Value, err
 }
 
-// Beyond reports whether a number is less (-1) or more (1) than all that the type of a field
-// holds, and returns the closest value that it holds.
+// Beyond reports whether a number is below (-1) or above (1) the range of the type of a field,
+// and returns the closest value in the range.
 func (d *Declaration) Beyond(number int, value any) (side int, closest any) {
 	if d.Schema.Fields[number].Computed && d.WithoutType {
 		return 0, nil
@@ -72,7 +72,7 @@ func (d *Declaration) Beyond(number int, value any) (side int, closest any) {
 	return 0, nil
 }
 
-// limits returns the least and the greatest value of a type of numbers.
+// limits returns the smallest and the largest value of a number type.
 func limits(t reflect.Type) (least, most reflect.Value) {
 	least, most = reflect.New(t).Elem(), reflect.New(t).Elem()
 	switch {
@@ -92,7 +92,7 @@ func limits(t reflect.Type) (least, most reflect.Value) {
 	return least, most
 }
 
-// exact returns a number, which may be infinite.
+// exact returns the exact value of a number, which may be infinite.
 func exact(v reflect.Value) *big.Float {
 	switch {
 	case v.CanInt():
@@ -116,8 +116,8 @@ func (d *Declaration) goTypeOf(number int) (reflect.Type, *codec) {
 	return c.result, &c.codec
 }
 
-// Assign sets a field to a value of its type, or one that means the same. A nil value
-// clears the field. ref: the type is a Ref.
+// Assign sets a field to a value of its type or an equivalent. nil clears the field. ref
+// indicates that the type is a Ref.
 func Assign(field reflect.Value, ref bool, value any) error {
 	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		field.SetZero()
@@ -130,7 +130,7 @@ func Assign(field reflect.Value, ref bool, value any) error {
 	return err
 }
 
-// operand returns a value as a new variable of a type.
+// operand converts a value to a type.
 func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	into := reflect.New(t).Elem()
 	v := reflect.ValueOf(value)
@@ -154,7 +154,7 @@ func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	return into, convert(into, ref, v)
 }
 
-// convert sets a value from one of another type that means the same.
+// convert sets a value from an equivalent one of another type.
 func convert(into reflect.Value, ref bool, v reflect.Value) error {
 	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
@@ -193,8 +193,8 @@ func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// setNumber sets a number to the same number of another type, or returns false if that
-// cannot hold it.
+// setNumber sets a number to the same number of another type, or returns false if it does not
+// fit.
 func setNumber(into, v reflect.Value) bool {
 	switch {
 	case v.CanInt():

@@ -22,5 +22,5 @@ func (o Operator) Compares() bool {
 	return o == OpBetween || o == OpAtLeast || o == OpAtMost || o == OpAbove || o == OpBelow
 }
 
-// Exact reports whether an operator asks for single values.
+// Exact reports whether an operator matches single values.
 func (o Operator) Exact() bool { return o == OpEq || o == OpIn }

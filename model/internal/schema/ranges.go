@@ -13,8 +13,8 @@ import (
 // end.
 type Range struct{ Low, High string }
 
-// successor returns the first bytes after all that begin with p, or "" if there are
-// none.
+// successor returns the smallest string greater than all strings with the prefix p, or "" if
+// there is none.
 func successor(p string) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0xff {
@@ -24,7 +24,7 @@ func successor(p string) string {
 	return ""
 }
 
-// PrefixRange returns the range of all that begins with p.
+// PrefixRange returns the range of all strings with the prefix p.
 func PrefixRange(p string) Range { return Range{p, successor(p)} }
 
 // Lex returns the range as arguments of ZRANGEBYLEX.
@@ -42,7 +42,7 @@ func (s Range) Lex() (from, to string) {
 // empty reports whether the range contains nothing.
 func (s Range) empty() bool { return s.High != "" && s.Low >= s.High }
 
-// WithPrefix returns the range with a prefix before everything in it.
+// WithPrefix prepends a prefix to everything in the range.
 func (s Range) WithPrefix(prefix string) Range {
 	if s.High == "" {
 		return Range{prefix + s.Low, successor(prefix)}
@@ -50,13 +50,13 @@ func (s Range) WithPrefix(prefix string) Range {
 	return Range{prefix + s.Low, prefix + s.High}
 }
 
-// InRanges reports whether bytes are in one of some sorted ranges.
+// InRanges reports whether a value is in one of the ranges, which must be sorted.
 func InRanges(v string, ranges []Range) bool {
 	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].Low > v }) - 1
 	return i >= 0 && (ranges[i].High == "" || v < ranges[i].High)
 }
 
-// Intersect returns what two sorted lists of ranges have in common.
+// Intersect returns the intersection of two sorted lists of ranges.
 func Intersect(a, b []Range) []Range {
 	var all []Range
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -73,7 +73,7 @@ func Intersect(a, b []Range) []Range {
 	return all
 }
 
-// lowerEnd returns the lower of two ends; "" is no end.
+// lowerEnd returns the lower of two ends; "" means no end.
 func lowerEnd(a, b string) string {
 	if a == "" || b != "" && b < a {
 		return b
@@ -114,11 +114,10 @@ func RangesOf(values []string, f func(string) Range) []Range {
 	return SortRanges(all)
 }
 
-// orderedRanges returns the range of an ordered comparison, or none if nothing can
-// match.
+// orderedRanges returns the range of an ordered comparison, or none if no value can match.
 func orderedRanges(op Operator, desc bool, encoded []string) []Range {
 	low, high := encoded[0], encoded[len(encoded)-1]
-	if desc { // greater values come first
+	if desc { // larger values come first
 		low, high = high, low
 		op = map[Operator]Operator{OpBetween: OpBetween, OpAtLeast: OpAtMost, OpAtMost: OpAtLeast, OpAbove: OpBelow, OpBelow: OpAbove}[op]
 	}
@@ -138,8 +137,8 @@ func orderedRanges(op Operator, desc bool, encoded []string) []Range {
 	return []Range{{low, successor(high)}}
 }
 
-// encoded returns the encoded value of an operand. Indexed values have at most
-// maxIndexed bytes: one byte more is enough to compare.
+// encoded returns the encoded value of an operand. Indexed values have at most MaxIndexed
+// bytes, so one byte more is enough for comparisons.
 func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string, error) {
 	var b []byte
 	var err error
@@ -158,19 +157,18 @@ func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string
 	return string(b[:min(len(b), MaxIndexed+1)]), err
 }
 
-// Plain reports whether the values are plain text: in the hash of a unique index, and in
-// the keys of an index with a set for each value.
+// Plain reports whether values are plain text: in the hash of a unique index, and in the keys
+// of an index with a set per value.
 func (x *Index) Plain() bool { return x.PerValue || x.Unique && len(x.Columns) == 1 }
 
-// IsText reports whether a column has text, which can be compared without regard to
-// case.
+// IsText reports whether a field has text, which can be compared case-insensitively.
 func (s *Schema) IsText(field int) bool {
 	return s.Fields[field].ValueKind().Column() == ordered.String
 }
 
 var errNoColumn = errors.New("the value ends before the column")
 
-// Skip returns an encoded value without its first columns.
+// Skip returns an encoded value without its leading columns.
 func (x *Index) Skip(columns int, value string) (string, error) {
 	for i := range columns {
 		_, rest, err := x.Encoding[i].Next(value)

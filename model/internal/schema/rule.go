@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// rule says which values of a field are valid.
+// rule defines the valid values of a field.
 type rule struct {
 	required bool
 	min, max *bound
-	unit     string // of what min and max count: "characters", "elements", "bytes", or "": the value
+	unit     string // unit of min and max: "characters", "elements", "bytes", or "" for the value
 }
 
 // bound is a minimum or maximum.
 type bound struct {
 	text  string
-	int   int64 // of an integer, a length or a duration
+	int   int64 // for an integer, a length or a duration
 	float float64
 }
 
@@ -72,7 +72,7 @@ func ruleOf(t tag, typ reflect.Type) (rule, error) {
 	return r, nil
 }
 
-// parseBound parses a bound of a type.
+// parseBound parses a bound for a type.
 func (r *rule) parseBound(text string, typ reflect.Type) (*bound, error) {
 	b := &bound{text: text}
 	var err error
@@ -109,7 +109,7 @@ func (f *GoField) Bounds() (low, high string) {
 	return low, high
 }
 
-// check returns what is wrong with a value, or nil.
+// check returns an error if a value violates the rule.
 func (r *rule) check(v reflect.Value) error {
 	if r.required && isEmpty(v) {
 		return errors.New("is required")
@@ -163,7 +163,7 @@ func lengthOf(v reflect.Value) int {
 	return v.Len()
 }
 
-// isEmpty reports whether a value is none: zero, or a list or map without elements.
+// isEmpty reports whether a value is zero, or a list or map without elements.
 func isEmpty(v reflect.Value) bool {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		return v.Len() == 0
@@ -174,13 +174,13 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// Checks reports whether there are any rules for valid records.
+// Checks reports whether the model has any validation rules.
 func (d *Declaration) Checks() bool {
 	return d.Validate != nil || slices.ContainsFunc(d.GoFields, func(f GoField) bool { return f.rule != rule{} })
 }
 
-// Check returns an *InvalidError if a record is not valid: by the tags of its fields, and
-// if these are, by the method of its type.
+// Check returns an *InvalidError if a record violates the tags of its fields or, if it does
+// not, the method of its type.
 func (d *Declaration) Check(record reflect.Value) error {
 	var problems []FieldError
 	for i := range d.GoFields {
@@ -203,7 +203,7 @@ func (d *Declaration) Check(record reflect.Value) error {
 	return &InvalidError{[]FieldError{{Err: err}}}
 }
 
-// validated calls the method of the application. A panic becomes an error of the record.
+// validated calls the Validate method. A panic becomes an error of the record.
 func validated(validate func(record any) error, record any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

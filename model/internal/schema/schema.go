@@ -16,10 +16,10 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Schema is what a model stores and how it is indexed: all that maintenance needs to
-// know, without the Go type.
+// Schema describes the stored data of a model and its indexes: everything that maintenance
+// needs, without the Go type.
 type Schema struct {
-	Fields      []Field // the stored ones, then the computed ones
+	Fields      []Field // stored fields, then computed ones
 	Indexes     []*Index
 	Collections []string      // names of the Sets and Lists of a record
 	Names       []string      // of the stored fields
@@ -28,20 +28,20 @@ type Schema struct {
 	Expires     int           // number of the field, or -1
 	Created     int           // number of the field, or -1
 	Updated     int           // number of the field, or -1
-	TTL         time.Duration // after which records expire that say nothing else; 0: never
+	TTL         time.Duration // default lifetime of records; 0: unlimited
 	TypeName    string        // name of the Go type
 	References  []Reference
-	Exists      []int // numbers of the fields whose records must exist; only the Go type knows them
+	Exists      []int // numbers of the fields with the option exists; only known with the Go type
 }
 
 // Field is one field of a record.
 type Field struct {
 	Name     string `json:"name"`
 	Kind     kind   `json:"kind"`
-	Element  kind   `json:"element,omitempty"` // of a list that can be indexed
+	Element  kind   `json:"element,omitempty"` // kind of the elements of an indexable list
 	Computed bool   `json:"computed,omitempty"`
-	// Zero is what indexes have for a record without the field: its value if the Go
-	// type cannot distinguish none from zero. Nil: such a record is not in the index.
+	// Zero is the value in indexes for a record without the field, if the Go type cannot
+	// distinguish an absent value from zero. nil: such a record is not in the index.
 	Zero *string `json:"zero,omitempty"`
 }
 
@@ -60,22 +60,21 @@ func (f *Field) indexed(stored Text) Text {
 // Index is one index, in one of three forms:
 //
 //   - A unique index is a hash from value to id.
-//   - An index that answers equality only (PerValue) has a sorted set of ids for each
-//     value, in the order of creation: the scores are those in user.all. A sorted set
-//     at the key of the index, its directory, has the values that have such a set; its
-//     scores are 0.
-//   - Any other index is a sorted set in which all scores are 0, and each member is the
-//     encoded values of the columns, in bytes of the same order, followed by the id.
+//   - An index that only supports equality (PerValue) has a sorted set of ids for each value,
+//     in creation order, with the same scores as in user.all. A sorted set at the key of the
+//     index, its directory, lists the values that have such a set; its scores are 0.
+//   - Any other index is a sorted set in which all scores are 0. Each member is the values of
+//     the columns, encoded as bytes that sort as the values do, followed by the id.
 type Index struct {
 	Name            string   `json:"name"`
 	Columns         []Column `json:"columns"`
 	Unique          bool     `json:"unique,omitempty"` // a hash from value to id
-	PerValue        bool     `json:"equal,omitempty"`  // answers equality only, and has a set for each value
+	PerValue        bool     `json:"equal,omitempty"`  // supports equality only, with a set per value
 	CaseInsensitive bool     `json:"fold,omitempty"`
-	At              string   `json:"at,omitempty"` // key of a unique index that Options.Keys names
+	At              string   `json:"at,omitempty"` // key of a unique index named in Options.Keys
 
 	FieldNumbers []int            `json:"-"` // number of the field of each column
-	ListColumn   int              `json:"-"` // the column with many values, or -1
+	ListColumn   int              `json:"-"` // the column that is a list, or -1
 	Encoding     ordered.Encoding `json:"-"`
 	Number       int              `json:"-"` // its number in the content of records
 	Key          string           `json:"-"` // its name in its key: Name, or Name with a suffix
@@ -89,16 +88,16 @@ type Column struct {
 	Desc  bool   `json:"desc,omitempty"`
 }
 
-// maxElements is how many elements of a list are indexed.
+// maxElements is the maximum number of elements of an indexed list.
 const maxElements = 1000
 
-// Timed reports whether records have times by the clock of the server.
+// Timed reports whether records have times from the clock of the server.
 func (s *Schema) Timed() bool { return s.Created >= 0 || s.Updated >= 0 || s.TTL > 0 }
 
-// Kept reports whether a field stays as it is when a whole record is written.
+// Kept reports whether writing a whole record keeps the stored value of a field.
 func (s *Schema) Kept(field int) bool { return s.Counters[field] || field == s.Created }
 
-// NamesOf returns the names of some stored fields.
+// NamesOf returns the names of stored fields.
 func (s *Schema) NamesOf(some []int) []string {
 	all := make([]string, len(some))
 	for i, field := range some {
@@ -121,7 +120,7 @@ func (s *Schema) Index(name string) *Index {
 	return s.Indexes[i]
 }
 
-// addSpec checks an index and adds it.
+// addSpec validates and adds an index.
 func (s *Schema) addSpec(x Index) error {
 	if s.Index(x.Name) != nil {
 		return fmt.Errorf("another index is called %q too", x.Name)
@@ -168,7 +167,7 @@ func (f *Field) Type() string {
 	return string(f.Kind)
 }
 
-// ValueKind returns the kind of the indexed values: of the elements of a list.
+// ValueKind returns the kind of the indexed values: for a list, that of its elements.
 func (f *Field) ValueKind() kind {
 	if f.Element != "" {
 		return f.Element
@@ -176,8 +175,8 @@ func (f *Field) ValueKind() kind {
 	return f.Kind
 }
 
-// Identity returns the text that identifies the declaration of an index: an index of
-// the same name that is declared differently has another one.
+// Identity returns a text that identifies the declaration of an index: an index of the same
+// name with a different declaration has another identity.
 func (x *Index) Identity(s *Schema) string {
 	words := make([]string, len(x.Columns))
 	for i, c := range x.Columns {
@@ -205,20 +204,20 @@ func (x *Index) Identity(s *Schema) string {
 	return text
 }
 
-// perValue is the word in the identity of an index with a set for each value.
+// perValue is the word in the identity of an index with a set per value.
 const perValue = "equal"
 
-// PerValue reports whether an identity is that of an index with a set for each value.
+// PerValue reports whether an identity is that of an index with a set per value.
 func PerValue(identity string) bool {
 	options, _, _ := strings.Cut(identity, " at ")
 	return strings.Contains(options+" ", " "+perValue+" ")
 }
 
-// Stored is a schema as user.meta has it, for programs that do not have the Go type.
+// Stored is a schema as stored in user.meta, for programs without the Go type.
 type Stored struct {
 	Encoding    string      `json:"encoding"` // "hash"
 	IDs         IDs         `json:"ids"`
-	Record      string      `json:"record"` // prefix of the keys of records, of a model with one partition
+	Record      string      `json:"record"` // prefix of the keys of records, for a model with one partition
 	Counter     string      `json:"counter,omitempty"`
 	Partitions  int         `json:"partitions"`
 	Expires     string      `json:"expires,omitempty"`
@@ -236,7 +235,7 @@ type Reference struct {
 	Rule   OnDelete `json:"rule"`
 }
 
-// ParseStored reads a stored schema.
+// ParseStored parses a stored schema.
 func ParseStored(text string) (Stored, Schema, error) {
 	var w Stored
 	var s Schema
@@ -287,7 +286,7 @@ func DigestOf(expires string, identities []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Describe describes an entry for people.
+// Describe formats an entry in human-readable form.
 func (x *Index) Describe(value string) string {
 	if x.PerValue && x.Encoding[0].Type != ordered.String {
 		return x.Name + "=" + Shorten(value)
@@ -331,7 +330,7 @@ func (s *Schema) Computed(x *Index) bool {
 	return slices.ContainsFunc(x.FieldNumbers, func(i int) bool { return s.Fields[i].Computed })
 }
 
-// NotBuilt returns the error of a query that the index would answer.
+// NotBuilt returns the error of a query that needs the index.
 func (x *Index) NotBuilt() error {
 	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
 }
@@ -343,8 +342,8 @@ func (x *Index) ColumnOf(field int) int { return slices.Index(x.FieldNumbers, fi
 // scripts of queries notice if another process has dropped it.
 func (x *Index) Built() bool { return x.State.Built.Load() }
 
-// FieldIndex returns the sorted set of a field with a rule. New has checked that there
-// is one.
+// FieldIndex returns the non-unique index on a single field. For a field with a rule, New has
+// checked that it exists.
 func (s *Schema) FieldIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -354,7 +353,7 @@ func (s *Schema) FieldIndex(field int) *Index {
 	return nil
 }
 
-// UniqueIndex returns the unique index of a field alone, or nil.
+// UniqueIndex returns the unique index on a single field, or nil.
 func (s *Schema) UniqueIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -364,7 +363,7 @@ func (s *Schema) UniqueIndex(field int) *Index {
 	return nil
 }
 
-// ValueIndex returns the index of a field that has a set for each value, or nil.
+// ValueIndex returns the index on a single field with a set per value, or nil.
 func (s *Schema) ValueIndex(field int) *Index {
 	if x := s.FieldIndex(field); x != nil && x.PerValue {
 		return x
@@ -372,13 +371,13 @@ func (s *Schema) ValueIndex(field int) *Index {
 	return nil
 }
 
-// IndexState is what a process knows of an index in the database.
+// IndexState is a process's knowledge of an index in the database.
 type IndexState struct {
-	Built atomic.Bool  // all records are in it
-	Asked atomic.Int64 // when the database was last asked, by package elapsed
+	Built atomic.Bool  // all records are in the index
+	Asked atomic.Int64 // when the database was last read, by package elapsed
 }
 
-// EntriesLua is the beginning of the scripts that read the contents of records.
+// EntriesLua precedes all scripts that read the contents of records.
 //
 //go:embed entries.lua
 var EntriesLua string

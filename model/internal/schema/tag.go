@@ -10,7 +10,7 @@ import (
 type tag struct {
 	name    string
 	options []string          // without their values
-	values  map[string]string // of those that have one
+	values  map[string]string // values by option
 }
 
 // valued returns the options that have a value, as in max=100.
@@ -21,10 +21,10 @@ func tagOptions() []string {
 	return []string{
 		"id", "version", "expires", "ttl", "created", "updated", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
-		"counter", "unix", // how it is written
-		"required", "min", "max", // which values are valid
-		optionExists,                                     // the record that it refers to must exist
-		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
+		"counter", "unix", // how it is stored
+		"required", "min", "max", // validation rules
+		optionExists,                                     // the referenced record must exist
+		string(Restrict), string(Cascade), string(Clear), // what happens when the referenced record is deleted
 	}
 }
 
@@ -63,7 +63,7 @@ func parseTag(text, goName string) (tag, error) {
 	return t, t.checkTogether()
 }
 
-// checkTogether refuses options that contradict or repeat each other.
+// checkTogether refuses options that contradict or duplicate each other.
 func (t *tag) checkTogether() error {
 	for _, not := range []struct {
 		a, b, why string
@@ -122,12 +122,12 @@ func checkFieldName(name string) error {
 	return nil
 }
 
-// OnDelete says what happens to a reference when its record is deleted.
+// OnDelete selects what happens to a reference when its record is deleted.
 type OnDelete string
 
 // The rules for references, as options in the tag of a Ref.
 const (
 	Restrict OnDelete = "restrict" // the record cannot be deleted
-	Cascade  OnDelete = "cascade"  // the record that refers is deleted as well
+	Cascade  OnDelete = "cascade"  // the referring record is deleted, too
 	Clear    OnDelete = "clear"    // the reference is removed
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// IndexValue is one entry of a Content, by the number of its index.
+// IndexValue is one entry of a Content, with the number of its index.
 type IndexValue struct {
 	Number int
 	Value  string
@@ -14,7 +14,7 @@ type IndexValue struct {
 // ErrContent is returned for bytes that are not a Content.
 var ErrContent = errors.New("not the content of a record")
 
-// Unpack reads a Content, as Pack and the scripts write it.
+// Unpack decodes a Content written by Pack or by scripts.
 func Unpack(c Content) (due int64, entries []IndexValue, err error) {
 	r := reader{rest: string(c)}
 	n := r.length()
@@ -32,7 +32,7 @@ func Unpack(c Content) (due int64, entries []IndexValue, err error) {
 	return due, entries, nil
 }
 
-// reader reads the parts of MessagePack that occur in a Content.
+// reader decodes the subset of MessagePack that occurs in a Content.
 type reader struct {
 	rest string
 	bad  bool

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What Pack writes Unpack reads, and nothing of any other bytes makes it panic.
+// Unpack is the inverse of Pack, and arbitrary bytes do not make it panic.
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -8,15 +8,15 @@ import (
 	"retwis/index/decimal"
 )
 
-// typedField is the Go type that values of a field have in conditions, and its codec.
+// typedField is the Go type of a field's values in conditions, and its codec.
 type typedField struct {
 	goType reflect.Type
 	codec  codec
 }
 
-// Untyped returns a declaration for a published schema, for programs that do not have the
-// Go type. Records are structs of a type with a string, the id, and a list of structs of
-// two strings, the names and texts of the fields.
+// Untyped returns a declaration for a published schema, for programs without the Go type. The
+// record type must be a struct with a string, the id, and a list of structs of two strings, the
+// names and texts of the fields.
 func Untyped(s Schema, record reflect.Type) (*Declaration, error) {
 	none := Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }, Prefixed: func(reflect.Type) bool { return true }}
 	d := &Declaration{Schema: s, types: none, GoType: record, Kinds: map[string]string{}, WithoutType: true}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// checkText returns an error if package encoding/json has replaced bytes of a value that
-// are not UTF-8: they would not come back.
+// checkText returns an error if package encoding/json has replaced invalid UTF-8 in a value,
+// which would lose data.
 func checkText(value reflect.Value, written []byte) error {
 	if !utf8.Valid(written) {
 		return errNotUTF8("it")
@@ -22,14 +22,14 @@ func checkText(value reflect.Value, written []byte) error {
 	if bad, found := (&textSearch{}).in(value); found {
 		return errNotUTF8(fmt.Sprintf("%q", Shorten(bad)))
 	}
-	return nil // the replacement character is part of the value
+	return nil // the value itself contains the replacement character
 }
 
 func errNotUTF8(what string) error {
 	return fmt.Errorf("%s is not UTF-8, as text in lists, maps and structs must be: convert it, or use []byte", what)
 }
 
-// textSearch looks for text that is not UTF-8 in what encoding/json writes of a value.
+// textSearch searches a value for invalid UTF-8 in the parts that encoding/json writes.
 type textSearch struct{ seen map[uintptr]bool }
 
 func (s *textSearch) in(v reflect.Value) (bad string, found bool) {
@@ -86,8 +86,8 @@ func ownText(v reflect.Value) (string, bool) {
 	return string(text), err == nil
 }
 
-// unmarshalled reads a value from stored JSON, whose bytes that are not UTF-8 would
-// otherwise be replaced.
+// unmarshalled decodes stored JSON. It refuses invalid UTF-8, which would otherwise be
+// replaced.
 func unmarshalled(text string, into any) error {
 	if !utf8.ValidString(text) {
 		return errors.New("it has bytes that are not UTF-8")

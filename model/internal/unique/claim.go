@@ -15,23 +15,22 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A model with several partitions has a record and its unique values in different
-// slots, where no script can change both. They are kept consistent in three steps:
+// In a model with several partitions, a record and its unique values are in different slots, so
+// no script can change both. They are kept consistent in three steps:
 //
-//  1. The value is claimed in its own partition: the hash has the id, a token and the
-//     deadline of the claim.
-//  2. The record is written in its partition, by a script that refuses late and revoked
-//     claims. From here on the record has the value.
-//  3. The claim is confirmed: the hash has the id and the token.
+//  1. Claim the value in its own partition: the hash gets the id, a token and the deadline of
+//     the claim.
+//  2. Write the record in its partition, by a script that refuses late and revoked claims. From
+//     now on the record has the value.
+//  3. Confirm the claim: the hash now has the id and the token.
 //
-// The record decides: it has a value if its content says so. A process that finds a
-// value claimed or confirmed asks the partition of that record. If the record does not
-// have the value, the claim is revoked there, so that a write in progress is refused,
-// and the hash is changed if it still says the same. A claim gets half a second before
-// that. Its deadline, and the time for which the revocation is remembered, are measured
-// by the clock of one server, so that no two clocks need to agree. A process that dies
-// at any point leaves at worst a value that the next process that asks for it takes
-// over.
+// The record is authoritative: it has a value if its content includes it. A process that finds
+// a value claimed or confirmed reads the partition of that record. If the record does not have
+// the value, the process revokes the claim there, so that a write in progress is refused, and
+// changes the hash if that is still unchanged. A claim gets a grace period of half a second
+// first. Its deadline, and the time for which the revocation is kept, are measured by the clock
+// of a single server, so no clocks need to be synchronized. A process that dies at any point
+// leaves at worst a value that the next process that needs it takes over.
 const (
 	Lease    = 10 * time.Second
 	Grace    = 500 * time.Millisecond
@@ -44,15 +43,15 @@ type Claims struct {
 	Layout *schema.Layout
 }
 
-// Claim is a unique value that was claimed for a record.
+// Claim is a unique value claimed for a record.
 type Claim struct {
 	schema.Entry
-	Text     string // what the hash says
+	Text     string // value in the hash
 	Deadline string
 }
 
-// Entries returns the entries of unique indexes, in an order that is the same for all
-// writers, so that no two wait for each other.
+// Entries returns the entries of unique indexes, in the same order for all writers, so that no
+// two wait for each other.
 func Entries(entries []schema.Entry) []schema.Entry {
 	var all []schema.Entry
 	for _, e := range entries {
@@ -69,10 +68,10 @@ func Entries(entries []schema.Entry) []schema.Entry {
 	return all
 }
 
-// ErrLate is returned if a claim ended before the record was written.
+// ErrLate is returned if a claim expired before the record was written.
 var ErrLate = errors.New("a claim was late")
 
-// Unclaimed is returned for values that a record would have without a claim.
+// Unclaimed is returned for values that a record would get without a claim.
 type Unclaimed struct{ Entries []schema.Entry }
 
 func (u *Unclaimed) Error() string { return "unique values are not claimed" }
@@ -91,7 +90,7 @@ func (m *conflictingClaim) longEnough(text string) bool {
 	return time.Since(m.since) >= Grace
 }
 
-// ClaimText is what the hash says of a unique value.
+// ClaimText is the parsed hash field of a unique value.
 type ClaimText struct{ ID, token, Deadline string }
 
 func ParseClaim(text string) ClaimText {
@@ -106,7 +105,7 @@ type swap struct {
 	args []string
 }
 
-// ClaimAll claims values, and returns them after those claimed before.
+// ClaimAll claims values, and appends them to claims.
 func (u *Claims) ClaimAll(ctx context.Context, id, token string, wanted []schema.Entry, claims []Claim) ([]Claim, error) {
 	for _, e := range wanted {
 		c, err := u.Claim(ctx, id, token, e)
@@ -120,8 +119,8 @@ func (u *Claims) ClaimAll(ctx context.Context, id, token string, wanted []schema
 	return claims, nil
 }
 
-// Claim claims one value, or returns a TakenError. It claims nothing if the record has
-// the value already.
+// Claim claims a value, or returns a TakenError. It claims nothing if the record already has
+// the value.
 func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (Claim, error) {
 	key := u.Layout.UniqueKey(e)
 	lease := strconv.FormatInt(Lease.Milliseconds(), 10)
@@ -158,8 +157,8 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 	}
 }
 
-// Has reports whether the record named by a hash has its value. If it has, the claim of
-// a writer that died is confirmed; if not, and revoke is set, the claim is revoked.
+// Has reports whether the record named in a hash has its value. If so, it confirms the claim of
+// a writer that died; if not, and revoke is set, it revokes the claim.
 func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bool) (bool, error) {
 	c := ParseClaim(text)
 	pending := c.Deadline != ""
@@ -173,17 +172,15 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bo
 	return has, err
 }
 
-// Revoke reports whether the record of a claim has its value, and revokes the claim if
-// not.
+// Revoke reports whether the record of a claim has its value, and revokes the claim if not.
 func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has bool, err error) {
 	p := u.Layout.Of(c.ID)
 	args := []string{c.ID, strconv.Itoa(e.Index.Number), e.Value, c.token, c.Deadline}
 	return voidScript.Run(ctx, u.Client, []string{p.Content, p.Voids}, args).AsBool()
 }
 
-// Confirm confirms the claims of a record that was written, and releases the values
-// that it has left. Errors are ignored: the record is written, and the next process
-// that asks for a value resolves it.
+// Confirm confirms the claims of a written record, and releases its former values. Errors are
+// ignored: the record has been written, and the next process that needs a value resolves it.
 func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, left []schema.Entry) {
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
@@ -195,9 +192,9 @@ func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, 
 	}
 }
 
-// Abandon releases the values that were claimed for a record that was not written.
+// Abandon releases the values claimed for a record that was not written.
 func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
-	// Even if the caller has given up: the next process would have to wait.
+	// Even if the context has ended: otherwise the next process would have to wait.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	swaps := make([]swap, len(claims))
@@ -223,8 +220,8 @@ func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 	}
 }
 
-// Release releases a value that a record no longer has. The hash must say the same
-// before and after the record is asked: a claim made meanwhile has another token.
+// Release releases a value that a record no longer has. The hash must be unchanged before and
+// after the record is read: a claim made meanwhile has another token.
 func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 	key := u.Layout.UniqueKey(e)
 	var met conflictingClaim
@@ -245,17 +242,16 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 		if c.Deadline == "" || overdue {
 			return u.Replace(ctx, key, e.Value, text, "")
 		}
-		// The writer of the claim may have written the record before the value was left:
-		// what it confirms then would stay.
+		// The writer of the claim may have written the record before the value was released:
+		// its confirmation would then stay in the hash.
 		if err := backoff.Pause(ctx, attempt); err != nil {
 			return err
 		}
 	}
 }
 
-// Owner returns the id of the record that has a value of a unique index. With several
-// partitions it may be a record that claims the value and does not have it: the record
-// decides.
+// Owner returns the id of the record with a value of a unique index. With several partitions it
+// may be a record that has claimed the value but does not have it: check the record.
 func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id string, ok bool, err error) {
 	key := u.Layout.IndexKey(&u.Layout.Parts[0], x)
 	if u.Layout.Spread() {
@@ -268,7 +264,7 @@ func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id s
 	return ParseClaim(text).ID, err == nil, err
 }
 
-// Replace changes what a hash says of a value, if it still says the same.
+// Replace changes the hash field of a value if it still equals old.
 func (u *Claims) Replace(ctx context.Context, key, value, old, text string) error {
 	return swapScript.Run(ctx, u.Client, []string{key}, []string{value, old, text}).Error()
 }

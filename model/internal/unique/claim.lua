@@ -1,10 +1,9 @@
--- Claims a unique value for a record in another partition, if the hash still says the
--- same of it.
+-- Claims a unique value for a record in another partition, if the hash field is unchanged.
 --
 -- KEYS 1 hash of the unique index
--- ARGV 1 value, 2 what the hash says, or nothing, 3 id, 4 token of the claim, 5 its lease in
+-- ARGV 1 value, 2 expected hash field, or empty, 3 id, 4 token of the claim, 5 its lease in
 --      milliseconds
--- Reply what the hash says then, and 1 if that is the claim
+-- Reply the resulting hash field, and 1 if that is the claim
 
 local value, expected, id, token, lease = unpack(ARGV)
 local found = redis.call('HGET', KEYS[1], value) or ''

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// claimsOf returns the claims of a model with a unique e-mail address in two
-// partitions, and the entry of an address.
+// claimsOf returns the claims of a model with a unique e-mail address and two partitions, and
+// the entry of an address.
 func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 	t.Helper()
 	s := &schema.Schema{Version: -1, Expires: -1}
@@ -30,7 +30,7 @@ func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 	return &Claims{Client: client, Layout: l}, schema.Entry{Index: s.Indexes[0], Value: "a"}
 }
 
-// has makes a record have a value, as the script that writes it does.
+// has gives a record a value, as the script that writes it does.
 func has(t *testing.T, u *Claims, id string, e schema.Entry) {
 	t.Helper()
 	content := string(schema.Pack(0, []schema.Entry{e}))
@@ -39,7 +39,7 @@ func has(t *testing.T, u *Claims, id string, e schema.Entry) {
 	}
 }
 
-// A claim that was revoked stays so until its deadline, whatever is revoked later.
+// A revoked claim stays revoked until its deadline, whatever is revoked later.
 func TestRevokedIsRemembered(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -56,8 +56,8 @@ func TestRevokedIsRemembered(t *testing.T) {
 	}
 }
 
-// A writer that dies at any step leaves at worst a value that the next one takes over;
-// one that has written its record keeps the value.
+// A writer that dies at any step leaves at worst a value that the next writer takes over; if it
+// has written its record, that keeps the value.
 func TestWriterDies(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -92,7 +92,7 @@ func TestWriterDies(t *testing.T) {
 			case !test.owns && (err != nil || next.Text == ""):
 				t.Fatal(next, err)
 			}
-			// The writer that was overtaken can no longer write: its claim is revoked.
+			// The first writer can no longer write, since its claim is revoked.
 			if what == "after the claim" {
 				revoked, err := u.Client.Do(t.Context(), u.Client.B().Zscore().Key(u.Layout.Of("1").Voids).Member("one").Build()).AsFloat64()
 				if err != nil || revoked == 0 {
@@ -103,7 +103,7 @@ func TestWriterDies(t *testing.T) {
 	}
 }
 
-// Of several writers that claim a value at the same time, one gets it.
+// If several writers claim a value concurrently, exactly one gets it.
 func TestOneClaimWins(t *testing.T) {
 	t.Parallel()
 	u, e := claimsOf(t, redistest.DB(t).Client(t))
@@ -139,8 +139,8 @@ func TestOneClaimWins(t *testing.T) {
 	}
 }
 
-// A value that a record leaves while its writer still has to confirm the claim does not
-// stay in the index: neither if the writer is slow, nor if it dies.
+// If a record releases a value while its writer still has to confirm the claim, the value does
+// not stay in the index, whether the writer is slow or dies.
 func TestReleaseBeforeConfirm(t *testing.T) {
 	t.Parallel()
 	u, e := claimsOf(t, redistest.DB(t).Client(t))

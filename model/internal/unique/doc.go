@@ -1,3 +1,2 @@
-// Package unique claims the unique values of records that are in other hash slots than
-// the values.
+// Package unique claims unique values for records in other hash slots.
 package unique

@@ -16,7 +16,7 @@ var (
 	voidLua string
 )
 
-// The scripts that this package runs.
+// The scripts of this package.
 var (
 	claimScript = script.New(schema.EntriesLua, claimLua)
 	swapScript  = script.New(swapLua)

@@ -1,7 +1,7 @@
--- Changes what a hash says of a unique value, if it still says the same.
+-- Changes the hash field of a unique value, if it is unchanged.
 --
 -- KEYS 1 hash of the unique index
--- ARGV 1 value, 2 what the hash says, 3 what it will say, or nothing
+-- ARGV 1 value, 2 expected hash field, 3 new hash field, or empty: remove it
 -- Reply 1 if it was changed
 
 local value, expected, text = unpack(ARGV)

@@ -1,5 +1,5 @@
-// Package entries reads the entries of a graph: the ranges of its sorted sets, in one order
-// or many at once. It knows neither patterns nor queries.
+// Package entries reads the entries of a graph: single ranges of its sorted sets in order, or
+// many ranges at once. It does not depend on patterns or queries.
 package entries
 
 import (
@@ -21,13 +21,13 @@ type Reader struct{ Set *partition.Set }
 
 // Range is a range of entries.
 type Range struct {
-	Prefix  string // of all its entries
-	Whole   bool   // the prefix is all of the one entry
-	Subject string // if known: its partition has the whole range
+	Prefix  string // common prefix of the entries
+	Whole   bool   // the prefix is a complete entry
+	Subject string // if known: only its partition has the range
 }
 
-// bounds returns the bounds of the range for ZRANGE BYLEX: entries with the prefix
-// "spo:a:" come before "spo:a;".
+// bounds returns the bounds of the range for ZRANGE BYLEX: entries with the prefix "spo:a:"
+// sort before "spo:a;".
 func (r Range) bounds() (low, high string) {
 	if r.Whole {
 		return "[" + r.Prefix, "[" + r.Prefix
@@ -48,12 +48,12 @@ func (r *Reader) Wrap(ctx context.Context, err error) error {
 	return fmt.Errorf("graph: %q: %w", r.Set.Key, r.Set.Error(ctx, err))
 }
 
-// Damaged returns the error of an entry that this package cannot have written.
+// Damaged returns the error for an entry that this package cannot have written.
 func (r *Reader) Damaged(entry string) error {
 	return fmt.Errorf("graph: %q has an entry %.100q: %w; Repair removes it", r.Set.Key, entry, index.ErrCorrupt)
 }
 
-// keys returns the partitions that can have entries of a range.
+// keys returns the partitions that can contain entries of a range.
 func (r *Reader) keys(s Range) []partition.Keys {
 	if s.Subject != "" {
 		i := r.Set.Index(s.Subject)
@@ -62,8 +62,8 @@ func (r *Reader) keys(s Range) []partition.Keys {
 	return r.Set.Keys
 }
 
-// All yields the entries of a range, merged from the partitions that can have some, after an
-// entry unless that is empty.
+// All yields the entries of a range, merged from its partitions. If after is not empty, it
+// starts after that entry.
 func (r *Reader) All(ctx context.Context, s Range, page index.Page, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		low, high := s.bounds()
@@ -80,26 +80,26 @@ func (r *Reader) All(ctx context.Context, s Range, page index.Page, after string
 	}
 }
 
-// Counts returns the number of entries in each range: one round trip for 10,000 ranges.
+// Counts returns the number of entries in each range: one round trip per 10,000 ranges.
 func (r *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	counts := make([]int64, len(ranges))
 	var commands rueidis.Commands
-	var of []int
+	var rangeOf []int // by command
 	send := func() error {
 		for i, reply := range r.Set.Client.DoMulti(ctx, commands...) {
 			n, err := reply.AsInt64()
 			if err != nil {
 				return r.Wrap(ctx, err)
 			}
-			counts[of[i]] += n
+			counts[rangeOf[i]] += n
 		}
-		commands, of = commands[:0], of[:0]
+		commands, rangeOf = commands[:0], rangeOf[:0]
 		return nil
 	}
 	for i, s := range ranges {
 		low, high := s.bounds()
 		for _, key := range r.keys(s) {
-			commands, of = append(commands, r.Set.Client.B().Zlexcount().Key(key.Index).Min(low).Max(high).Build()), append(of, i)
+			commands, rangeOf = append(commands, r.Set.Client.B().Zlexcount().Key(key.Index).Min(low).Max(high).Build()), append(rangeOf, i)
 			if len(commands) == roundEntries {
 				if err := send(); err != nil {
 					return nil, err

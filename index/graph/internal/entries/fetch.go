@@ -12,10 +12,10 @@ const (
 	roundEntries = 10_000 // approximate entries of all ranges per round trip
 )
 
-// Fetch reads ranges and passes on their entries, about 10,000 a round trip: a few of
-// each of many ranges, then more of those that have more. While it passes on the entries
-// of one round trip it prefetches the next; without prefetch, only from the second round
-// trip on, since the caller may need few entries.
+// Fetch reads ranges and calls each with their entries, about 10,000 per round trip: a few of
+// each of many ranges, then more of the longer ones. While it passes on the entries of one
+// round trip it prefetches the next. Without prefetch, that starts with the second round trip,
+// since the caller may need only few entries.
 func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each func(i int, entry string) error) (err error) {
 	var open []cursor
 	for i, s := range ranges {
@@ -70,7 +70,7 @@ type cursor struct {
 type round struct {
 	cursors []cursor
 	entries [][]string // of each cursor
-	more    []cursor   // that are not at their end
+	more    []cursor   // cursors that are not at their end
 	err     error
 }
 

@@ -22,8 +22,8 @@ func Escape(name string) string {
 	return out.String()
 }
 
-// CutName reads an escaped name up to the next colon or to the end, and reports whether
-// there is a colon.
+// CutName reads an escaped name up to the next colon or the end. more reports whether there is
+// a colon.
 func CutName(text string) (name, rest string, more, ok bool) {
 	end := strings.IndexByte(text, ':')
 	if semicolon := strings.IndexByte(text, ';'); semicolon < 0 || 0 <= end && end < semicolon {

@@ -26,7 +26,7 @@ func (p *parser) wrong(at int, format string, args ...any) error {
 	return &Error{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
 }
 
-// statement reads the words up to the next dot, and reports whether there is one.
+// statement reads the words up to the next dot. more reports whether there is a dot.
 func (p *parser) statement() (words []word, more bool, err error) {
 	for {
 		for p.at < len(p.text) && blank(p.text[p.at]) {
@@ -49,8 +49,8 @@ func (p *parser) statement() (words []word, more bool, err error) {
 	}
 }
 
-// lastDot refuses a last word that ends with a dot. In other query languages that dot
-// ends the pattern.
+// lastDot refuses a last word that ends with a dot: in other query languages that dot ends the
+// pattern.
 func (p *parser) lastDot(words []word) error {
 	if len(words) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (p *parser) word() (word, error) {
 	return w, nil
 }
 
-// noBlank returns the error for text right after a name.
+// noBlank returns the error for text directly after a name.
 func (p *parser) noBlank(at int, rest string) error {
 	return p.wrong(at, "there is no blank before %q", rest)
 }
@@ -137,8 +137,8 @@ func firstRune(text string) rune {
 	return r
 }
 
-// lookalike recognizes syntax of other query languages. It returns what to write here,
-// or "".
+// lookalike recognizes syntax of other query languages. It returns a hint on the equivalent, or
+// "".
 func lookalike(text string, predicate bool) string {
 	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
 		return "a variable begins with a question mark: ?" + name
@@ -165,7 +165,7 @@ func lookalike(text string, predicate bool) string {
 	return ""
 }
 
-// isURL reports whether a text begins like a URL, whose slashes do not make a path.
+// isURL reports whether text starts like a URL, whose slashes do not make a path.
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && !strings.ContainsAny(scheme, `"/()`)

@@ -1,5 +1,4 @@
-// Package syntax reads and writes the text of queries: patterns and filters. It knows no
-// graph.
+// Package syntax parses and formats the text form of queries: patterns and filters.
 package syntax
 
 import (
@@ -11,13 +10,13 @@ import (
 	"retwis/index/graph/internal/entries"
 )
 
-// Query is what a text says.
+// Query is a parsed query.
 type Query struct {
 	Patterns [][3]Term // subject, predicate and object
 	Filters  []Filter
 }
 
-// Filter is a comparison of two terms, or an expression that matches a variable.
+// Filter is a comparison of two terms, or a regular expression that must match a variable.
 type Filter struct {
 	Left, Right Term
 	Operator    string
@@ -45,7 +44,7 @@ const (
 // MaxSteps is the maximum length of a bounded path.
 const MaxSteps = 1000
 
-// Error says what is wrong in a text, and where.
+// Error describes a syntax error and its position.
 type Error struct {
 	Column int // in characters, from 1
 	Text   string
@@ -54,8 +53,7 @@ type Error struct {
 // Error returns the text with its column.
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Text) }
 
-// Parse reads the text of a query, which has one pattern at least. An invalid text is an
-// *Error.
+// Parse parses a query, which must have at least one pattern. Errors are of type *Error.
 func Parse(text string) (Query, error) {
 	p := parser{text: text}
 	var q Query
@@ -164,7 +162,7 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 	return p.named(w)
 }
 
-// named returns the term of a word that is a name, or the predicate of a path.
+// named returns the term for a name or a path.
 func (p *parser) named(w word) (Term, error) {
 	switch {
 	case w.text == "":

@@ -1,4 +1,4 @@
-// Package value compares names of a graph by their values: numbers and texts.
+// Package value compares names of a graph by value, as numbers or texts.
 package value
 
 import (
@@ -12,12 +12,13 @@ import (
 
 // Value is the value of a name in a comparison: a number or a text.
 type Value struct {
-	text     string // of a number, its digits
+	text     string // the name; for a number, its digits
 	number   float64
 	isNumber bool
 }
 
-// Compare compares two numbers or two texts. ok is false for a number and a text.
+// Compare compares two numbers or two texts. ok is false if one is a number and the other a
+// text.
 func (v Value) Compare(other Value) (c int, ok bool) {
 	switch {
 	case v.isNumber != other.isNumber:
@@ -28,12 +29,12 @@ func (v Value) Compare(other Value) (c int, ok bool) {
 	return strings.Compare(v.text, other.text), true
 }
 
-// Equal reports whether both are numbers, and the same one.
+// Equal reports whether both are numbers and equal.
 func (v Value) Equal(other Value) bool {
 	return v.isNumber && other.isNumber && v.compareNumbers(other) == 0
 }
 
-// Order compares two values: numbers come before texts.
+// Order compares two values for sorting: numbers come before texts.
 func (v Value) Order(other Value) int {
 	if c, ok := v.Compare(other); ok {
 		return c
@@ -57,8 +58,8 @@ func (v Value) compareNumbers(other Value) int {
 	return x.Cmp(y)
 }
 
-// rounded reports whether another number may have the same float64: one of many digits,
-// or close to zero.
+// rounded reports whether a different number may have the same float64, because this one has
+// many digits or is close to zero.
 func (v Value) rounded() bool { return len(v.text) > 15 || math.Abs(v.number) < 1e-300 }
 
 // maxNumber is the maximum length of a number, in bytes.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Segments have the ids that were encoded, in order, and find each of them.
+// Segments contain the encoded ids, in order, and find each of them.
 func TestSegments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,7 +41,7 @@ func TestSegments(t *testing.T) {
 	})
 }
 
-// checkSegment compares last and fill with the ids of a segment.
+// checkSegment compares Last and Fill with the ids of a segment.
 func checkSegment(t *rapid.T, s Segment) {
 	ids := slices.Collect(s.IDs)
 	at := rapid.SampledFrom(ids).Draw(t, "id") + rapid.Int64Range(-70, 70).Draw(t, "distance")
@@ -71,7 +71,7 @@ func checkSegment(t *rapid.T, s Segment) {
 	}
 }
 
-// What is not a segment neither panics nor hangs.
+// Invalid segments cause neither a panic nor an endless loop.
 func FuzzSegment(f *testing.F) {
 	for _, c := range Encode([]int64{1, 5, 900, 1 << 40}, 0, 100) {
 		f.Add(c.Data, int64(5))

@@ -19,16 +19,16 @@ func Number(s string) uint64 {
 // Bytes returns an id as 8 bytes.
 func Bytes(id int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(id))) }
 
-// List is ascending ids of 8 bytes each.
+// List is a list of ascending ids of 8 bytes each.
 type List string
 
 // Len returns the number of ids.
 func (l List) Len() int { return len(l) / 8 }
 
-// At returns an id.
+// At returns the id at an index.
 func (l List) At(i int) int64 { return int64(Number(string(l[8*i:]))) }
 
-// Valid reports whether the ids are ascending and after a limit.
+// Valid reports whether the ids are ascending and greater than after.
 func (l List) Valid(after int64) bool {
 	for i := range l.Len() {
 		if l.At(i) <= after || l.At(i) > MaxID {
@@ -39,7 +39,7 @@ func (l List) Valid(after int64) bool {
 	return len(l)%8 == 0
 }
 
-// Last returns the largest id up to a number, or -1.
+// Last returns the largest id <= most, or -1.
 func (l List) Last(most int64) int64 {
 	i := sort.Search(l.Len(), func(i int) bool { return l.At(i) > most })
 	if i == 0 {
@@ -76,8 +76,8 @@ func ListOf(ids []int64) List {
 
 // Tail is the newest ids of a term.
 type Tail struct {
-	Sealed int64 // how many ids are in segments
-	Bound  int64 // ids up to it belong in segments
+	Sealed int64 // number of ids in segments
+	Bound  int64 // ids <= Bound belong in segments
 	IDs    List
 }
 
@@ -86,7 +86,7 @@ const TailHeader = 16
 
 var errTail = errors.New("it is not a tail")
 
-// ParseTail reads a tail. It accepts ids in the wrong order: see Tail.Valid.
+// ParseTail parses a tail. It accepts ids in the wrong order: see Tail.Valid.
 func ParseTail(data string) (t Tail, err error) {
 	if len(data) < TailHeader || len(data)%8 != 0 {
 		return t, errTail
@@ -98,15 +98,15 @@ func ParseTail(data string) (t Tail, err error) {
 	return t, nil
 }
 
-// Valid reports whether the tail has ids, or its term has some in segments, in order.
+// Valid reports whether the ids are in order, and the term has any in the tail or in segments.
 func (t Tail) Valid() bool { return t.IDs.Valid(t.Bound) && int64(t.IDs.Len())+t.Sealed > 0 }
 
-// String returns the bytes of the tail.
+// String encodes the tail.
 func (t Tail) String() string {
 	return Bytes(t.Sealed) + Bytes(t.Bound) + string(t.IDs)
 }
 
-// Sorted sorts ids and removes duplicates and those that no document can have.
+// Sorted sorts ids and removes duplicates and invalid ids.
 func Sorted(ids []int64) []int64 {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)

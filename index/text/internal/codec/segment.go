@@ -1,5 +1,5 @@
-// Package codec has the formats of the ids of a term in Redis, and windows, in which ids are
-// compared 64 at a time.
+// Package codec implements the formats in which the ids of a term are stored in Redis, and
+// windows, in which ids are compared 64 at a time.
 package codec
 
 import (
@@ -9,9 +9,10 @@ import (
 	"sort"
 )
 
-// Segment is a part of the ids of a term: a byte for the kind, o or b, the origin as 8
-// bytes, and then ascending offsets from the origin of 4 bytes each, or a bitmap whose first
-// bit is the origin, a multiple of 64, the lowest bit of each byte first.
+// Segment is a part of the ids of a term. Its format is a byte for the kind, o or b, and the
+// origin as 8 bytes, followed by ascending offsets from the origin of 4 bytes each (o), or by a
+// bitmap (b) whose first bit is the origin, a multiple of 64, with the lowest bit of each byte
+// first.
 type Segment struct {
 	bitmap  bool
 	origin  int64
@@ -26,7 +27,7 @@ const (
 
 var errSegment = errors.New("it is not a segment")
 
-// ParseSegment reads a segment. It accepts offsets in the wrong order: see Segment.Valid.
+// ParseSegment parses a segment. It accepts offsets in the wrong order: see Segment.Valid.
 func ParseSegment(data string) (s Segment, err error) {
 	if len(data) <= SegmentHeader || data[0] != 'o' && data[0] != 'b' {
 		return s, errSegment
@@ -38,7 +39,7 @@ func ParseSegment(data string) (s Segment, err error) {
 	return s, nil
 }
 
-// Valid reports whether the segment has ids, each once, in order, from base to limit.
+// Valid reports whether the segment has ids, and they are ascending and from base to limit.
 func (s Segment) Valid(base, limit int64) bool {
 	last := base - 1
 	for id := range s.IDs {
@@ -50,7 +51,7 @@ func (s Segment) Valid(base, limit int64) bool {
 	return last >= base
 }
 
-// IDs yields all ids in the order of the segment.
+// IDs yields all ids in stored order.
 func (s Segment) IDs(yield func(int64) bool) {
 	if !s.bitmap {
 		for i := range s.len4() {
@@ -69,10 +70,10 @@ func (s Segment) IDs(yield func(int64) bool) {
 	}
 }
 
-// Empty reports whether it is the zero segment.
+// Empty reports whether s is the zero Segment.
 func (s Segment) Empty() bool { return s.payload == "" }
 
-// Len returns the number of its bytes.
+// Len returns the size in bytes.
 func (s Segment) Len() int { return SegmentHeader + len(s.payload) }
 
 // len4 returns the number of offsets.
@@ -84,7 +85,7 @@ func (s Segment) at(i int) int64 {
 	return s.origin + int64(uint32(p[3])|uint32(p[2])<<8|uint32(p[1])<<16|uint32(p[0])<<24)
 }
 
-// Last returns the largest id up to a number, or -1.
+// Last returns the largest id <= most, or -1.
 func (s Segment) Last(most int64) int64 {
 	if !s.bitmap {
 		i := sort.Search(s.len4(), func(i int) bool { return s.at(i) > most })
@@ -147,14 +148,14 @@ func (s Segment) word(at int) uint64 {
 	return binary.LittleEndian.Uint64(buffer[:])
 }
 
-// Chunk is a segment to write, and where it begins.
+// Chunk is an encoded segment and its base.
 type Chunk struct {
 	Base int64
 	Data string
 }
 
-// Encode divides ascending ids into segments of at most some bytes, the first of which
-// begins at base. Each has as many ids as one of the two kinds can hold.
+// Encode splits ascending ids into segments of at most most bytes, the first of which starts at
+// base. Each has as many ids as the better of the two kinds can hold.
 func Encode(ids []int64, base int64, most int) []Chunk {
 	var chunks []Chunk
 	for len(ids) > 0 {
@@ -167,10 +168,10 @@ func Encode(ids []int64, base int64, most int) []Chunk {
 	return chunks
 }
 
-// encodeOne returns a segment of the first ids, and how many it has.
+// encodeOne encodes the first ids as a segment, and returns their number.
 func encodeOne(ids []int64, most int) (n int, data string) {
 	origin := ids[0] &^ 63
-	first := func(limit int64) int { // how many ids are below a limit
+	first := func(limit int64) int { // returns the number of ids below a limit
 		return sort.Search(len(ids), func(i int) bool { return ids[i] >= limit })
 	}
 	inBitmap := first(origin + 8*int64(most-SegmentHeader))

@@ -2,33 +2,33 @@ package codec
 
 import "math/bits"
 
-// Window is a range of ids, a bit each.
+// Window is a set of ids in a range, one bit each.
 type Window struct {
 	low  int64 // a multiple of 64
 	bits []uint64
 }
 
-// NewWindow returns an empty window that has the ids from low to high.
+// NewWindow returns an empty window for the ids from low to high.
 func NewWindow(low, high int64) Window {
 	low &^= 63
 	return Window{low: low, bits: make([]uint64, (high-low)/64+1)}
 }
 
-// Set adds an id, unless it is outside of the window, as one of a damaged list can be.
+// Set adds an id. It ignores ids outside of the window, which damaged lists may contain.
 func (w Window) Set(id int64) {
 	if d := id - w.low; d >= 0 && d < int64(64*len(w.bits)) {
 		w.bits[d/64] |= 1 << (d % 64)
 	}
 }
 
-// or adds 64 ids from a multiple of 64 on.
+// or adds the ids of a word that starts at a multiple of 64.
 func (w Window) or(at int64, word uint64) {
 	if i := (at - w.low) / 64; at >= w.low && i < int64(len(w.bits)) {
 		w.bits[i] |= word
 	}
 }
 
-// Last returns the largest id up to a number, or -1.
+// Last returns the largest id <= most, or -1.
 func (w Window) Last(most int64) int64 {
 	d := most - w.low
 	if d < 0 {
@@ -45,21 +45,21 @@ func (w Window) Last(most int64) int64 {
 	return w.low + int64(64*i+63-bits.LeadingZeros64(word))
 }
 
-// Intersect removes the ids that another window of the same ids lacks.
+// Intersect removes the ids that are not in v, a window of the same range.
 func (w Window) Intersect(v Window) {
 	for i := range w.bits {
 		w.bits[i] &= v.bits[i]
 	}
 }
 
-// Unite adds the ids of another window of the same ids.
+// Unite adds the ids in v, a window of the same range.
 func (w Window) Unite(v Window) {
 	for i := range w.bits {
 		w.bits[i] |= v.bits[i]
 	}
 }
 
-// Subtract removes the ids of another window of the same ids.
+// Subtract removes the ids in v, a window of the same range.
 func (w Window) Subtract(v Window) {
 	for i := range w.bits {
 		w.bits[i] &^= v.bits[i]

@@ -1,8 +1,8 @@
-// Package words splits a text into the words that a full-text index has, in any script.
+// Package words splits text in any script into the words of a full-text index.
 //
-// The words are those of Unicode (UAX #29), folded as in index/suggest: case, accents,
-// full width and kinds of apostrophes make no difference. Scripts without spaces between
-// words become characters, which are indexed in pairs.
+// Words are those of Unicode (UAX #29), folded as in index/suggest: case, accents, full-width
+// forms and kinds of apostrophes make no difference. Scripts without spaces between words are
+// split into characters, which are indexed in pairs.
 package words
 
 import (
@@ -20,18 +20,18 @@ import (
 	"retwis/internal/fold"
 )
 
-// MaxWord is the maximum length of a word, in bytes. Longer ones are cut.
+// MaxWord is the maximum length of a word, in bytes. Longer words are truncated.
 const MaxWord = 64
 
 // Atom is a word, or one character of a script without spaces between words.
 type Atom struct {
 	Text   string
-	Stem   string // of a word, if it differs from the text
+	Stem   string // stem of a word, if it differs from the text
 	Single bool   // a character
-	Joined bool   // a character that follows another without anything between them
+	Joined bool   // a character that directly follows another
 }
 
-// StemMark begins a term that is the stem of a word. No word has it.
+// StemMark is the prefix of terms that are stems. No word contains it.
 const StemMark = "~"
 
 // Splitter splits texts. It is safe for concurrent use.
@@ -39,8 +39,8 @@ type Splitter struct {
 	stem func(*snowballstem.Env) bool // nil: words have no stems
 }
 
-// New returns a splitter that finds the stems of words in a language, one of Languages, or
-// none where the language is empty.
+// New returns a Splitter that stems words in a language, one of Languages. If language is
+// empty, it does not stem.
 func New(language string) (*Splitter, error) {
 	stem := stemmers()[language]
 	if language != "" && stem == nil {
@@ -64,8 +64,8 @@ func (s *Splitter) Atoms(text string) []Atom {
 	return c.atoms
 }
 
-// Terms returns the terms of atoms, sorted and without duplicates: the words and their stems,
-// pairs of joined characters, Chinese characters, and other characters that stand alone.
+// Terms returns the terms of atoms, sorted and without duplicates: words and their stems, pairs
+// of joined characters, Chinese characters, and other characters that stand alone.
 func Terms(atoms []Atom) []string {
 	terms := make([]string, 0, len(atoms))
 	for i, a := range atoms {
@@ -84,8 +84,8 @@ func Terms(atoms []Atom) []string {
 	return slices.Compact(terms)
 }
 
-// Wanted returns the terms that a text with these atoms one after the other must have: of
-// each list one. It leaves out Chinese characters that are in a pair anyway.
+// Wanted returns the terms that a text containing the atoms consecutively must have: one from
+// each list. It omits Chinese characters that are part of a pair.
 func (s *Splitter) Wanted(atoms []Atom) [][]string {
 	wanted := make([][]string, 0, len(atoms))
 	for i, a := range atoms {
@@ -101,8 +101,8 @@ func (s *Splitter) Wanted(atoms []Atom) [][]string {
 	return slices.CompactFunc(wanted, slices.Equal)
 }
 
-// forms returns the terms of which a text has one if it has a form of a word: the word, its
-// stem, and the word that is its own stem.
+// forms returns the terms of which a text must have one to contain a form of a word: the word,
+// its stem, and the word that is its own stem.
 func (s *Splitter) forms(a Atom) []string {
 	switch {
 	case s.stem == nil || a.Single:
@@ -113,13 +113,13 @@ func (s *Splitter) forms(a Atom) []string {
 	return []string{a.Text, a.Stem, StemMark + a.Stem}
 }
 
-// isForm reports whether a word of a text is a form of another one.
-func isForm(a, of Atom) bool {
-	stem := cmp.Or(of.Stem, of.Text)
-	return a.Text == of.Text || a.Text == stem || a.Stem == stem
+// isForm reports whether two words are forms of the same word.
+func isForm(a, b Atom) bool {
+	stem := cmp.Or(b.Stem, b.Text)
+	return a.Text == b.Text || a.Text == stem || a.Stem == stem
 }
 
-// Contain reports whether a text has the atoms of a phrase one after the other.
+// Contain reports whether a text contains the atoms of a phrase consecutively.
 func Contain(text, phrase []Atom) bool {
 	for ; len(text) >= len(phrase); text = text[1:] {
 		if startsWith(text, phrase) {
@@ -143,7 +143,7 @@ func isHan(text string) bool {
 	return unicode.Is(unicode.Han, r)
 }
 
-// collector takes the segments of a text in order.
+// collector collects atoms from the segments of a text.
 type collector struct {
 	splitter *Splitter
 	atoms    []Atom
@@ -152,7 +152,7 @@ type collector struct {
 
 // segment adds the words and characters of a segment between two word boundaries.
 func (c *collector) segment(segment string) {
-	begin := 0 // of the present word
+	begin := 0 // of the current word
 	var before rune
 	for i, r := range segment {
 		size := utf8.RuneLen(r)
@@ -173,8 +173,8 @@ func (c *collector) segment(segment string) {
 	c.word(segment[begin:])
 }
 
-// splits reports whether a rune is between words although UAX #29 has it in one, as the
-// point of "example.com". That of "3.14" stays.
+// splits reports whether a rune separates words although UAX #29 considers it part of a word,
+// such as the point in "example.com". That of "3.14" stays.
 func splits(before, r, after rune) bool {
 	if unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So, unicode.Cf) || r == '_' || dropped(r) {
 		return false
@@ -182,8 +182,8 @@ func splits(before, r, after rune) bool {
 	return (r != '.' && r != ',') || !unicode.IsDigit(before) || !unicode.IsDigit(after)
 }
 
-// dropped reports whether a rune is no part of a word that it is in: apostrophes, quotes as
-// in Hebrew abbreviations, the Catalan middle dot, the colors of emoji.
+// dropped reports whether a rune within a word is ignored: apostrophes, quotes as in Hebrew
+// abbreviations, the Catalan middle dot, skin tones of emoji.
 func dropped(r rune) bool {
 	switch r {
 	case '"', '\u05f3', '\u05f4', '\u00b7', '\u20e3':
@@ -192,7 +192,7 @@ func dropped(r rune) bool {
 	return fold.IsApostrophe(r) || r >= 0x1f3fb && r <= 0x1f3ff || unicode.In(r, unicode.Cf, unicode.Variation_Selector)
 }
 
-// word adds a word, unless the text has neither letters, digits nor symbols.
+// word adds a word if the text has letters, digits or symbols.
 func (c *collector) word(text string) {
 	if text == "" {
 		return
@@ -219,13 +219,13 @@ func significant(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.So)
 }
 
-// stemOf returns the stem of a word, folded.
+// stemOf returns the folded stem of a word.
 func (s *Splitter) stemOf(word string) string {
 	word = strings.Map(func(r rune) rune {
 		switch r = unicode.ToLower(r); {
 		case fold.IsApostrophe(r):
 			return '\''
-		case r == 'ё': // the stemmer does not know it
+		case r == 'ё': // unknown to the stemmer
 			return 'е'
 		}
 		return r
@@ -235,7 +235,7 @@ func (s *Splitter) stemOf(word string) string {
 	return foldWord(env.Current())
 }
 
-// foldWord returns the form of a word that is indexed.
+// foldWord returns the indexed form of a word.
 func foldWord(word string) string {
 	word = strings.Map(func(r rune) rune {
 		if dropped(r) {
@@ -249,7 +249,7 @@ func foldWord(word string) string {
 	return fold.Letters(norm.NFD.String(word))
 }
 
-// Cut returns the first bytes of a text, cut at a rune.
+// Cut truncates a text to at most most bytes, at a rune boundary.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -260,8 +260,8 @@ func Cut(text string, most int) string {
 	return text[:most]
 }
 
-// unspaced reports whether a rune belongs to a script that has no spaces between words, or,
-// as Hangul, to one that joins particles to words.
+// unspaced reports whether a rune belongs to a script without spaces between words, or to one
+// that attaches particles to words, such as Hangul.
 func unspaced(r rune) bool {
 	if r < 0x0e00 {
 		return false

@@ -146,7 +146,7 @@ func TestLongWords(t *testing.T) {
 	}
 }
 
-// A word is its own only word, so that what people copy from a text finds it.
+// Splitting a word yields the same single word, so that text copied from a document finds it.
 func FuzzAtoms(f *testing.F) {
 	for _, text := range []string{"Don't", "東京都", "👨‍👩‍👧 1️⃣", "3.14.", "à la carte", "ﬁ ½ ㎏", "\xff", "a\u200db", "İstanbul"} {
 		f.Add(text)
