@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// losing is a site where a failover has lost a post of one author, whose id belongs to a
-// post of another author by now.
+// losing is a site where a failover lost a post of one author, whose id now belongs to a post of
+// another author.
 type losing struct {
 	*bundle
 	loser, winner      social.User
@@ -31,15 +31,15 @@ func newLosing(b *bundle) *losing {
 		b.Connect(follow[0], follow[1])
 	}
 	for _, user := range []social.User{l.loser, l.winner, l.mine, l.both, l.theirs} {
-		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, makes the list
+		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, creates the list
 			b.T.Fatal(err)
 		}
 	}
 	return l
 }
 
-// reassign gives the id of the lost post to one of the winner, which dies after its first
-// write.
+// reassign gives the id of the lost post to a post of the winner, whose process dies after its
+// first write.
 func (l *losing) reassign() {
 	l.T.Helper()
 	l.Redis("DEL", fmt.Sprintf("post:%d", l.post))
@@ -47,7 +47,7 @@ func (l *losing) reassign() {
 	l.write(l.winner.ID, l.post, "another post")
 }
 
-// wantRight checks that only the post of the winner is left.
+// wantRight checks that only the winner's post is left.
 func (l *losing) wantRight() {
 	l.T.Helper()
 	l.quiet()
@@ -83,8 +83,8 @@ func (l *losing) wantRight() {
 	l.WantHealthy()
 }
 
-// What a process leaves unfinished is told from another post that has its id by now, and
-// removed from the lists where that one does not belong; home timelines do not show it.
+// An unfinished fan-out is distinguished from another post that now has its id, and is removed from
+// the lists where that post does not belong; home timelines do not show it.
 func TestIDAssignedTwice(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) rueidis.Client{

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// On a Cluster `tasks` can be on another master than the timelines: the task of a post
-// stays until the replicas of all masters have the post.
+// On a Cluster, `tasks` and the timelines can be on different masters: the task of a post stays
+// until the replicas of all masters have the post.
 func TestClusterFailoverAfterFanOut(t *testing.T) {
 	t.Parallel()
 	c := socialtest.NewReplicated(t)

@@ -20,12 +20,12 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// failoverEnv is how many followers the author of TestFailoverDuringFanOut has,
-// for a long run: 1000000, say.
+// failoverEnv sets how many followers the author of TestFailoverDuringFanOut has, such as 1000000
+// for a long run.
 const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
 
-// fans gives an author n followers, from id 1001 on, without accounts. On a Cluster they
-// have home timelines: none is made by a post.
+// fans gives an author n followers without accounts, with ids from 1001 on. On a Cluster they get
+// home timelines, because posting creates none.
 func (b *bundle) fans(author social.User, n int) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
@@ -49,7 +49,7 @@ func (b *bundle) fans(author social.User, n int) {
 	}
 }
 
-// lacking counts the fans, of n, who do not have the post.
+// lacking counts how many of n fans do not have the post.
 func (b *bundle) lacking(n int, post int64) (lack int) {
 	b.T.Helper()
 	want := fmt.Sprint(post)
@@ -67,7 +67,7 @@ func (b *bundle) lacking(n int, post int64) (lack int) {
 	return lack
 }
 
-// inStep waits until the replica of a pair has all.
+// inStep waits until the replica of a pair is up to date.
 func (b *bundle) inStep(p *socialtest.Pair) {
 	b.T.Helper()
 	socialtest.Wait(b.T, "the replica to have all", func() bool {
@@ -76,7 +76,7 @@ func (b *bundle) inStep(p *socialtest.Pair) {
 }
 
 // A master that dies during a fan-out loses what its replica did not have yet. The post was
-// acknowledged, so the replica has it, and the fan-out is not finished before all of it is written
+// acknowledged, so the replica has it, and the fan-out does not finish before all of it is written
 // again.
 func TestFailoverDuringFanOut(t *testing.T) {
 	t.Parallel()
@@ -99,8 +99,8 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	b.fans(author, followers)
 	b.inStep(p)
 	post := b.Publish(author, "to all of you")
-	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing any more
-	on(t, p.DB)                           // a process that works
+	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing from now on
+	on(t, p.DB)                           // a process that does background work
 	last := fmt.Sprintf("posts:%d", 1001) // the latest follower comes first
 	socialtest.Wait(t, "the fan-out", func() bool { return b.Redis("EXISTS", last) == "1" })
 	p.FailOver()
@@ -122,8 +122,8 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 }
 
-// What the replica does not have is not acknowledged: a post, its deletion, a follow. After a
-// failover each can be repeated.
+// A write that the replica does not have is not acknowledged: a post, its deletion, a follow. After
+// a failover each can be repeated.
 func TestUncertain(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
@@ -167,8 +167,8 @@ func TestUncertain(t *testing.T) {
 	b.WantHealthy()
 }
 
-// One of two replicas replaces the master, which goes on for a while with the other one: what that
-// one acknowledges is lost.
+// One of two replicas replaces the master, which continues for a while with the other one. Writes
+// that the other one acknowledges are lost.
 func TestOtherReplicaAcknowledges(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
@@ -187,7 +187,7 @@ func TestOtherReplicaAcknowledges(t *testing.T) {
 	}
 }
 
-// A fan-out that waits for a replica is not begun by another process.
+// A fan-out that waits for a replica is not started by another process.
 func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
@@ -218,7 +218,7 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	b.quiet()
 }
 
-// A backup that reads a copy of the server is no replica: nothing waits for it.
+// A backup that reads a copy of the server does not count as a replica: nothing waits for it.
 func TestPostDuringBackup(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "repl-diskless-sync-delay 0", "rdbcompression no")

@@ -13,14 +13,14 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// liveFor is how old a post may be that a repeated fan-out still adds to the stream
-// of new posts: a repair of old posts is no news.
+// liveFor is the maximum age of a post that a repeated fan-out still adds to the stream of new
+// posts: repairing old posts is no news.
 const liveFor = time.Hour
 
-// report ends what is done at once, when the author's lists and the first followers have a post: it
-// adds the post to the stream of new posts, takes posts off the public timeline that are no longer
-// among the newest of their author, and reads the post again for reconcile. A fan-out that is
-// repeated does all of it again. One round trip.
+// report ends the synchronous part of a fan-out, when the author's lists and the first followers
+// have the post. It adds the post to the stream of new posts, removes posts from the public
+// timeline that are no longer among the newest of their author, and reads the post again for
+// reconcile. A repeated fan-out repeats all of it. One round trip.
 func (w *writer) report(ctx context.Context, job *Job) error {
 	cmds, b := rueidis.Commands{againCommand(w.client, job.post)}, w.client.B()
 	if job.followedBy == 0 || float64(w.now().Add(-liveFor).Unix()) <= job.followedBy {
@@ -47,7 +47,7 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 		w.end.Store(&timelineEnd{id, w.now()})
 	}
 	for _, r := range res[1:] {
-		if err := r.Error(); rediserr.IsWrongType(err) { // a check reports it
+		if err := r.Error(); rediserr.IsWrongType(err) { // reported by a check
 			w.log.WarnContext(ctx, "a post could not be added to the stream of new posts", "post", job.post, "error", err)
 		} else if err != nil && !rueidis.IsRedisNil(err) {
 			return fmt.Errorf("social: post: %w", err)
@@ -56,17 +56,18 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// timelineEnd is the last post of the public timeline, as it was once.
+// timelineEnd is the last post of the public timeline at some time.
 type timelineEnd struct {
 	post int64
 	at   time.Time
 }
 
-// endFor is for how long an end of the timeline is used. It moves to newer posts; only a repair
-// brings older ones.
+// endFor is how long a timelineEnd is used. The end moves to newer posts; only a repair adds older
+// ones.
 const endFor = time.Minute
 
-// againCommand reads `deleted` and `body` of a post that is on its lists: what was done meanwhile.
+// againCommand reads `deleted` and `body` of a post that is on its lists, to see concurrent
+// changes.
 func againCommand(client rueidis.Client, post int64) rueidis.Completed {
 	return client.B().Hmget().Key(storage.PostKey(post)).Field("deleted", "body").Build()
 }

@@ -11,10 +11,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Repost puts a post on the user's profile and on the home timelines of the user's
-// followers: as an entry with its own id, which is returned. A repost of a
-// repost repeats the original. Repeating it changes nothing. It returns ErrNotFound
-// as Reply does.
+// Repost puts a post on the user's profile and on the home timelines of the user's followers, as an
+// entry with its own id, which is returned. A repost of a repost repeats the original. Repeating it
+// changes nothing. It returns ErrNotFound as Reply does.
 func (p *Service) Repost(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	original, err := p.original(ctx, user, id)
 	if err != nil {
@@ -40,16 +39,15 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 		if !errors.Is(err, ErrRefused) {
 			return social.Post{}, err
 		}
-		// Either the post is gone, or the user has reposted it meanwhile.
+		// Either the post is gone, or the user has reposted it in the meantime.
 		if original, err = p.one(ctx, original.ID); err != nil {
 			return social.Post{}, err
 		}
 	}
 }
 
-// Unrepost ends a repost: its entry leaves all lists. id is that of the post or of a
-// repost of it. Repeating it changes nothing; a post that does not exist is
-// ErrNotFound.
+// Unrepost ends a repost: its entry leaves all lists. id is that of the original or of a repost of
+// it. Repeating it changes nothing. It returns ErrNotFound if the post does not exist.
 func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) error {
 	post, err := p.one(ctx, id)
 	if err == nil && post.RepostOf != 0 {
@@ -71,8 +69,8 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	return nil
 }
 
-// repostBy returns the user's repost of a post, with only its id where its entry is
-// lost; the zero Post where there is none.
+// repostBy returns the user's repost of a post, with only its ID if its entry is lost, or the zero
+// Post if there is none.
 func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
 	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
 	if err != nil || score == "" {

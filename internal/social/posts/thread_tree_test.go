@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive appends the replies to a post in the order of display.
+// naive appends the replies to a post in display order.
 func naive(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
 	for _, l := range links {
 		if effective[l.id] == post {
@@ -20,8 +20,8 @@ func naive(links []link, effective map[int64]int64, post int64, depth int32, all
 	return all
 }
 
-// A tree of random replies, some of whose parents are missing, not older, or in a
-// cycle, is the one that a simple recursion builds.
+// A tree of random replies, some of whose parents are missing, not older, or in a cycle, equals the
+// one built by a simple recursion.
 func TestTreeOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,8 +51,8 @@ func TestTreeOrder(t *testing.T) {
 				t.Fatalf("below %d: %d to %d, depth %d", n.id, from, to, depth)
 			}
 		}
-		// A post that has left the tree, with no replies: what follows it is what
-		// followed it before.
+		// A post without replies that has left the tree is still followed by the same post as
+		// before.
 		if len(links) == 0 {
 			return
 		}
