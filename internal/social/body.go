@@ -87,32 +87,32 @@ func tooLong() error {
 
 // CleanLine returns typed text in the form that is stored: one line, without control characters and
 // direction overrides, or empty if nothing in it is visible. It returns *InvalidError if the text
-// has more than most characters.
-func CleanLine(typed, field string, most int) (string, error) {
+// has more than limit characters.
+func CleanLine(typed, field string, limit int) (string, error) {
 	if len(typed) > MaxTyped {
-		return "", TooLong(field, most)
+		return "", TooLong(field, limit)
 	}
-	return BoundText(strings.Join(strings.Fields(CleanRunes(typed)), " "), field, most)
+	return BoundText(strings.Join(strings.Fields(CleanRunes(typed)), " "), field, limit)
 }
 
-// BoundText returns a text of at most most characters, or empty if nothing in it is visible. It
+// BoundText returns a text of at most limit characters, or empty if nothing in it is visible. It
 // returns *InvalidError if the text is longer.
-func BoundText(text, field string, most int) (string, error) {
+func BoundText(text, field string, limit int) (string, error) {
 	if strings.IndexFunc(text, IsInk) < 0 {
 		return "", nil
 	}
 	switch {
-	case uniseg.GraphemeClusterCount(text) > most:
-		return "", TooLong(field, most)
-	case len(text) > most*BytesPerCharacter:
-		return "", Invalid(field, "This takes up too much space. Use at most {n} bytes: fewer emoji and accents.", most*BytesPerCharacter)
+	case uniseg.GraphemeClusterCount(text) > limit:
+		return "", TooLong(field, limit)
+	case len(text) > limit*BytesPerCharacter:
+		return "", Invalid(field, "This takes up too much space. Use at most {n} bytes: fewer emoji and accents.", limit*BytesPerCharacter)
 	}
 	return text, nil
 }
 
-// TooLong returns the error for a text of more than most characters.
-func TooLong(field string, most int) error {
-	return Invalid(field, "This is too long. Use at most {n} characters.", most)
+// TooLong returns the error for a text of more than limit characters.
+func TooLong(field string, limit int) error {
+	return Invalid(field, "This is too long. Use at most {n} characters.", limit)
 }
 
 // IsDirectionOverride reports whether r can make a text display as a different one.

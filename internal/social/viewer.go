@@ -10,8 +10,8 @@ type Viewer struct {
 
 	Standings Standings // who is limited or suspended; nil if nobody is
 
-	asked int64 // the viewer has asked for the posts of this user
-	acts  bool  // the viewer acts on a post: blocks apply to moderators too
+	askedFor int64 // the viewer has asked for the posts of this user
+	acting   bool  // the viewer acts on a post: blocks apply to moderators too
 
 	Muted, Blocked, Blockers UserSet
 	Liked, Reposted, Saved   PostMarks
@@ -57,7 +57,7 @@ func (v *Viewer) HiddenPeople() int {
 // user hides nothing.
 func (v *Viewer) Asking(uid int64) *Viewer {
 	other := *v
-	other.asked = uid
+	other.askedFor = uid
 	return &other
 }
 
@@ -68,7 +68,7 @@ func (v *Viewer) Acting() *Viewer {
 		return v
 	}
 	other := *v
-	other.acts = true
+	other.acting = true
 	return &other
 }
 

@@ -37,7 +37,7 @@ func (v *Viewer) Sees(uid int64) Visibility {
 	switch {
 	case uid == v.User.ID && uid != 0:
 		return Shown
-	case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator):
+	case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acting || v.User.Role < Moderator):
 		return Hidden
 	}
 	standing := v.Standing(uid)
@@ -46,7 +46,7 @@ func (v *Viewer) Sees(uid int64) Visibility {
 		return Hidden
 	case standing == Suspended, v.Blockers.Has(uid):
 		return v.staffSees(uid)
-	case v.asked == uid && uid != 0:
+	case v.askedFor == uid && uid != 0:
 		return Shown
 	case v.Muted.Has(uid):
 		return Muted
@@ -59,7 +59,7 @@ func (v *Viewer) Sees(uid int64) Visibility {
 // staffSees decides how moderators see posts that are hidden from others, and those of users who
 // have blocked them: only where they ask for them.
 func (v *Viewer) staffSees(uid int64) Visibility {
-	if v.asked == uid {
+	if v.askedFor == uid {
 		return Shown
 	}
 	return Muted

@@ -28,7 +28,7 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 // home timelines, whose readers skip missing posts, and lists that contain another post with the
 // same id. Repeating it changes nothing.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
-	other, err := e.writer.owner(ctx, job.post)
+	other, err := e.writer.postWithID(ctx, job.post)
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
 		return err // its author no longer exists: the account removal goes on
 	}
@@ -44,8 +44,8 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// owner returns the post that has an id, or the zero Job if there is none or it is deleted.
-func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
+// postWithID returns the post that has an id, or the zero Job if there is none or it is deleted.
+func (w *writer) postWithID(ctx context.Context, post int64) (Job, error) {
 	job, err := w.stored(ctx, post)
 	if errors.Is(err, ErrNoPost) || errors.Is(err, errDeleted) {
 		return Job{}, nil
@@ -60,11 +60,11 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 	var cmds rueidis.Commands
 	for _, key := range lost.Entries() {
 		if other.Author == 0 || !slices.Contains(theirs.Entries(), key) {
-			cmds = append(cmds, e.take(key, job.post))
+			cmds = append(cmds, e.remove(key, job.post))
 		}
 	}
 	if lost.OnTimeline() && (other.Author == 0 || !theirs.OnTimeline()) {
-		cmds = append(cmds, e.takeOffTimeline(job.post))
+		cmds = append(cmds, e.removeFromTimeline(job.post))
 	}
 	defer e.celebrities.Wrote(job.Author)
 	if err := writeAll(ctx, e.client, cmds); err != nil {

@@ -25,17 +25,17 @@ const (
 // it, another process completes it, even after the block has ended.
 func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
 	if until.IsZero() {
-		return h.mirrored(ctx, blockKind, from, storage.Itoa(to), change)
+		return h.mirror(ctx, blockKind, from, storage.Itoa(to), change)
 	}
-	return h.mirrored(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
+	return h.mirror(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
 }
 
 // Unblock ends a block by calling change; see Block. If the block has not ended the follows yet,
 // because a process failed or died, Unblock ends them first: once the block is gone, nothing shows
 // that this is still to do.
 func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
-	return h.mirrored(ctx, blockKind, from, storage.Itoa(to), func() error {
-		if err := h.endWhatIsLeft(ctx, from, to); err != nil {
+	return h.mirror(ctx, blockKind, from, storage.Itoa(to), func() error {
+		if err := h.endRemaining(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
@@ -44,23 +44,23 @@ func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error
 
 // Like changes a like on a Cluster and mirrors it to the user's own list of likes; see Block.
 func (h *Homes) Like(ctx context.Context, post, user int64, change func() error) error {
-	return h.mirrored(ctx, likeKind, post, storage.Itoa(user), change)
+	return h.mirror(ctx, likeKind, post, storage.Itoa(user), change)
 }
 
-func (h *Homes) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
-	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), without(change), nil)
+func (h *Homes) mirror(ctx context.Context, kind string, id int64, other string, change func() error) error {
+	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), ignoreContext(change), nil)
 }
 
-// pair parses a task argument that consists of two ids.
-func pair(argument string) (one, two int64, ok bool) {
-	first, second, _ := strings.Cut(argument, ":")
-	one, isOne := storage.ParseID(first)
-	two, isTwo := storage.ParseID(second)
-	return one, two, isOne && isTwo
+// parsePair parses a task argument that consists of two ids.
+func parsePair(argument string) (first, second int64, ok bool) {
+	left, right, _ := strings.Cut(argument, ":")
+	first, isOne := storage.ParseID(left)
+	second, isTwo := storage.ParseID(right)
+	return first, second, isOne && isTwo
 }
 
 func (h *Homes) likeTask(ctx context.Context, argument string) error {
-	post, user, ok := pair(argument)
+	post, user, ok := parsePair(argument)
 	if !ok {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (h *Homes) likeTask(ctx context.Context, argument string) error {
 }
 
 func (h *Homes) blockTask(ctx context.Context, argument string) error {
-	from, to, ok := pair(argument)
+	from, to, ok := parsePair(argument)
 	if !ok || from == to {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 	if i := strings.LastIndexByte(argument, ':'); i >= 0 {
 		users, end = argument[:i], argument[i+1:]
 	}
-	from, to, ok := pair(users)
+	from, to, ok := parsePair(users)
 	until, err := strconv.ParseInt(end, 10, 64)
 	if !ok || err != nil || from == to {
 		return nil
@@ -128,8 +128,8 @@ func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
 	return h.onBlock(ctx, from, to)
 }
 
-// endWhatIsLeft ends the follows and everything else that the task of a block has not ended yet.
-func (h *Homes) endWhatIsLeft(ctx context.Context, from, to int64) error {
+// endRemaining ends the follows and everything else that the task of a block has not ended yet.
+func (h *Homes) endRemaining(ctx context.Context, from, to int64) error {
 	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil || until == 0 {
 		return err

@@ -41,9 +41,9 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 				return false, fmt.Errorf("social: count followers: %w", err)
 			}
 		}
-		was := job.ofOther // the first page was read from these followers
-		job.ofOther = n[1] < n[0]
-		return job.ofOther != was, nil
+		was := job.fromParentAuthor // the first page was read from these followers
+		job.fromParentAuthor = n[1] < n[0]
+		return job.fromParentAuthor != was, nil
 	}
 	merged, err := w.celebrities.Decide(ctx, job.Author, job.post, job.Fields != nil, res)
 	if merged {

@@ -27,7 +27,7 @@ const posterEnv = "SOCIAL_TEST_POSTER"
 // posters is the number of concurrent posts.
 const posters = 8
 
-func postWithoutEnd() {
+func postForever() {
 	opt := rueidis.MustParseURL(os.Getenv(posterEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
 	client, err := rueidis.NewClient(opt)

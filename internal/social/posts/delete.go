@@ -296,10 +296,10 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	places.Root = 0 // detach removes it from its conversation
 	var cmds rueidis.Commands
 	for _, key := range places.Entries() {
-		cmds = append(cmds, d.take(key, s.id))
+		cmds = append(cmds, d.remove(key, s.id))
 	}
 	if places.OnTimeline() {
-		cmds = append(cmds, d.takeOffTimeline(s.id))
+		cmds = append(cmds, d.removeFromTimeline(s.id))
 	}
 	defer d.celebrities.Wrote(s.author)
 	if err := writeAll(ctx, d.client, cmds); err != nil {

@@ -98,7 +98,7 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 		if err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
-		again, err := e.readAgain(ctx, post)
+		again, err := e.reread(ctx, post)
 		switch {
 		case err != nil:
 			return err
@@ -132,7 +132,7 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	var cmds rueidis.Commands
 	for _, key := range before.Entries() {
 		if !slices.Contains(is, key) {
-			cmds = append(cmds, w.take(key, job.post))
+			cmds = append(cmds, w.remove(key, job.post))
 		}
 	}
 	// All tags, because an earlier text with one of them may have been followed by a text without

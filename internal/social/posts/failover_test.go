@@ -49,8 +49,8 @@ func (b *bundle) fans(author social.User, n int) {
 	}
 }
 
-// lacking counts how many of n fans do not have the post.
-func (b *bundle) lacking(n int, post int64) (lack int) {
+// countMissing counts how many of n fans do not have the post.
+func (b *bundle) countMissing(n int, post int64) (lack int) {
 	b.T.Helper()
 	want := fmt.Sprint(post)
 	for from := 0; from < n; from += 1000 {
@@ -67,8 +67,8 @@ func (b *bundle) lacking(n int, post int64) (lack int) {
 	return lack
 }
 
-// inStep waits until the replica of a pair is up to date.
-func (b *bundle) inStep(p *socialtest.Pair) {
+// waitForReplica waits until the replica of a pair is up to date.
+func (b *bundle) waitForReplica(p *socialtest.Pair) {
 	b.T.Helper()
 	socialtest.Wait(b.T, "the replica to have all", func() bool {
 		return strings.Contains(socialtest.Info(b.T, p.DB, "slave0"), ",state=online,offset="+socialtest.Info(b.T, p.DB, "master_repl_offset")+",")
@@ -97,17 +97,17 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 	author := b.NewUser("author")
 	b.fans(author, followers)
-	b.inStep(p)
+	b.waitForReplica(p)
 	post := b.Publish(author, "to all of you")
 	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing from now on
 	on(t, p.DB)                           // a process that does background work
 	last := fmt.Sprintf("posts:%d", 1001) // the latest follower comes first
 	socialtest.Wait(t, "the fan-out", func() bool { return b.Redis("EXISTS", last) == "1" })
 	p.FailOver()
-	if lost := b.lacking(followers, post); lost == 0 {
+	if lost := b.countMissing(followers, post); lost == 0 {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", last) == "1" && b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", last) == "1" && b.countMissing(followers, post) == 0 })
 	socialtest.Wait(t, "the fan-out to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
 		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
@@ -131,7 +131,7 @@ func TestUncertain(t *testing.T) {
 	author, reader := b.NewUser("author"), b.NewUser("reader")
 	kept := b.Publish(author, "acknowledged")
 	b.quiet()
-	b.inStep(p)
+	b.waitForReplica(p)
 	p.Link.Lag.Store(int64(time.Hour))
 	post := func() error {
 		_, err := b.Posts.PostOnce(b.Ctx, author, posts.Draft{Body: "uncertain"})
@@ -193,10 +193,10 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	p := socialtest.NewPair(t)
 	b, other := on(t, p.DB), on(t, p.DB)
 	author := b.NewUser("author")
-	b.inStep(p)
+	b.waitForReplica(p)
 	b.Publish(author, "so that this process knows of the replica")
 	b.quiet()
-	b.inStep(p)
+	b.waitForReplica(p)
 	p.Link.Lag.Store(int64(time.Hour))
 	if _, err := b.Posts.Post(b.Ctx, author, "waits"); !errors.Is(err, social.ErrUncertain) {
 		t.Fatal(err)

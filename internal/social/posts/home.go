@@ -28,7 +28,7 @@ type Homes struct {
 // user to the follower's home timeline. It can be repeated; if a crash interrupts it, another
 // process completes it.
 func (h *Homes) Follow(ctx context.Context, from, to int64, put func() error) error {
-	return h.tasks.Do(ctx, homeMember(from, to), without(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
+	return h.tasks.Do(ctx, homeMember(from, to), ignoreContext(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
 }
 
 // Unfollow ends a follow by calling remove. It removes nothing from the home timeline: see
@@ -39,11 +39,11 @@ func (h *Homes) Unfollow(ctx context.Context, from, to int64, remove func() erro
 	if !h.cluster {
 		return remove()
 	}
-	return h.tasks.Do(ctx, homeMember(from, to), without(remove), func(context.Context) error { return nil })
+	return h.tasks.Do(ctx, homeMember(from, to), ignoreContext(remove), func(context.Context) error { return nil })
 }
 
-// without adapts a function that needs no context.
-func without(do func() error) func(context.Context) error {
+// ignoreContext adapts a function that needs no context.
+func ignoreContext(do func() error) func(context.Context) error {
 	return func(context.Context) error { return do() }
 }
 
@@ -51,7 +51,7 @@ func without(do func() error) func(context.Context) error {
 func homeMember(from, to int64) string { return fmt.Sprintf("%s:%d:%d", homeKind, from, to) }
 
 func (h *Homes) homeTask(ctx context.Context, argument string) error {
-	from, to, ok := pair(argument)
+	from, to, ok := parsePair(argument)
 	if !ok || from == to {
 		return nil
 	}

@@ -87,7 +87,7 @@ func (x *Imports) finish(ctx context.Context, job *Job) error {
 		}
 	}
 	var err error
-	if job.again, err = w.readAgain(ctx, job.post); err != nil {
+	if job.reread, err = w.reread(ctx, job.post); err != nil {
 		return err
 	}
 	return x.engine.reconcile(ctx, *job)

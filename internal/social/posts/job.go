@@ -53,17 +53,17 @@ type Job struct {
 	otherWords bool         // the search index has a different text of the post
 	// followedBy, if not zero, excludes followers who came later (Unix seconds): they have followed
 	// since the post was written.
-	followedBy float64
-	source     int            // which part of the audience comes next
-	after      storage.Cursor // the last follower of that part who has the post
-	older      []int64        // posts of the author that may have to leave the public timeline
-	again      []string       // `deleted` and `body`, read once the post was on all lists; see reconcile
-	toAuthor   bool           // the author's home timeline comes next, too
-	ofOther    bool           // the first part is the followers of To; see chooseAudience
-	mark       string         // the write histories before the first write; see work.Engine.Mark
-	held       *work.Held     // the task of a new post
-	written    time.Time      // when this call wrote it, by the server's clock; zero if another call did
-	published  bool           // its author was told that it is published
+	followedBy       float64
+	source           int            // which part of the audience comes next
+	after            storage.Cursor // the last follower of that part who has the post
+	older            []int64        // posts of the author that may have to leave the public timeline
+	reread           []string       // `deleted` and `body`, read once the post was on all lists; see reconcile
+	toAuthor         bool           // the author's home timeline comes next, too
+	fromParentAuthor bool           // the first part is the followers of To; see chooseAudience
+	mark             string         // the write histories before the first write; see work.Engine.Mark
+	held             *work.Held     // the task of a new post
+	written          time.Time      // when this call wrote it, by the server's clock; zero if another call did
+	published        bool           // its author was told that it is published
 }
 
 // ID returns the id of the post, 0 before Create.
@@ -121,7 +121,7 @@ func audience(author int64, tags []string) []string {
 
 func (j *Job) audience() []string {
 	sets := audience(j.Author, j.Tags)
-	if j.ofOther {
+	if j.fromParentAuthor {
 		sets[0] = storage.FollowersKey(j.To)
 	}
 	return sets

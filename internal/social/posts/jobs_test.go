@@ -22,7 +22,7 @@ import (
 // workerEnv makes this test binary do background work on the server at that URL: a process to kill.
 const workerEnv = "SOCIAL_TEST_WORKER"
 
-func workWithoutEnd() {
+func workForever() {
 	opt := rueidis.MustParseURL(os.Getenv(workerEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
 	client, err := rueidis.NewClient(opt)

@@ -163,7 +163,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			b.Eventually("what was interrupted to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 
 			stored, wrong := b.stored(), 0
-			for _, list := range b.homes(followers) {
+			for _, list := range b.homeLists(followers) {
 				if !slices.Equal(list, stored) {
 					wrong++
 				}
@@ -194,8 +194,8 @@ func (b *bundle) stored() (ids []string) {
 	return ids
 }
 
-// homes returns the home timelines of n fans, without the marker that says that a list exists.
-func (b *bundle) homes(n int) (lists [][]string) {
+// homeLists returns the home timelines of n fans, without the marker that says that a list exists.
+func (b *bundle) homeLists(n int) (lists [][]string) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
 		var cmds rueidis.Commands

@@ -72,7 +72,7 @@ func (p *Service) stored(ctx context.Context, id int64) (social.Post, error) {
 }
 
 // existing returns a post as stored, or ErrNotFound if it does not exist or is deleted.
-func (p *Service) one(ctx context.Context, id int64) (social.Post, error) {
+func (p *Service) existing(ctx context.Context, id int64) (social.Post, error) {
 	post, err := p.stored(ctx, id)
 	if err == nil && post.Deleted {
 		err = social.ErrNotFound
@@ -88,9 +88,9 @@ func (p *Service) original(ctx context.Context, user social.User, id int64) (soc
 		return social.Post{}, err
 	}
 	viewer = viewer.Acting()
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err == nil && post.RepostOf != 0 && social.Visible(viewer, post) != social.Hidden {
-		post, err = p.one(ctx, post.RepostOf)
+		post, err = p.existing(ctx, post.RepostOf)
 	}
 	if err == nil && social.Visible(viewer, post) == social.Hidden {
 		err = social.ErrNotFound
@@ -101,7 +101,7 @@ func (p *Service) original(ctx context.Context, user social.User, id int64) (soc
 // own returns a post written by the user, or ErrNotAuthor, or ErrNotFound if the user must not even
 // see it.
 func (p *Service) own(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}

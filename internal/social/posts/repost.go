@@ -40,7 +40,7 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 			return social.Post{}, err
 		}
 		// Either the post is gone, or the user has reposted it in the meantime.
-		if original, err = p.one(ctx, original.ID); err != nil {
+		if original, err = p.existing(ctx, original.ID); err != nil {
 			return social.Post{}, err
 		}
 	}
@@ -49,9 +49,9 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 // Unrepost ends a repost: its entry leaves all lists. id is that of the original or of a repost of
 // it. Repeating it changes nothing. It returns ErrNotFound if the post does not exist.
 func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) error {
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err == nil && post.RepostOf != 0 {
-		post, err = p.one(ctx, post.RepostOf)
+		post, err = p.existing(ctx, post.RepostOf)
 	}
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, 
 	if err != nil {
 		return social.Post{}, fmt.Errorf("social: key %s: %w", storage.RepostersKey(post), err)
 	}
-	repost, err := p.one(ctx, id)
+	repost, err := p.existing(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return social.Post{ID: id, Deleted: true}, nil
 	}

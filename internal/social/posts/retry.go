@@ -119,9 +119,9 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 // corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
 	switch {
-	case job.again[0] != "":
+	case job.reread[0] != "":
 		return e.Deletions.Delete(ctx, job.post)
-	case job.otherWords || job.again[1] != job.searched().Body:
+	case job.otherWords || job.reread[1] != job.searched().Body:
 		return e.Edited(ctx, job.post)
 	}
 	return nil

@@ -65,7 +65,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 						t.Fatal(err)
 					}
 					other.quiet()
-					if lack := other.lacking(followers, 77); lack > 0 {
+					if lack := other.countMissing(followers, 77); lack > 0 {
 						t.Errorf("%d of %d followers lack the post", lack, followers)
 					}
 					if got := other.Redis("LRANGE", fmt.Sprintf("posts:%d", late), "0", "-1"); got != "0" {
@@ -78,7 +78,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 }
 
 // A segment that does not identify its post completely is not processed.
-func TestSliceWithoutPost(t *testing.T) {
+func TestSegmentWithoutPost(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
 	author := b.NewUser("author")

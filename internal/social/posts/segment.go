@@ -153,7 +153,7 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
 	parts := append([]string{""}, job.Tags...)
-	if job.ofOther {
+	if job.fromParentAuthor {
 		parts[0] = "@" + storage.Itoa(job.To)
 	}
 	members, err := e.segments.note(ctx, whole, parts[job.source:])
@@ -214,14 +214,14 @@ func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, 
 		if !isEnd && all == nil {
 			all = make([]string, 0, segmentLen+1)
 		}
-		ids = slices.DeleteFunc(ids, isNoID)
+		ids = slices.DeleteFunc(ids, isDamagedEntry)
 		if job.isNarrow() && (s.part == "" || s.part[0] == '@') {
-			job.ofOther, job.after = s.part != "", part.After
+			job.fromParentAuthor, job.after = s.part != "", part.After
 			if ids, err = g.writer.whoFollowBoth(ctx, job, ids); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, homes(ids)...)
+		all = append(all, homeKeys(ids)...)
 		if isEnd {
 			return all, nil
 		}
@@ -229,5 +229,5 @@ func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, 
 	}
 }
 
-// isNoID reports whether an entry of a set of follows is damaged.
-func isNoID(entry string) bool { return !storage.IsDigits(entry) }
+// isDamagedEntry reports whether an entry of a set of follows is damaged.
+func isDamagedEntry(entry string) bool { return !storage.IsDigits(entry) }

@@ -15,7 +15,7 @@ const tagFollowKind = "tagfollow"
 // tag agree with it. A new follow adds the latest 100 posts of the tag to the user's home timeline.
 // It can be repeated; if a crash interrupts it, another process completes it.
 func (h *Homes) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
-	return h.mirrored(ctx, tagFollowKind, user, tag, change)
+	return h.mirror(ctx, tagFollowKind, user, tag, change)
 }
 
 func (h *Homes) tagFollowTask(ctx context.Context, argument string) error {

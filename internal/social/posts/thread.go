@@ -220,8 +220,8 @@ type lookAhead struct {
 	first int    // the place of that post
 	chunk int
 
-	views []*timeline.View // of the first nodes
-	none  int              // up to this place, no post after the current one is shown
+	views      []*timeline.View // of the first nodes
+	hiddenUpTo int              // up to this place, no post after the current one is shown
 }
 
 // view returns the post at a place; ok is false if it is too far away.
@@ -249,8 +249,8 @@ func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, o
 // anyShown reports whether the viewer sees any post between two places, or might see one that is
 // too far away to check. Places only grow between calls, so no post is checked twice.
 func (l *lookAhead) anyShown(ctx context.Context, v *social.Viewer, from, to int) (bool, error) {
-	for l.none = max(l.none, from); l.none < to; l.none++ {
-		view, ok, err := l.view(ctx, l.none)
+	for l.hiddenUpTo = max(l.hiddenUpTo, from); l.hiddenUpTo < to; l.hiddenUpTo++ {
+		view, ok, err := l.view(ctx, l.hiddenUpTo)
 		if err != nil || !ok {
 			return !ok, err
 		}

@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive appends the replies to a post in display order.
-func naive(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
+// naiveOrder appends the replies to a post in display order.
+func naiveOrder(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
 	for _, l := range links {
 		if effective[l.id] == post {
 			at := len(all)
 			all = append(all, node{id: l.id, depth: depth})
-			all = naive(links, effective, l.id, depth+1, all)
+			all = naiveOrder(links, effective, l.id, depth+1, all)
 			all[at].end = int32(len(all))
 		}
 	}
@@ -38,7 +38,7 @@ func TestTreeOrder(t *testing.T) {
 			}
 		}
 		tree := newTree(root, links)
-		want := naive(links, effective, root, 1, []node{})
+		want := naiveOrder(links, effective, root, 1, []node{})
 		if !slices.Equal(tree.nodes, want) {
 			t.Fatalf("%v\ngot  %v\nwant %v", links, tree.nodes, want)
 		}

@@ -43,13 +43,13 @@ func TestWorkerKilled(t *testing.T) {
 	b.Eventually("the middle of a segment", func() bool { return b.Redis("EXISTS", middle) == "1" })
 	_ = first.Process.Kill()
 	_ = first.Wait()
-	if b.lacking(followers, post) < 30_000 {
+	if b.countMissing(followers, post) < 30_000 {
 		t.Fatal("it was killed too late: the test shows nothing")
 	}
 	killed := time.Now()
 	startWorker(t, server.URL())
 	b.Eventually("the other process to finish", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
-	if lack := b.lacking(followers, post); lack > 0 {
+	if lack := b.countMissing(followers, post); lack > 0 {
 		t.Errorf("%d followers lack the post", lack)
 	}
 	for at := 1001; at < 1001+followers; at += 997 {

@@ -232,12 +232,12 @@ func (d *db) put(key string, post int64) rueidis.Completed {
 	return d.client.B().Zadd().Key(key).ScoreMember().ScoreMember(float64(post), storage.Itoa(post)).Build()
 }
 
-func (d *db) take(key string, post int64) rueidis.Completed {
+func (d *db) remove(key string, post int64) rueidis.Completed {
 	return d.client.B().Zrem().Key(key).Member(storage.Itoa(post)).Build()
 }
 
-// takeOffTimeline returns the command that removes a post from the public timeline.
-func (d *db) takeOffTimeline(post int64) rueidis.Completed {
+// removeFromTimeline returns the command that removes a post from the public timeline.
+func (d *db) removeFromTimeline(post int64) rueidis.Completed {
 	return d.client.B().Lrem().Key(storage.Timeline).Count(0).Element(storage.Itoa(post)).Build()
 }
 
@@ -271,7 +271,7 @@ func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResul
 	if err == nil && job.source == 0 && job.isNarrow() {
 		ids, err = w.whoFollowBoth(ctx, job, ids)
 	}
-	keys := homes(ids)
+	keys := homeKeys(ids)
 	if job.toAuthor {
 		keys = append(keys, storage.HomeKey(job.Author))
 	}
@@ -313,8 +313,8 @@ func parsePage(entries []string, followedBy float64) (ids []string, last storage
 	return ids, last
 }
 
-// homes returns the keys of home timelines. They share one string, because there can be 100,000.
-func homes(ids []string) []string {
+// homeKeys returns the keys of home timelines. They share one string, because there can be 100,000.
+func homeKeys(ids []string) []string {
 	size := 0
 	for _, id := range ids {
 		size += len(storage.HomePrefix) + len(id)
@@ -338,7 +338,7 @@ func homes(ids []string) []string {
 // way round.
 func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
 	to, other := storage.Itoa(job.To), job.To
-	if job.ofOther {
+	if job.fromParentAuthor {
 		other = job.Author
 		if job.after == storage.FirstPage {
 			// The parent's author is not their own follower, but may follow the author of the
@@ -355,7 +355,7 @@ func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]s
 	}
 	both := ids[:0]
 	for i, id := range ids {
-		isBoth := id == to && !job.ofOther
+		isBoth := id == to && !job.fromParentAuthor
 		if !isBoth && !scores[i].IsNil() {
 			since, _ := scores[i].AsFloat64()
 			isBoth = job.followedBy == 0 || since <= job.followedBy

@@ -33,13 +33,13 @@ func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 			}
 		}
 		if u.db.Cluster {
-			u.others(ctx, seen, yield)
+			u.unseen(ctx, seen, yield)
 		}
 	}
 }
 
-// others yields the users that have not been seen yet, from all masters.
-func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
+// unseen yields the users that have not been seen yet, from all masters.
+func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
 	for page, err := range scan.Keys(ctx, u.db.Client, scan.Pattern{Match: UserPrefix + "*", Count: 1000}) {
 		if err != nil {
 			yield(nil, fmt.Errorf("social: list the users: %w", err))

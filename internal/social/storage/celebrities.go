@@ -35,7 +35,7 @@ type Celebrities struct {
 
 	known *Kept[*KnownCelebrities]
 
-	wrote func(author int64) // may be nil
+	onWrite func(author int64) // may be nil
 }
 
 // NewCelebrities returns the Celebrities of a database, or nil on a single server. An author with
@@ -53,14 +53,14 @@ func NewCelebrities(db Database, above int64) *Celebrities {
 // deletes. Call it before the first use.
 func (s *Celebrities) OnWrite(wrote func(author int64)) {
 	if s != nil {
-		s.wrote = wrote
+		s.onWrite = wrote
 	}
 }
 
 // Wrote records that this process has written or deleted a post of an author.
 func (s *Celebrities) Wrote(author int64) {
-	if s != nil && s.wrote != nil {
-		s.wrote(author)
+	if s != nil && s.onWrite != nil {
+		s.onWrite(author)
 	}
 }
 

@@ -34,7 +34,7 @@ func (b *bundle) do(err error) {
 }
 
 // otherProcess starts another process of this version on the same database.
-func (b *bundle) again(client rueidis.Client) *app.App {
+func (b *bundle) otherProcess(client rueidis.Client) *app.App {
 	s, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	b.do(err)
 	b.T.Cleanup(func() { s.Close() })
@@ -123,7 +123,7 @@ func TestEmpty(t *testing.T) {
 		if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
 			t.Errorf("a database with a user: %v, %v", empty, err)
 		}
-		b.wantFound(b.again(b.DB), "Ada")
+		b.wantFound(b.otherProcess(b.DB), "Ada")
 		b.do(b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked") }))
 		b.WantHealthy()
 	})
@@ -182,7 +182,7 @@ func (b *bundle) loaded() (secret string) {
 	random := strings.Repeat("s", 43)
 	secret = "1." + random
 	_, token, _ := auth.SessionToken(secret)
-	b.all(
+	b.redisEach(
 		"SET next_user_id 3", "ZADD users_by_time 1700000002 Bob",
 		"HSET user:1 username ada joined 1700000001 password x auth "+token,
 		"HSET user:2 username Bob joined 1700000002 password x",
@@ -192,12 +192,12 @@ func (b *bundle) loaded() (secret string) {
 		if b.DB.Mode() != rueidis.ClientModeCluster {
 			key = storage.BucketKey(storage.Bucket(name))
 		}
-		b.all("HSET " + key + " " + name + " " + id)
+		b.redisEach("HSET " + key + " " + name + " " + id)
 	}
 	version := storage.ClusterVersion
 	if b.DB.Mode() == rueidis.ClientModeCluster {
 		version = storage.Version
-		b.all("ZADD users_by_time 1700000001 ada")
+		b.redisEach("ZADD users_by_time 1700000001 ada")
 	}
 	b.Redis("SET", "layout_version", version)
 	return secret
@@ -207,7 +207,7 @@ func (b *bundle) loaded() (secret string) {
 // registered.
 func (b *bundle) wantRearranged(when, secret string, more int) {
 	b.T.Helper()
-	after := b.again(b.DB)
+	after := b.otherProcess(b.DB)
 	b.wantFound(after, "ada", "Bob")
 	if user, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
 		b.T.Errorf("%s: the session: %v", when, err)
@@ -276,18 +276,18 @@ func TestRearrangeTogether(t *testing.T) {
 			if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
 				t.Error(err)
 			}
-			if _, err := b.again(b.DB).Accounts.Register(b.Ctx, fmt.Sprint("user", i), socialtest.Password); err != nil {
+			if _, err := b.otherProcess(b.DB).Accounts.Register(b.Ctx, fmt.Sprint("user", i), socialtest.Password); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	b.wantFound(b.again(b.DB), "user0", "user1", "user2", "user3")
+	b.wantFound(b.otherProcess(b.DB), "user0", "user1", "user2", "user3")
 	b.wantRearranged("together", secret, 4)
 }
 
 // redisEach runs commands whose arguments contain no blanks.
-func (b *bundle) all(commands ...string) {
+func (b *bundle) redisEach(commands ...string) {
 	b.T.Helper()
 	for _, command := range commands {
 		b.Redis(strings.Fields(command)...)

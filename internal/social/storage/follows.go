@@ -73,12 +73,12 @@ func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew b
 	if err := s.reconcile(ctx, from, to); err != nil {
 		return false, err
 	}
-	return isNew, s.yield(ctx, from, to, at)
+	return isNew, s.undoIfBlocked(ctx, from, to, at)
 }
 
 // undoIfBlocked ends a follow that was written while one user blocked the other: the block may have
 // ended the follows between the two before this one existed.
-func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error {
+func (s Follows) undoIfBlocked(ctx context.Context, from, to int64, at time.Time) error {
 	blocked, err := s.blocked(ctx, from, to, at)
 	if err != nil || !blocked {
 		return wrapFollow(err)
@@ -90,11 +90,11 @@ func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error 
 }
 
 // blocked reports whether either of two users blocks the other. One round trip.
-func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
+func (s Follows) blocked(ctx context.Context, a, b int64, now time.Time) (bool, error) {
 	b := s.client.B()
 	for _, res := range s.client.DoMulti(ctx,
-		b.Zscore().Key(BlockedKey(one)).Member(Itoa(two)).Build(),
-		b.Zscore().Key(BlockedKey(two)).Member(Itoa(one)).Build(),
+		b.Zscore().Key(BlockedKey(a)).Member(Itoa(b)).Build(),
+		b.Zscore().Key(BlockedKey(b)).Member(Itoa(a)).Build(),
 	) {
 		end, err := res.AsFloat64()
 		switch {
@@ -141,7 +141,7 @@ func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error
 	following, _ := followEntries(from, to)
 	follows, err := EntryScore(ctx, s.client, following)
 	if err == nil && follows != "" {
-		err = s.yield(ctx, from, to, at)
+		err = s.undoIfBlocked(ctx, from, to, at)
 	}
 	if err == nil {
 		err = s.reconcile(ctx, from, to)

@@ -323,8 +323,8 @@ func Key(prefix string, id int64) string {
 	return string(strconv.AppendInt(append(b, prefix...), id, 10))
 }
 
-// types is the Redis type of each key, or of each prefix that is followed by an ID.
-var types = map[string]string{
+// keyTypes is the Redis type of each key, or of each prefix that is followed by an ID.
+var keyTypes = map[string]string{
 	UserNames: "hash", BucketPrefix: "hash", UsersByTime: "zset", Timeline: "list",
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
@@ -350,13 +350,13 @@ func Type(name string) string {
 	if strings.HasPrefix(name, WakePrefix) {
 		name = WakePrefix
 	}
-	return types[name]
+	return keyTypes[name]
 }
 
 // Singletons returns the keys without an id.
 func Singletons() []string {
 	var keys []string
-	for key := range types {
+	for key := range keyTypes {
 		if !strings.HasSuffix(key, ":") {
 			keys = append(keys, key)
 		}
@@ -374,7 +374,7 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 		return ListsPrefix, id, true
 	}
 	at := strings.IndexByte(key, ':') + 1
-	if prefix = key[:at]; types[prefix] == "" || prefix == ListsPrefix {
+	if prefix = key[:at]; keyTypes[prefix] == "" || prefix == ListsPrefix {
 		return "", 0, false
 	}
 	rest := key[at:]

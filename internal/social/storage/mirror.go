@@ -21,7 +21,7 @@ func CopyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror
 }
 
 // copyEntry is CopyEntry with additional commands for the mirror, sent along with the first write.
-func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry, also rueidis.Commands) error {
+func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry, extra rueidis.Commands) error {
 	score, err := EntryScore(ctx, client, authoritative)
 	if err != nil {
 		return err
@@ -33,11 +33,11 @@ func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror
 			write = b.Arbitrary("ZADD").Keys(mirror.Key).Args(score, mirror.Member).Build()
 		}
 		// The last command makes sure the invalidation messages of the others have arrived.
-		cmds := append(also, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
+		cmds := append(extra, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
 		if err := reply.FirstError(client.DoMulti(ctx, cmds...)); err != nil {
 			return err
 		}
-		also = nil
+		extra = nil
 		again, err := EntryScore(ctx, client, authoritative)
 		if err != nil || again == score {
 			return err

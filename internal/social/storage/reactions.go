@@ -56,7 +56,7 @@ func NewReactions(client rueidis.Client) Reactions {
 // Like makes a user like a post and reports whether the like is new. An existing like keeps its
 // time. It returns ErrNoPost if there is no such post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
-	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsFor, Seconds(at)).AsInt64()
+	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsTTL, Seconds(at)).AsInt64()
 	if err != nil {
 		return false, wrapReaction(err)
 	}
@@ -90,8 +90,8 @@ const (
 	// maxLikedPosts limits LikedPosts: the posts with the fewest likes are dropped. If a dropped
 	// post is liked again, all its likes of the week are counted.
 	maxLikedPosts = 1000
-	// likedPostsFor is how long LikedPosts is kept after its last change, in seconds: a week.
-	likedPostsFor = "604800"
+	// likedPostsTTL is how long LikedPosts is kept after its last change, in seconds: a week.
+	likedPostsTTL = "604800"
 )
 
 // weekBefore returns the earliest time of a like that counts at the given time.
@@ -176,18 +176,18 @@ func wrapReaction(err error) error {
 
 // Bookmark adds a post to a user's bookmarks. An existing bookmark keeps its time. One round trip.
 func (s Reactions) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
-	return s.saved(ctx, uid, s.client.B().Zadd().Key(BookmarksKey(uid)).Nx().ScoreMember().
+	return s.changeBookmarks(ctx, uid, s.client.B().Zadd().Key(BookmarksKey(uid)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), Itoa(post)).Build())
 }
 
 // Unbookmark removes a post from a user's bookmarks. One round trip.
 func (s Reactions) Unbookmark(ctx context.Context, post, uid int64) error {
-	return s.saved(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
+	return s.changeBookmarks(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
 }
 
 // changeBookmarks changes the bookmarks of a user. The second command makes sure the invalidation
 // message of the first has arrived.
-func (s Reactions) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
+func (s Reactions) changeBookmarks(ctx context.Context, uid int64, write rueidis.Completed) error {
 	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(BookmarksKey(uid)).Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {
 		return fmt.Errorf("social: bookmark: %w", err)
