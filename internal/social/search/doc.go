@@ -1,13 +1,13 @@
-// Package search finds what people look for: posts and people by their words ([Service]), names and
-// tags while they are typed ([Completions]), and what many write about today ([Trends]).
+// Package search finds posts and people by their words ([Service]), completes names and tags while they
+// are typed ([Completions]), and computes what many people write about today ([Trends]).
 //
 // # The path of a search
 //
-//  1. [Parse] reads what was typed: words for the index, and operators such as from:ada.
+//  1. [Parse] parses the query: words for the index, and operators such as from:ada.
 //  2. Service.resolve finds the users that it names, and the posts with which days begin.
-//  3. Posts.Search returns ids, the newest first.
-//  4. Service.found leaves out the authors who do not want to be found.
-//  5. timeline.Lists.Page leaves out what the viewer must not see, and looks further.
+//  3. Posts.Search returns IDs, newest first.
+//  4. Service.found drops authors who have opted out of search.
+//  5. timeline.Lists.Page drops what the viewer must not see, and reads on.
 //  6. [Marker.Find] finds the words in the texts that a page shows.
 //
 // # The indexes of words

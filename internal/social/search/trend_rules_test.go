@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// A word or a domain that must not be posted any more is no trend from the next merge on.
+// A word or a domain that becomes blocked is no trend from the next merge on.
 func TestBlocklist(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(5) {
@@ -102,7 +102,7 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// isLike reports whether an error is the one that was wanted, or invalid input as that is.
+// isLike reports whether err is the wanted error, or invalid input if want is that.
 func isLike(err, want error) bool {
 	var invalid *social.InvalidError
 	if errors.As(want, &invalid) {

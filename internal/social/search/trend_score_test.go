@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The weights fall without a step from one hour to the next, and by half in four hours.
+// The weights are continuous from one hour to the next, and halve in four hours.
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	for ago := range 20 {
@@ -25,7 +25,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// What is a greater trend than what.
+// Which of two subjects is the greater trend.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	at := clock{part: 0.5}
