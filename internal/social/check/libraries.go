@@ -14,8 +14,8 @@ import (
 // libraryCheck checks the lists of people.
 type libraryCheck struct{ check *checker }
 
-// some checks the lists of users: their owners and members exist, and who is left out of the
-// home timeline follows from them.
+// lists checks the lists of users: their owners and members exist, and the users omitted from the
+// home timeline match them.
 func (c *libraryCheck) some(ctx context.Context, keys []string) error {
 	for _, owner := range idsOf(keys) {
 		if err := c.one(ctx, owner); err != nil {
@@ -66,7 +66,7 @@ func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// findings reports what other packages find in what they store.
+// findings reports the findings of other packages in their own data.
 func (c *keyCheck) findings(ctx context.Context) error {
 	if c.check.opt.Part < 1 {
 		return nil

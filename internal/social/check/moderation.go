@@ -21,7 +21,7 @@ import (
 // moderationCheck checks roles, standings and the queue of reports.
 type moderationCheck struct{ check *checker }
 
-// user checks that the role and the standing of a user are noted elsewhere as they are.
+// user checks that the role and the standing of a user agree with their copies in other keys.
 func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, signUp string) error {
 	if role == "" && standing == "" {
 		return nil
@@ -59,7 +59,7 @@ func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
-// noted is a key with what is noted about users beside their hashes.
+// userIndex is a key that indexes a field of the user hashes.
 type noted struct {
 	key, field string
 	pages      func(ctx context.Context, key string, visit func(ids, values []string) error) error
@@ -69,8 +69,9 @@ type noted struct {
 	report     func(ctx context.Context, uid int64, stored, value string) error
 }
 
-// all checks that everybody in `staff`, `standings`, `standing_ends` and `signups` exists, and
-// has the role, the standing, its end, and waits for an approval; and the reports.
+// all checks that every user in `staff`, `standings`, `standing_ends` and `signups` exists and has
+// the role, the standing, its end, or the pending sign-up recorded there; and it checks the
+// reports.
 func (c *moderationCheck) all(ctx context.Context) error {
 	another := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
@@ -116,7 +117,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 	return c.reports(ctx)
 }
 
-// tags checks what was decided about tags.
+// tags checks the decisions about tags.
 func (c *moderationCheck) tags(ctx context.Context) error {
 	if c.check.foreign[storage.TrendTags] {
 		return nil
@@ -163,7 +164,7 @@ func (c *moderationCheck) site(ctx context.Context) error {
 	})
 }
 
-// blocks checks what must not sign up or post.
+// blocks checks the blocklist.
 func (c *moderationCheck) blocks(ctx context.Context) error {
 	if c.check.foreign[storage.Blocklist] {
 		return nil
@@ -185,7 +186,7 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 	})
 }
 
-// standingOf reads the standing that a score stands for.
+// standingOf returns the standing that a score stands for.
 func standingOf(score string) string {
 	n, _ := strconv.ParseFloat(score, 64)
 	return timeline.StandingOfScore(n).String()
@@ -219,7 +220,7 @@ func (c *moderationCheck) noted(ctx context.Context, n noted) error {
 	})
 }
 
-// reports puts open reports that no ring has into theirs.
+// reports adds open reports that are in no ring to theirs.
 func (c *moderationCheck) reports(ctx context.Context) error {
 	missing, err := c.check.app.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {

@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// latest finds out since when the users by time are complete on a Cluster, and checks the
-// buckets of names, before the names.
+// latest finds out from which time on the users by time are complete on a Cluster, and checks the
+// buckets of names before the names.
 func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
@@ -23,7 +23,7 @@ func (c *userCheck) latest(ctx context.Context) error {
 	return c.buckets(ctx)
 }
 
-// bucketsAtOnce is how many buckets are looked at in one step.
+// bucketsAtOnce is how many buckets are checked in one step.
 const bucketsAtOnce = 512
 
 // buckets checks the types of the buckets of names.

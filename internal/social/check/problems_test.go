@@ -17,8 +17,8 @@ var digest = strings.Repeat("ab", 32)
 
 // planted is damage to the database of bundle.conversation.
 type planted struct {
-	want   string // what a line of the check has
-	repair string // what it says about the repair
+	want   string // the expected line of the check
+	repair string // the expected repair
 	redis  []string
 	more   []string
 }
@@ -110,8 +110,8 @@ func TestCheckFindsEach(t *testing.T) {
 	}
 }
 
-// wantFound checks that a check reports a line with this text, and that a repair leaves
-// nothing to report.
+// wantFound checks that a check reports a line with this text, and that a repair leaves nothing to
+// report.
 func (b *bundle) wantFound(want, repair string) {
 	b.T.Helper()
 	var found []string
@@ -133,8 +133,8 @@ func (b *bundle) wantFound(want, repair string) {
 	b.wantWhole(want)
 }
 
-// On a Cluster names are in buckets, and posts of celebrities are merged. What two servers
-// have is repaired as on one.
+// On a Cluster, names are in buckets and posts of celebrities are merged. Facts stored on two
+// servers are repaired as on one.
 func TestCheckFindsOnACluster(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
@@ -157,7 +157,7 @@ func TestCheckFindsOnACluster(t *testing.T) {
 	}
 }
 
-// Sessions that have expired are ended.
+// Expired sessions are ended.
 func TestCheckFindsExpiredSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -172,8 +172,8 @@ func TestCheckFindsExpiredSessions(t *testing.T) {
 	}
 }
 
-// One repair corrects damage that depends on other damage: a user is lost, with everything
-// that others have with them.
+// One repair corrects damage that depends on other damage: a user is lost, with everything that
+// others have with them.
 func TestRepairOfALostUser(t *testing.T) {
 	t.Parallel()
 	for uid := range 4 {

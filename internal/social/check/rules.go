@@ -10,23 +10,23 @@ import (
 	"retwis/maintain"
 )
 
-// A repair passes over all keys once for each phase: what one has repaired, the next can
-// rely on. A check that changes nothing does everything in one pass.
+// A repair scans all keys once for each phase, so that each phase can rely on the repairs of the
+// previous one. A check that changes nothing does everything in one scan.
 const (
 	owners  = iota // the type of each key, users, and whether posts have an author
-	sources        // posts, their lists, and the sets that have the last word on a fact
-	copies         // what follows from these: the mirrors of sets of posts, timelines
+	sources        // posts, their lists, and the authoritative sets
+	copies         // what follows from these: the mirrors of sets, and timelines
 	phases
 )
 
-// rule is what is checked of the keys with one prefix.
+// rule is the check for the keys with one prefix.
 type rule struct {
 	prefix string
 	phase  int
 	check  func(ctx context.Context, keys []string) error // nil: only their type
 }
 
-// allRules returns the rules of all keys that end in an id or a tag.
+// allRules returns the rules of all keys that end in an ID or a tag.
 func (c *checker) allRules() []rule {
 	users := &userCheck{c, &moderationCheck{c}}
 	posts := &postCheck{c}
@@ -57,7 +57,7 @@ func (c *checker) allRules() []rule {
 		{storage.ListsPrefix, sources, (&libraryCheck{c}).some},
 		{storage.HomePrefix, copies, lists.homes},
 	}
-	if c.repair { // others can repeat posts without an author, or reply to them
+	if c.repair { // other posts can be reposts of, or replies to, posts without an author
 		rules = append(rules, rule{storage.PostPrefix, owners, posts.orphans})
 	}
 	if c.opt.Followers >= 0 {
@@ -91,7 +91,7 @@ func (c *checker) pass(phase int) func(ctx context.Context) error {
 	}
 }
 
-// How many keys are checked with the same commands: more by a repair, which makes one visit
+// How many keys are checked with the same commands: a repair uses more, because it makes one visit
 // after the other.
 const (
 	keysAtOnce   = 25
@@ -128,8 +128,8 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 	return visits, nil
 }
 
-// prefixOf returns the prefix of a key that ends in an id, a tag or an hour; empty for
-// another key.
+// prefixOf returns the prefix of a key that ends in an ID, a tag or an hour, or an empty string for
+// any other key.
 func prefixOf(key string) string {
 	if prefix, _, ok := storage.ParseKey(key); ok {
 		return prefix
@@ -141,7 +141,7 @@ func prefixOf(key string) string {
 	return prefix
 }
 
-// each checks one key after the other.
+// each returns a check that checks one key after the other.
 func each(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		for _, key := range keys {
@@ -155,7 +155,7 @@ func each(check func(ctx context.Context, key string) error) func(ctx context.Co
 
 func nothing(context.Context, string) error { return nil }
 
-// ofUsers checks keys of users who exist, and reports the others.
+// ofUsers returns a check for keys of users that reports keys of users who do not exist.
 func (c *checker) ofUsers(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		users, err := c.usersExist(ctx, idsOf(keys))
@@ -175,7 +175,7 @@ func (c *checker) ofUsers(check func(ctx context.Context, key string) error) fun
 	}
 }
 
-// ofPosts checks keys of posts that exist, and reports the others.
+// ofPosts returns a check for keys of posts that reports keys of posts that do not exist.
 func (c *checker) ofPosts(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		posts, err := c.states(ctx, idsOf(keys))

@@ -14,7 +14,7 @@ import (
 	"retwis/maintain"
 )
 
-// sessionCheck checks what is known of sessions.
+// sessionCheck checks the entries of sessions.
 type sessionCheck struct{ check *checker }
 
 //go:embed session_strip.lua
@@ -22,8 +22,8 @@ var sessionStripSource string
 
 var sessionStripScript = script.New(sessionStripSource).Retryable()
 
-// entries checks that what is known of sessions belongs to open ones, and that none of
-// these has expired.
+// entries checks that the entries of sessions belong to open ones, and that none of these has
+// expired.
 func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	hkeys := func(key string) rueidis.Completed { return c.check.client.B().Hkeys().Key(key).Build() }
 	tokens, err := reads.Many(ctx, c.check.client, keys, hkeys, rueidis.RedisResult.AsStrSlice)

@@ -15,39 +15,39 @@ import (
 	"retwis/maintain"
 )
 
-// relation is a fact that two sorted sets have, in different slots. One is authoritative,
-// the other must agree with it.
+// relation is a fact stored in two sorted sets in different slots. One is authoritative, the other
+// must agree with it.
 type relation struct {
 	source, mirror string // their prefixes
-	what           string // the fact, of the owner and the member of the source
-	ends           bool   // the score is an end: afterwards either side can have been removed
-	visible        bool   // users see it where one side is missing: no leftover
-	anyScore       bool   // the mirror has another score
+	what           string // the fact as a format, given the owner and the member of the source
+	ends           bool   // the score is an end, after which either side can be missing
+	visible        bool   // users notice if one side is missing: not a leftover
+	anyScore       bool   // the score of the mirror differs
 	copy           func(ctx context.Context, client rueidis.Client, source, mirror storage.SetEntry) error
 }
 
-// What a set has.
+// Kinds of members of a set.
 const (
 	ofUsers = iota
 	ofPosts
 	ofTags
 )
 
-// set is a sorted set with members of one kind.
+// set describes a sorted set with members of one kind.
 type set struct {
 	prefix  string
 	phase   int
 	members int
-	of      *relation // what the set has half of; nil: nothing mirrors it
-	self    string    // what it says of a user in a set of their own
-	lost    string    // what it says of a user who does not exist
+	of      *relation // the relation that the set is one side of; nil if nothing mirrors it
+	self    string    // the problem of a user in a set of their own
+	lost    string    // the problem of a member that does not exist
 	counter string    // the field of the post that counts the set
 	count   *int64
-	also    func(ctx context.Context, page []entry) ([]entry, error) // returns those that are compared
+	also    func(ctx context.Context, page []entry) ([]entry, error) // further checks; returns the entries to compare
 }
 
-// setCheck checks that the members of sorted sets exist, and that two sets with the same
-// facts agree.
+// setCheck checks that the members of sorted sets exist, and that two sets with the same facts
+// agree.
 type setCheck struct{ check *checker }
 
 func (c *setCheck) sets() []set {
@@ -94,7 +94,7 @@ func (c *setCheck) rules() []rule {
 // postSets are the prefixes of the keys that end in the key of a post in braces.
 var postSets = []string{storage.LikersPrefix, storage.RepostersPrefix, storage.RepliesPrefix, storage.StubsPrefix}
 
-// setKey is the key of a set of a user, a post or a tag.
+// setKey returns the key of a set of a user, a post or a tag.
 func setKey(prefix, owner string) string {
 	if slices.Contains(postSets, prefix) {
 		return prefix + "{" + storage.PostPrefix + owner + "}"
@@ -102,7 +102,7 @@ func setKey(prefix, owner string) string {
 	return prefix + owner
 }
 
-// entry is a member of a set. id is 0 where the member is not an id.
+// entry is a member of a set. id is 0 if the member is not an ID.
 type entry struct {
 	key, owner, member, score string
 	id                        int64
@@ -174,7 +174,7 @@ func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []ent
 	return good, nil
 }
 
-// remove removes an entry, and counts the set again.
+// remove removes an entry, and updates the counter of the set.
 func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
 	if s.counter == "" {
 		return c.check.zrem(ctx, e.key, e.member)
@@ -182,7 +182,7 @@ func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
 	return c.check.dropMember(ctx, e.key, s.counter, e.member, "")
 }
 
-// sides returns where the two sides of a fact are, and what it is.
+// sides returns the entries on both sides of a fact, and its description.
 func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) {
 	owner, member := e.owner, e.member
 	if e.key != setKey(r.source, owner) {
@@ -213,8 +213,8 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 	return nil
 }
 
-// compare reports a mirror that does not agree. A process that died between its two
-// writes can have left that.
+// compare reports a mirror that does not agree, as left by a process that died between its two
+// writes.
 func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there string) error {
 	if c.agree(r, e.score, there) {
 		return nil
@@ -258,8 +258,7 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there stri
 	})
 }
 
-// agree reports whether the scores on both sides agree; empty ones are those of
-// missing members.
+// agree reports whether the scores on both sides agree; an empty score is that of a missing member.
 func (c *setCheck) agree(r *relation, a, b string) bool {
 	if r.ends && !c.inForce(a) && !c.inForce(b) {
 		return true
@@ -310,9 +309,9 @@ func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, e
 	return page, nil
 }
 
-// blockedFollow reports a follow between two people, one of them blocked by the other.
-// The repair checks the block again afterwards: had it just been ended, and the follow
-// begun again, the follow is restored.
+// blockedFollow reports a follow between two people of whom one has blocked the other. The repair
+// checks the block again afterwards: if the block was just ended and the follow begun again, the
+// follow is restored.
 func (c *setCheck) blockedFollow(ctx context.Context, block entry, from, to, since string) error {
 	if since == "" {
 		return nil
