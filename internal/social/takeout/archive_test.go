@@ -27,8 +27,8 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// The posts of an archive of each kind are on the profile after those that were written here, and
-// what cannot be imported is counted.
+// The posts of an archive of each kind are on the profile, after those written here, and what
+// cannot be imported is counted.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("word ", 100))
@@ -115,7 +115,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// An import that is killed twice is complete, with each post once, and others notice nothing.
+// An import that is killed twice ends up complete, with each post once, and other users notice
+// nothing.
 func TestArchiveKilled(t *testing.T) {
 	t.Parallel()
 	n := 500
@@ -194,7 +195,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A search finds imported posts by their days, and what was written here too.
+// A search by days finds imported posts, and also what was written here.
 func TestDays(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -228,7 +229,7 @@ func TestDays(t *testing.T) {
 }
 
 // Imported posts can be edited, liked, replied to, deleted and exported like others; a later
-// archive adds what is new, and what was deleted stays away.
+// archive adds what is new, and deleted posts do not come back.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -251,7 +252,7 @@ func TestLater(t *testing.T) {
 	if got := found(t, b, "changed"); len(got) != 1 {
 		t.Errorf("a search finds %q", got)
 	}
-	if replies := b.Redis("HGET", storage.PostKey(thread), "replies"); replies != "2" { // and that of the archive
+	if replies := b.Redis("HGET", storage.PostKey(thread), "replies"); replies != "2" { // including the one from the archive
 		t.Errorf("%s replies", replies)
 	}
 	r := run(t, b, ada, open(t, contents{"outbox.json": outbox(t, items)}.dir(t)))
@@ -295,7 +296,7 @@ func TestLater(t *testing.T) {
 	}
 }
 
-// An import gives a post another id where its key has another type.
+// An import gives a post another ID if its key has another type.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -335,8 +336,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Wherever an import of pictures is killed, each post has its picture in the end, and the pictures
-// that nothing uses are deleted a day later.
+// Wherever an import of pictures is killed, each post has its picture in the end, and unused
+// pictures are deleted a day later.
 func TestPicturesKilled(t *testing.T) {
 	t.Parallel()
 	step := int64(5)
@@ -384,7 +385,7 @@ func TestPicturesKilled(t *testing.T) {
 		t.Errorf("%d pictures, want %d", stored, 3*users)
 	}
 	b.WantHealthy()
-	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // file times come from the disk
 	_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 		if !p.Leftover {
 			t.Errorf("check: %v", p)
@@ -397,7 +398,7 @@ func TestPicturesKilled(t *testing.T) {
 	t.Logf("%d kills", users-1)
 }
 
-// place is a place for pictures in which something else happens before a file is written.
+// place is a picture store that calls a function before a file is written.
 type place struct {
 	files.Store
 	before func()
@@ -408,7 +409,7 @@ func (p *place) Put(ctx context.Context, name string, data []byte) error {
 	return p.Store.Put(ctx, name, data)
 }
 
-// An account that is deleted while the pictures of its import are made gets no post any more.
+// An account that is deleted while an import creates pictures gets no more posts.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	to := &place{files.Directory(t.TempDir()), func() {}}

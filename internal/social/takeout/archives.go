@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// ArchivesOptions are what Archives need; all are required.
+// ArchivesOptions configure Archives; all are required.
 type ArchivesOptions struct {
 	storage.Parts
 	FanOut    *posts.Engine
@@ -24,22 +24,22 @@ type ArchivesOptions struct {
 	Blocklist *blocklist.List
 }
 
-// Service imports archives.
+// Archives imports archives.
 type Archives struct{ ArchivesOptions }
 
 // NewArchives returns Archives.
 func NewArchives(opt ArchivesOptions) *Archives { return &Archives{opt} }
 
 const (
-	// batch is how many posts are written at a time, and pictures how many pictures they have:
-	// an import that is killed has made no more in vain.
+	// batch is how many posts are written at a time, and pictures the maximum number of their
+	// pictures: an import that is killed has created no more than that in vain.
 	batch    = 100
 	pictures = 20
 )
 
-// Import imports an archive for a user; see the package. It can be repeated after whatever has
-// interrupted it, and adds nothing twice. No two may run for the same user at the same time. It
-// calls progress now and then. Where dry is true it only says what it would do, without decoding
+// Import imports an archive for a user; see the package documentation. It can be repeated after any
+// interruption, and adds nothing twice. No two imports may run for the same user at the same time.
+// It calls progress now and then. If dry is set, it only reports what it would do, without decoding
 // the pictures.
 func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry bool, progress func(done, total int)) (Report, error) {
 	p, err := plan(ctx, a, s.Now(), func(one archivePost) (bool, error) { return s.allows(ctx, one) })
@@ -64,7 +64,7 @@ func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry boo
 	return w.report, nil
 }
 
-// allows reports whether the site allows the text of a post, and the descriptions of its pictures.
+// allows reports whether the site allows the text of a post and the descriptions of its pictures.
 func (s *Archives) allows(ctx context.Context, one archivePost) (bool, error) {
 	texts := slices.Clone(one.parts)
 	for _, file := range one.files {
@@ -92,7 +92,7 @@ type writer struct {
 	report  Report
 }
 
-// count says what write would do with an entry.
+// count counts what write would do with an entry.
 func (w *writer) count(ctx context.Context, i int) (next int, err error) {
 	e, isNew := w.plan.entries[i], w.slots[i].state == free
 	w.seen(e, isNew)
@@ -124,12 +124,12 @@ func (w *writer) seen(e entry, isNew bool) {
 	}
 }
 
-// write writes some entries from one on, and finishes what an interrupted import has written of
-// them. It returns the one after them.
+// write writes some entries, starting at from, and finishes those that an interrupted import has
+// begun. It returns the index of the next entry.
 func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	var finish []int64
 	var posts []posts.Imported
-	var at item // of the last post that was read
+	var at item // of the post read last
 	var one archivePost
 	had, i := w.report.Pictures, from
 	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < had+pictures; i++ {
@@ -154,7 +154,7 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 		}
 		posts = append(posts, imported)
 	}
-	if err := w.mayPost(ctx); err != nil { // after the pictures, which take longer than removal.Grace
+	if err := w.mayPost(ctx); err != nil { // after the pictures, which may take longer than removal.Grace
 		return from, err
 	}
 	if err := w.FanOut.Imports.Finish(ctx, finish); err != nil {
@@ -168,7 +168,7 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	return i, err
 }
 
-// imported returns the post of an entry, whose pictures it stores.
+// imported returns the post of an entry, after storing its pictures.
 func (w *writer) imported(ctx context.Context, i int, one archivePost) (posts.Imported, error) {
 	e, id := w.plan.entries[i], w.slots[i].id
 	entry := posts.Entry{Author: w.author, To: w.author, Fields: []string{
@@ -193,7 +193,7 @@ func (w *writer) imported(ctx context.Context, i int, one archivePost) (posts.Im
 	return posts.Imported{ID: id, Entry: entry}, nil
 }
 
-// mayPost reports social.ErrNotFound for an account that is being deleted, or is gone.
+// mayPost returns social.ErrNotFound if the account is being deleted or is gone.
 func (w *writer) mayPost(ctx context.Context) error {
 	fields, err := reply.Fields(w.DB.Client.Do(ctx, w.DB.Client.B().Hmget().Key(storage.UserKey(w.author)).Field("username", "standing").Build()))
 	if err == nil && (fields[0] == "" || fields[1] == storage.Closed) {
@@ -233,8 +233,8 @@ func (w *writer) chosen(one archivePost) []attachment {
 	return chosen
 }
 
-// pictures stores the pictures of a post, as an upload does. Where the import is interrupted, they
-// are deleted with all that nothing uses.
+// pictures stores the pictures of a post, as an upload does. If the import is interrupted, they are
+// deleted with other unused pictures.
 func (w *writer) pictures(ctx context.Context, id int64, one archivePost) (social.Media, error) {
 	var stored []media.Chosen
 	for _, file := range w.chosen(one) {
@@ -262,7 +262,7 @@ func (w *writer) upload(ctx context.Context, file attachment) (media.Record, err
 	return w.Media.Upload(ctx, social.User{ID: w.author}, "import", data, media.Post)
 }
 
-// refused returns why a picture is left out; empty for an error that ends the import.
+// refused returns why a picture is left out, or an empty Reason for an error that ends the import.
 func refused(err error) Reason {
 	reasons := []struct {
 		err    error

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// zeros reads as many zeros.
+// zeros returns a reader of n zeros.
 func zeros(n int64) io.Reader { return io.LimitReader(blank{}, n) }
 
 type blank struct{}
@@ -29,7 +29,7 @@ func (blank) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tarOf is a tar file of some headers, whose files hold zeros.
+// tarOf returns a tar file with the given headers, whose files contain zeros.
 func tarOf(t testing.TB, headers ...tar.Header) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -46,7 +46,8 @@ func tarOf(t testing.TB, headers ...tar.Header) string {
 	return write(t, "archive.tar.gz", file.Bytes())
 }
 
-// What is no archive, damaged or hostile is refused, before anything is written, with where it is.
+// A file that is no archive, damaged or hostile is rejected, with the position of the problem,
+// before anything is written.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -96,7 +97,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// bombs are headers of pictures that are full of zeros.
+// bombs returns headers of pictures that contain only zeros.
 func bombs(n int) []tar.Header {
 	headers := make([]tar.Header, n)
 	for i := range headers {
@@ -105,7 +106,7 @@ func bombs(n int) []tar.Header {
 	return headers
 }
 
-// A stopped command stops.
+// A canceled command stops.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -117,7 +118,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// What is blocked on this site is left out, also in the description of a picture.
+// A text that is blocked on this site is left out, and so is a picture with a blocked description.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What an import unpacks is removed with it, or by the next one if the process was killed. What
-// another process is using stays.
+// Files unpacked by an import are removed with it, or by the next import if the process was killed.
+// Files that another process is using stay.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// maxPosts bounds how many posts an archive becomes, for the memory that a plan takes.
+// maxPosts limits the number of posts in an archive, because of the memory that a plan takes.
 const maxPosts = 500_000
 
-// entry is a post that an archive becomes, or one of several.
+// entry is a post created from an archive post, or from one part of it.
 type entry struct {
 	item
 	source string // the field of the post
 	part   int    // of the text
-	// parent and root are entries of the same plan; -1 for none.
+	// parent and root are indexes of entries in the same plan; -1 for none.
 	parent, root int
 }
 
-// dated is a post of the archive, without its text.
+// datedPost is a post of the archive, without its text.
 type dated struct {
 	item
 	source, replyTo string
@@ -27,13 +27,13 @@ type dated struct {
 	parts           int
 }
 
-// planned is what an archive becomes, in the order of time, and what is left out.
+// importPlan is what an archive becomes, in order of time, and what is left out.
 type planned struct {
 	entries []entry
 	report  Report
 }
 
-// plan reads an archive. allowed refuses a text that must not be posted on this site.
+// plan reads an archive. allowed rejects a text that must not be posted on this site.
 func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (planned, error) {
 	p := planned{report: newReport()}
 	var all []dated
@@ -72,10 +72,10 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 	return p, nil
 }
 
-// link makes entries of posts. What replies to something that is not among the earlier ones is
+// link creates the entries of posts. A reply to something that is not among the earlier posts is
 // left out.
 func (p *planned) link(all []dated) {
-	last := make(map[string]int, len(all)) // the entry of the last part of a post
+	last := make(map[string]int, len(all)) // the entry of the last part of each post
 	for _, one := range all {
 		parent, root := -1, -1
 		if one.replyTo != "" {

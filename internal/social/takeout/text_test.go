@@ -57,7 +57,7 @@ func TestSplit(t *testing.T) {
 		strings.Repeat("x", 280):  {strings.Repeat("x", 280)},
 		strings.Repeat("x", 281):  {strings.Repeat("x", 280), "x"},
 		word + word + word:        {word + word[:99], word[:99]},
-		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes
+		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes// 2,000 bytes
 		strings.Repeat("x\n", 50): {strings.TrimSpace(strings.Repeat("x\n", 40)), strings.TrimSpace(strings.Repeat("x\n", 10))},
 		"a" + strings.Repeat("\u0301", 5000) + " b": {"b"}, // a character of 10 KB
 	} {
@@ -75,7 +75,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A text that would become thousands of posts is left out, as a whole.
+// A text that would become thousands of posts is left out entirely.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -91,7 +91,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// No HTML makes a text that is no post, mentions somebody here, or takes long.
+// No HTML produces a text that is not a valid post, mentions somebody here, or takes long to
+// convert.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{
 		"<p>one</p><p>@ada <a href='https://b.example/@ben'>@ben</a></p>", "<a href=x><a><pre>\n</pre", strings.Repeat("<p>", 100) + "@ada",
@@ -113,7 +114,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// An outbox of any bytes is read or refused, and what is noted of an item is where it is.
+// An outbox of arbitrary bytes is either read or rejected, and the recorded position of an item is
+// correct.
 func FuzzOutbox(f *testing.F) {
 	item := `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"x","attachment":[{"url":"media_attachments/../x"}]}}`
 	for _, seed := range []string{
