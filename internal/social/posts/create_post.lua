@@ -8,7 +8,7 @@
 -- Reply     1 if the hash now holds this post, including when an earlier attempt of the same
 --           write succeeded and the text was edited since; 2 if the post was deleted since,
 --           which leaves its author and time; 0 if the key holds something else;
---           then the token of the task, empty without one, and the write history; then the
+--           then the token of the task, empty without one, and the replication history; then the
 --           time in milliseconds if this call wrote the post
 local function task()
   return KEYS[2] and lease(KEYS[2], 0, ARGV[1], now() + ARGV[2]) or ''

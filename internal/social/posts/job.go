@@ -60,7 +60,7 @@ type Job struct {
 	reread           []string       // `deleted` and `body`, read once the post was on all lists; see reconcile
 	toAuthor         bool           // the author's home timeline comes next, too
 	fromParentAuthor bool           // the first part is the followers of To; see chooseAudience
-	mark             string         // the write histories before the first write; see work.Engine.Mark
+	mark             string         // the replication histories before the first write; see work.Engine.Mark
 	held             *work.Held     // the task of a new post
 	written          time.Time      // when this call wrote it, by the server's clock; zero if another call did
 	published        bool           // its author was told that it is published

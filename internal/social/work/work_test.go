@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// mortal is the client of a process that can be killed: no command reaches the server any more.
+// killable is the client of a process that can be killed: after that, no command reaches the
+// server.
 type mortal struct {
 	rueidis.Client
 	dead atomic.Bool
@@ -55,7 +56,7 @@ type process struct {
 	client *mortal
 }
 
-// start starts a process; with run, it works.
+// start starts a process, which runs tasks with run unless that is nil.
 func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*work.Engine)) *process {
 	t.Helper()
 	p := &process{t: t, client: &mortal{Client: client}}
@@ -74,7 +75,7 @@ func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*
 	return p
 }
 
-// kill ends a process without a further command.
+// kill ends a process without sending another command.
 func (p *process) kill() {
 	p.client.dead.Store(true)
 	p.Close()
@@ -97,7 +98,7 @@ func (p *process) redis(words ...string) string {
 	return fmt.Sprint(msg)
 }
 
-// unpause ends the pauses of tasks that will be tried again.
+// unpause ends the pauses of tasks that will be retried.
 func (p *process) unpause() {
 	p.t.Helper()
 	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -166,7 +167,8 @@ func TestEachTaskOnce(t *testing.T) {
 	}
 }
 
-// What a process has begun when it dies is begun again by another one, before what waits.
+// Tasks that a process was running when it died are started again by another one, before waiting
+// tasks.
 func TestProcessDies(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -206,7 +208,7 @@ func TestProcessDies(t *testing.T) {
 	}
 }
 
-// A process that is closed leaves what it has begun to others at once.
+// A closed process hands the tasks it has started to others immediately.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -228,8 +230,8 @@ func TestClose(t *testing.T) {
 	start(t, client, func(context.Context, string) error { return nil }).untilEmpty()
 }
 
-// A task that is added while another process works on it is done after that: the end of the
-// earlier run does not remove it.
+// A task that is added while another process runs it runs again afterwards: the end of the earlier
+// run does not remove it.
 func TestAddedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -255,8 +257,7 @@ func TestAddedWhileItRuns(t *testing.T) {
 	p.untilEmpty()
 }
 
-// A task that fails is tried again, and given up after a number of tries. It can be tried again
-// then.
+// A failing task is retried, and given up after a number of tries. Then an operator can retry it.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -294,7 +295,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// ErrAgain, an outage and what is uncertain are no tries.
+// ErrAgain, an outage and uncertainty do not count as tries.
 func TestAgainIsNoTry(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -320,7 +321,7 @@ func TestAgainIsNoTry(t *testing.T) {
 	}
 }
 
-// A task that ends each process that begins it is given up.
+// A task that kills each process that starts it is given up.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -347,7 +348,7 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// A process passes over tasks that it does not know.
+// A process skips tasks of kinds that it does not know.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -366,7 +367,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Take runs a task that nobody has, and with force any.
+// Take runs a task that nobody holds and, with force, any task.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -386,8 +387,8 @@ func TestTake(t *testing.T) {
 	p.untilEmpty()
 }
 
-// A task that was begun before the server was restarted, and ends after that, is repeated: a part
-// of it can be lost.
+// A task that was started before a server restart and ends after it is repeated, because part of it
+// may be lost.
 func TestRestartMeanwhile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -416,7 +417,8 @@ func TestRestartMeanwhile(t *testing.T) {
 	}
 }
 
-// That the replicas of a server were behind when it was a master before says nothing of now.
+// If the replicas of a server were behind when it was a master before, that does not matter after
+// it is promoted again.
 func TestMasterAgain(t *testing.T) {
 	t.Parallel()
 	var config []string
@@ -440,14 +442,14 @@ func TestMasterAgain(t *testing.T) {
 	if err := act(); err != nil {
 		t.Errorf("the next one, which the master keeps alone: %v", err)
 	}
-	p.redis("DEBUG", "CHANGE-REPL-ID") // as when it is promoted
+	p.redis("DEBUG", "CHANGE-REPL-ID") // as on promotion
 	if err := act(); !errors.Is(err, social.ErrUncertain) {
 		t.Errorf("the first one of a new history: %v", err)
 	}
 	replica.Thaw(t)
 }
 
-// Tasks are added, run, left and finished where the memory of the server is full.
+// Tasks are added, run, left and finished when the server is out of memory.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -472,7 +474,7 @@ func TestFullMemory(t *testing.T) {
 	})
 }
 
-// A key of another type stops nothing for good.
+// A key of the wrong type stops nothing permanently.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -530,7 +532,7 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// A task that another process adds wakes one that waits: this one looks only once an hour.
+// A task added by another process wakes a waiting one, which polls only once an hour.
 func TestWake(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t) // nobody else waits for the same list
@@ -576,9 +578,9 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// Periodic work is begun once an interval, by one of several processes; a long one is not begun again
-// while it runs, and what a process left when it died is begun by another. What is due far in the
-// future, by a clock that was wrong, is begun at once.
+// Periodic work is started once per interval, by one of several processes. Long work is not started
+// again while it runs, and work of a process that died is started by another one. Work that is due
+// far in the future, because of a wrong clock, is started immediately.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -610,7 +612,7 @@ func TestRepeat(t *testing.T) {
 	due := func(name string) string { return one.redis("ZSCORE", storage.Periodic, name) }
 	stop := repeat(one, 0)
 	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
-	one.redis("ZADD", storage.Periodic, "0", "long") // the process stood still for an hour
+	one.redis("ZADD", storage.Periodic, "0", "long") // the process was suspended for an hour
 	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
 	first := due("rarely")
 	stopTwo := repeat(two, 1)
