@@ -60,8 +60,8 @@ type Place struct {
 	Origin string // scheme, host and port
 }
 
-// at returns the WebAuthn configuration for a place.
-func at(place Place) (*webauthn.WebAuthn, error) {
+// webAuthnFor returns the WebAuthn configuration for a place.
+func webAuthnFor(place Place) (*webauthn.WebAuthn, error) {
 	w, err := webauthn.New(&webauthn.Config{
 		RPID: place.Host, RPDisplayName: place.Site, RPOrigins: []string{place.Origin},
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
@@ -163,7 +163,7 @@ func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, pas
 	if len(o.keys) >= MaxPasskeys {
 		return "", nil, tooManyPasskeys()
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return "", nil, err
 	}
@@ -194,7 +194,7 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	if err != nil {
 		return err
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (p *Passkeys) Remove(ctx context.Context, user social.User, id, password st
 // BeginLogin returns what a browser needs to log in, and the secret to pass to Login. One round
 // trip.
 func (p *Passkeys) BeginLogin(ctx context.Context, place Place) (secret string, options any, err error) {
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return "", nil, err
 	}
@@ -254,7 +254,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	if err != nil {
 		return Session{}, err
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return Session{}, err
 	}

@@ -22,7 +22,7 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 				return err
 			}
 			p := Problem{Kind: maintain.Dangling, Key: storage.CelebritiesKey, Repair: "remove the entry"}
-			repair := c.check.removes(storage.CelebritiesKey, member)
+			repair := c.check.removal(storage.CelebritiesKey, member)
 			_, err = storage.ParseScore(scores[i])
 			switch {
 			case !c.check.cluster:
@@ -64,7 +64,7 @@ func (c *setCheck) active(ctx context.Context) error {
 				Kind: maintain.Dangling, Key: storage.Active, Leftover: true, Repair: "remove the entry",
 				Detail: fmt.Sprintf("user %.20s does not exist", member),
 			}
-			if err := c.check.found(ctx, p, c.check.removes(storage.Active, member)); err != nil {
+			if err := c.check.found(ctx, p, c.check.removal(storage.Active, member)); err != nil {
 				return err
 			}
 		}

@@ -160,7 +160,7 @@ func TestCheckFinds(t *testing.T) {
 			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
 				t.Errorf("repair = %+v", repaired)
 			}
-			b.wantWhole(want)
+			b.wantConsistent(want)
 		})
 	}
 }
@@ -198,5 +198,5 @@ func TestRepairSetsAside(t *testing.T) {
 	if got := b.Redis("GET", "damaged:{posts:1}") + " " + b.Redis("GET", "damaged:{posts:1}:2"); got != "one two" {
 		t.Errorf("set aside are %q", got)
 	}
-	b.wantWhole("set aside")
+	b.wantConsistent("set aside")
 }

@@ -54,7 +54,7 @@ type checker struct {
 func newChecker(s *app.App, opt Options, repair bool) *checker {
 	running := new(sync.Mutex)
 	in := s.Internals()
-	client := waiting{in.Client, running}
+	client := unlockingClient{in.Client, running}
 	return &checker{
 		running: running,
 		client:  client, app: s, fanOut: in.FanOut, lists: in.Lists, names: in.Directory, celebrities: in.Celebrities,

@@ -130,6 +130,6 @@ func (c *checker) zrem(ctx context.Context, key, member string) (bool, error) {
 }
 
 // removal returns the repair that removes a member of a sorted set.
-func (c *checker) removes(key, member string) fix {
+func (c *checker) removal(key, member string) fix {
 	return func(ctx context.Context) (bool, error) { return c.zrem(ctx, key, member) }
 }

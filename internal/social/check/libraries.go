@@ -16,16 +16,16 @@ type libraryCheck struct{ check *checker }
 
 // lists checks the lists of users: their owners and members exist, and the users omitted from the
 // home timeline match them.
-func (c *libraryCheck) some(ctx context.Context, keys []string) error {
+func (c *libraryCheck) lists(ctx context.Context, keys []string) error {
 	for _, owner := range idsOf(keys) {
-		if err := c.one(ctx, owner); err != nil {
+		if err := c.list(ctx, owner); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *libraryCheck) one(ctx context.Context, owner int64) error {
+func (c *libraryCheck) list(ctx context.Context, owner int64) error {
 	store, key := c.check.app.Internals().Library, storage.ListsKey(owner)
 	all, err := store.Get(ctx, owner)
 	if storage.IsDamaged(err) {

@@ -60,7 +60,7 @@ func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string
 }
 
 // userIndex is a key that indexes a field of the user hashes.
-type noted struct {
+type userIndex struct {
 	key, field string
 	pages      func(ctx context.Context, key string, visit func(ids, values []string) error) error
 	repair     string
@@ -81,7 +81,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 	zrem := func(key string) func(id string) rueidis.Completed {
 		return func(id string) rueidis.Completed { return c.check.client.B().Zrem().Key(key).Member(id).Build() }
 	}
-	for _, n := range []noted{
+	for _, n := range []userIndex{
 		{
 			key: storage.Staff, field: "role", pages: c.check.hash, repair: "remove the role", report: c.role,
 			remove: func(id string) rueidis.Completed {
@@ -105,7 +105,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			agrees: sameNumber,
 		},
 	} {
-		if err := c.noted(ctx, n); err != nil {
+		if err := c.index(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func standingOf(score string) string {
 	return timeline.StandingOfScore(n).String()
 }
 
-func (c *moderationCheck) noted(ctx context.Context, n noted) error {
+func (c *moderationCheck) index(ctx context.Context, n userIndex) error {
 	if c.check.foreign[n.key] {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (c *userCheck) buckets(ctx context.Context) error {
 		for i := range keys {
 			keys[i] = storage.BucketKey(from + i)
 		}
-		if _, err := c.check.ofTheirType(ctx, keys); err != nil {
+		if _, err := c.check.wellTyped(ctx, keys); err != nil {
 			return err
 		}
 	}

@@ -18,18 +18,18 @@ const visitors = 16
 // unlockingClient is a client that releases the lock of a check while it waits for a reply. Only
 // the goroutine that holds the lock runs, so all of them can share the state of the check without
 // other locks.
-type waiting struct {
+type unlockingClient struct {
 	rueidis.Client
 	running *sync.Mutex
 }
 
-func (w waiting) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (w unlockingClient) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	w.running.Unlock()
 	defer w.running.Lock()
 	return w.Client.Do(ctx, cmd)
 }
 
-func (w waiting) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (w unlockingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	w.running.Unlock()
 	defer w.running.Lock()
 	return w.Client.DoMulti(ctx, cmds...)

@@ -51,7 +51,7 @@ type post struct {
 }
 
 // hasReplies reports whether a deleted post has replies, or stubs with replies.
-func (p *post) holds() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
+func (p *post) hasReplies() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
 
 // counters are the counters of a post, in the order in which they are read.
 var counters = [...]string{"likes", "reposts", "replies"}
@@ -88,7 +88,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 	return posts, err
 }
 
-func (c *postCheck) some(ctx context.Context, keys []string) error {
+func (c *postCheck) posts(ctx context.Context, keys []string) error {
 	posts, err := c.parse(ctx, keys)
 	if err != nil {
 		return err
@@ -260,16 +260,16 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	if p.parent == 0 {
 		return nil
 	}
-	if p.holds() {
+	if p.hasReplies() {
 		if err := c.ancestors(ctx, p); err != nil {
 			return err
 		}
 	}
-	if p.holds() == (*p.inStubs > 0) && p.holds() == (*p.inThread != "") {
+	if p.hasReplies() == (*p.inStubs > 0) && p.hasReplies() == (*p.inThread != "") {
 		return nil
 	}
 	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
-	if p.holds() {
+	if p.hasReplies() {
 		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Deletions.Place(ctx, p.id) })

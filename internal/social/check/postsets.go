@@ -14,7 +14,7 @@ import (
 
 // refusal returns why a post does not belong on a sorted set of posts, or an empty string if it
 // does. A deleted reply stays in its conversation.
-func refuses(key string, s state, body string) string {
+func refusal(key string, s state, body string) string {
 	prefix, _, _ := storage.ParseKey(key)
 	switch {
 	case s.by == "":
@@ -34,7 +34,7 @@ func (c *postCheck) belongs(ctx context.Context, key string, id int64) (bool, er
 		return false, err
 	}
 	body, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(storage.PostKey(id)).Field("body").Build()))
-	return refuses(key, s, body) == "", err
+	return refusal(key, s, body) == "", err
 }
 
 // postSet checks a sorted set of posts.
@@ -57,7 +57,7 @@ func (c *postCheck) postSet(ctx context.Context, key string) error {
 			return err
 		}
 		for i, member := range members {
-			if err := c.member(ctx, key, member, scores[i], refuses(key, states[ids[i]], bodies[i])); err != nil {
+			if err := c.member(ctx, key, member, scores[i], refusal(key, states[ids[i]], bodies[i])); err != nil {
 				return err
 			}
 		}

@@ -130,7 +130,7 @@ func (b *bundle) wantFound(want, repair string) {
 		b.T.Errorf("repair = %+v", repaired)
 	}
 	b.Eventually("the background to end", func() bool { return b.isIdle() })
-	b.wantWhole(want)
+	b.wantConsistent(want)
 }
 
 // On a Cluster, names are in buckets and posts of celebrities are merged. Facts stored on two
@@ -139,7 +139,7 @@ func TestCheckFindsOnACluster(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
 	b.conversation()
-	b.wantWhole("new")
+	b.wantConsistent("new")
 	for _, p := range []planted{
 		{want: `"ada" belongs into users:`, repair: "remove it there", redis: []string{"HSET", "users:7", "ada", "1"}},
 		{want: "celebrities: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "celebrities", "1", "99"}},
@@ -186,7 +186,7 @@ func TestRepairOfALostUser(t *testing.T) {
 				t.Errorf("repair = %+v", repaired)
 			}
 			b.Eventually("the background to end", func() bool { return b.isIdle() })
-			b.wantWhole("without a user")
+			b.wantConsistent("without a user")
 		})
 	}
 }

@@ -32,7 +32,7 @@ func (b *bundle) repair() check.Result {
 	return result
 }
 
-func (b *bundle) wantWhole(what string) {
+func (b *bundle) wantConsistent(what string) {
 	b.T.Helper()
 	result, err := b.Check(check.Options{Followers: 10_000, Report: func(p check.Problem) {
 		b.T.Errorf("%s: after the repair: %s", what, p)
@@ -144,7 +144,7 @@ func TestRepairAfterRandomDamage(t *testing.T) {
 func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	const people, posts = 12, 30
 	users := b.network(people, posts, rng)
-	b.wantWhole(what + ": before")
+	b.wantConsistent(what + ": before")
 	var done []string
 	for range 1 + rng.IntN(12) {
 		done = append(done, b.damage(rng, people, posts))
@@ -175,7 +175,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 		b.Clock.Advance(time.Minute)
 		return b.RetryTasks(b.Ctx) == nil && b.isIdle()
 	})
-	b.wantWhole(what)
+	b.wantConsistent(what)
 	// New users can register, and everything works.
 	session, err := b.Accounts.Register(b.Ctx, "ghost", socialtest.Password)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 		b.T.Errorf("%s: the session of a new user: %v", what, err)
 	}
 	b.Publish(session.User, "hello")
-	b.wantWhole(what + ": later")
+	b.wantConsistent(what + ": later")
 }
 
 // liveAmong performs a random action of a user who still exists.
@@ -238,7 +238,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	repaired := other.repair()
 	t.Logf("%d problems, %d leftovers; %d repaired, %d remain", found.Problems, found.Leftovers, repaired.Repaired, repaired.Remaining)
 	other.Eventually("the fan-outs to end", func() bool { return other.isIdle() })
-	other.wantWhole("lossy failover")
+	other.wantConsistent("lossy failover")
 }
 
 // Hundreds of keys are lost or restored from an old state.
@@ -279,7 +279,7 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 	if repaired := other.repair(); repaired.Remaining > 0 {
 		t.Errorf("repair = %+v", repaired)
 	}
-	other.wantWhole("keys lost")
+	other.wantConsistent("keys lost")
 }
 
 // The masters of a Cluster are backed up one after the other. So a list can have posts of an author
@@ -301,5 +301,5 @@ func TestRepairRestored(t *testing.T) {
 	if err != nil || repaired.Remaining > 0 {
 		t.Fatalf("repair = %+v, %v", repaired, err)
 	}
-	other.wantWhole("restored")
+	other.wantConsistent("restored")
 }

@@ -32,10 +32,10 @@ func (c *checker) allRules() []rule {
 	posts := &postCheck{c}
 	lists, notices := &listCheck{c}, &noticeCheck{c}
 	rules := []rule{
-		{storage.UserPrefix, owners, users.some},
+		{storage.UserPrefix, owners, users.users},
 		{storage.DecisionsPrefix, owners, nil},
 		{storage.BucketPrefix, owners, nil},
-		{storage.PostPrefix, sources, posts.some},
+		{storage.PostPrefix, sources, posts.posts},
 		{storage.EditsPrefix, sources, c.ofPosts(nothing)},
 		{storage.RepliesPrefix, sources, c.ofPosts(posts.replies)},
 		{storage.StubsPrefix, sources, c.ofPosts(posts.stubs)},
@@ -54,7 +54,7 @@ func (c *checker) allRules() []rule {
 		{storage.TrendPrefix, sources, (&keyCheck{c}).expire},
 		{storage.TrendHourPrefix, sources, (&keyCheck{c}).expire},
 		{storage.TrendLinkPrefix, sources, (&keyCheck{c}).expire},
-		{storage.ListsPrefix, sources, (&libraryCheck{c}).some},
+		{storage.ListsPrefix, sources, (&libraryCheck{c}).lists},
 		{storage.HomePrefix, copies, lists.homes},
 	}
 	if c.repair { // other posts can be reposts of, or replies to, posts without an author
@@ -105,7 +105,7 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 		return !c.inPart(key) || !slices.ContainsFunc(c.rules, func(r rule) bool { return r.prefix == prefix })
 	})
 	if phase == owners {
-		if keys, err = c.ofTheirType(ctx, keys); err != nil {
+		if keys, err = c.wellTyped(ctx, keys); err != nil {
 			return nil, err
 		}
 	}

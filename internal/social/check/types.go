@@ -31,7 +31,7 @@ type keyCheck struct{ check *checker }
 // singletons checks the types of the keys without an ID.
 func (c *keyCheck) singletons(ctx context.Context) error {
 	keys := storage.Singletons()
-	good, err := c.check.ofTheirType(ctx, keys)
+	good, err := c.check.wellTyped(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *keyCheck) singletons(ctx context.Context) error {
 // wellTyped returns the keys that have the right type or are missing, and reports the others.
 // Retwis skips foreign keys named like a user or a post: they may belong to another program and are
 // left alone. It needs all other names.
-func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, error) {
+func (c *checker) wellTyped(ctx context.Context, keys []string) ([]string, error) {
 	kindOf := func(key string) rueidis.Completed { return c.client.B().Type().Key(key).Build() }
 	kinds, err := reads.Many(ctx, c.client, keys, kindOf, reply.Text)
 	if err != nil {
@@ -233,7 +233,7 @@ func (c *keyCheck) ranges(ctx context.Context, key string) error {
 	return c.check.sortedSet(ctx, key, func(members, _ []string) error {
 		for _, member := range members {
 			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is no range of ids", member), Repair: "remove it"}
-			repair := c.check.removes(key, member)
+			repair := c.check.removal(key, member)
 			if first, _, ok := storage.ParseRange(member); ok {
 				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.ImportedPosts).Member(member).Build()).Error()
 				switch {

@@ -91,7 +91,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 }
 
 // users checks users against the keys that refer to them.
-func (c *userCheck) some(ctx context.Context, keys []string) error {
+func (c *userCheck) users(ctx context.Context, keys []string) error {
 	ids := make([]string, len(keys))
 	for i, key := range keys {
 		ids[i] = strings.TrimPrefix(key, storage.UserPrefix)

@@ -59,8 +59,8 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 	}
 	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "hide", post: post, message: message, note: note,
-		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
-		do:   func() (bool, error) { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
+		isDone: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
+		do:     func() (bool, error) { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
 	})
 }
 
@@ -68,8 +68,8 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64, note string) error {
 	_, err := m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "unhide", post: post, note: note,
-		done: func(p *timeline.View) bool { return p.Hidden.IsZero() },
-		do:   func() (bool, error) { return m.setHidden(ctx, post, "") },
+		isDone: func(p *timeline.View) bool { return p.Hidden.IsZero() },
+		do:     func() (bool, error) { return m.setHidden(ctx, post, "") },
 	})
 	return err
 }
@@ -87,7 +87,7 @@ func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64
 	}
 	_, err = m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "delete", post: post, message: message, note: note,
-		done: func(*timeline.View) bool { return false },
+		isDone: func(*timeline.View) bool { return false },
 		do: func() (bool, error) {
 			defer m.Views.Touch(post)
 			return true, m.FanOut.Deletions.Delete(ctx, post)
@@ -103,7 +103,7 @@ type postDecision struct {
 	post    int64
 	message string // for the author
 	note    string
-	done    func(*timeline.View) bool // whether the decision is already in effect
+	isDone  func(*timeline.View) bool // whether the decision is already in effect
 	do      func() (changed bool, err error)
 }
 
@@ -122,7 +122,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	if err := m.authorize(ctx, d.actor, author); err != nil {
 		return false, err
 	}
-	if d.done(found[0]) {
+	if d.isDone(found[0]) {
 		return false, nil
 	}
 	err = m.Audit.Add(ctx, audit.Entry{Actor: d.actor, Action: d.action, Target: audit.PostTarget(d.post), Person: author, Note: d.note})

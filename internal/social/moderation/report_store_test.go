@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("REPORT_TAKER"); url != "" {
-		take(url, os.Getenv("REPORT_HOLDER"))
+		takeReports(url, os.Getenv("REPORT_HOLDER"))
 		return
 	}
 	redistest.Main(m)
@@ -173,7 +173,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	}
 	var killers, takers sync.WaitGroup
 	for i := range 3 {
-		killers.Go(func() { kill(t, db.URL(), fmt.Sprintf("process%d", i)) })
+		killers.Go(func() { killTaker(t, db.URL(), fmt.Sprintf("process%d", i)) })
 	}
 	var mu sync.Mutex
 	holders, decided := map[string]string{}, map[string]int{}
@@ -253,7 +253,7 @@ func decidedOnce(mu *sync.Mutex, noted map[string]int, name string) bool {
 }
 
 // killTaker runs a process that takes reports, and kills it when it has taken a few.
-func kill(t *testing.T, url, holder string) {
+func killTaker(t *testing.T, url, holder string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "REPORT_TAKER="+url, "REPORT_HOLDER="+holder)
 	out, err := cmd.StdoutPipe()
@@ -274,7 +274,7 @@ func kill(t *testing.T, url, holder string) {
 }
 
 // takeReports takes reports until it is killed, or none are left.
-func take(url, holder string) {
+func takeReports(url, holder string) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
 		panic(err)

@@ -148,8 +148,8 @@ type WaitingReport struct {
 // is hidden from the reporter, except by a block: authors who insult and then block can be
 // reported, and so can those who insult and then delete, for a day. The case keeps the text until
 // it is decided. About five round trips.
-func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, why Reason) error {
-	why, err := why.checked(reporter)
+func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, reason Reason) error {
+	reason, err := reason.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,9 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 		return err
 	}
 	if p.RepostOf != 0 {
-		return r.ReportPost(ctx, reporter, p.RepostOf, why)
+		return r.ReportPost(ctx, reporter, p.RepostOf, reason)
 	}
-	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, why)
+	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, reason)
 }
 
 // reportableFor is how long a deleted post can be reported: somebody may have had the form open.
@@ -213,8 +213,8 @@ func TextOf(p social.Post) ReportedText {
 }
 
 // ReportUser reports a person; see ReportPost.
-func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, why Reason) error {
-	why, err := why.checked(reporter)
+func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, reason Reason) error {
+	reason, err := reason.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -228,32 +228,32 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if _, err := r.m.Users.Record(ctx, uid); err != nil {
 		return err
 	}
-	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, why)
+	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, reason)
 }
 
 // checked validates a reason and returns the form that is stored.
-func (why Reason) checked(reporter social.User) (Reason, error) {
+func (reason Reason) checked(reporter social.User) (Reason, error) {
 	if reporter.ID == 0 {
 		return Reason{}, social.ErrNoSession
 	}
 	switch {
-	case why.Kind == RuleKind:
-		if why.Rule.Number < 1 || why.Rule.Text == "" || len(why.Rule.Text) > maxRuleBytes || strings.Contains(why.Rule.Text, "\n") {
+	case reason.Kind == RuleKind:
+		if reason.Rule.Number < 1 || reason.Rule.Text == "" || len(reason.Rule.Text) > maxRuleBytes || strings.Contains(reason.Rule.Text, "\n") {
 			return Reason{}, social.Invalid("rule", "Choose the rule.")
 		}
-	case slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == why.Kind }):
-		why.Rule = Rule{}
+	case slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == reason.Kind }):
+		reason.Rule = Rule{}
 	default:
 		return Reason{}, social.Invalid("kind", "Choose a reason.")
 	}
-	why.Text = strings.TrimSpace(strings.ReplaceAll(why.Text, "\r\n", "\n"))
-	if !utf8.ValidString(why.Text) || len(why.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(why.Text) > MaxReportText {
+	reason.Text = strings.TrimSpace(strings.ReplaceAll(reason.Text, "\r\n", "\n"))
+	if !utf8.ValidString(reason.Text) || len(reason.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(reason.Text) > MaxReportText {
 		return Reason{}, social.Invalid("text", "Use at most {n} characters.", MaxReportText)
 	}
-	return why, nil
+	return reason, nil
 }
 
-func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, why Reason) error {
+func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, reason Reason) error {
 	if n.about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
@@ -262,7 +262,7 @@ func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, wh
 		return err
 	}
 	n.staff = roles[0] > social.Member
-	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Reason: why}
+	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Reason: reason}
 	_, err = r.store.Add(ctx, n)
 	return err
 }
@@ -273,7 +273,7 @@ func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target strin
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return Subject{}, err
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
@@ -305,7 +305,7 @@ func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCas
 // mayDecide reports whether an actor may decide about a target. Any moderator can dismiss reports
 // about a target that is gone.
 func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target string) (bool, error) {
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err != nil {
 		return false, err
 	}
@@ -317,7 +317,7 @@ func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target stri
 }
 
 // subject returns what a target is.
-func (r *Reports) about(ctx context.Context, target string) (Subject, error) {
+func (r *Reports) subject(ctx context.Context, target string) (Subject, error) {
 	s := Subject{Target: target}
 	uid, pid := audit.ParseTarget(target)
 	if pid != 0 {
@@ -357,7 +357,7 @@ func (r *Reports) deletedBy(ctx context.Context, target string, author int64) (s
 // TakeReportOf leases the report about one target. It returns ErrReportHeld if another moderator
 // holds it. See TakeReport.
 func (r *Reports) TakeReportOf(ctx context.Context, actor social.Actor, target string) (ReportCase, error) {
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil {
 		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
@@ -405,7 +405,7 @@ func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target s
 func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error) {
 	full := ReportCase{Texts: c.Texts}
 	var err error
-	if full.Subject, err = r.about(ctx, c.Target); err != nil {
+	if full.Subject, err = r.subject(ctx, c.Target); err != nil {
 		return ReportCase{}, err
 	}
 	ids := make([]int64, len(c.Reports))
@@ -445,7 +445,7 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 	if d.Action == "dismiss" {
 		return social.Invalid("action", "Choose what to do.")
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
@@ -471,7 +471,7 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	} else if err := r.store.Keep(ctx, target, actor.String()); err != nil {
 		return err
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil {
 		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
@@ -539,7 +539,7 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 		w := WaitingReport{
 			Texts: one.Texts, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
 		}
-		if w.Subject, err = r.about(ctx, one.Target); err != nil {
+		if w.Subject, err = r.subject(ctx, one.Target); err != nil {
 			return nil, false, err
 		}
 		page = append(page, w)

@@ -110,10 +110,10 @@ func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
 func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.Role, uid int64, from, to social.Role) (bool, error) {
 	var who, hasName string
 	if actor > 0 {
-		who, hasName = actor.String(), stored(has)
+		who, hasName = actor.String(), storedRole(has)
 	}
 	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{storage.Staff},
-		[]string{storage.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
+		[]string{storage.Itoa(uid), storedRole(from), storedRole(to), who, hasName}).AsInt64()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("social: set a role: %w", err)
@@ -126,7 +126,7 @@ func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.
 var errLastOwner = social.Forbidden("Nobody else is an owner. Give another person that role first.")
 
 // storedRole returns the stored form of a role: empty for a member.
-func stored(role social.Role) string {
+func storedRole(role social.Role) string {
 	if role == social.Member {
 		return ""
 	}
@@ -146,7 +146,7 @@ func (m *Service) copyRole(ctx context.Context, argument string) error {
 			return err
 		}
 		before = roles[0]
-		if err := m.Users.Edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
+		if err := m.Users.Edit(ctx, uid, "role", storedRole(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// bundle is an application with helpers for lists.
+// listsBundle is an application with helpers for lists.
 type listsBundle struct{ *socialtest.Bundle }
 
 func (b listsBundle) do(err error) {
@@ -106,7 +106,7 @@ func TestNames(t *testing.T) {
 	b.WantHealthy()
 }
 
-// The limits hold in two processes that fill the same lists at once.
+// The limits hold when two processes fill the same lists concurrently.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -156,8 +156,8 @@ func TestLimits(t *testing.T) {
 	b.do(other.Library.SaveSearch(b.Ctx, ada, "one more"))
 }
 
-// Pages of a list have what a sort of all posts of its members has, without those who are muted, blocked
-// or suspended.
+// The pages of a list match a sort of all posts of its members, without those who are muted,
+// blocked or suspended.
 func TestPagesAgainstSort(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
@@ -200,7 +200,7 @@ func TestPagesAgainstSort(t *testing.T) {
 		}
 	}
 	var want []int64
-	for i, e := range visible { // a repost of what is among the next entries is left out
+	for i, e := range visible { // a repost of a post among the next entries is left out
 		shown := func(o entry) bool { return o.id == e.of || o.of == e.of }
 		if e.of == 0 || !slices.ContainsFunc(visible[i+1:], shown) {
 			want = append(want, e.id)
@@ -222,8 +222,8 @@ func TestPagesAgainstSort(t *testing.T) {
 	}
 }
 
-// A block, by either side, takes both off each other's lists, and nobody is put there while it
-// lasts; a deleted account leaves no trace on lists, nor lists.
+// A block by either side removes both from each other's lists, and prevents adding them while it
+// lasts; a deleted account leaves neither lists nor traces on lists.
 func TestLeavingLists(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
@@ -237,7 +237,7 @@ func TestLeavingLists(t *testing.T) {
 	if got := b.members(bob, bobs.ID); !slices.Equal(got, []int64{eve.ID}) {
 		t.Errorf("bob's list has %v", got)
 	}
-	for _, v := range []*social.Viewer{before, b.viewer(ada)} { // before: read before the block
+	for _, v := range []*social.Viewer{before, b.viewer(ada)} { // read before the block
 		if err := b.Library.Add(b.Ctx, v, adas.ID, bob); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("added somebody who blocks: %v", err)
 		}
@@ -258,8 +258,8 @@ func TestLeavingLists(t *testing.T) {
 	b.WantHealthy()
 }
 
-// The home timeline is without the members of a list that is left out, at once in the process
-// that changes it and soon in another one; one's own posts stay.
+// The home timeline omits the members of a list that is left out: immediately in the process that
+// changes it, and soon in others; one's own posts stay.
 func TestLeftOutOfHome(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -292,7 +292,7 @@ func TestLeftOutOfHome(t *testing.T) {
 	}
 }
 
-// A check finds each kind of damage and repairs it; a block ends meanwhile as ever.
+// A check finds and repairs each kind of damage; meanwhile a block works as usual.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []struct {

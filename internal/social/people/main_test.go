@@ -52,7 +52,7 @@ func (b *suggestionsBundle) viewer(user social.User) *social.Viewer {
 	return v
 }
 
-// suggested returns what a user gets, each as "name", or as "name by one,two of 3".
+// suggested returns the suggestions for a user, each as "name", or as "name by one,two of 3".
 func (b *suggestionsBundle) suggested(user social.User) []string {
 	b.T.Helper()
 	list, err := b.Suggestions.Get(b.Ctx, b.viewer(user), people.MaxSuggestions)

@@ -65,9 +65,9 @@ func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry boo
 }
 
 // allows reports whether the site allows the text of a post and the descriptions of its pictures.
-func (s *Archives) allows(ctx context.Context, one archivePost) (bool, error) {
-	texts := slices.Clone(one.parts)
-	for _, file := range one.files {
+func (s *Archives) allows(ctx context.Context, post archivePost) (bool, error) {
+	texts := slices.Clone(post.parts)
+	for _, file := range post.files {
 		texts = append(texts, file.alt())
 	}
 	for _, text := range texts {
@@ -87,7 +87,7 @@ type writer struct {
 	*Archives
 	author  int64
 	archive *Archive
-	plan    planned
+	plan    importPlan
 	slots   []slot // of the entries
 	report  Report
 }
@@ -169,24 +169,24 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 }
 
 // imported returns the post of an entry, after storing its pictures.
-func (w *writer) imported(ctx context.Context, i int, one archivePost) (posts.Imported, error) {
+func (w *writer) imported(ctx context.Context, i int, post archivePost) (posts.Imported, error) {
 	e, id := w.plan.entries[i], w.slots[i].id
 	entry := posts.Entry{Author: w.author, To: w.author, Fields: []string{
-		"user_id", storage.Itoa(w.author), "time", storage.Seconds(time.Unix(one.time, 0)), "source", e.source, "body", one.parts[e.part],
+		"user_id", storage.Itoa(w.author), "time", storage.Seconds(time.Unix(post.time, 0)), "source", e.source, "body", post.parts[e.part],
 	}}
 	if e.parent >= 0 {
 		entry.Parent, entry.Root = w.slots[e.parent].id, w.slots[e.root].id
 		entry.Fields = append(entry.Fields, "parent", storage.Itoa(entry.Parent), "root", storage.Itoa(entry.Root), "to", storage.Itoa(w.author))
 	}
 	if e.part == 0 {
-		pictures, err := w.pictures(ctx, id, one)
+		pictures, err := w.pictures(ctx, id, post)
 		if err != nil {
 			return posts.Imported{}, err
 		}
 		if pictures != "" {
 			entry.Fields = append(entry.Fields, "media", string(pictures))
 		}
-		if pictures != "" && one.sensitive {
+		if pictures != "" && post.sensitive {
 			entry.Fields = append(entry.Fields, "sensitive", "1")
 		}
 	}
@@ -216,9 +216,9 @@ func (w *writer) post(e entry) (archivePost, error) {
 }
 
 // chosen returns the files of a post that can be its pictures.
-func (w *writer) chosen(one archivePost) []attachment {
+func (w *writer) chosen(post archivePost) []attachment {
 	var chosen []attachment
-	for _, file := range one.files {
+	for _, file := range post.files {
 		switch {
 		case !file.isPicture():
 			w.report.PicturesLeftOut[NoPicture]++
@@ -235,9 +235,9 @@ func (w *writer) chosen(one archivePost) []attachment {
 
 // pictures stores the pictures of a post, as an upload does. If the import is interrupted, they are
 // deleted with other unused pictures.
-func (w *writer) pictures(ctx context.Context, id int64, one archivePost) (social.Media, error) {
+func (w *writer) pictures(ctx context.Context, id int64, post archivePost) (social.Media, error) {
 	var stored []media.Chosen
-	for _, file := range w.chosen(one) {
+	for _, file := range w.chosen(post) {
 		record, err := w.upload(ctx, file)
 		reason := refused(err)
 		switch {

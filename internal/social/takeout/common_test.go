@@ -44,7 +44,7 @@ const (
 func address(n int) string { return fmt.Sprintf("https://there.example/users/ada/statuses/%d", n) }
 
 // postActivity returns the activity of a post; change can modify the object in it.
-func posted(n int, at time.Time, content string, change ...func(note object)) object {
+func postActivity(n int, at time.Time, content string, change ...func(note object)) object {
 	note := object{
 		"id": address(n), "type": "Note", "summary": nil, "inReplyTo": nil, "published": at.UTC().Format(time.RFC3339),
 		"to": []string{everybody}, "cc": []string{followers}, "sensitive": false, "content": content, "attachment": []object{},
@@ -185,10 +185,10 @@ func picture(t testing.TB, w, h int) []byte {
 }
 
 // manyPosts returns the posts of an archive, some of which reply to the previous one.
-func many(n int) []object {
+func manyPosts(n int) []object {
 	items := make([]object, n)
 	for i := range items {
-		items[i] = posted(i, day(0).Add(time.Duration(i)*time.Hour), fmt.Sprintf("<p>post number%d</p>", i))
+		items[i] = postActivity(i, day(0).Add(time.Duration(i)*time.Hour), fmt.Sprintf("<p>post number%d</p>", i))
 		if i%10 > 6 {
 			repliesTo(i - 1)(items[i]["object"].(object))
 		}
@@ -211,7 +211,7 @@ func wantAll(t testing.TB, b *socialtest.Bundle, user social.User, n int) {
 }
 
 // othersView returns what other users see: timelines and notifications.
-func others(t testing.TB, b *socialtest.Bundle, user social.User) string {
+func othersView(t testing.TB, b *socialtest.Bundle, user social.User) string {
 	t.Helper()
 	home, err := b.Timelines.Home(social.WithFresh(b.Ctx), user.ID, 0, 40)
 	archiveDo(t, err)

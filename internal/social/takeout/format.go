@@ -85,20 +85,20 @@ func cell(value any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case string:
-		return guarded(v)
+		return escapeFormula(v)
 	case time.Time:
 		if !v.IsZero() {
 			return v.Format(time.RFC3339)
 		}
 	case []string:
-		return guarded(strings.Join(v, " "))
+		return escapeFormula(strings.Join(v, " "))
 	}
 	return ""
 }
 
 // escapeFormula returns a text that no spreadsheet takes for a formula: it puts an apostrophe in
 // front of one that starts like a formula. Source: OWASP, CSV Injection.
-func guarded(text string) string {
+func escapeFormula(text string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " "))
 	switch first {
 	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠':

@@ -52,7 +52,7 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada := b.NewUser("ada")
-	good := string(outbox(t, many(20)))
+	good := string(outbox(t, manyPosts(20)))
 	whole := contents{"outbox.json": []byte(good)}.zip(t)
 	zip, err := os.ReadFile(whole)
 	archiveDo(t, err)
@@ -110,7 +110,7 @@ func bombs(n int) []tar.Header {
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
-	a := open(t, contents{"outbox.json": outbox(t, many(20))}.dir(t))
+	a := open(t, contents{"outbox.json": outbox(t, manyPosts(20))}.dir(t))
 	ctx, stop := context.WithCancel(b.Ctx)
 	stop()
 	if _, err := b.Archives.Import(ctx, b.NewUser("ada").ID, a, false, func(int, int) {}); !errors.Is(err, context.Canceled) {
@@ -125,9 +125,9 @@ func TestBlocked(t *testing.T) {
 	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "casino"}, 0)
 	archiveDo(t, err)
 	a := open(t, contents{"outbox.json": outbox(t, []object{
-		posted(1, day(1), "<p>the casino</p>"),
-		posted(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
-		posted(3, day(3), "<p>a harbour</p>", with("attachment", []object{attached("/media_attachments/a.png", "a ship")})),
+		postActivity(1, day(1), "<p>the casino</p>"),
+		postActivity(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
+		postActivity(3, day(3), "<p>a harbour</p>", with("attachment", []object{attached("/media_attachments/a.png", "a ship")})),
 	})}.dir(t))
 	r := run(t, b, b.NewUser("ada"), a)
 	if r.Posts != 1 || r.LeftOut[takeout.Blocked] != 2 {

@@ -29,7 +29,7 @@ type link struct {
 
 // plainText converts HTML to text: paragraphs and line breaks become lines, links their full
 // addresses, and people on other sites @name@host.
-func plain(content string) string {
+func plainText(content string) string {
 	c := &converter{}
 	z := html.NewTokenizer(strings.NewReader(content))
 	for {
@@ -131,7 +131,7 @@ func (l *link) String() string {
 
 // qualifyMentions appends to the names that a text mentions the host on which they were mentioned,
 // because they are not people on this site.
-func elsewhere(body, host string) string {
+func qualifyMentions(body, host string) string {
 	var out strings.Builder
 	for _, s := range text.Parse(body) {
 		switch {

@@ -36,7 +36,7 @@ const (
 )
 
 // resultTTL is how long the result of an import is kept.
-const keepFor = 7 * 24 * time.Hour
+const resultTTL = 7 * 24 * time.Hour
 
 // State is the state of an import.
 type State string
@@ -85,7 +85,7 @@ func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry
 		isFailed = "1"
 	}
 	noted, err = noteScript.RunFenced(ctx, s.client, keys(uid), []string{
-		p.ID, strconv.Itoa(p.Done), string(mark) + entry, isFailed, string(Done), storage.Itoa(int64(keepFor / time.Second)),
+		p.ID, strconv.Itoa(p.Done), string(mark) + entry, isFailed, string(Done), storage.Itoa(int64(resultTTL / time.Second)),
 	}).AsBool()
 	return noted, failed(err)
 }
@@ -93,7 +93,7 @@ func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry
 // stop ends the running import.
 func (s Store) stop(ctx context.Context, uid int64) error {
 	return failed(noteScript.Run(ctx, s.client, keys(uid),
-		[]string{"", "-1", "", "0", string(Done), storage.Itoa(int64(keepFor / time.Second))}).Error())
+		[]string{"", "-1", "", "0", string(Done), storage.Itoa(int64(resultTTL / time.Second))}).Error())
 }
 
 // Get returns the progress of a user's import, or the zero value if there is none.

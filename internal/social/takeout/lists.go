@@ -205,7 +205,7 @@ func (e *exporter) people(prefix string) func(ctx context.Context, yield func(ro
 }
 
 // unexpired lists the people in a sorted set scored by an end, without those whose end has passed.
-func (e *exporter) lasting(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+func (e *exporter) unexpired(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
 	return e.peopleAfter(prefix, float64(e.now.Unix()))
 }
 

@@ -165,7 +165,7 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 		return err
 	}
 	a.outbox = plain
-	a.size, err = io.Copy(plain, io.LimitReader(reader{ctx, file}, maxOutbox+1))
+	a.size, err = io.Copy(plain, io.LimitReader(ctxReader{ctx, file}, maxOutbox+1))
 	if err == nil && a.size > maxOutbox {
 		err = errors.New("it has more than 4 GB")
 	}
@@ -176,13 +176,13 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 }
 
 // ctxReader is a reader that stops when its context ends.
-type reader struct {
+type ctxReader struct {
 	ctx context.Context
 	io.Reader
 }
 
 // Read implements [io.Reader].
-func (r reader) Read(p []byte) (int, error) {
+func (r ctxReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -196,7 +196,7 @@ func unpack(ctx context.Context, file io.Reader, size int64, dir string) error {
 		return err
 	}
 	defer root.Close()
-	z, err := gzip.NewReader(reader{ctx, file})
+	z, err := gzip.NewReader(ctxReader{ctx, file})
 	if err != nil {
 		return err
 	}

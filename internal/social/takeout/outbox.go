@@ -21,7 +21,7 @@ var errItem = errors.New("it has more than 4 MB")
 
 // each calls visit with each activity of the outbox. An error includes the position.
 func (a *Archive) each(ctx context.Context, visit func(at item, raw []byte) error) error {
-	in := &bounded{Reader: reader{ctx, io.NewSectionReader(a.outbox, 0, a.size)}}
+	in := &bounded{Reader: ctxReader{ctx, io.NewSectionReader(a.outbox, 0, a.size)}}
 	d := json.NewDecoder(in)
 	number := 0
 	err := a.members(d, in, func(raw json.RawMessage) error {

@@ -20,7 +20,7 @@ type entry struct {
 }
 
 // datedPost is a post of the archive, without its text.
-type dated struct {
+type datedPost struct {
 	item
 	source, replyTo string
 	time            int64
@@ -28,15 +28,15 @@ type dated struct {
 }
 
 // importPlan is what an archive becomes, in order of time, and what is left out.
-type planned struct {
+type importPlan struct {
 	entries []entry
 	report  Report
 }
 
 // plan reads an archive. allowed rejects a text that must not be posted on this site.
-func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (planned, error) {
-	p := planned{report: newReport()}
-	var all []dated
+func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (importPlan, error) {
+	p := importPlan{report: newReport()}
+	var all []datedPost
 	parts := 0
 	seen := map[string]bool{}
 	err := a.each(ctx, func(at item, raw []byte) error {
@@ -61,20 +61,20 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 			return fmt.Errorf("it has more than %d posts", maxPosts)
 		}
 		seen[one.source] = true
-		all = append(all, dated{at, one.source, one.replyTo, one.time, len(one.parts)})
+		all = append(all, datedPost{at, one.source, one.replyTo, one.time, len(one.parts)})
 		return nil
 	})
 	if err != nil {
-		return planned{}, err
+		return importPlan{}, err
 	}
-	slices.SortStableFunc(all, func(a, b dated) int { return int(a.time - b.time) })
+	slices.SortStableFunc(all, func(a, b datedPost) int { return int(a.time - b.time) })
 	p.link(all)
 	return p, nil
 }
 
 // link creates the entries of posts. A reply to something that is not among the earlier posts is
 // left out.
-func (p *planned) link(all []dated) {
+func (p *importPlan) link(all []datedPost) {
 	last := make(map[string]int, len(all)) // the entry of the last part of each post
 	for _, one := range all {
 		parent, root := -1, -1
@@ -97,7 +97,7 @@ func (p *planned) link(all []dated) {
 }
 
 // rootOf returns the first entry of the conversation of an entry.
-func (p *planned) rootOf(at int) int {
+func (p *importPlan) rootOf(at int) int {
 	if root := p.entries[at].root; root >= 0 {
 		return root
 	}

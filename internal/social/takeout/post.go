@@ -168,7 +168,7 @@ func (n *note) text() string {
 	if u, err := url.Parse(n.ID); err == nil {
 		host = u.Hostname()
 	}
-	body := plain(n.Content)
+	body := plainText(n.Content)
 	for _, answer := range append(n.OneOf, n.AnyOf...) {
 		body += "\n• " + oneLine(answer.Name)
 	}
@@ -178,7 +178,7 @@ func (n *note) text() string {
 	if warning := oneLine(n.Summary); warning != "" {
 		body = "CW: " + warning + "\n\n" + body
 	}
-	return elsewhere(body, host)
+	return qualifyMentions(body, host)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -40,7 +40,7 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 	var missing []int
 	for n, ids := range reserved {
 		if n == len(reserved)-1 {
-			if missing = lacking(entries, known, slots); resumes(entries, missing, ids) {
+			if missing = assignKnown(entries, known, slots); resumes(entries, missing, ids) {
 				for i, at := range missing {
 					slots[at] = ids[i]
 				}
@@ -53,7 +53,7 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 			}
 		}
 	}
-	missing = lacking(entries, known, slots)
+	missing = assignKnown(entries, known, slots)
 	if len(missing) == 0 || dry {
 		return slots, nil
 	}
@@ -83,7 +83,7 @@ func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int6
 }
 
 // assignKnown gives entries the slots that are known, and returns the entries without one.
-func lacking(entries []entry, known map[string]slot, slots []slot) (missing []int) {
+func assignKnown(entries []entry, known map[string]slot, slots []slot) (missing []int) {
 	for i, e := range entries {
 		var ok bool
 		if slots[i], ok = known[e.source]; !ok {
@@ -107,7 +107,7 @@ func resumes(entries []entry, missing []int, ids []slot) bool {
 }
 
 // slotPage is how many posts are read at a time.
-const page = 500
+const slotPage = 500
 
 // reserved returns the IDs reserved by a user's imports, earliest import first. About one round
 // trip per 500 IDs.
@@ -123,8 +123,8 @@ func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error)
 			return nil, fmt.Errorf("social: key %s has %.40q: check the database", storage.ImportedKey(author), member)
 		}
 		var slots []slot
-		for ; first <= last; first += page {
-			some, err := s.read(ctx, author, first, min(last, first+page-1))
+		for ; first <= last; first += slotPage {
+			some, err := s.read(ctx, author, first, min(last, first+slotPage-1))
 			if err != nil {
 				return nil, err
 			}

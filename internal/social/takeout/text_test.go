@@ -38,11 +38,11 @@ func TestPlain(t *testing.T) {
 		"<":               "<",
 		"</p></a></pre>x": "x",
 	} {
-		if got, _ := social.CleanLines(plain(content)); got != want {
+		if got, _ := social.CleanLines(plainText(content)); got != want {
 			t.Errorf("%s is %q, want %q", content, got, want)
 		}
 	}
-	if got := elsewhere("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
+	if got := qualifyMentions("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
 		t.Errorf("%q", got)
 	}
 }

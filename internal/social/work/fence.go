@@ -68,38 +68,38 @@ const (
 
 // fence knows the masters and asks their replicas for acknowledgments.
 type fence struct {
-	client  rueidis.Client
-	log     *slog.Logger
-	cluster bool
-	unknown atomic.Int64  // number of marks issued by unknownMark
-	patient time.Duration // uncertainFor, except in tests
+	client       rueidis.Client
+	log          *slog.Logger
+	cluster      bool
+	unknownMarks atomic.Int64  // number of marks issued by unknownMark
+	patient      time.Duration // uncertainFor, except in tests
 
 	mu       sync.Mutex
 	identity string               // of all histories; empty if unknown
 	asked    time.Time            // when it was read
-	at       string               // the address of the only master
+	address  string               // the address of the only master
 	seen     map[string]replicas  // by address of the master
 	behind   map[string]time.Time // since when the replicas of a master have not acknowledged
 }
 
 // replicas describes the replicas of a master.
 type replicas struct {
-	at    time.Time // when it last had one
-	n     int64     // how many must acknowledge writes
-	since time.Time // when it last had that many
+	lastSeen   time.Time // when it last had one
+	count      int64     // how many must acknowledge writes
+	countSince time.Time // when it last had that many
 }
 
 // saw records how many replicas a master has.
 func (f *fence) saw(master string, n int64) {
 	r, now := f.seen[master], time.Now()
-	if n == 0 && r.n == 0 {
+	if n == 0 && r.count == 0 {
 		return
 	}
 	if n > 0 {
-		r.at = now
+		r.lastSeen = now
 	}
-	if n >= r.n || now.Sub(r.since) > f.patient {
-		r.n, r.since = max(n, 1), now
+	if n >= r.count || now.Sub(r.countSince) > f.patient {
+		r.count, r.countSince = max(n, 1), now
 	}
 	f.seen[master] = r
 }
@@ -112,7 +112,7 @@ func newFence(client rueidis.Client, log *slog.Logger) *fence {
 }
 
 // unknownMark returns a mark that equals no other, for when the masters could not be asked.
-func (f *fence) unlike() string { return "unknown" + strconv.FormatInt(f.unknown.Add(1), 10) }
+func (f *fence) unknownMark() string { return "unknown" + strconv.FormatInt(f.unknownMarks.Add(1), 10) }
 
 // mark returns the identity of the replication histories.
 func (f *fence) mark(ctx context.Context) string {
@@ -127,7 +127,7 @@ func (f *fence) mark(ctx context.Context) string {
 		}
 	}
 	if id == "" {
-		return f.unlike()
+		return f.unknownMark()
 	}
 	return id
 }
@@ -150,7 +150,7 @@ func (f *fence) since(ctx context.Context, history string) string {
 		f.identity = ""
 		f.mu.Unlock()
 		if mark = f.mark(ctx); !strings.HasPrefix(mark, history) { // there was another failover after the script
-			mark = f.unlike()
+			mark = f.unknownMark()
 		}
 	}
 	return mark
@@ -170,8 +170,8 @@ func (f *fence) note(history, replicas rueidis.RedisMessage) {
 	} else {
 		f.asked = time.Now()
 	}
-	if f.identity != "" && f.at != "" {
-		f.saw(f.at, n)
+	if f.identity != "" && f.address != "" {
+		f.saw(f.address, n)
 	} else {
 		f.saw(id, n) // the next round finds out the address
 	}
@@ -197,17 +197,17 @@ func sameHistories(mark, now string) bool {
 }
 
 // roundResult is the result of a round.
-type state struct {
-	identity string
-	kept     bool // replicas have everything written before the round
-	newly    bool // replicas are behind, and were not a few seconds ago
+type roundResult struct {
+	identity    string
+	kept        bool // replicas have everything written before the round
+	newlyBehind bool // replicas are behind, and were not a few seconds ago
 }
 
 // round asks all masters for their identities and, if acks is set, waits for their replicas.
-func (f *fence) round(ctx context.Context, acks bool) (state, error) {
+func (f *fence) round(ctx context.Context, acks bool) (roundResult, error) {
 	servers, err := nodes.Masters(ctx, f.client)
 	if err != nil {
-		return state{}, fmt.Errorf("social: ask for the masters: %w", err)
+		return roundResult{}, fmt.Errorf("social: ask for the masters: %w", err)
 	}
 	answers, errs := make([]answer, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
@@ -218,31 +218,31 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := errors.Join(errs...); err != nil {
-		return state{}, fmt.Errorf("social: ask for the state of replication: %w", err)
+		return roundResult{}, fmt.Errorf("social: ask for the state of replication: %w", err)
 	}
-	now := state{kept: acks, identity: identity(answers)}
+	now := roundResult{kept: acks, identity: identity(answers)}
 	if now.identity != f.identity {
 		clear(f.behind) // a newly promoted server may have been behind when it was a master before
 	}
 	for _, a := range answers {
-		f.at = a.at
-		f.saw(a.at, a.replicas)
+		f.address = a.address
+		f.saw(a.address, a.replicas)
 		if a.acked {
-			delete(f.behind, a.at)
+			delete(f.behind, a.address)
 		}
-		if _, ok := f.seen[a.at]; !ok || !acks || a.acked {
+		if _, ok := f.seen[a.address]; !ok || !acks || a.acked {
 			continue
 		}
 		now.kept = false
-		since, ok := f.behind[a.at]
-		now.newly = now.newly || !ok || time.Since(since) < f.patient
+		since, ok := f.behind[a.address]
+		now.newlyBehind = now.newlyBehind || !ok || time.Since(since) < f.patient
 		if !ok {
-			f.behind[a.at] = time.Now()
+			f.behind[a.address] = time.Now()
 			f.log.Warn("the replicas of a server do not acknowledge what is written: until they do, it is kept by that server alone",
-				"server", a.at)
+				"server", a.address)
 		}
 	}
-	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.at) > replicaTimeout })
+	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.lastSeen) > replicaTimeout })
 	f.identity, f.asked = now.identity, time.Now()
 	return now, nil
 }
@@ -266,20 +266,20 @@ func process(id string) string {
 // answer is the reply of a master.
 type answer struct {
 	id       string // the identity of its replication history
-	at       string // its address, which is the same after a restart
+	address  string // its address, which is the same after a restart
 	replicas int64
 	acked    bool // all replicas have all writes
 }
 
 // ask asks a master for its state and, if acks is set, waits for its replicas.
 func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer, error) {
-	b, a := server.Client.B(), answer{at: server.Address}
+	b, a := server.Client.B(), answer{address: server.Address}
 	f.mu.Lock()
-	at := a.at
+	at := a.address
 	if !f.cluster {
-		at = f.at
+		at = f.address
 	}
-	expected := f.seen[at].n
+	expected := f.seen[at].count
 	timeout := ackTimeout
 	if _, ok := f.behind[at]; ok {
 		timeout = slowAck
@@ -308,7 +308,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		a.id, _ = reply[0].ToString()
 		a.replicas, _ = reply[1].AsInt64()
 		if !f.cluster {
-			a.at = cmp.Or(localAddress(res[1]), a.id)
+			a.address = cmp.Or(localAddress(res[1]), a.id)
 		}
 		if !acks || a.replicas == 0 {
 			return a, nil
@@ -343,10 +343,10 @@ type ended struct {
 }
 
 // resolve tells the caller the result, if one is waiting.
-func (e *Engine) answer(x *ended, err error) {
+func (e *Engine) resolve(x *ended, err error) {
 	if !x.known {
 		x.known = true
-		e.unknown.Add(-1)
+		e.unsettled.Add(-1)
 	}
 	if x.result != nil {
 		x.result <- err
@@ -357,14 +357,14 @@ func (e *Engine) answer(x *ended, err error) {
 // offer submits x to be finished. It returns false if the engine is closed or ctx has ended.
 func (e *Engine) offer(ctx context.Context, x *ended) bool {
 	x.since = time.Now()
-	e.unknown.Add(1)
+	e.unsettled.Add(1)
 	select {
 	case e.ended <- x:
 		return true
 	case <-e.ctx.Done():
 	case <-ctx.Done():
 	}
-	e.unknown.Add(-1)
+	e.unsettled.Add(-1)
 	return false
 }
 
@@ -464,7 +464,7 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 				e.repeat(x)
 			case now.kept || time.Since(x.since) > replicaTimeout:
 				done = append(done, x)
-			case now.newly:
+			case now.newlyBehind:
 				rest = append(rest, e.wait([]*ended{x}, errBehind)...)
 			default: // known to be behind: the master has it
 				rest = append(rest, e.wait([]*ended{x}, nil)...)
@@ -491,7 +491,7 @@ func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 		err = uncertain(err)
 	}
 	for _, x := range all {
-		e.answer(x, err)
+		e.resolve(x, err)
 		if x.Held != nil {
 			tasks = append(tasks, x)
 		}
@@ -505,7 +505,7 @@ func (e *Engine) repeat(x *ended) {
 		e.log.Warn("repeated, as a server has restarted or failed over", storage.Tasks, x.Member)
 		e.leave(x.Held, 0, true)
 	}
-	e.answer(x, uncertain(errors.New("a server has restarted or failed over")))
+	e.resolve(x, uncertain(errors.New("a server has restarted or failed over")))
 }
 
 // remove removes tasks that are done, and returns those that it could not remove. If fenced is
@@ -515,12 +515,12 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	var asked []*ended
 	for _, x := range some {
 		if x.Held == nil {
-			e.answer(x, nil)
+			e.resolve(x, nil)
 			continue
 		}
 		token, ok := e.ending(x.Held)
 		if !ok { // another process has it
-			e.answer(x, nil)
+			e.resolve(x, nil)
 			continue
 		}
 		mark := x.mark
@@ -538,22 +538,22 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	}
 	if err != nil {
 		for _, x := range asked {
-			e.kept(x.Held)
+			e.keep(x.Held)
 		}
 		return e.wait(asked, err)
 	}
 	e.fence.note(reply[0], reply[1])
-	answer := func(x *ended) { e.answer(x, nil) }
+	answer := func(x *ended) { e.resolve(x, nil) }
 	if n, _ := reply[1].AsInt64(); n > 0 && !fenced {
 		now, err := e.fence.round(ctx, true)
 		answer = func(x *ended) {
 			switch {
 			case err != nil:
-				e.answer(x, uncertain(err))
-			case !sameHistories(x.mark, now.identity), !now.kept && now.newly:
-				e.answer(x, uncertain(errBehind))
+				e.resolve(x, uncertain(err))
+			case !sameHistories(x.mark, now.identity), !now.kept && now.newlyBehind:
+				e.resolve(x, uncertain(errBehind))
 			default:
-				e.answer(x, nil)
+				e.resolve(x, nil)
 			}
 		}
 	}

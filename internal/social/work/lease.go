@@ -32,7 +32,7 @@ type Held struct {
 func (h *Held) Mark() string { return h.mark }
 
 // maxTries returns how often the task is tried.
-func (h *Held) most() int64 {
+func (h *Held) maxTries() int64 {
 	if h.class == Mail {
 		return maxMailTries
 	}
@@ -59,7 +59,7 @@ func (e *Engine) ending(h *Held) (token string, ok bool) {
 }
 
 // keep resumes renewing a lease after the command that was to end it has failed.
-func (e *Engine) kept(h *Held) {
+func (e *Engine) keep(h *Held) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.ends = false
@@ -165,12 +165,12 @@ func (e *Engine) fail(h *Held, err error) {
 	class := rediserr.Of(err)
 	switch {
 	case errors.Is(err, ErrLater), errors.Is(err, ErrElsewhere):
-		e.leave(h, laterAfter, true)
+		e.leave(h, laterPause, true)
 	case errors.Is(err, ErrAgain):
-		e.leave(h, againAfter, true)
+		e.leave(h, againPause, true)
 	case class == rediserr.Unavailable, class == rediserr.WritesRefused, errors.Is(err, social.ErrUncertain): // not the fault of the task
 		e.leave(h, outagePause, true)
-	case h.tries >= h.most():
+	case h.tries >= h.maxTries():
 		e.giveUp(h, err)
 	default:
 		e.counts[h.class].failed.Add(1)

@@ -90,9 +90,9 @@ const (
 	// noteLease is how long a caller has after Note before other processes start the task.
 	noteLease = 15 * time.Second
 	// againPause is the pause after ErrAgain.
-	againAfter = time.Second
+	againPause = time.Second
 	// laterPause is the pause after ErrLater.
-	laterAfter = 10 * time.Second
+	laterPause = 10 * time.Second
 	// outagePause is the pause after a try that failed because a server was unavailable.
 	outagePause = 2 * time.Second
 	// firstPause and maxPause are the pauses after the first failure and after many: each pause is
@@ -157,14 +157,14 @@ type Engine struct {
 	worker sync.WaitGroup
 	works  atomic.Bool
 
-	unknown atomic.Int64  // tasks claimed but not started, or ended but not examined
-	added   chan struct{} // signals that this process has queued a task
-	freed   chan struct{} // signals that a slot is free
-	running [classes]atomic.Int64
-	counts  [classes]counters
-	poll    time.Duration // the maximum interval between polls
-	backlog atomic.Int64
-	counted atomic.Int64 // when backlog was read, in nanoseconds
+	unsettled atomic.Int64  // tasks claimed but not started, or ended but not examined
+	added     chan struct{} // signals that this process has queued a task
+	freed     chan struct{} // signals that a slot is free
+	running   [classes]atomic.Int64
+	counts    [classes]counters
+	poll      time.Duration // the maximum interval between polls
+	backlog   atomic.Int64
+	counted   atomic.Int64 // when backlog was read, in nanoseconds
 
 	mu   sync.Mutex
 	held map[*Held]struct{}
@@ -451,7 +451,7 @@ func (e *Engine) Finish(ctx context.Context, member string) error {
 			e.Later(ctx, err, h)
 			return err
 		}
-		if !sleep.For(ctx, againAfter) {
+		if !sleep.For(ctx, againPause) {
 			e.leave(h, 0, false)
 			return fmt.Errorf("social: task %.40q: %w", member, ctx.Err())
 		}
@@ -524,7 +524,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 		if len(tasks) > 0 {
 			continue
 		}
-		if e.running[Short].Load()+e.running[Long].Load()+e.running[Mail].Load()+e.unknown.Load() == 0 {
+		if e.running[Short].Load()+e.running[Long].Load()+e.running[Mail].Load()+e.unsettled.Load() == 0 {
 			break
 		}
 		if !sleep.For(ctx, time.Millisecond) { // while this process has background work

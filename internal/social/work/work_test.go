@@ -24,21 +24,21 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 // killable is the client of a process that can be killed: after that, no command reaches the
 // server.
-type mortal struct {
+type killable struct {
 	rueidis.Client
 	dead atomic.Bool
 }
 
 var errKilled = errors.New("killed")
 
-func (m *mortal) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (m *killable) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	if m.dead.Load() {
 		return rueidis.NewErrorResult(errKilled)
 	}
 	return m.Client.Do(ctx, cmd)
 }
 
-func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (m *killable) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	if !m.dead.Load() {
 		return m.Client.DoMulti(ctx, cmds...)
 	}
@@ -53,13 +53,13 @@ func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueid
 type process struct {
 	*work.Engine
 	t      testing.TB
-	client *mortal
+	client *killable
 }
 
 // start starts a process, which runs tasks with run unless that is nil.
 func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*work.Engine)) *process {
 	t.Helper()
-	p := &process{t: t, client: &mortal{Client: client}}
+	p := &process{t: t, client: &killable{Client: client}}
 	p.Engine = work.New(p.client, slog.New(slog.DiscardHandler))
 	works := run != nil
 	if !works {

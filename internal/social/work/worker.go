@@ -121,12 +121,12 @@ func (e *Engine) work() {
 		case <-e.added:
 		case <-e.freed:
 		}
-		e.unknown.Add(1) // see RunAll
+		e.unsettled.Add(1) // see RunAll
 		tasks, next, err := e.claim(e.ctx, e.free())
 		for _, h := range tasks {
 			e.start(h)
 		}
-		e.unknown.Add(-1)
+		e.unsettled.Add(-1)
 		sleep := e.poll*3/4 + rand.N(e.poll/2)
 		switch {
 		case err != nil:
@@ -162,7 +162,7 @@ func (e *Engine) start(h *Held) {
 
 // run runs a claimed task.
 func (e *Engine) run(ctx context.Context, h *Held) {
-	if h.tries > h.most() {
+	if h.tries > h.maxTries() {
 		e.giveUp(h, fmt.Errorf("%d processes have begun it, and none has ended it", h.tries-1))
 		return
 	}
