@@ -19,37 +19,37 @@ import (
 )
 
 const (
-	// newestMarks is how many marks of each kind are kept in memory. Those of
-	// older posts are read.
+	// newestMarks is how many marks of each kind are kept in memory. The marks of older posts are
+	// read.
 	newestMarks = 500
-	// maxRelations bounds how many people one can mute, or block.
+	// maxRelations is the maximum number of people a user can mute, or block.
 	maxRelations = storage.MaxRelations
-	// maxBlockers bounds how many of those who have blocked a user are honored.
+	// maxBlockers limits how many of a user's blockers are honored.
 	maxBlockers = 100_000
-	// newestFollows is how many of the people that a viewer follows are kept in memory.
+	// newestFollows is how many of a viewer's latest follows are kept in memory.
 	newestFollows = 5000
 	// maxTags is how many tags a user can follow.
 	maxTags = 500
-	// clockSkew is by how much the clocks of two processes may differ.
+	// clockSkew is the maximum clock difference between two processes.
 	clockSkew = 60
 )
 
-// Viewers keeps the viewers who were here lately.
+// Viewers caches recent viewers.
 type Viewers struct {
 	db        storage.Database
 	standings *Standings
 	clock     func() time.Time
 	kept      *watched.Map[*social.Viewer]
-	people    [4096]atomic.Uint64 // numbers of changes of mutes and blocks, by the ids of viewers
+	people    [4096]atomic.Uint64 // counts changes of mutes and blocks, by viewer ID
 }
 
-// CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
+// CachedViewers limits the number of viewers kept in memory, at most about 15 KB each.
 const CachedViewers = 10_000
 
-// NewViewers returns the viewers of a database; clock is the time.
+// NewViewers returns the Viewers of a database; clock returns the time.
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
 	s := &Viewers{db: db, standings: standings, clock: clock}
-	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept has them: a viewer with the new number is not older
+	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept: a viewer with the new number is not outdated
 		db.Link.On(prefix, func(uid int64) { s.peopleChanges(uid).Add(1) })
 	}
 	var err error
@@ -64,9 +64,8 @@ func (s *Viewers) peopleChanges(uid int64) *atomic.Uint64 {
 	return &s.people[uint64(uid)%uint64(len(s.people))]
 }
 
-// Actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
-// the marks: for an action, which changes a mark itself. No round trip for one who was
-// here lately.
+// Actor returns a user as a viewer whose mutes and blocks are current, but maybe not the marks: for
+// an action, which changes a mark itself. No round trip for a recent viewer.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
 	v, ok := s.kept.Stale(user.ID)
 	if ok && !social.IsFresh(ctx) && v.PeopleChanged == s.peopleChanges(user.ID).Load() && s.clock().Unix() < v.Ends {
@@ -75,18 +74,18 @@ func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, 
 	return s.Get(ctx, user)
 }
 
-// peoplePrefixes is how many of viewerPrefixes are of people, and no marks.
+// peoplePrefixes is how many of viewerPrefixes concern people rather than marks.
 const peoplePrefixes = 3
 
-// viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in
-// which they are read.
+// viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in which
+// they are read.
 var viewerPrefixes = [...]string{
 	storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.LikedPrefix, storage.RepostedPrefix, storage.BookmarksPrefix,
 }
 
-// followCommands read the people and the tags that a user follows, the latest first; one person
-// more than most.
+// followCommands read the people and the tags that a user follows, latest first; up to most people,
+// and one more.
 func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cacheable {
 	return [2]rueidis.Cacheable{
 		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(most))).Rev().Cache(),
@@ -94,7 +93,8 @@ func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cache
 	}
 }
 
-// parseFollows reads what a viewer follows. A key of another type is empty: a check reports it.
+// parseFollows parses what a viewer follows. A key of the wrong type counts as empty: a check
+// reports it.
 func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
 	ids, err := reply.OrEmpty(people.AsStrSlice())
 	if err != nil {
@@ -116,13 +116,13 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) 
 	return nil
 }
 
-// Get returns a user as a viewer. It is answered from memory for one who was
-// here lately; else it takes one round trip.
+// Get returns a user as a viewer. It is answered from memory for a recent viewer; otherwise it
+// takes one round trip.
 func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, err
 	}
-	if social.IsFresh(ctx) && user.Role >= social.Moderator { // who may have decided in another process
+	if social.IsFresh(ctx) && user.Role >= social.Moderator { // a moderator may have decided something in another process
 		if err := s.standings.Reload(ctx); err != nil {
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64) (*social.Viewer, error) {
 	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: s.peopleChanges(user.ID).Load()}
 	if social.IsFresh(ctx) {
-		v.PeopleChanged = math.MaxUint64 // no change of it is reported
+		v.PeopleChanged = math.MaxUint64 // changes of this viewer are not reported
 	}
 	b := s.db.Client.B()
 	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
@@ -180,9 +180,9 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 	return v, parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows)
 }
 
-// GetNow returns a user as a viewer who has no marks, for one who is notified of each change:
-// it bypasses all caches. The viewer is valid until a time, in unix seconds, and knows the latest
-// follows, as many as most. The commands of more are sent in the same round trip.
+// GetNow returns a user as a viewer without marks, for a client that is notified of each change: it
+// bypasses all caches. The viewer is valid until ends, in Unix seconds, and knows the latest
+// follows, up to most. The commands more are sent in the same round trip.
 func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, most int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err
@@ -214,8 +214,8 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	return v, v.Ends, res[len(sets)+3:], nil
 }
 
-// parsePeople reads users who are in a set until a time, and returns those who still
-// are and when the first of them is not.
+// parsePeople parses a set of users scored by an end. It returns the users whose end has not
+// passed, and when the first of them ends.
 func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends int64, err error) {
 	scores, err := res.AsZScores()
 	if err != nil {
@@ -236,12 +236,13 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 	return set, ends, nil
 }
 
-// leftOutCommand reads which people a user leaves out of the home timeline; package lists writes it.
+// leftOutCommand reads which people a user leaves out of the home timeline; people.Lists writes
+// them.
 func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
 	return client.B().Hget().Key(storage.ListsKey(uid)).Field("left_out").Cache()
 }
 
-// parseLeftOut reads a list of ids. One that cannot be read is empty: a check reports it.
+// parseLeftOut parses a list of IDs. An unreadable one counts as empty: a check reports it.
 func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
@@ -273,8 +274,8 @@ func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
 	return m, nil
 }
 
-// Marks returns what a viewer has done with each of these posts. No round trip,
-// except for posts older than the viewer's newest 500 marks: then one.
+// Marks returns what a viewer has done with each of these posts. No round trip, except one if there
+// are posts older than the viewer's newest 500 marks.
 func (s *Viewers) Marks(ctx context.Context, v *social.Viewer, posts []*social.Post) ([]social.Marks, error) {
 	all := make([]social.Marks, len(posts))
 	if v.User.ID == 0 {
@@ -329,5 +330,6 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 	return nil
 }
 
-// Changed notes that this process has changed which people a viewer leaves out of the home timeline.
+// Changed records that this process has changed which people a viewer leaves out of the home
+// timeline.
 func (s *Viewers) Changed(uid int64) { s.kept.Force(uid) }
