@@ -22,8 +22,8 @@ var damages = map[string]func(b bundle, id string){
 	},
 }
 
-// damaged is a user whose records of a post, an avatar and an unused picture cannot be read, while
-// that of another unused one can.
+// damaged is a user with unreadable records of pictures in a post, in an avatar, and unused, and
+// one readable record of an unused picture.
 type damaged struct {
 	bundle
 	owner        social.User
@@ -51,7 +51,7 @@ func everyDamage(t *testing.T, test func(t *testing.T, d damaged)) {
 	}
 }
 
-// A record that cannot be read stops nothing: other pictures are uploaded, swept and set.
+// An unreadable record stops nothing: other pictures are uploaded, swept and set.
 func TestDamaged(t *testing.T) {
 	everyDamage(t, func(t *testing.T, d damaged) {
 		second := d.upload(d.owner, media.Avatar)
@@ -64,7 +64,7 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// An account is deleted with the pictures whose records cannot be read.
+// Deleting an account also deletes pictures with unreadable records.
 func TestDamagedRemoval(t *testing.T) {
 	everyDamage(t, func(t *testing.T, d damaged) {
 		d.do(d.Leaving.DeleteAccount(d.Ctx, d.owner.ID))
@@ -77,8 +77,8 @@ func TestDamagedRemoval(t *testing.T) {
 	})
 }
 
-// A repair writes the record of a picture again that a post has, and deletes the others. Without
-// that their files are left alone.
+// A repair rewrites the record of a picture that is in a post, and deletes the others. Without a
+// repair their files are left alone.
 func TestDamagedRepair(t *testing.T) {
 	everyDamage(t, func(t *testing.T, d damaged) {
 		d.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
@@ -95,7 +95,7 @@ func TestDamagedRepair(t *testing.T) {
 	})
 }
 
-// A picture of a post whose record and files are lost stays a problem until the files are back.
+// A post picture whose record and files are lost remains a problem until the files are back.
 func TestLostPicture(t *testing.T) {
 	t.Parallel()
 	all := maps.Clone(damages)

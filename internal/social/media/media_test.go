@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// bundle is an application with a place for pictures.
+// bundle is an application with a picture store.
 type bundle struct {
 	*socialtest.Bundle
 	place files.Store
@@ -47,7 +47,7 @@ func (b bundle) do(err error) {
 }
 
 // photo is a picture as somebody uploads it.
-var photos sync.Map // what photo made: [2]int → []byte
+var photos sync.Map // results of photo: [2]int → []byte
 
 func photo(t testing.TB, width, height int) []byte {
 	t.Helper()
@@ -86,7 +86,7 @@ func (b bundle) post(author social.User, body string, records ...media.Record) s
 	return post
 }
 
-// names are the files that are there.
+// names returns the names of the existing files.
 func (b bundle) names() []string {
 	b.T.Helper()
 	names := []string{}
@@ -176,7 +176,7 @@ func testPost(t *testing.T, b bundle) {
 	b.wantClean()
 }
 
-// Who does not see a post does not see its pictures.
+// Pictures of a post are hidden from those who do not see the post.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testHidden)
@@ -239,7 +239,7 @@ func testClaims(t *testing.T, b bundle) {
 	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: one.ID})); err == nil {
 		t.Error("two posts have the picture")
 	}
-	// Without scripts a form that is sent twice stores its files twice.
+	// Without scripts, a form that is sent twice stores its files twice.
 	second := b.upload(ada, media.Post)
 	if same := b.post(ada, "mine", second); same.ID != post.ID || !same.Media.Has(one.ID) {
 		t.Errorf("the second form is post %d with %s, want %d", same.ID, same.Media, post.ID)
@@ -258,7 +258,7 @@ func testClaims(t *testing.T, b bundle) {
 	}
 }
 
-// A picture that two posts have claimed gets into one of them, whichever is written first.
+// A picture that two posts have claimed goes to exactly one of them, whichever is written first.
 func TestClaimedTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -286,7 +286,7 @@ func TestClaimedTwice(t *testing.T) {
 	}
 }
 
-// Of two forms with the same picture that are sent at once, one is refused.
+// Of two concurrent forms with the same picture, one is refused.
 func TestPostedTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -339,7 +339,7 @@ func TestLongestDescriptions(t *testing.T) {
 	b.wantClean()
 }
 
-// Uploads at once do not take more than there is.
+// Concurrent uploads do not exceed the quota.
 func TestQuotaAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -480,7 +480,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An account takes its pictures along.
+// Deleting an account deletes its pictures.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testRemoval)
@@ -503,7 +503,7 @@ func testRemoval(t *testing.T, b bundle) {
 	b.wantClean()
 }
 
-// A check finds what a crash leaves, and what was lost.
+// A check finds the remains of a crash, and what was lost.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	everywhere(t, testCheck)

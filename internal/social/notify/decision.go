@@ -10,18 +10,19 @@ import (
 	"retwis/internal/social"
 )
 
-// Decision is what a moderator has decided about a person or a post.
+// Decision is a moderator's decision about a person or a post.
 type Decision struct {
-	Action string // what the audit log calls it
+	Action string // as in the audit log
 	Person int64  // the user that it is about; the author of the post
 	Post   int64  // 0 for a person
-	Reason string // what the moderator tells the person, at most social.MaxNote characters
-	// Since is from when on an equal decision is the same one; zero: each is another one.
+	Reason string // the message to the person, at most social.MaxNote characters
+	// Since is the time since when an equal decision is considered the same one; zero: every
+	// decision is different.
 	Since time.Time
 }
 
-// NotifyDecision tells people of a decision: the person, with the reason, or those who have reported
-// what it is about. Nobody is told who has decided, and who has reported. An error is logged only.
+// NotifyDecision notifies people of a decision: the person, with the reason, or those who have
+// reported the subject. It reveals neither who decided nor who reported. Errors are only logged.
 // Three round trips.
 func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 	if d.Person == 0 || len(to) == 0 {
@@ -39,7 +40,7 @@ func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 	}
 }
 
-// wantDecisions returns those of some users who exist, and get notifications of decisions.
+// wantDecisions returns those of the users who exist and want notifications of decisions.
 func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64, err error) {
 	users, err := n.Users.ByID(ctx, to)
 	if err != nil {
@@ -61,8 +62,8 @@ func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64
 	return wanted, nil
 }
 
-// DecisionText says what was decided; the reason follows where there is one. It is empty for a group
-// of another kind.
+// DecisionText describes the decision; the reason follows if there is one. It is empty for other
+// kinds of groups.
 func (g Group) DecisionText() i18n.Message {
 	switch {
 	case g.Kind != Decided:
@@ -86,8 +87,8 @@ func (g Group) DecisionText() i18n.Message {
 	return deed.alone
 }
 
-// DecisionAbout says what a reporter has reported; empty for who is told of a decision about
-// themselves.
+// DecisionAbout describes what the viewer has reported; it is empty if the decision is about the
+// viewer.
 func (g Group) DecisionAbout() i18n.Message {
 	switch {
 	case g.Kind != Decided || g.Own:
@@ -98,10 +99,10 @@ func (g Group) DecisionAbout() i18n.Message {
 	return i18n.Verbatim("@" + g.Actors[0].Name)
 }
 
-// decided says what was decided: alone, and before a reason.
+// decided describes a decision: on its own, and before a reason.
 type decided struct{ alone, because i18n.Message }
 
-// deeds say what was decided, to the person that it is about.
+// deeds describe decisions to the person they are about.
 var deeds = map[string]decided{
 	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
 	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
@@ -111,7 +112,7 @@ var deeds = map[string]decided{
 	"restore": {i18n.T("A moderator restored your account."), i18n.T("A moderator restored your account:")},
 }
 
-// outcomes are what reporters are told. That somebody is limited is nobody else's business.
+// outcomes are what reporters are told. They are not told that somebody was limited.
 var outcomes = map[string]i18n.Message{
 	"dismiss": i18n.T("We looked at what you reported and took no action."),
 	"hide":    i18n.T("Thank you: what you reported was hidden."),
