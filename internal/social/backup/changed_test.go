@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// The checksums of a backup find what neither its compression nor the snapshot in it can: the text of
-// a post is another one, and all has been compressed again. A snapshot that was made by a scan has no
-// separate checksum.
+// The checksums of a backup detect what neither its compression nor the snapshot can: the text of a
+// post was changed, and everything compressed again. A snapshot made by a scan has no checksum of
+// its own.
 func TestChangedAndCompressedAgain(t *testing.T) {
 	t.Parallel()
 	db, _ := small(t)

@@ -18,15 +18,15 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// scene is a small network. The one who leaves, zoe, has done everything that one can
-// do, and everything was done to her.
+// scene is a small network. zoe, who leaves, has done everything that a user can do, and everything
+// was done to her.
 type scene struct {
 	zoe, ada, bob, cid social.User
-	post, reply        int64 // by zoe: a post that ada answered, and an answer to ada
+	post, reply        int64 // by zoe: a post that ada replied to, and a reply to ada
 	adas               int64 // by ada, liked and reposted by zoe
 }
 
-// marks are what the test looks for: no other number or text of a scene contains them.
+// The user IDs that the test looks for start here: no other number in a scene contains them.
 const firstID = 770_077_000
 
 func newScene(b *bundle, n int) scene {
@@ -89,7 +89,7 @@ func newScene(b *bundle, n int) scene {
 	return s
 }
 
-// traces returns the keys that mention a user, by id or by name, and where.
+// traces returns the keys that mention a user, by ID or by name, and where.
 func (b *bundle) traces(u social.User) []string {
 	b.T.Helper()
 	var found []string
@@ -134,7 +134,7 @@ func (b *bundle) content(key string) string {
 	return ""
 }
 
-// names is the key that has the name of a user.
+// names returns the key that has the name of a user.
 func (b *bundle) names(u social.User) string {
 	if b.DB.Mode() == rueidis.ClientModeCluster {
 		return storage.BucketKey(storage.Bucket(u.Name))
@@ -142,7 +142,7 @@ func (b *bundle) names(u social.User) string {
 	return storage.UserNames
 }
 
-// wantGone fails if anything of a user is left except for the name, which is taken.
+// wantGone fails if anything of a user is left except the name, which stays reserved.
 func (b *bundle) wantGone(s scene) {
 	b.T.Helper()
 	for _, trace := range b.traces(s.zoe) {
@@ -173,8 +173,8 @@ func servers(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
 	})
 }
 
-// After the deletion of an account no key mentions it, except for the name in `users`,
-// and the rest of the network agrees.
+// After the deletion of an account no key mentions it, except for the name in `users`, and the rest
+// of the network is consistent.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
@@ -217,8 +217,8 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// The account of a registration that was cut short goes, and the one that has got the name stays
-// where names are.
+// The account of an interrupted registration is deleted, and the account that has got the name
+// keeps it.
 func TestDeletedWithoutItsName(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))

@@ -90,11 +90,11 @@ func (s Follows) undoIfBlocked(ctx context.Context, from, to int64, at time.Time
 }
 
 // blocked reports whether either of two users blocks the other. One round trip.
-func (s Follows) blocked(ctx context.Context, a, b int64, now time.Time) (bool, error) {
+func (s Follows) blocked(ctx context.Context, user, other int64, now time.Time) (bool, error) {
 	b := s.client.B()
 	for _, res := range s.client.DoMulti(ctx,
-		b.Zscore().Key(BlockedKey(a)).Member(Itoa(b)).Build(),
-		b.Zscore().Key(BlockedKey(b)).Member(Itoa(a)).Build(),
+		b.Zscore().Key(BlockedKey(user)).Member(Itoa(other)).Build(),
+		b.Zscore().Key(BlockedKey(other)).Member(Itoa(user)).Build(),
 	) {
 		end, err := res.AsFloat64()
 		switch {
