@@ -249,7 +249,7 @@ func (b *writer) write(ctx context.Context, w io.Writer) error {
 	}
 	for i, master := range b.masters {
 		b.part, b.pieces = i+1, 0
-		if err := b.one(ctx, master, first); err != nil {
+		if err := b.writePart(ctx, master, first); err != nil {
 			return err
 		}
 		first = nil
@@ -313,7 +313,7 @@ func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
 }
 
 // writePart writes the part of one server.
-func (b *writer) one(ctx context.Context, m nodes.Master, begun *head) error {
+func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *head) error {
 	if b.result.Method == Scan {
 		err := snapshot.Scan(ctx, b.from.Client, m.Client, b.result.Database, b, func(keys int64) { b.progress(b.done + keys) })
 		if err != nil {

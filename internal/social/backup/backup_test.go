@@ -149,7 +149,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			to.wantWhole(restored, kept)
+			to.wantConsistent(restored, kept)
 		})
 	}
 }
@@ -252,7 +252,7 @@ func shared(t *testing.T) *database {
 
 // wantConsistent repairs a restored database as the command does, then expects that its keys agree
 // and that it has these posts.
-func (db *database) wantWhole(restored backup.Restored, kept []int64) {
+func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 	db.T.Helper()
 	if err := db.Adoption().Adopt(db.Ctx, nil); err != nil {
 		db.T.Fatal(err)

@@ -17,17 +17,17 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// differences are the lines in which an import differs from the conversion in place that
-// development versions had, with the reasons.
+// differences are the lines in which an import differs from the in-place conversion of development
+// versions, with the reasons.
 var differences = map[string][]string{
 	"article": {
 		`- "layout_adopted_posts" string "10344"`, // its posts are on all lists: no check has to excuse them
 	},
 	"damaged": {
 		`- "layout_adopted_posts" string "20000"`,
-		`- "next_user_id" string "99999999999999999"`, // not an id
+		`- "next_user_id" string "99999999999999999"`, // not an ID
 		`+ "next_user_id" string "1001"`,
-		`+ "posts:14" list "[\"10343\"]"`, // a follow that was completed: the post of the followed user
+		`+ "posts:14" list "[\"10343\"]"`, // a completed follow: the post of the followed user
 	},
 	"without-counters": {
 		`- "layout_adopted_posts" string "10344"`,
@@ -35,9 +35,8 @@ var differences = map[string][]string{
 	},
 }
 
-// What an import makes of a database is what its conversion in place made of it, but for
-// differences. testdata has the keys that conversions gave, without those of 2009, which they
-// kept beside the others.
+// An import yields the same as the in-place conversion did, except for differences. testdata has
+// the keys from conversions, without those of 2009, which they kept.
 func TestLikeConversion(t *testing.T) {
 	t.Parallel()
 	for name, commands := range fixtures {
@@ -79,8 +78,8 @@ func TestLikeConversion(t *testing.T) {
 	}
 }
 
-// unindexed returns the content of the database without the search index, which only an
-// import makes: a converted database gets it when it is served.
+// unindexed returns the contents of the database without the search index, which only an import
+// builds: a converted database gets it when it is served.
 func (b *bundle) unindexed() []string {
 	for _, uid := range []string{"13", "14", "1000", "1001"} {
 		b.Redis("HDEL", "user:"+uid, "searched")
@@ -88,7 +87,7 @@ func (b *bundle) unindexed() []string {
 	return slices.DeleteFunc(dump(b.T, b.DB), func(line string) bool { return strings.HasPrefix(line, `"{search`) })
 }
 
-// People go on with an imported site, on a single server and on a Cluster.
+// An imported site works, on a single server and on a Cluster.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *bundle{
@@ -143,8 +142,7 @@ func TestImported(t *testing.T) {
 	}
 }
 
-// An import that is killed at any moment is completed by the next one, and nothing is there
-// twice.
+// An import that is killed at any moment is completed by the next one, without duplicates.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	stride := int64(3)
@@ -162,7 +160,7 @@ func TestKilled(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.Ctx)
 		killed := &bundle{socialtest.On(t, socialtest.Dying(target, cut), func(o *app.Options) {
 			o.NoJobs = true
-			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load tries for a minute
+			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load keeps trying for a minute
 		})}
 		i := killed.from(old)
 		_, err := i.Run(ctx)
@@ -190,7 +188,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// canceling cancels what the first warning is about.
+// canceling cancels a context on the first warning.
 type canceling struct {
 	slog.Handler
 	cancel context.CancelFunc

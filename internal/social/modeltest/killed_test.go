@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// seeds runs a test with each seed. More cases are more networks, not longer ones: what timelines
-// keep of some hundred posts is bounded, of which the model says nothing.
+// seeds runs a test with each seed. More cases are more networks, not longer ones: timelines are
+// limited to a few hundred posts, which the model does not cover.
 func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range uint64(n) {
@@ -23,8 +23,8 @@ func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	}
 }
 
-// Several processes, one action after the other: everybody sees what the model says,
-// in a new process and, a moment later, in the old ones.
+// Several processes, one action after the other: everybody sees what the model says, in a new
+// process and, a moment later, in the old ones.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
@@ -40,7 +40,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// amongOwn acts in all processes, alternately one by one and at once.
+// amongOwn acts in all processes, alternating between sequential and concurrent actions.
 func (n *network) amongOwn(rounds, actions int) {
 	n.t.Helper()
 	for range rounds {
@@ -55,8 +55,8 @@ func (n *network) amongOwn(rounds, actions int) {
 	}
 }
 
-// eventually waits until a process that was here all the time sees what the model
-// says: other people's counts are up to a second old.
+// eventually waits until a process that was running all the time shows what the model says: counts
+// of other people's actions are up to a second old.
 func (n *network) eventually(p *own) {
 	n.t.Helper()
 	p.Clock.Unix.Store(n.model.now)
@@ -76,8 +76,8 @@ func (n *network) eventually(p *own) {
 	}
 }
 
-// atOnce lets everybody act at the same time. Only what has the same result in any
-// order is drawn.
+// atOnce lets everybody act concurrently. It draws only actions whose result does not depend on
+// their order.
 func (n *network) atOnce() {
 	n.t.Helper()
 	n.model.now++
@@ -113,11 +113,11 @@ func (n *network) atOnce() {
 	}
 }
 
-// Processes are killed while they act. What they were at has happened or not, but not
-// in part, after another process has finished what they left.
+// Processes are killed while they act. After another process has finished what they left, an
+// interrupted action has either happened completely or not at all.
 //
-// Time decides what a kill cuts short, so no two runs are the same.
-// TestKilledAtEveryStep of package posts kills after each command.
+// Timing decides what a kill interrupts, so no two runs are the same. TestKilledAtEveryStep of
+// package posts kills after each command.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
@@ -132,7 +132,7 @@ func TestKilledOnCluster(t *testing.T) {
 	})
 }
 
-// maxLife is the longest time after which a process that acts is killed.
+// maxLife is the maximum time after which an acting process is killed.
 const maxLife = 3 * time.Millisecond
 
 func (n *network) amongChildren(processes, kills int) {
@@ -198,7 +198,7 @@ func (n *network) recover(a action) bool {
 			n.kept(p, a, a.User, a.Other, followed[0], homes[0])
 			n.kept(p, a, a.Other, a.User, followed[1], homes[1])
 		}
-		// Of a tag that was not followed nothing shows whether it has begun.
+		// If the tag was not followed, nothing shows whether the action has begun.
 		if a.Kind == "unfollow tag" && !followedTag {
 			n.kept(p, a, a.User, a.Other, false, homes[0])
 		}
@@ -213,9 +213,9 @@ func (n *network) recover(a action) bool {
 	return ok
 }
 
-// kept puts back what an unfollow or a block that was cut short may leave: a follow, if
-// the block had ended when another process took it up; and, where there was no follow,
-// posts that were on the home timeline for a tag, or for the author of what they reply to.
+// kept restores what an interrupted unfollow or block may leave: a follow, if the block had ended
+// when another process took over; and, where there was no follow, posts that were on the home
+// timeline because of a tag, or because of the author they reply to.
 func (n *network) kept(p *own, a action, from, to int, followed bool, home map[int64]bool) {
 	reader := n.model.people[from]
 	if followed {
@@ -233,7 +233,7 @@ func (n *network) kept(p *own, a action, from, to int, followed bool, home map[i
 	}
 }
 
-// about returns the post that an action is about: of a repost, the original.
+// about returns the post that an action is about, which is the original of a repost.
 func about(m *model, a action) *entry {
 	p := m.posts[a.Post]
 	if p != nil && p.of != 0 && a.Kind != "delete" {
@@ -242,8 +242,8 @@ func about(m *model, a action) *entry {
 	return p
 }
 
-// tagged puts a post on the home timelines of the model that have it for one of its
-// tags: an edit that did not begin brings it to those who follow the tag by now.
+// tagged adds a post to the home timelines of the model that have it because of one of its tags: an
+// edit that has not begun delivers it to those who follow the tag by now.
 func (n *network) tagged(p *own, post *entry) {
 	for reader := range n.model.people {
 		if n.model.isTagged(reader, post) && n.home(p, reader)[post.id] {
@@ -262,9 +262,9 @@ func (n *network) home(p *own, reader int) map[int64]bool {
 	return ids
 }
 
-// cleared takes posts off a home timeline of the model that a task has taken off,
-// which ran although the action did not happen. It takes off only what a person who
-// does not follow the author does not need there.
+// cleared removes posts from a home timeline of the model that a task has removed, which ran
+// although the action has not happened. It removes only posts that do not belong there for a person
+// who does not follow the author.
 func (n *network) cleared(p *own, from, to int) {
 	if n.model.people[from].following[to] {
 		return
@@ -277,7 +277,7 @@ func (n *network) cleared(p *own, from, to int) {
 	}
 }
 
-// happened reads whether an action has happened, and the id of its post.
+// happened reads whether an action has happened, and the ID of its post.
 func (n *network) happened(p *own, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
@@ -297,7 +297,7 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 		if a.Kind == "repost" {
 			entry, was = n.model.posts[post].reposters[a.User]
 		}
-		return entry, was // a repost that was there before
+		return entry, was // a repost that existed before
 	case "unrepost":
 		return 0, p.Redis("ZSCORE", storage.RepostersKey(post), user) == ""
 	case "edit":
@@ -333,9 +333,8 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 	return 0, false
 }
 
-// blockEnded reports whether a block has ended follows, and then has ended itself: nothing
-// says any more that it was there. A process that was killed between the task and the block
-// leaves the same.
+// blockEnded reports whether a block has ended follows and then ended itself, so that no trace of
+// it is left. A process killed between the task and the block leaves the same state.
 func (n *network) blockEnded(p *own, a action) bool {
 	if a.Until == 0 || a.Until > n.model.now {
 		return false
@@ -349,7 +348,7 @@ func (n *network) blockEnded(p *own, a action) bool {
 	return false
 }
 
-// ends reports whether a mute or a block has the end of an action.
+// ends reports whether a mute or a block has the end given by an action.
 func (n *network) ends(score string, a action) bool {
 	got, err := strconv.ParseFloat(score, 64)
 	if a.Until == 0 {

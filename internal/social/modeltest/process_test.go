@@ -16,11 +16,10 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// processEnv makes the test binary a process that performs actions on the database
-// with this address.
+// processEnv makes the test binary a process that performs actions on the database at that address.
 const processEnv = "MODELTEST_PROCESS"
 
-// names are those of the people.
+// names returns the names of the people.
 func names(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -29,12 +28,12 @@ func names(n int) []string {
 	return all
 }
 
-// process performs actions: this process, or another one.
+// process performs actions, either in this process or in another one.
 type process interface {
 	do(a action) (outcome, error)
 }
 
-// own is a Service of this process, with all of its caches.
+// own is a Service of this process, with all its caches.
 type own struct {
 	*socialtest.Bundle
 	people []social.User
@@ -73,8 +72,8 @@ func startChild(t testing.TB, url string) *child {
 	return c
 }
 
-// do performs an action. An error means that the process has died: the action has
-// happened, or not, or in part.
+// do performs an action. An error means that the process has died: the action has happened
+// completely, partly or not at all.
 func (c *child) do(a action) (outcome, error) {
 	if err := c.in.Encode(a); err != nil {
 		return outcome{}, err
@@ -108,7 +107,8 @@ func (c *child) kill() {
 	_ = c.cmd.Wait()
 }
 
-// actWithoutEnd is the main function of a child: an action a line, an outcome a line.
+// actForever is the main function of a child: it reads an action per line and writes an outcome per
+// line.
 func actWithoutEnd(url string) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, url, store.Options{Logger: socialtest.Quiet()})

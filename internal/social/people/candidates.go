@@ -148,14 +148,14 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 
 // named returns the followees to name as followers of a candidate: both if there are two, otherwise
 // the one the viewer followed last.
-func (c *candidates) named(one candidate) []int64 {
+func (c *candidates) named(user candidate) []int64 {
 	most := 1
-	if bits.OnesCount32(one.by) == 2 {
+	if bits.OnesCount32(user.by) == 2 {
 		most = 2
 	}
 	var by []int64
 	for i, uid := range c.followees {
-		if one.by&(1<<i) != 0 && len(by) < most {
+		if user.by&(1<<i) != 0 && len(by) < most {
 			by = append(by, uid)
 		}
 	}

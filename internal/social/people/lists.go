@@ -211,8 +211,8 @@ func (s *Lists) Remove(ctx context.Context, user social.User, id string, member 
 // Posts returns a page of the posts and reposts of the members of a list, as the viewer sees them
 // on a home timeline. One round trip for all members; none for a first page that was read recently
 // and has not changed.
-func (s *Lists) Posts(ctx context.Context, v *social.Viewer, one List, before int64, limit int) (timeline.Listing, error) {
-	return s.opt.Lists.MemberPosts(ctx, v, one.Members, before, limit)
+func (s *Lists) Posts(ctx context.Context, v *social.Viewer, list List, before int64, limit int) (timeline.Listing, error) {
+	return s.opt.Lists.MemberPosts(ctx, v, list.Members, before, limit)
 }
 
 // SaveSearch saves a search; the latest comes last. Repeating it changes nothing. It returns

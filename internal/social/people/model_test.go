@@ -123,8 +123,8 @@ func (n *network) followees(viewer, who int) (by []int) {
 	return by
 }
 
-// naive returns the suggestions for a viewer based on followees, in order.
-func (n *network) naive(viewer int) (names []string) {
+// naiveSuggestions returns the suggestions for a viewer based on followees, in order.
+func (n *network) naiveSuggestions(viewer int) (names []string) {
 	followers := func(who int) (count int) {
 		for p := range n.follows {
 			if p.to == who {
@@ -187,7 +187,7 @@ func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly 
 	if !exactly {
 		return
 	}
-	if want := n.naive(viewer); !slices.Equal(names, want) {
+	if want := n.naiveSuggestions(viewer); !slices.Equal(names, want) {
 		rt.Fatalf("person%d gets %q, want %q", viewer, names, want)
 	}
 	for who := range crowd {

@@ -111,16 +111,16 @@ var (
 // MutedPeople returns a page of the users that a user has muted, first those without an end, then
 // by end, latest first; see Followers for the cursor.
 func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.unexpired)
 }
 
 // BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
 func (r *Relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, storage.BlockedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.BlockedKey(uid), cursor, limit, r.unexpired)
 }
 
 // unexpired returns the entries whose end has not passed. Entries are sorted by end, latest first.
-func (r *Relations) lasting(page []storage.Member) ([]storage.Member, error) {
+func (r *Relations) unexpired(page []storage.Member) ([]storage.Member, error) {
 	now := float64(r.follows.Now().Unix())
 	for i, m := range page {
 		if end, err := strconv.ParseFloat(m.Score, 64); err != nil || end <= now {

@@ -30,7 +30,7 @@ type Pair struct {
 
 func NewPair(t testing.TB) *Pair {
 	t.Helper()
-	// New replicas sync over the socket at once, on every version.
+	// New replicas sync over the socket immediately, on every version.
 	p := &Pair{t: t, Master: redistest.TCP(t, "repl-diskless-sync yes", "repl-diskless-sync-delay 0")}
 	p.use(p.Master)
 	p.Link = newRelay(t, p.Master.Port())
@@ -42,7 +42,7 @@ func NewPair(t testing.TB) *Pair {
 	return p
 }
 
-// use keeps the path alone, which a restart of the server does not change.
+// use stores only the path, which a restart of the server does not change.
 func (p *Pair) use(master *redistest.Server) {
 	socket := master.Socket()
 	p.current.Store(&socket)
@@ -71,7 +71,7 @@ func (p *Pair) FailOver() {
 	p.use(p.Replica)
 }
 
-// Promote makes the replica a master, and leaves the client where it is.
+// Promote makes the replica a master, and leaves the client connected to the old one.
 func (p *Pair) Promote() {
 	p.t.Helper()
 	client := p.Dial(p.Replica.Socket)
@@ -208,8 +208,7 @@ func (r *Relay) pass(from, to net.Conn, late bool) {
 	}
 }
 
-// Replicated is a Cluster of two masters. The one that does not have `tasks`
-// has a replica.
+// Replicated is a Cluster of two masters. The one without `tasks` has a replica.
 type Replicated struct {
 	t               testing.TB
 	Master, Replica *redistest.Server
@@ -239,8 +238,8 @@ func NewReplicated(t testing.TB) *Replicated {
 		return c.at.Do(t.Context(), c.at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
 	})
 	Wait(t, "the replica to be in step", func() bool { return Info(t, c.at, "master_link_status") == "up" })
-	// After a failover the masters cannot introduce each other: the one between
-	// them is dead. So all must know each other before.
+	// After a failover the masters cannot introduce each other, because the one between them is
+	// dead. So all must know each other before.
 	for _, node := range []rueidis.Client{c.at, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
 		Wait(t, "all nodes to know each other", func() bool {
 			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
@@ -272,7 +271,7 @@ func (c *Replicated) FailOver() {
 	c.Master.Kill(c.t)
 	c.run(c.at, "CLUSTER", "FAILOVER", "TAKEOVER")
 	Wait(c.t, "the client to know of it", func() bool {
-		for i := range 64 { // some of them are of the master that died
+		for i := range 64 { // some belong to the dead master
 			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
 			err := c.DB.Do(ctx, c.DB.B().Exists().Key(fmt.Sprint("key", i)).Build()).Error()
 			cancel()

@@ -48,14 +48,14 @@ func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 }
 
 // Renew is like Get but ignores the value in memory. One round trip.
-func (k *Kept[T]) Renew(ctx context.Context) (T, error) { return k.load(ctx, k.none, k.cell.Old) }
+func (k *Kept[T]) Renew(ctx context.Context) (T, error) { return k.load(ctx, k.noValue, k.cell.Old) }
 
 // Reload is like Renew but bypasses all caches, and fails if the server cannot be reached.
 func (k *Kept[T]) Reload(ctx context.Context) (T, error) {
-	return k.load(social.WithFresh(ctx), k.none, func(*watched.Link) (T, bool) { return k.none() })
+	return k.load(social.WithFresh(ctx), k.noValue, func(*watched.Link) (T, bool) { return k.noValue() })
 }
 
-func (*Kept[T]) none() (value T, ok bool) { return value, false }
+func (*Kept[T]) noValue() (value T, ok bool) { return value, false }
 
 // load reads the key, unless another caller has stored it in memory meanwhile. old returns a value
 // to use while the server cannot be reached.

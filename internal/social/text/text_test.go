@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// written shows segments as a text: links as <target>, mentions as {name}, tags as
-// [tag].
+// written formats segments as a text: links as <target>, mentions as {name}, tags as [tag].
 func written(body string) string {
 	var b strings.Builder
 	for _, s := range Parse(body) {
@@ -157,8 +156,8 @@ func TestFoldTag(t *testing.T) {
 	}
 }
 
-// Every character, alone, between two letters and after one, is folded to a form that
-// is its own, and that contains nothing that separates tags in other places.
+// Every character, alone, between two letters and after one, folds to a form that folds to itself
+// and contains no separator in other places.
 func TestFoldIsStable(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {

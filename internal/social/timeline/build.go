@@ -160,7 +160,7 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 	if len(posts) == storage.TimelineCap {
 		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
 	}
-	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
+	replies, err = t.heardReplies(ctx, uid, following, replies[:min(len(replies), maxReplies)])
 	return largest(append(posts, replies...)), err
 }
 
@@ -190,8 +190,8 @@ func largest(ids []int64) []int64 {
 	return ids[:min(len(ids), storage.TimelineCap)]
 }
 
-// audible returns those of the replies that belong on the reader's home timeline.
-func (t *Homes) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
+// heardReplies returns those of the replies that belong on the reader's home timeline.
+func (t *Homes) heardReplies(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
 	all, err := reads.Fields(ctx, t.DB.Client, replies, storage.PostKey, "user_id", "to")
 	if err != nil {
 		return nil, fmt.Errorf("social: read a post: %w", err)

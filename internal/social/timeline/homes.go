@@ -100,7 +100,7 @@ func (t *Homes) Newest(ctx context.Context, uid, before int64, n int) ([]int64, 
 	if err != nil || len(authors) == 0 {
 		return part.ids, err
 	}
-	return t.merge(ctx, merged{part: part, authors: authors, first: known.First, before: before, n: n})
+	return t.merge(ctx, mergeQuery{part: part, authors: authors, first: known.First, before: before, n: n})
 }
 
 // part is a part of the list of a home timeline.
@@ -200,7 +200,7 @@ func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCe
 		return nil, err
 	}
 	if int64(len(known.First)) < count {
-		return t.among(ctx, key, known)
+		return t.followedAmong(ctx, key, known)
 	}
 	members, err := reply.OrEmpty(t.DB.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice())
 	if err != nil {
@@ -209,8 +209,8 @@ func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCe
 	return parseIDs(members), nil
 }
 
-// among asks for each merged author whether the reader follows them.
-func (t *Homes) among(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
+// followedAmong asks for each merged author whether the reader follows them.
+func (t *Homes) followedAmong(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
 	ids := make([]int64, 0, len(known.First))
 	members := make([]string, 0, len(known.First))
 	for id := range known.First {

@@ -17,9 +17,9 @@ const headLen = 100
 
 // head holds the latest posts and reposts of an author, latest first. It never changes.
 type head struct {
-	ids   []int64
-	whole bool // no older posts are merged
-	first int64
+	ids      []int64
+	complete bool // no older posts are merged
+	first    int64
 }
 
 // headsOf returns the latest posts of each of these authors, which are reread at most about once a
@@ -54,7 +54,7 @@ func (t *Homes) readHeads(ctx context.Context, reads []*watched.Read[*head], fir
 // fill stores those of the IDs that are merged.
 func (h *head) fill(ids []int64, read int) {
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] < h.first })
-	h.ids, h.whole = ids[:n:n], n < len(ids) || read < headLen
+	h.ids, h.complete = ids[:n:n], n < len(ids) || read < headLen
 }
 
 // below returns the IDs below before; 0 for all.
@@ -65,8 +65,8 @@ func below(ids []int64, before int64) []int64 {
 	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
 }
 
-// merged is a request for a page of a home timeline merged with the posts of authors that it lacks.
-type merged struct {
+// mergeQuery is a request for a page of a home timeline merged with the posts of authors that it lacks.
+type mergeQuery struct {
 	part
 	authors []int64
 	first   map[int64]int64 // the first post of each author that it lacks
@@ -75,7 +75,7 @@ type merged struct {
 }
 
 // merge returns the IDs of a page.
-func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
+func (t *Homes) merge(ctx context.Context, m mergeQuery) ([]int64, error) {
 	heads, err := t.headsOf(ctx, m.authors, m.first)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
 	var older []int // authors who may have older posts on the page than those in memory
 	for i, h := range heads {
 		ids := below(h.ids, m.before)
-		if !h.whole && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
+		if !h.complete && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
 			older = append(older, i)
 			continue
 		}
@@ -103,7 +103,7 @@ func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
 }
 
 // older reads posts that are not in memory, of the authors with the given indexes.
-func (t *Homes) older(ctx context.Context, m merged, which []int) ([][]int64, error) {
+func (t *Homes) older(ctx context.Context, m mergeQuery, which []int) ([][]int64, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}

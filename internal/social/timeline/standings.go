@@ -35,8 +35,8 @@ type Standings struct {
 
 // knownStandings never changes.
 type knownStandings struct {
-	of   map[int64]social.Standing // without users in good standing
-	last float64                   // the largest score
+	byUser map[int64]social.Standing // without users in good standing
+	last   float64                   // the largest score
 }
 
 // scoreStandings is the number of standings that a score distinguishes: a score is a number that
@@ -74,8 +74,8 @@ func (s *Standings) Close() {
 
 // Of returns the standing of a user, as this process knows it.
 func (s *Standings) Of(uid int64) social.Standing {
-	if known := s.kept.Latest(); known != nil && len(known.of) > 0 {
-		return known.of[uid]
+	if known := s.kept.Latest(); known != nil && len(known.byUser) > 0 {
+		return known.byUser[uid]
 	}
 	return social.Good
 }
@@ -83,7 +83,7 @@ func (s *Standings) Of(uid int64) social.Standing {
 // Count returns how many users are limited or suspended.
 func (s *Standings) Count() int {
 	if known := s.kept.Latest(); known != nil {
-		return len(known.of)
+		return len(known.byUser)
 	}
 	return 0
 }
@@ -166,12 +166,12 @@ func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 
 // apply returns known with the changes applied.
 func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *knownStandings {
-	next := &knownStandings{of: map[int64]social.Standing{}}
+	next := &knownStandings{byUser: map[int64]social.Standing{}}
 	if known != nil {
 		if len(changes) == 0 {
 			return known
 		}
-		next.of, next.last = maps.Clone(known.of), known.last
+		next.byUser, next.last = maps.Clone(known.byUser), known.last
 	}
 	for _, change := range changes {
 		uid, ok := storage.ParseID(change.Member)
@@ -180,12 +180,12 @@ func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *know
 		}
 		next.last = max(next.last, change.Score)
 		if standing := StandingOfScore(change.Score); standing == social.Good {
-			delete(next.of, uid)
+			delete(next.byUser, uid)
 		} else {
-			next.of[uid] = standing
+			next.byUser[uid] = standing
 		}
 	}
-	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.of, next.of) {
+	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.byUser, next.byUser) {
 		return old // everything was reread, and the Version stays
 	}
 	return next
