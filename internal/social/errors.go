@@ -28,12 +28,12 @@ var (
 	// ErrSignUpClosed: sign-up is closed at the moment.
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
 	// ErrPending: the account exists but still needs the approval of a moderator.
-	ErrPending = errors.New("social: the account waits for an approval")
+	ErrPending = errors.New("social: the account needs approval")
 	// ErrUncertain: the write may be lost, because a server restarted or failed over in the
 	// meantime, or its replicas do not answer. The write can be repeated.
-	ErrUncertain = errors.New("social: it is not certain that this is saved")
+	ErrUncertain = errors.New("social: the write may be lost")
 	// ErrOverloaded: too many posts are still being delivered to followers; try again later.
-	ErrOverloaded = errors.New("social: too much waits in the background")
+	ErrOverloaded = errors.New("social: the background work is overloaded")
 )
 
 // InvalidError reports input that was rejected.

@@ -37,7 +37,7 @@ type SuspendedError struct{ StandingInfo }
 
 func (e *SuspendedError) Error() string {
 	if e.Pending() {
-		return "social: the account waits for an approval"
+		return "social: the account needs approval"
 	}
 	text := "social: the account is suspended"
 	if !e.Until.IsZero() {

@@ -216,7 +216,7 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 		return errors.Join(res[0].Error(), err)
 	}
 	if owner != uid {
-		a.d.log.WarnContext(ctx, "two usernames differ in case only; each answers to its own spelling",
+		a.d.log.WarnContext(ctx, "two usernames differ only in case; each is found only by its own spelling",
 			"username", name, "user", uid, "other", owner)
 	}
 	joined, err := reply.Text(res[2])

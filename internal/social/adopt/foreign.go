@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrForeign: the database has keys of other programs and no Retwis; see Share.
-	ErrForeign = errors.New("the database holds keys of other programs, and no Retwis")
+	ErrForeign = errors.New("the database has keys of other programs but no Retwis")
 	// Err2009: the database contains a site of the case study of 2009, maybe next to one of 2014.
 	// Its IDs denote different users and posts.
 	Err2009 = errors.New("the database holds a site of 2009, whose keys are different")

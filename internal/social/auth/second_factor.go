@@ -57,13 +57,13 @@ const (
 // Errors of a second factor.
 var (
 	// ErrNoLogin: the log-in is not waiting any more, or has tried too many codes.
-	ErrNoLogin = errors.New("social: no log-in waits for this code")
+	ErrNoLogin = errors.New("social: no log-in is waiting for this code")
 	// ErrBadCode: the code is wrong, or was used before.
 	ErrBadCode = errors.New("social: wrong code")
 	// ErrTooManyCodes: too many codes were tried for this account.
 	ErrTooManyCodes = errors.New("social: too many wrong codes")
 	// ErrSecondFactorState: the second factor is not set up, or is already on.
-	ErrSecondFactorState = errors.New("social: the second factor has changed meanwhile")
+	ErrSecondFactorState = errors.New("social: the second factor has changed in the meantime")
 )
 
 // factorStore stores the second factors of all users. The second step of a log-in is a code from an

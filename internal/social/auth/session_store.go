@@ -54,7 +54,7 @@ var (
 	errNoSession = errors.New("social: no such session")
 	// errUserChanged: there is no such user, or what the change was based on has changed in the
 	// meantime.
-	errUserChanged = errors.New("social: the user has changed meanwhile")
+	errUserChanged = errors.New("social: the user has changed in the meantime")
 )
 
 // sessionStore stores the sessions of all users.

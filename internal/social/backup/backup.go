@@ -102,7 +102,7 @@ type Result struct {
 var ErrRestoring = errors.New("a restore into this database was interrupted, so it is incomplete")
 
 // ErrSlotsMove: a backup could lack keys whose slots migrate between its parts.
-var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; make it when that has ended")
+var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; try again when that has finished")
 
 // Write writes a backup of a database to w. If it fails, the output is not a backup. Its memory
 // does not grow with the database, except for the key being scanned.

@@ -324,7 +324,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 			return
 		}
-		if !errors.Is(err, backup.ErrDamaged) && !strings.Contains(err.Error(), "no backup of retwis") {
+		if !errors.Is(err, backup.ErrDamaged) && !strings.Contains(err.Error(), "not a retwis backup") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

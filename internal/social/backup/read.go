@@ -64,7 +64,7 @@ func (b *Reader) open() error {
 		if reading := new(readError); errors.As(err, &reading) {
 			return err
 		}
-		return errors.New("this is no backup of retwis, or it is damaged at its beginning")
+		return errors.New("this is not a retwis backup, or its beginning is damaged")
 	}
 	text, err := io.ReadAll(io.TeeReader(b.tar, b.sum))
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *Reader) open() error {
 		return fmt.Errorf("%w: retwis %s made it (format %d, layout %q; this one reads format %d, layout %s)",
 			ErrOtherVersion, m.Retwis, m.Format, m.Layout, Format, storage.Version)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
-		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
+		return fmt.Errorf("%w: its manifest is invalid", ErrDamaged)
 	}
 	return b.advance()
 }
@@ -183,7 +183,7 @@ func (b *Reader) Finish() error {
 		return fmt.Errorf("backup: %w", b.err)
 	}
 	if b.next.Name != sumsName || b.next.Size != int64(b.sums.Len()) {
-		return fmt.Errorf("backup: %w: it has %.60q in place of its checksums", ErrDamaged, b.next.Name)
+		return fmt.Errorf("backup: %w: it has %.60q instead of its checksums", ErrDamaged, b.next.Name)
 	}
 	sums, err := io.ReadAll(b.tar)
 	if err != nil {
@@ -193,14 +193,14 @@ func (b *Reader) Finish() error {
 		return fmt.Errorf("backup: %w: its checksums are wrong", ErrDamaged)
 	}
 	if _, err := b.tar.Next(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("backup: %w: more follows its end", ErrDamaged)
+		return fmt.Errorf("backup: %w: there is data after its end", ErrDamaged)
 	}
 	// The checksum of the compression is at the very end.
 	switch n, err := io.Copy(io.Discard, b.zstd); {
 	case err != nil:
 		return fmt.Errorf("backup: %w", damaged(err))
 	case n > 0:
-		return fmt.Errorf("backup: %w: more follows its end", ErrDamaged)
+		return fmt.Errorf("backup: %w: there is data after its end", ErrDamaged)
 	}
 	return nil
 }

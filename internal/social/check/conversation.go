@@ -53,7 +53,7 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 		return nil
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
+		Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "add it there",
 		Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })

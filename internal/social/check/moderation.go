@@ -55,7 +55,7 @@ func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted strin
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
-	p := Problem{Kind: maintain.Stale, Key: storage.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
+	p := Problem{Kind: maintain.Stale, Key: storage.UserKey(uid), Detail: detail, Repair: "record the standing of the user"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
@@ -127,7 +127,7 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 			if search.IsDecision(tag, stored[i]) {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.TrendTags, Detail: fmt.Sprintf("%.60q is not a decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.TrendTags).Field(tag).Build()).AsBool()
 			})
@@ -152,7 +152,7 @@ func (c *moderationCheck) site(ctx context.Context) error {
 			if _, err := site.Clean(site.Field(field), texts[i]); err == nil {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Site, Detail: fmt.Sprintf("%.60q is not a valid %s of a site", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Site).Field(field).Build()).AsBool()
 			})
@@ -174,7 +174,7 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 			if _, ok := blocklist.Parse(field, texts[i]); ok {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is no block of %.60q", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is not a block of %.60q", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Blocklist).Field(field).Build()).AsBool()
 			})
@@ -227,8 +227,8 @@ func (c *moderationCheck) reports(ctx context.Context) error {
 		return err
 	}
 	p := Problem{
-		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "put them there",
-		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
+		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "add them there",
+		Detail: fmt.Sprintf("%d open reports are in no ring", missing),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		n, err := c.check.app.Reports.RefillReports(ctx)

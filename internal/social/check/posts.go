@@ -209,7 +209,7 @@ func (c *postCheck) listed(ctx context.Context, p *post) error {
 		if *p.scores[i] != "" || *p.isPending {
 			continue
 		}
-		problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: "is not in " + key, Repair: "put it there"}
+		problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: "is not in " + key, Repair: "add it there"}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
 		if err != nil {
 			return err
@@ -270,7 +270,7 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	}
 	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
 	if p.hasReplies() {
-		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
+		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "add it there"
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Deletions.Place(ctx, p.id) })
 }

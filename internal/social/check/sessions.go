@@ -67,7 +67,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, token
 		}
 		p := Problem{
 			Kind: maintain.Dangling, Key: key, Leftover: true, Repair: "remove it",
-			Detail: fmt.Sprintf("an entry of a session %.8s… that is not open", token),
+			Detail: fmt.Sprintf("an entry for a session %.8s… that is not open", token),
 		}
 		if err := c.check.found(ctx, p, strip(token)); err != nil {
 			return err

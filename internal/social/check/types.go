@@ -169,7 +169,7 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 func (c *keyCheck) task(ctx context.Context, member, score string) error {
 	p := Problem{
 		Kind: maintain.Missing, Key: storage.Tasks, Leftover: true,
-		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it goes on", member),
+		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it continues", member),
 	}
 	at, _ := strconv.ParseFloat(score, 64)
 	var repair fix
@@ -223,7 +223,7 @@ func (c *keyCheck) imported(ctx context.Context, key string) error {
 		return err
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "go on with it",
+		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "continue it",
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
 }
@@ -232,7 +232,7 @@ func (c *keyCheck) imported(ctx context.Context, key string) error {
 func (c *keyCheck) ranges(ctx context.Context, key string) error {
 	return c.check.sortedSet(ctx, key, func(members, _ []string) error {
 		for _, member := range members {
-			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is no range of ids", member), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is not a range of ids", member), Repair: "remove it"}
 			repair := c.check.removal(key, member)
 			if first, _, ok := storage.ParseRange(member); ok {
 				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.ImportedPosts).Member(member).Build()).Error()

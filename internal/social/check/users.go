@@ -57,7 +57,7 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 	if _, bucket, ok := storage.ParseKey(key); ok && int(bucket) != storage.Bucket(name) {
 		p := Problem{
 			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
-			Detail: fmt.Sprintf("%q belongs into %s", name, storage.BucketKey(storage.Bucket(name))),
+			Detail: fmt.Sprintf("%q belongs in %s", name, storage.BucketKey(storage.Bucket(name))),
 		}
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.names.Free(ctx, key, name, id) })
 	}

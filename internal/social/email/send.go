@@ -13,7 +13,7 @@ import (
 )
 
 // errNobody: the mail has no recipient.
-var errNobody = errors.New("social: nobody gets this mail")
+var errNobody = errors.New("social: the mail has no recipient")
 
 // errLimited: the address has reached its limit of mails.
 var errLimited = errors.New("social: too many mails to this address")
@@ -65,7 +65,7 @@ func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, w
 		return s.noteRefused(ctx, rec.ID, to, 0)
 	case errors.Is(err, mail.ErrRefused):
 		s.Counts.Refused.Add(1)
-		s.Log.InfoContext(ctx, "a mail was refused for good", "user", rec.ID, "error", err)
+		s.Log.InfoContext(ctx, "a mail was permanently refused", "user", rec.ID, "error", err)
 		return s.noteRefused(ctx, rec.ID, to, s.Now().Unix())
 	}
 	s.Counts.Failed.Add(1)

@@ -32,7 +32,7 @@ const (
 )
 
 // ErrNoLink: the link has expired, was replaced by another, or was ended by a new password.
-var ErrNoLink = errors.New("social: no such link of a mail")
+var ErrNoLink = errors.New("social: no such link")
 
 // Options configure a Service. All are required but Server.
 type Options struct {

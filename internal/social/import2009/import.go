@@ -113,7 +113,7 @@ func (i Import) claim(ctx context.Context) error {
 	case Unfinished(owner) != "":
 		return fmt.Errorf("%w: an import of %s is not finished", ErrNotEmpty, Unfinished(owner))
 	case owner != "":
-		return fmt.Errorf("%w: it has a part of a backup", ErrNotEmpty)
+		return fmt.Errorf("%w: it contains part of a backup", ErrNotEmpty)
 	}
 	keys, err := size(ctx, i.Target)
 	if err == nil && keys > 0 {

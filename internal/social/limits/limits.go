@@ -99,7 +99,7 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 		}
 	}
 	if left != 0 {
-		return nil, fmt.Errorf("limits: the configuration has an unknown name; there are %s", names())
+		return nil, fmt.Errorf("limits: the configuration has an unknown name; the names are %s", names())
 	}
 	return l, nil
 }

@@ -144,10 +144,10 @@ func (c Config) Set(text string) error {
 	}
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return fmt.Errorf("limits: %q is no change of a limit: write it like post=30/10m, post=30/10m,300/1d or post=off", text)
+		return fmt.Errorf("limits: %q is not a limit setting: write it like post=30/10m, post=30/10m,300/1d or post=off", text)
 	}
 	if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == name }) {
-		return fmt.Errorf("limits: there is no limit %q: there are %s", name, names())
+		return fmt.Errorf("limits: unknown limit %q: the limits are %s", name, names())
 	}
 	windows, err := parseWindows(value)
 	if err != nil {

@@ -61,7 +61,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 		if !logged && pauseFor >= retryLast {
 			logged = true
-			f.log.Warn("open pages do not see what is new until the database answers", "error", err)
+			f.log.Warn("open pages get no updates until the database answers", "error", err)
 		}
 		sleep.For(ctx, pauseFor)
 		pauseFor = min(2*pauseFor, retryLast)

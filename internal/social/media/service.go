@@ -134,7 +134,7 @@ func (s *Store) create(ctx context.Context, r Record, made []picture.Rendition) 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		if err := s.delete(ctx, r.Picture); err != nil {
-			s.Log.WarnContext(ctx, "a picture was not stored, and some of its files are left", "picture", r.ID, "error", err)
+			s.Log.WarnContext(ctx, "cannot remove all files of a picture that was not stored", "picture", r.ID, "error", err)
 		}
 	}
 	return err

@@ -31,7 +31,7 @@ const (
 )
 
 // ErrNoPlace: this process has no picture store.
-var ErrNoPlace = errors.New("social: no place for pictures is configured")
+var ErrNoPlace = errors.New("social: no picture store is configured")
 
 // StoreOptions configure a Store. All are required but Files.
 type StoreOptions struct {
@@ -224,7 +224,7 @@ func (s *Store) release(ctx context.Context, post int64, pictures []social.Pictu
 			return nil
 		})
 		if err != nil && !errors.Is(err, errSame) {
-			s.Log.WarnContext(ctx, "a picture stays reserved for a post that is not written", "picture", p.ID, "error", err)
+			s.Log.WarnContext(ctx, "cannot release a picture reserved for a post that was not written", "picture", p.ID, "error", err)
 		}
 	}
 }

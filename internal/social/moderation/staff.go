@@ -68,7 +68,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 			return err
 		}
 	}
-	return errors.New("social: the role was changed by others at the same time")
+	return errors.New("social: the role was changed concurrently")
 }
 
 const (

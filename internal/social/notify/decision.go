@@ -36,7 +36,7 @@ func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 		err = n.store.Add(ctx, e, d.Since, wanted...)
 	}
 	if err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be written", "kind", Decided.String(), "post", d.Post, "error", err)
+		n.Log.WarnContext(ctx, "cannot write a notification", "kind", Decided.String(), "post", d.Post, "error", err)
 	}
 }
 

@@ -71,7 +71,7 @@ func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names [
 	defer cancel()
 	to, err := n.named(ctx, names)
 	if err != nil {
-		n.Log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot notify a mentioned user", "post", post, "error", err)
 		return
 	}
 	to = slices.DeleteFunc(to, func(uid int64) bool { return slices.Contains(except, uid) })
@@ -85,7 +85,7 @@ func (n *Service) UnnotifyMentions(ctx context.Context, actor, post int64, names
 	defer cancel()
 	to, err := n.named(ctx, names)
 	if err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be removed", "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot remove a notification", "post", post, "error", err)
 		return
 	}
 	for _, uid := range to {
@@ -121,13 +121,13 @@ func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor, 
 	for _, uid := range to {
 		ok, err := n.wants(ctx, uid, kind, actor)
 		if err != nil {
-			n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
+			n.Log.WarnContext(ctx, "cannot write a notification", "kind", kind.String(), "user", uid, "error", err)
 		} else if ok {
 			wanted = append(wanted, uid)
 		}
 	}
 	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor, Post: post}, since, wanted...); err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot write a notification", "kind", kind.String(), "post", post, "error", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor, post
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor, Post: post}, at); err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
+		n.Log.WarnContext(ctx, "cannot remove a notification", "kind", kind.String(), "user", to, "error", err)
 	}
 }
 

@@ -18,7 +18,7 @@ var (
 	ErrNoPost = errors.New("social: no such post")
 	// ErrRefused: the parent or original no longer exists, or the user has another repost of it, or
 	// another post has the pictures.
-	ErrRefused = errors.New("social: not accepted by the other post")
+	ErrRefused = errors.New("social: refused by the parent or original")
 	// errDeleted: the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
 )

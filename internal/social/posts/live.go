@@ -48,7 +48,7 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 	}
 	for _, r := range res[1:] {
 		if err := r.Error(); rediserr.IsWrongType(err) { // reported by a check
-			w.log.WarnContext(ctx, "a post could not be added to the stream of new posts", "post", job.post, "error", err)
+			w.log.WarnContext(ctx, "cannot add a post to the stream of new posts", "post", job.post, "error", err)
 		} else if err != nil && !rueidis.IsRedisNil(err) {
 			return fmt.Errorf("social: post: %w", err)
 		}

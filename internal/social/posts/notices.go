@@ -53,7 +53,7 @@ func (p *Service) noticeEdit(ctx context.Context, before social.Post, body strin
 	}
 	edits, err := p.Edits(ctx, before.ID)
 	if err != nil {
-		p.opt.Log.WarnContext(ctx, "a mention could not be notified", "post", before.ID, "error", err)
+		p.opt.Log.WarnContext(ctx, "cannot notify a mentioned user", "post", before.ID, "error", err)
 		return
 	}
 	for _, edit := range edits {

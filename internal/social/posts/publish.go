@@ -228,6 +228,6 @@ func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Cla
 // forget undoes claim. If it fails, the text counts as a repetition for a minute.
 func (p *Service) forget(ctx context.Context, key string) {
 	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
-		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
+		p.opt.Log.WarnContext(ctx, "cannot remove the claim of a text that was not posted", "error", err)
 	}
 }

@@ -51,7 +51,7 @@ func (w *words) unlessDamaged(ctx context.Context, post int64, err error) error 
 }
 
 // errOtherWords: the search index has words for the post that occur in none of its texts.
-var errOtherWords = errors.New("social: the search index has other words of the post")
+var errOtherWords = errors.New("social: the search index has different words for the post")
 
 // reindex makes the search index agree with a post that had the given earlier texts.
 func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
@@ -75,7 +75,7 @@ func (w *words) unindex(ctx context.Context, s stub) error {
 		p := search.IndexedPost{ID: s.id, Author: s.author, Parent: s.parent, To: s.to, Body: *s.body}
 		err := w.search.Remove(ctx, p, s.earlier)
 		if errors.Is(err, text.ErrConflict) {
-			w.log.WarnContext(ctx, "the search index has another text of a deleted post: check the database", "post", s.id)
+			w.log.WarnContext(ctx, "the search index has a different text of a deleted post: check the database", "post", s.id)
 			err = nil
 		}
 		if err := w.unlessDamaged(ctx, s.id, err); err != nil {
@@ -142,7 +142,7 @@ func (w *words) searchTask(ctx context.Context, writer *writer, argument string)
 	if err != nil || right {
 		return err
 	}
-	w.log.WarnContext(ctx, "the search index has words of a lost post, and is repaired", "post", post)
+	w.log.WarnContext(ctx, "the search index has words of a lost post and will be repaired", "post", post)
 	_, err = w.search.Verify(ctx, maintain.Options{Rate: repairRate}, true)
 	return err
 }

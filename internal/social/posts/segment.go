@@ -72,7 +72,7 @@ func cursorText(c storage.Cursor) string {
 }
 
 // errSegment: a task does not identify a part of the audience of a post.
-var errSegment = errors.New("social: not a part of the audience of a post")
+var errSegment = errors.New("social: not a segment of the audience of a post")
 
 // parseSegment parses the argument of a task.
 func parseSegment(argument string) (segment, error) {

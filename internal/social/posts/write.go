@@ -207,7 +207,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	for _, r := range res[:own] {
 		if err := r.Error(); rediserr.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
-			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
+			w.log.WarnContext(ctx, "cannot add a post to a list of its author", "post", job.post, "author", job.Author, "error", err)
 		} else if err != nil {
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}

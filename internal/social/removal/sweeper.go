@@ -91,7 +91,7 @@ func (s *sweeper) run() {
 		mark := s.mark(s.ctx)
 		err := s.scan(s.ctx, all)
 		if err != nil && s.ctx.Err() == nil && !errors.Is(err, work.ErrAgain) {
-			s.log.Warn("the rest of deleted accounts was not found, trying again later", "error", err)
+			s.log.Warn("cannot scan for the remains of deleted accounts, retrying later", "error", err)
 		}
 		s.mu.Lock()
 		for _, a := range some {

@@ -147,7 +147,7 @@ func (x *People) Update(ctx context.Context, uid int64) error {
 			return err
 		}
 	}
-	return fmt.Errorf("social: the search index has another text of user %d: %w", uid, text.ErrConflict)
+	return fmt.Errorf("social: the search index has a different text for user %d: %w", uid, text.ErrConflict)
 }
 
 // write indexes the text of a user. known are the texts that the index may have now.

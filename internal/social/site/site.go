@@ -80,7 +80,7 @@ func (s *Settings) ID(ctx context.Context) (string, error) {
 }
 
 // ErrChanged: somebody else has changed a setting since the form was filled in.
-var ErrChanged = errors.New("social: the setting has changed meanwhile")
+var ErrChanged = errors.New("social: the setting has changed in the meantime")
 
 // Set changes settings, in all processes immediately, and returns those that actually changed. Only
 // admins and operators may do that. shown maps settings to the Info.Version of the texts that a

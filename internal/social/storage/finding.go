@@ -29,7 +29,7 @@ func (r *Records[T]) FindModel(ctx context.Context, what string, yield func(Find
 	}
 	if n := report.Problems() - report.Invalid; n > 0 && !yield(Finding{
 		Kind: maintain.Stale, Key: r.meta, Repair: "repair the model",
-		Detail: fmt.Sprintf("%d records of %s are not as package model keeps them", n, what),
+		Detail: fmt.Sprintf("%d records of %s do not match the bookkeeping of package model", n, what),
 		Fix: func(ctx context.Context) (bool, error) {
 			_, err := r.Verify(ctx, maintain.Options{}, true)
 			return true, err

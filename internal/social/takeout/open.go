@@ -102,7 +102,7 @@ func (a *Archive) open(ctx context.Context, name string) error {
 		}
 		return unpack(ctx, file, info.Size(), dir)
 	}
-	return errors.New("it is no archive: use a directory, a zip file or a tar.gz file")
+	return errors.New("it is not an archive: use a directory, a zip file or a tar.gz file")
 }
 
 // openDir opens a directory. No name leads out of it, not even through a symbolic link.

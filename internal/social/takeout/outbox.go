@@ -82,7 +82,7 @@ func (a *Archive) members(d *json.Decoder, in *bounded, visit func(raw json.RawM
 		return errors.Join(err, fmt.Errorf("%.40q where it should end", fmt.Sprint(token)))
 	}
 	if !found {
-		return errors.New("there are no orderedItems: it is no outbox")
+		return errors.New("there are no orderedItems: it is not an outbox")
 	}
 	return nil
 }

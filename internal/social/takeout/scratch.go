@@ -45,7 +45,7 @@ func removeOrphans() error {
 			continue
 		}
 		if err := errors.Join(os.RemoveAll(name), lock.Close()); err != nil {
-			return fmt.Errorf("remove what an interrupted import has left: %w", err)
+			return fmt.Errorf("remove the files of an interrupted import: %w", err)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ const (
 )
 
 // errAgain: the list expired while it was being built.
-var errAgain = errors.New("social: a home timeline expired while it was made")
+var errAgain = errors.New("social: a home timeline expired while it was being built")
 
 // build builds a home timeline that does not exist, or completes one. It can be repeated, and
 // several processes can do it at once.

@@ -238,7 +238,7 @@ func (f *fence) round(ctx context.Context, acks bool) (roundResult, error) {
 		now.newlyBehind = now.newlyBehind || !ok || time.Since(since) < f.patient
 		if !ok {
 			f.behind[a.address] = time.Now()
-			f.log.Warn("the replicas of a server do not acknowledge what is written: until they do, it is kept by that server alone",
+			f.log.Warn("the replicas of a server do not acknowledge writes: until they do, only that server has them",
 				"server", a.address)
 		}
 	}
@@ -502,7 +502,7 @@ func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 // repeat makes a task start again, because a server has restarted or failed over.
 func (e *Engine) repeat(x *ended) {
 	if x.Held != nil {
-		e.log.Warn("repeated, as a server has restarted or failed over", storage.Tasks, x.Member)
+		e.log.Warn("repeating a task because a server has restarted or failed over", storage.Tasks, x.Member)
 		e.leave(x.Held, 0, true)
 	}
 	e.resolve(x, uncertain(errors.New("a server has restarted or failed over")))
@@ -534,7 +534,7 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	}
 	reply, err := finishScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries}, args).ToArray()
 	if err == nil && len(reply) != 2+len(asked) {
-		err = errors.New("the reply of a script has another form")
+		err = errors.New("unexpected reply from a script")
 	}
 	if err != nil {
 		for _, x := range asked {

@@ -156,7 +156,7 @@ func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string
 	err := leaveScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries, storage.DeadTasks, storage.WakeKey(int(h.class))},
 		append([]string{h.Member, token, class, pause, isFree}, letter...)).Error()
 	if err != nil {
-		e.log.Debug("cannot leave a task to other processes: they begin it a few seconds later", "task", h.Member, "error", err)
+		e.log.Debug("cannot hand over a task: other processes will start it a few seconds later", "task", h.Member, "error", err)
 	}
 }
 
@@ -179,7 +179,7 @@ func (e *Engine) fail(h *Held, err error) {
 			pause *= 3
 		}
 		pause = min(pause, maxPause)
-		e.log.Warn("a task was interrupted, trying again", "task", h.Member, "try", h.tries, "error", err, "in", pause.String())
+		e.log.Warn("a task was interrupted, retrying", "task", h.Member, "try", h.tries, "error", err, "in", pause.String())
 		e.leave(h, pause, false)
 	}
 }

@@ -55,7 +55,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 		case err == nil:
 			pause = min(pause, next)
 		case ctx.Err() == nil:
-			e.log.DebugContext(ctx, "cannot look which periodic work is due", "key", storage.Periodic, "error", err)
+			e.log.DebugContext(ctx, "cannot check which periodic work is due", "key", storage.Periodic, "error", err)
 		}
 		for _, p := range all {
 			if !due[p.Name] {
@@ -66,7 +66,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 			mu.Unlock()
 			running.Go(func() {
 				if err := p.Do(ctx); err != nil && ctx.Err() == nil {
-					e.log.WarnContext(ctx, "periodic work has failed, trying again", "work", p.Name, "error", err, "in", p.Every.String())
+					e.log.WarnContext(ctx, "periodic work failed, retrying", "work", p.Name, "error", err, "in", p.Every.String())
 				}
 				mu.Lock()
 				defer mu.Unlock()

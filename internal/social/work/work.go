@@ -228,7 +228,7 @@ func (e *Engine) Beat(ctx context.Context) {
 		defer cancel()
 		err := beatScript.Run(ctx, e.client, []string{storage.Processes}, []string{name, strconv.Itoa(ms)}).Error()
 		if err != nil && ctx.Err() == nil {
-			e.log.Debug("cannot note that this process runs", "key", storage.Processes, "error", err)
+			e.log.Debug("cannot record that this process is running", "key", storage.Processes, "error", err)
 		}
 	}
 	for {
@@ -323,7 +323,7 @@ func (e *Engine) Queue(members ...string) {
 	ctx, cancel := context.WithTimeout(e.ctx, commandTimeout)
 	defer cancel()
 	if _, _, err := e.add(ctx, 0, members); err != nil && e.ctx.Err() == nil {
-		e.log.Warn("a task could not be queued, to be finished later", "task", members[0], "error", err)
+		e.log.Warn("cannot queue a task, it will be finished later", "task", members[0], "error", err)
 	}
 }
 
@@ -401,7 +401,7 @@ func (e *Engine) End(ctx context.Context, held ...*Held) error {
 func (e *Engine) Later(ctx context.Context, err error, held ...*Held) {
 	for _, h := range held {
 		if !errors.Is(err, ErrAgain) {
-			e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", h.Member, "error", err)
+			e.log.WarnContext(ctx, "a task was interrupted, it will be finished later", "task", h.Member, "error", err)
 		}
 		e.leave(h, 0, false)
 	}
@@ -516,7 +516,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 				return fmt.Errorf("social: key %s: %w", storage.Tasks, ctx.Err())
 			}
 			if err != nil {
-				e.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", storage.Tasks, "member", h.Member, "error", err)
+				e.log.WarnContext(ctx, "cannot finish an interrupted task, retrying later", "key", storage.Tasks, "member", h.Member, "error", err)
 				failed++
 				first = cmp.Or(first, err)
 			}
@@ -532,7 +532,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, storage.Tasks, first)
+		return fmt.Errorf("social: cannot finish %d members of %s, the first: %w", failed, storage.Tasks, first)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 	args = slices.AppendSeq(args, maps.Keys(e.kinds))
 	reply, err := claimScript.Run(ctx, e.client, keys, args).ToArray()
 	if err == nil && (len(reply) < 4 || len(reply)%4 != 0) {
-		err = errors.New("the reply of a script has another form")
+		err = errors.New("unexpected reply from a script")
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
@@ -84,7 +84,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 		h.tries, _ = fields[2].AsInt64()
 		if left, _ := fields[3].AsBool(); left {
 			e.counts[h.class].reclaimed.Add(1)
-			e.log.DebugContext(ctx, "a task goes on that a process has left", "task", member)
+			e.log.DebugContext(ctx, "resuming a task abandoned by another process", "task", member)
 		}
 		tasks = append(tasks, h)
 	}
@@ -131,7 +131,7 @@ func (e *Engine) work() {
 		switch {
 		case err != nil:
 			if e.ctx.Err() == nil && !failing && rediserr.Of(err) != rediserr.Unavailable {
-				e.log.Warn("cannot look for tasks, trying again", "error", err)
+				e.log.Warn("cannot poll for tasks, retrying", "error", err)
 			}
 			sleep = retryPoll/2 + rand.N(retryPoll)
 		case next >= 0:
@@ -163,7 +163,7 @@ func (e *Engine) start(h *Held) {
 // run runs a claimed task.
 func (e *Engine) run(ctx context.Context, h *Held) {
 	if h.tries > h.maxTries() {
-		e.giveUp(h, fmt.Errorf("%d processes have begun it, and none has ended it", h.tries-1))
+		e.giveUp(h, fmt.Errorf("%d processes have started it and none has finished it", h.tries-1))
 		return
 	}
 	err := e.call(ctx, h.Member)
