@@ -44,19 +44,19 @@ func (a *Service) Register(ctx context.Context, name, password string) (auth.Ses
 
 // RegisterReserved is Register for an operator, who may also use a name reserved for the site.
 func (a *Service) RegisterReserved(ctx context.Context, name, password string) (auth.Session, error) {
-	return a.register(ctx, newAccount{name: name, password: password, mayReserved: true})
+	return a.register(ctx, newAccount{name: name, password: password, allowReserved: true})
 }
 
 // newAccount is an account to create.
 type newAccount struct {
 	name, password string
 	fields         []string // additional fields of the user
-	mayReserved    bool     // the name may be reserved for the site
+	allowReserved  bool     // the name may be reserved for the site
 
-	// written is called when the account is written and nothing leads to it yet. It is called again
-	// if it failed, or if the account was removed because its name was taken meanwhile. It may be
-	// nil.
-	written func(ctx context.Context, uid string) error
+	// onWritten is called when the account is written and nothing leads to it yet. It is called
+	// again if it failed, or if the account was removed because its name was taken meanwhile. It
+	// may be nil.
+	onWritten func(ctx context.Context, uid string) error
 }
 
 // register creates an account and opens its first session. Along with an error it returns the user
@@ -87,7 +87,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 		return social.User{}, fmt.Errorf("social: register: %w", err)
 	}
 	err = a.enter(ctx, n, user)
-	if err != nil && n.written != nil {
+	if err != nil && n.onWritten != nil {
 		// Others know of the account, so it must not stay without a name, whether or not the
 		// browser is still waiting. A failed claim can still be in flight, so the hash must not be
 		// deleted either.
@@ -97,7 +97,7 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 			err = a.enter(back, n, user)
 		}
 		if errors.Is(err, social.ErrTaken) {
-			err = errors.Join(err, n.written(back, storage.Itoa(user.ID)))
+			err = errors.Join(err, n.onWritten(back, storage.Itoa(user.ID)))
 		}
 	}
 	if errors.Is(err, social.ErrTaken) {
@@ -112,8 +112,8 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 // enter makes the name of a written account lead to it. It can be repeated until it returns
 // ErrTaken; then the account has been removed.
 func (a *Service) enter(ctx context.Context, n newAccount, user social.User) error {
-	if n.written != nil {
-		if err := n.written(ctx, storage.Itoa(user.ID)); err != nil {
+	if n.onWritten != nil {
+		if err := n.onWritten(ctx, storage.Itoa(user.ID)); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err er
 	if err := social.CheckName(n.name); err != nil {
 		return "", err
 	}
-	if !n.mayReserved {
+	if !n.allowReserved {
 		if err := a.checkReserved(ctx, n.name); err != nil {
 			return "", err
 		}

@@ -36,7 +36,7 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	n := p.account()
 	n.fields = append(n.fields,
 		"standing", social.Suspended.String(), "standing_since", storage.Seconds(s.accounts.Now()), "signup", social.FormatSignUp(place, reason))
-	n.written = s.opt.FollowStanding
+	n.onWritten = s.opt.FollowStanding
 	user, err := s.accounts.create(ctx, n)
 	if err != nil {
 		return err

@@ -52,8 +52,8 @@ const (
 	maxInviteUses = 10_000
 	// maxInviteNote limits the length of a note, in bytes.
 	maxInviteNote = 200
-	// inviteKeptFor is how long an invitation is listed after it expires.
-	inviteKeptFor = 30 * 24 * time.Hour
+	// expiredInviteTTL is how long an invitation is listed after it expires.
+	expiredInviteTTL = 30 * 24 * time.Hour
 	// inviteIDLength is how many characters of a digest form an ID: enough to distinguish a
 	// thousand.
 	inviteIDLength = 12
@@ -121,7 +121,7 @@ func (s inviteStore) Prune(ctx context.Context, now time.Time) (left int, err er
 		return 0, err
 	}
 	for _, i := range all {
-		if now.Sub(i.Expires) <= inviteKeptFor {
+		if now.Sub(i.Expires) <= expiredInviteTTL {
 			left++
 		} else if err := s.Remove(ctx, i); err != nil {
 			return 0, err

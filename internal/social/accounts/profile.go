@@ -111,7 +111,7 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if name != user.DisplayName && user.Role == social.Member && social.LooksOfficial(name) {
 		return social.Invalid("display_name", "That name is reserved. Please choose another one.")
 	}
-	bio, err := severalLines(profile.Bio, "bio", MaxBio)
+	bio, err := cleanMultiline(profile.Bio, "bio", MaxBio)
 	if err != nil {
 		return err
 	}
@@ -202,16 +202,16 @@ func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error 
 	return nil
 }
 
-// severalLines is social.CleanLine for a text that keeps its line breaks; see social.CleanLines.
-func severalLines(typed, field string, most int) (string, error) {
+// cleanMultiline is social.CleanLine for a text that keeps its line breaks; see social.CleanLines.
+func cleanMultiline(typed, field string, limit int) (string, error) {
 	if len(typed) > social.MaxTyped {
-		return "", social.TooLong(field, most)
+		return "", social.TooLong(field, limit)
 	}
 	text, lines := social.CleanLines(social.CleanRunes(typed))
 	if lines > maxBioLines {
 		return "", social.Invalid(field, "Use at most {n} lines.", maxBioLines)
 	}
-	return social.BoundText(text, field, most)
+	return social.BoundText(text, field, limit)
 }
 
 func cleanLinks(typed []string) ([]string, error) {

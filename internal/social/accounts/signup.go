@@ -164,8 +164,8 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
 }
 
-// repeatFor is how long a sign-up can be repeated.
-const repeatFor = 10 * time.Minute
+// repeatWindow is how long a sign-up can be repeated.
+const repeatWindow = 10 * time.Minute
 
 // Repeat logs in a person whose SignUp was refused because the same form has created the account a
 // moment ago: the first answer was lost, or the form was sent twice. It returns ErrPending as
@@ -176,7 +176,7 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 	if err != nil {
 		return auth.Session{}, err
 	}
-	if s.accounts.Now().Sub(user.Joined) > repeatFor {
+	if s.accounts.Now().Sub(user.Joined) > repeatWindow {
 		return auth.Session{}, social.ErrTaken
 	}
 	from := social.AddressOf(ctx)

@@ -35,10 +35,10 @@ import (
 // converts them to the layout of this kind of server (storage.Directory.Rearrange); on a single
 // server, home timelines are then complete and do not expire.
 //
-// It takes one round trip on a database that it has adopted before. Otherwise it scans all keys a few
-// times in short steps and calls progress (which may be nil) with the approximate number of keys so
-// far and in total. After a crash, the next call repeats it; several processes can adopt a database at
-// once, and serve it as soon as Adopt returns.
+// It takes one round trip on a database that it has adopted before. Otherwise it scans all keys a
+// few times in short steps and calls progress (which may be nil) with the approximate number of
+// keys so far and in total. After a crash, the next call repeats it; several processes can adopt a
+// database at once, and serve it as soon as Adopt returns.
 func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) error {
 	if progress == nil {
 		progress = func(int64, int64) {}

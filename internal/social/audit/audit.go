@@ -18,10 +18,10 @@ const (
 	maxDecisions = 100_000
 	// maxPerPerson is the approximate number of decisions that the history of a person keeps.
 	maxPerPerson = 200
-	// scanned is how many entries one command reads, and maxScans the maximum number of commands
-	// for one page with a filter.
-	scanned  = 1000
-	maxScans = 10
+	// entriesPerScan is how many entries one command reads, and maxScans the maximum number of
+	// commands for one page with a filter.
+	entriesPerScan = 1000
+	maxScans       = 10
 )
 
 // Entry is one decision of an operator or a moderator.
@@ -153,7 +153,7 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 		key = storage.DecisionsKey(f.Person)
 	}
 	if f.Actor != 0 || f.Target != "" {
-		count = scanned
+		count = entriesPerScan
 	}
 	var page Page
 	for range maxScans {

@@ -163,7 +163,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		b.total += size
-		n, err := others(ctx, m.Client, b.from.Options.SelectDB)
+		n, err := countOtherDatabases(ctx, m.Client, b.from.Options.SelectDB)
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// others returns how many other databases of a server have keys, or 0 if the server refuses to
-// tell.
-func others(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
+// countOtherDatabases returns how many other databases of a server have keys, or 0 if the server
+// refuses to tell.
+func countOtherDatabases(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
 	info, err := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
 	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 		return 0, err
@@ -218,7 +218,7 @@ const helloTimeout = 5 * time.Second
 func (b *writer) write(ctx context.Context, w io.Writer) error {
 	// A server refuses a snapshot before the first byte. Only after that is it known which method
 	// the manifest has to name.
-	first := &head{}
+	first := &snapshotHead{}
 	if b.result.Method == Snapshot {
 		reading, stop := context.WithCancel(ctx)
 		defer stop()
@@ -286,21 +286,21 @@ const (
 	sumsName     = "SHA256SUMS"
 )
 
-// head is a snapshot that a server has begun to send.
-type head struct {
+// snapshotHead is a snapshot that a server has begun to send.
+type snapshotHead struct {
 	r    *io.PipeReader
 	byte []byte
 	done chan error
 }
 
 // take starts a snapshot. It returns when the first byte has arrived.
-func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
+func (b *writer) take(ctx context.Context, m nodes.Master) (*snapshotHead, error) {
 	addr := m.Address
 	if addr == "-" {
 		addr = ""
 	}
 	r, w := io.Pipe()
-	h := &head{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
+	h := &snapshotHead{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
 	go func() {
 		err := snapshot.Take(ctx, b.from.Options, addr, w)
 		w.CloseWithError(err)
@@ -313,7 +313,7 @@ func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
 }
 
 // writePart writes the part of one server.
-func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *head) error {
+func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *snapshotHead) error {
 	if b.result.Method == Scan {
 		err := snapshot.Scan(ctx, b.from.Client, m.Client, b.result.Database, b, func(keys int64) { b.progress(b.done + keys) })
 		if err != nil {

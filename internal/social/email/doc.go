@@ -1,9 +1,10 @@
-// Package email manages the e-mail addresses of users, and the mails to them: a confirmation link for
-// an address, a reset link for a forgotten password, warnings, and a daily digest of notifications.
+// Package email manages the e-mail addresses of users, and the mails to them: a confirmation link
+// for an address, a reset link for a forgotten password, warnings, and a daily digest of
+// notifications.
 //
-// An address belongs to one account, and only to one that has proved that it receives its mail. Whether
-// an address is known here is revealed only to the address itself. No secret of a link is stored: it is
-// created when the mail is written, and its SHA-256 is kept.
+// An address belongs to one account, and only to one that has proved that it receives its mail.
+// Whether an address is known here is revealed only to the address itself. No secret of a link is
+// stored: it is created when the mail is written, and its SHA-256 is kept.
 //
 //  1. [Outbox.Begin] records a mail, a key that expires, and a task that sends it. A warning is
 //     recorded before the change that it is about, and its task checks whether the change happened.

@@ -27,8 +27,8 @@ const (
 	movedMail   kind = "moved"   // the address was replaced or removed
 )
 
-// keepFor is how long delivery of a mail is attempted.
-var keepFor = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
+// mailTTL is how long delivery of a mail is attempted.
+var mailTTL = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
 
 // note is a queued mail, as stored under storage.MailKey. The text is written when it is sent.
 type note struct {
@@ -65,7 +65,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	if err != nil {
 		return "", failed(err)
 	}
-	set := o.client.B().Set().Key(storage.MailKey(id)).Value(string(text)).Ex(keepFor[n.Kind]).Build().ToRetryable()
+	set := o.client.B().Set().Key(storage.MailKey(id)).Value(string(text)).Ex(mailTTL[n.Kind]).Build().ToRetryable()
 	if err := o.client.Do(ctx, set).Error(); err != nil {
 		return "", failed(err)
 	}

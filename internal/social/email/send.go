@@ -128,7 +128,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 			err = errNobody // it did not change after all
 		}
 		m.Subject = l.Say(what)
-		m.Text = s.warning(ctx, l, warned{what, name, at, true})
+		m.Text = s.warning(ctx, l, warningInfo{what, name, at, true})
 		return m, err
 	case movedMail:
 		if rec.Confirmed() == n.To {
@@ -139,7 +139,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 			what = i18n.T("Your email address was removed")
 		}
 		m.Subject = l.Say(what)
-		m.Text = s.warning(ctx, l, warned{what, name, at, false})
+		m.Text = s.warning(ctx, l, warningInfo{what, name, at, false})
 		return m, nil
 	}
 	return m, errNobody

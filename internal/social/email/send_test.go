@@ -185,18 +185,18 @@ func TestSlow(t *testing.T) {
 	b.quiet(11)
 }
 
-// meddler calls a function before it sends commands with a word, the first time.
-type meddler struct {
+// interceptor calls a function before it sends commands with a word, the first time.
+type interceptor struct {
 	rueidis.Client
 	word   string
 	before func()
 }
 
-func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (m *interceptor) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	return m.DoMulti(ctx, cmd)[0]
 }
 
-func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (m *interceptor) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	for _, cmd := range cmds {
 		if before := m.before; before != nil && strings.Contains(strings.Join(cmd.Commands(), " "), m.word) {
 			m.before = nil
@@ -213,7 +213,7 @@ func TestResetMeetsNewAddress(t *testing.T) {
 	for _, isSlowMail := range []bool{true, false} {
 		client := redistest.DB(t).Client(t)
 		b := openOn(t, client, unlimited, idle) // the other process sends the mails
-		slow := &meddler{Client: client}
+		slow := &interceptor{Client: client}
 		process := socialtest.On(t, slow, unlimited, sends(t, b.mails))
 		ada := b.confirmed("ada", adaAt)
 		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, benAt))

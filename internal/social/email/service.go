@@ -125,7 +125,7 @@ func (s *Service) Remove(ctx context.Context, user social.User, password string)
 	if err != nil {
 		return err
 	}
-	return s.moved(ctx, rec, func() error { return s.Store.Forget(ctx, user.ID) })
+	return s.changeAddress(ctx, rec, func() error { return s.Store.Forget(ctx, user.ID) })
 }
 
 // RemoveFor removes the address of a user for an operator. It writes to the audit log.
@@ -136,8 +136,8 @@ func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) 
 	return s.withoutReset(ctx, uid, func() error { return s.Store.Forget(ctx, uid) })
 }
 
-// moved changes the address of a user, and warns the previous one.
-func (s *Service) moved(ctx context.Context, rec Record, change func() error) error {
+// changeAddress changes the address of a user, and warns the previous one.
+func (s *Service) changeAddress(ctx context.Context, rec Record, change func() error) error {
 	if rec.Address == nil {
 		return change()
 	}
@@ -233,7 +233,7 @@ func (s *Service) Confirm(ctx context.Context, token string) (social.User, error
 	if err != nil || rec.Pending == "" {
 		return user, err
 	}
-	err = s.moved(ctx, rec, func() error {
+	err = s.changeAddress(ctx, rec, func() error {
 		return s.Store.update(ctx, rec.ID, func(r *Record) error {
 			switch address := r.Pending; {
 			case r.Token != rec.Token:

@@ -33,8 +33,8 @@ var changes = map[string]i18n.Message{
 	auth.PasskeysField: i18n.T("A passkey was added"),
 }
 
-// warned describes what a warning is about.
-type warned struct {
+// warningInfo describes what a warning is about.
+type warningInfo struct {
 	what  i18n.Message
 	name  string
 	at    time.Time
@@ -42,7 +42,7 @@ type warned struct {
 }
 
 // warning returns the text of a warning.
-func (s *Service) warning(ctx context.Context, l *i18n.Language, w warned) string {
+func (s *Service) warning(ctx context.Context, l *i18n.Language, w warningInfo) string {
 	what := i18n.T("{change}: the account {name} on {site}, {time}.", w.what, w.name, s.siteName(ctx), w.at)
 	fine := i18n.T("If that was you, all is well.")
 	if w.reset {

@@ -90,13 +90,13 @@ func (i Import) Run(ctx context.Context) (Result, error) {
 	return r.result(), err
 }
 
-// mark is the prefix of the source name in storage.Restoring while an import is unfinished.
-const mark = "import-2009 "
+// markPrefix is the prefix of the source name in storage.Restoring while an import is unfinished.
+const markPrefix = "import-2009 "
 
 // Unfinished returns the name of the source of the unfinished import into a database, or empty if
 // there is none. restoring is the value of storage.Restoring.
 func Unfinished(restoring string) (source string) {
-	source, _ = strings.CutPrefix(restoring, mark)
+	source, _ = strings.CutPrefix(restoring, markPrefix)
 	if source == restoring {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (i Import) claim(ctx context.Context) error {
 	b := i.Target.B()
 	owner, err := reply.TextOrEmpty(i.Target.Do(ctx, b.Get().Key(storage.Restoring).Build()))
 	switch {
-	case err != nil || owner == mark+i.Name:
+	case err != nil || owner == markPrefix+i.Name:
 		return err
 	case Unfinished(owner) != "":
 		return fmt.Errorf("%w: an import of %s is not finished", ErrNotEmpty, Unfinished(owner))
@@ -122,7 +122,7 @@ func (i Import) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = i.Target.Do(ctx, b.Set().Key(storage.Restoring).Value(mark+i.Name).Nx().Build()).Error()
+	err = i.Target.Do(ctx, b.Set().Key(storage.Restoring).Value(markPrefix+i.Name).Nx().Build()).Error()
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: another process has just begun to fill it", ErrNotEmpty)
 	}

@@ -45,7 +45,7 @@ func TestLikeConversion(t *testing.T) {
 			old := source(t, commands())
 			before := dump(t, old)
 			b := on(t, source(t, nil))
-			if _, err := b.from(old).Run(b.Ctx); err != nil {
+			if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(dump(t, old), before) {
@@ -98,7 +98,7 @@ func TestImported(t *testing.T) {
 			t.Parallel()
 			b := open(t)
 			told := false
-			i := b.from(source(t, damaged()))
+			i := b.importFrom(source(t, damaged()))
 			i.Progress = func(done, total int64) { told = done == total }
 			got, err := i.Run(b.Ctx)
 			if want := (import2009.Result{Users: 4, Follows: 2, Posts: 2, Skipped: 20}); err != nil || got != want || !told {
@@ -151,7 +151,7 @@ func TestKilled(t *testing.T) {
 	}
 	old, target := source(t, damaged()), source(t, nil)
 	b := on(t, target)
-	if _, err := b.from(old).Run(b.Ctx); err != nil {
+	if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	want := dump(t, target)
@@ -162,7 +162,7 @@ func TestKilled(t *testing.T) {
 			o.NoJobs = true
 			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load keeps trying for a minute
 		})}
-		i := killed.from(old)
+		i := killed.importFrom(old)
 		_, err := i.Run(ctx)
 		cancel()
 		ended := err == nil
@@ -173,7 +173,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		if !ended {
-			if _, err := b.from(old).Run(b.Ctx); err != nil {
+			if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 				t.Fatalf("killed after %d: %v", cut, err)
 			}
 		}
@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			b := on(t, source(t, test.target))
 			before := dump(t, b.DB)
-			if _, err := b.from(source(t, test.old)).Run(b.Ctx); !errors.Is(err, test.want) {
+			if _, err := b.importFrom(source(t, test.old)).Run(b.Ctx); !errors.Is(err, test.want) {
 				t.Errorf("Run = %v, want %v", err, test.want)
 			}
 			if after := dump(t, b.DB); !slices.Equal(after, before) {

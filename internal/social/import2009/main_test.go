@@ -108,8 +108,8 @@ func fill(t testing.TB, client rueidis.Client, commands [][]string) {
 	}
 }
 
-// from returns an import of a source into b.
-func (b *bundle) from(source rueidis.Client) import2009.Import {
+// importFrom returns an import of a source into b.
+func (b *bundle) importFrom(source rueidis.Client) import2009.Import {
 	return import2009.Import{Source: source, Name: "redis://old", Target: b.DB, App: b.App, Log: socialtest.Quiet()}
 }
 

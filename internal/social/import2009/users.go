@@ -37,7 +37,7 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	err = storage.AtOnce(len(found), func(i int) error {
 		owner, err := r.owner(ctx, found[i])
 		if mine[i] = owner == found[i].ID; err == nil && !mine[i] {
-			r.taken(ctx, found[i], owner)
+			r.reportTaken(ctx, found[i], owner)
 		}
 		return err
 	})
@@ -67,14 +67,14 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	}
 	for _, user := range users {
 		if !has[user.ID] {
-			r.taken(ctx, user, 0)
+			r.reportTaken(ctx, user, 0)
 		}
 	}
 	return nil
 }
 
-// taken reports a user whose name belongs to another user, or to an unknown one if owner is 0.
-func (r *run) taken(ctx context.Context, user load.NewUser, owner int64) {
+// reportTaken reports a user whose name belongs to another user, or to an unknown one if owner is 0.
+func (r *run) reportTaken(ctx context.Context, user load.NewUser, owner int64) {
 	of := "another user"
 	if owner != 0 {
 		of = fmt.Sprintf("user %d", owner)

@@ -57,15 +57,15 @@ const unknownFactor = 20
 // Limits decides about events. It is safe for concurrent use.
 type Limits struct {
 	limiter   *ratelimit.Limiter
-	rules     map[Event][]applied
+	rules     map[Event][]appliedRule
 	log       *slog.Logger
 	refused   map[Event]*atomic.Uint64
 	unchecked atomic.Uint64
 	warned    atomic.Int64 // when a failed decision was last logged
 }
 
-// applied is a rule with its limits.
-type applied struct {
+// appliedRule is a rule with its limits.
+type appliedRule struct {
 	name    string
 	by      subject
 	windows []ratelimit.Limit
@@ -81,7 +81,7 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 	if err != nil {
 		return nil, err
 	}
-	l := &Limits{limiter: limiter, rules: map[Event][]applied{}, log: log, refused: map[Event]*atomic.Uint64{}}
+	l := &Limits{limiter: limiter, rules: map[Event][]appliedRule{}, log: log, refused: map[Event]*atomic.Uint64{}}
 	left := len(config)
 	for _, r := range rules {
 		l.refused[r.event] = new(atomic.Uint64)
@@ -95,7 +95,7 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 			return nil, fmt.Errorf("limits: %s: %d limits: at most %d are allowed", r.name, len(windows), maxWindows)
 		}
 		if len(windows) > 0 {
-			l.rules[r.event] = append(l.rules[r.event], applied{r.name, r.by, windows, multiplied(windows, unknownFactor)})
+			l.rules[r.event] = append(l.rules[r.event], appliedRule{r.name, r.by, windows, multiplied(windows, unknownFactor)})
 		}
 	}
 	if left != 0 {
@@ -290,7 +290,7 @@ func (l *Limits) try(ctx context.Context, checks []check) (ratelimit.Result, err
 	if len(checks) == 0 {
 		return ratelimit.Result{Allowed: true}, nil
 	}
-	result, err := l.limiter.TakeAll(ctx, plain(checks)...)
+	result, err := l.limiter.TakeAll(ctx, ratelimitChecks(checks)...)
 	if err != nil {
 		return result, fmt.Errorf("social: limits: %w", err)
 	}
@@ -301,7 +301,7 @@ func (l *Limits) try(ctx context.Context, checks []check) (ratelimit.Result, err
 	return result, nil
 }
 
-func plain(checks []check) []ratelimit.Check {
+func ratelimitChecks(checks []check) []ratelimit.Check {
 	all := make([]ratelimit.Check, len(checks))
 	for i, c := range checks {
 		all[i] = c.Check
@@ -318,7 +318,7 @@ func (l *Limits) give(ctx context.Context, checks []check) {
 	if len(checks) == 0 {
 		return
 	}
-	if err := l.limiter.Give(ctx, plain(checks)...); err != nil {
+	if err := l.limiter.Give(ctx, ratelimitChecks(checks)...); err != nil {
 		l.warn(ctx, err)
 	}
 }

@@ -87,7 +87,7 @@ func (a *audience) add(c *client, posts []*timeline.View) (fresh []int64) {
 		c.topic.kind = None
 	}
 	if c.topic.kind != None && c.topic.kind != Home {
-		c.topicAt = len(a.topics[c.topic])
+		c.topicIndex = len(a.topics[c.topic])
 		a.topics[c.topic] = append(a.topics[c.topic], c)
 	}
 	for _, view := range posts {
@@ -115,7 +115,7 @@ func (a *audience) drop(c *client) {
 	if c.topic.kind != None && c.topic.kind != Home {
 		all := a.topics[c.topic]
 		last := all[len(all)-1]
-		all[c.topicAt], last.topicAt = last, c.topicAt
+		all[c.topicIndex], last.topicIndex = last, c.topicIndex
 		all[len(all)-1] = nil
 		if a.topics[c.topic] = all[:len(all)-1]; len(all) == 1 {
 			delete(a.topics, c.topic)

@@ -60,20 +60,20 @@ type Conn interface {
 
 // client is an open connection.
 type client struct {
-	conn    Conn
-	session string         // the secret of the session; empty for a visitor without one
-	member  *member        // nil for a visitor without a session
-	visitor *social.Viewer // a visitor without a session
-	topic   topic
-	topicAt int // index in audience.topics
-	at      int // index in connections.clients
-	posts   []showing
-	pending []byte    // unsent data of a slow reader; not nil while it is slow
-	address string    // the address that the connection counts for; may be empty
-	beat    time.Time // when the next heartbeat is due
-	ends    time.Time
-	last    stream.ID // the last entry sent to it
-	gone    bool
+	conn          Conn
+	session       string         // the secret of the session; empty for a visitor without one
+	member        *member        // nil for a visitor without a session
+	visitor       *social.Viewer // a visitor without a session
+	topic         topic
+	topicIndex    int // index in audience.topics
+	index         int // index in connections.clients
+	posts         []showing
+	pending       []byte    // unsent data of a slow reader; not nil while it is slow
+	address       string    // the address that the connection counts for; may be empty
+	nextHeartbeat time.Time // when the next heartbeat is due
+	ends          time.Time
+	last          stream.ID // the last entry sent to it
+	gone          bool
 }
 
 // sees reports whether the connection's viewer sees a user with at least the given visibility.

@@ -50,7 +50,7 @@ func (cs *connections) close() {
 	defer cs.mu.Unlock()
 	cs.closed = true
 	for len(cs.clients) > 0 {
-		cs.sendAway(cs.clients[len(cs.clients)-1])
+		cs.askToReconnect(cs.clients[len(cs.clients)-1])
 	}
 }
 
@@ -119,16 +119,16 @@ func (cs *connections) release(c *client) {
 // no other connection shows.
 func (cs *connections) insert(c *client, posts []*timeline.View) (fresh []int64) {
 	now := time.Now()
-	c.beat = cs.nextBeat(now)
+	c.nextHeartbeat = cs.nextHeartbeat(now)
 	c.ends = now.Add(cs.opt.MaxAge + rand.N(cs.opt.MaxAge/3+1))
 	c.last = cs.history.last
-	c.at = len(cs.clients)
+	c.index = len(cs.clients)
 	cs.clients = append(cs.clients, c)
 	return cs.audience.add(c, posts)
 }
 
-// nextBeat spreads heartbeats over time.
-func (cs *connections) nextBeat(now time.Time) time.Time {
+// nextHeartbeat spreads heartbeats over time.
+func (cs *connections) nextHeartbeat(now time.Time) time.Time {
 	return now.Add(cs.opt.Heartbeat - rand.N(cs.opt.Heartbeat/3+1))
 }
 
@@ -140,16 +140,16 @@ func (cs *connections) remove(c *client) {
 	cs.release(c)
 	c.conn.Close()
 	last := cs.clients[len(cs.clients)-1]
-	cs.clients[c.at], last.at = last, c.at
+	cs.clients[c.index], last.index = last, c.index
 	cs.clients[len(cs.clients)-1] = nil
 	cs.clients = cs.clients[:len(cs.clients)-1]
 	cs.audience.drop(c)
 }
 
-// sendAway asks a client to reconnect in a moment, and removes its connection.
-func (cs *connections) sendAway(c *client) {
+// askToReconnect asks a client to reconnect in a moment, and removes its connection.
+func (cs *connections) askToReconnect(c *client) {
 	if c.pending == nil {
-		_, _ = cs.write(c, farewell(c.at))
+		_, _ = cs.write(c, farewell(c.index))
 	}
 	cs.remove(c)
 }
@@ -159,7 +159,7 @@ func (cs *connections) send(c *client, message []byte) {
 	if c.gone {
 		return
 	}
-	c.beat = cs.nextBeat(time.Now())
+	c.nextHeartbeat = cs.nextHeartbeat(time.Now())
 	if c.pending != nil {
 		if len(c.pending)+len(message) > maxPending {
 			cs.remove(c)
@@ -245,7 +245,7 @@ func (cs *connections) missed(b []byte, c *client, since string) []byte {
 	case len(posts) > 0:
 		return appendPosts(b, cs.history.last, posts...)
 	}
-	return appendBeat(b, cs.history.last)
+	return appendHeartbeat(b, cs.history.last)
 }
 
 // maxMissed limits how many missed posts are listed: beyond that the page is reloaded.
@@ -275,13 +275,13 @@ func (cs *connections) tend(c *client, now time.Time, round int) {
 	case c.viewer().Suspended():
 		cs.remove(c)
 	case now.After(c.ends):
-		cs.sendAway(c)
-	case (c.at+round)%aliveEvery == 0 && !c.conn.Alive():
+		cs.askToReconnect(c)
+	case (c.index+round)%aliveEvery == 0 && !c.conn.Alive():
 		cs.remove(c)
-	case now.After(c.beat) && c.pending == nil:
+	case now.After(c.nextHeartbeat) && c.pending == nil:
 		if c.last.Less(cs.delivered) {
 			c.last = cs.delivered
 		}
-		cs.send(c, appendBeat(nil, c.last))
+		cs.send(c, appendHeartbeat(nil, c.last))
 	}
 }

@@ -39,9 +39,9 @@ func appendReset(b []byte, id stream.ID) []byte {
 	return append(appendID(b, id), "event: reset\ndata: 1\n\n"...)
 }
 
-// appendBeat appends a heartbeat. It advances the ID of the last event, so that for a reconnecting
-// client the hub need not search entries that were not meant for it.
-func appendBeat(b []byte, id stream.ID) []byte {
+// appendHeartbeat appends a heartbeat. It advances the ID of the last event, so that for a
+// reconnecting client the hub need not search entries that were not meant for it.
+func appendHeartbeat(b []byte, id stream.ID) []byte {
 	return append(appendID(append(b, ":\n"...), id), '\n')
 }
 

@@ -10,7 +10,7 @@ import (
 // history is a ring of the newest entries of the stream.
 type history struct {
 	entries []arrived
-	at      int       // index of the oldest entry, once the ring is full
+	oldest  int       // index of the oldest entry, once the ring is full
 	base    stream.ID // all entries after it are known
 	last    stream.ID // the end of the stream
 }
@@ -38,13 +38,13 @@ func (r *history) add(e stream.Entry, when time.Time) {
 		r.entries = append(r.entries, arrived{e, when})
 		return
 	}
-	r.base = r.entries[r.at].ID
-	r.entries[r.at] = arrived{e, when}
-	r.at = (r.at + 1) % len(r.entries)
+	r.base = r.entries[r.oldest].ID
+	r.entries[r.oldest] = arrived{e, when}
+	r.oldest = (r.oldest + 1) % len(r.entries)
 }
 
 // get returns an entry by index, counted from the oldest.
-func (r *history) get(i int) *arrived { return &r.entries[(r.at+i)%len(r.entries)] }
+func (r *history) get(i int) *arrived { return &r.entries[(r.oldest+i)%len(r.entries)] }
 
 // before returns the ID of the last entry that arrived before a time.
 func (r *history) before(t time.Time) stream.ID {

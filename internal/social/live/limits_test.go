@@ -103,7 +103,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestSignsOfLife(t *testing.T) {
+func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	p := start(t, redistest.Own(t).URL(), live.Options{Heartbeat: time.Second})
 	ada := p.NewUser("ada")

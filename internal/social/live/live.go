@@ -1,18 +1,18 @@
 // Package live reports to open pages what happens while they are open: new posts on them, the counts
 // of the posts they show, and the number of unread notifications.
 //
-// A [Hub] follows the stream `live` (package stream) with one read for the whole process (follower).
-// It knows which of its connections show which timeline, and who follows an author (connections,
-// audience). It keeps the latest entries in memory, so a connection that reconnects with the ID of its
-// last event gets everything it missed, whichever process it came from. An event can come twice,
-// because interrupted fan-outs are repeated.
+// A [Hub] follows the stream `live` (package stream) with one read for the whole process
+// (follower). It knows which of its connections show which timeline, and who follows an author
+// (connections, audience). It keeps the latest entries in memory, so a connection that reconnects
+// with the ID of its last event gets everything it missed, whichever process it came from. An event
+// can come twice, because interrupted fan-outs are repeated.
 //
 // Counts and notifications need no stream: the server reports the keys that change, and the hub
 // rereads what has changed (refresher).
 //
-// Connections need no goroutine: the hub writes to them without blocking. What a slow reader does not
-// accept is written in the background for a few seconds; then the reader is disconnected. Events have
-// the format of server-sent events.
+// Connections need no goroutine: the hub writes to them without blocking. What a slow reader does
+// not accept is written in the background for a few seconds; then the reader is disconnected.
+// Events have the format of server-sent events.
 package live
 
 import (
@@ -140,9 +140,9 @@ func (h *Hub) Connections() int {
 	return h.conns.open
 }
 
-// settled is the minimum age of an entry that is assumed to be on a page rendered now, because the
-// contents of the page are read over a different connection.
-const settled = 3 * time.Second
+// settleTime is the minimum age of an entry that is assumed to be on a page rendered now, because
+// the contents of the page are read over a different connection.
+const settleTime = 3 * time.Second
 
 // Position returns a stream position from which a page rendered now misses nothing, or an empty
 // string if there is none. A connection from this position can get posts that are already on the
@@ -153,7 +153,7 @@ func (h *Hub) Position() string {
 	if !h.follower.isReady() {
 		return ""
 	}
-	return h.conns.history.before(time.Now().Add(-settled)).String()
+	return h.conns.history.before(time.Now().Add(-settleTime)).String()
 }
 
 // Attach adds the connection that open returns, and sends it what it has missed. It calls open when

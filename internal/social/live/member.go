@@ -33,8 +33,8 @@ type member struct {
 const (
 	// maxFollowing limits how many followed people are tracked live, the latest.
 	maxFollowing = 10_000
-	// memberFor is how long a member without connections is kept.
-	memberFor = 30 * time.Second
+	// memberTTL is how long a member without connections is kept.
+	memberTTL = 30 * time.Second
 	// loadsAtOnce limits how many members are read at a time.
 	loadsAtOnce = 16
 )
@@ -104,7 +104,7 @@ func (r *refresher) forget(now time.Time) {
 			r.changed.members[m], r.changed.unread[m] = struct{}{}, struct{}{}
 			r.signal()
 		}
-		if m.refs == 0 && now.Sub(m.since) > memberFor {
+		if m.refs == 0 && now.Sub(m.since) > memberTTL {
 			r.conns.audience.index(m, nil, nil)
 			delete(r.conns.audience.people, id)
 			delete(r.changed.members, m)

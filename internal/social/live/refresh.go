@@ -93,9 +93,9 @@ const (
 	// countsEvery is the minimum interval at which the counts of a post, and a number of
 	// notifications, are read and sent.
 	countsEvery = time.Second
-	// changedFor is how long after its last change a post is reread: a View can be up to a second
+	// recheckFor is how long after its last change a post is reread: a View can be up to a second
 	// old.
-	changedFor = 2500 * time.Millisecond
+	recheckFor = 2500 * time.Millisecond
 )
 
 // postChanged records that a key that this process has read has changed.
@@ -295,7 +295,7 @@ func (r *refresher) sendCounts(ctx context.Context) {
 			if r.conns.audience.watched[id] != nil {
 				ids = append(ids, id)
 			}
-			if now.Sub(at) > changedFor || r.conns.audience.watched[id] == nil {
+			if now.Sub(at) > recheckFor || r.conns.audience.watched[id] == nil {
 				delete(r.changed.posts, id)
 			}
 		}

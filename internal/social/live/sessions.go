@@ -38,7 +38,7 @@ func (r *refresher) endSessionsOf(ctx context.Context, m *member) error {
 	defer r.conns.mu.Unlock()
 	for i, c := range open {
 		if !states[i] && !c.gone {
-			r.conns.sendAway(c)
+			r.conns.askToReconnect(c)
 		}
 	}
 	return nil

@@ -357,7 +357,7 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 			public = append(public, post.ID)
 		}
 		add(storage.HomeKey(post.Author), post.ID)
-		for _, home := range homes.of(post) {
+		for _, home := range homes.forPost(post) {
 			add(home, post.ID)
 		}
 	}
@@ -397,8 +397,8 @@ type homes struct {
 	sets    map[int64]map[string]bool // of authors that were replied to
 }
 
-// of returns the home timelines on which a post belongs, except its author's.
-func (h *homes) of(post NewPost) []string {
+// forPost returns the home timelines on which a post belongs, except its author's.
+func (h *homes) forPost(post NewPost) []string {
 	lists := h.authors[post.Author]
 	if post.Parent != 0 && post.ParentAuthor != post.Author {
 		both := h.sets[post.ParentAuthor]

@@ -104,7 +104,7 @@ func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 	if report.Errors > 0 {
 		return &refusedError{report.Failures[0].Text, report.Failures[0].Error}
 	}
-	return l.invalidated(ctx)
+	return l.waitForInvalidation(ctx)
 }
 
 // encode writes commands in the Redis protocol.
@@ -123,9 +123,9 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 	return e.Flush()
 }
 
-// invalidated waits until the client has dropped what other connections have changed from its
-// cache: invalidation messages arrive before the replies to later commands.
-func (l Loader) invalidated(ctx context.Context) error {
+// waitForInvalidation waits until the client has dropped what other connections have changed from
+// its cache: invalidation messages arrive before the replies to later commands.
+func (l Loader) waitForInvalidation(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, l.client)
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ func on(t *testing.T, client rueidis.Client, change ...func(*app.Options)) bundl
 	return bundle{socialtest.On(t, client, append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...), place}
 }
 
-// everywhere runs a test on a single server and on a Cluster.
-func everywhere(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
+// onEachServer runs a test on a single server and on a Cluster.
+func onEachServer(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
 	t.Helper()
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()

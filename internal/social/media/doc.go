@@ -1,10 +1,10 @@
 // Package media stores the pictures of posts and people: their files in a store that all processes
 // share (package files), and a record of each ([Record]) of package model.
 //
-// Files are written before their record, and deleted before it, so that the remains of a deletion can
-// be found. Only an interrupted upload leaves files without a record: see [Store.Orphans]. What a post
-// shows is in its field `media`, written with the post: a page reads nothing else. The record says
-// whose picture it is and what uses it:
+// Files are written before their record, and deleted before it, so that the remains of a deletion
+// can be found. Only an interrupted upload leaves files without a record: see [Store.Orphans]. What
+// a post shows is in its field `media`, written with the post: a page reads nothing else. The
+// record says whose picture it is and what uses it:
 //
 //  1. [Service.Upload] creates the sizes of a picture and stores them. At first it is unused, and only
 //     its owner sees it.

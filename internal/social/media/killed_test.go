@@ -57,7 +57,7 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everywhere(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
+			onEachServer(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
 		})
 	}
 }

@@ -119,7 +119,7 @@ func (b bundle) wantClean() {
 
 func TestPost(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testPost)
+	onEachServer(t, testPost)
 }
 
 func testPost(t *testing.T, b bundle) {
@@ -179,7 +179,7 @@ func testPost(t *testing.T, b bundle) {
 // Pictures of a post are hidden from those who do not see the post.
 func TestHidden(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testHidden)
+	onEachServer(t, testHidden)
 }
 
 func testHidden(t *testing.T, b bundle) {
@@ -207,7 +207,7 @@ func testHidden(t *testing.T, b bundle) {
 
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testClaims)
+	onEachServer(t, testClaims)
 }
 
 func testClaims(t *testing.T, b bundle) {
@@ -370,7 +370,7 @@ func TestQuotaAtOnce(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testSweep)
+	onEachServer(t, testSweep)
 }
 
 func testSweep(t *testing.T, b bundle) {
@@ -398,7 +398,7 @@ func testSweep(t *testing.T, b bundle) {
 
 func TestPortraits(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testPortraits)
+	onEachServer(t, testPortraits)
 }
 
 func testPortraits(t *testing.T, b bundle) {
@@ -446,7 +446,7 @@ func (b bundle) wantShown(pictures map[string]bool) {
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testQuota, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
+	onEachServer(t, testQuota, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
 }
 
 func testQuota(t *testing.T, b bundle) {
@@ -483,7 +483,7 @@ func TestRefused(t *testing.T) {
 // Deleting an account deletes its pictures.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testRemoval)
+	onEachServer(t, testRemoval)
 }
 
 func testRemoval(t *testing.T, b bundle) {
@@ -506,7 +506,7 @@ func testRemoval(t *testing.T, b bundle) {
 // A check finds the remains of a crash, and what was lost.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testCheck)
+	onEachServer(t, testCheck)
 }
 
 func testCheck(t *testing.T, b bundle) {

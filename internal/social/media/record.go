@@ -48,21 +48,21 @@ func (Record) Indexes() []model.Index[Record] {
 
 // What uses a picture.
 const (
-	ofPost   = "post:"     // followed by the ID of the post that has the picture
-	claimed  = "posting:"  // followed by the ID of a post about to be written
-	replaced = "replaced:" // followed by the kind of an avatar or a header that its owner has replaced
+	usedByPost   = "post:"     // followed by the ID of the post that has the picture
+	claimedBy    = "posting:"  // followed by the ID of a post about to be written
+	replacedKind = "replaced:" // followed by the kind of an avatar or a header that its owner has replaced
 )
 
-func useOfPost(post int64) string { return storage.Key(ofPost, post) }
+func useOfPost(post int64) string { return storage.Key(usedByPost, post) }
 
-func useOfClaim(post int64) string { return storage.Key(claimed, post) }
+func useOfClaim(post int64) string { return storage.Key(claimedBy, post) }
 
 // isUsed reports whether the picture is certainly in use.
 func (r *Record) isUsed() bool {
-	return r.Use != "" && !strings.HasPrefix(r.Use, claimed) && !r.isReplaced()
+	return r.Use != "" && !strings.HasPrefix(r.Use, claimedBy) && !r.isReplaced()
 }
 
-func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replaced) }
+func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replacedKind) }
 
 // Post returns the post that has or has claimed the picture, or 0.
 func (r *Record) Post() int64 {

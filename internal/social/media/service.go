@@ -76,8 +76,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 // IsOn reports whether pictures can be uploaded.
 func (s *Service) IsOn() bool { return s.Store.Files != nil }
 
-// makes maps each kind to the renditions that are created.
-var makes = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
+// renditions maps each kind to the renditions that are created.
+var renditions = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
 
 // Upload stores a picture, which is unused at first; place is where the request comes from. It
 // returns *QuotaError, an error of package picture or of package files, or ErrNoPlace.
@@ -93,7 +93,7 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	if used >= s.Quota {
 		return Record{}, &QuotaError{}
 	}
-	made, err := s.Maker.Make(ctx, place, file, makes[kind])
+	made, err := s.Maker.Make(ctx, place, file, renditions[kind])
 	if err != nil {
 		return Record{}, err
 	}

@@ -48,15 +48,15 @@ type Store struct {
 // NewStore returns the Store of a database. It sends no command before the first read.
 func NewStore(opt StoreOptions) *Store {
 	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, storage.MediaMeta, model.Options{
-		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheFor,
+		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheTTL,
 		// The records of a restored or damaged database can be deleted and repaired like any
 		// others.
 		Adopt: social.IsPictureID,
 	})}
 }
 
-// cacheFor is how long a cached record may be used that the server has not reported as changed.
-const cacheFor = time.Minute
+// cacheTTL is how long a cached record may be used that the server has not reported as changed.
+const cacheTTL = time.Minute
 
 func failed(err error) error {
 	if err == nil {
@@ -183,8 +183,8 @@ func checkChosen(chosen []Chosen) error {
 }
 
 // claim reserves one picture.
-func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claimed social.Picture, err error) {
-	err = s.update(ctx, one.ID, func(r *Record) error {
+func (s *Store) claim(ctx context.Context, owner, post int64, picture Chosen) (claimed social.Picture, err error) {
+	err = s.update(ctx, picture.ID, func(r *Record) error {
 		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
 			// The claim of a post that could not be written stays.
 			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(storage.PostKey(other)).Build()).AsInt64()
@@ -202,7 +202,7 @@ func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claim
 		case r.Use == "":
 			r.Use = useOfClaim(post)
 		}
-		r.Picture.Alt, r.Picture.FocusX, r.Picture.FocusY = one.Alt, bounded(one.FocusX), bounded(one.FocusY)
+		r.Picture.Alt, r.Picture.FocusX, r.Picture.FocusY = picture.Alt, bounded(picture.FocusX), bounded(picture.FocusY)
 		claimed = r.Picture
 		return nil
 	})

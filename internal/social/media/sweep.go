@@ -21,7 +21,7 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
 		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(storage.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
-		switch was := replaced + string(r.Kind); {
+		switch was := replacedKind + string(r.Kind); {
 		case err != nil:
 			return "", failed(err)
 		case social.AvatarID(field) == r.ID:

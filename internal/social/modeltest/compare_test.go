@@ -83,7 +83,7 @@ const window = 40
 // home formats a home timeline.
 func (m *model) home(viewer int) []string {
 	if m.people[viewer].expired {
-		m.remake(viewer)
+		m.rebuild(viewer)
 	}
 	// Deleted posts stay on the list, and count.
 	ids := slices.SortedFunc(maps.Keys(m.people[viewer].home), func(a, b int64) int { return cmp.Compare(b, a) })

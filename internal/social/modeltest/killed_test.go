@@ -28,7 +28,7 @@ func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).amongOwn(8, 20)
+		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).actInLocalProcesses(8, 20)
 	})
 }
 
@@ -36,18 +36,18 @@ func TestSeveralProcesses(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).amongOwn(3, 20)
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).actInLocalProcesses(3, 20)
 	})
 }
 
-// amongOwn acts in all processes, alternating between sequential and concurrent actions.
-func (n *network) amongOwn(rounds, actions int) {
+// actInLocalProcesses acts in all processes, alternating between sequential and concurrent actions.
+func (n *network) actInLocalProcesses(rounds, actions int) {
 	n.t.Helper()
 	for range rounds {
 		for range actions {
 			n.act(n.own[n.rng.IntN(len(n.own))], n.draw())
 		}
-		n.atOnce()
+		n.actConcurrently()
 		n.verify()
 		for _, p := range n.own {
 			n.eventually(p)
@@ -57,7 +57,7 @@ func (n *network) amongOwn(rounds, actions int) {
 
 // eventually waits until a process that was running all the time shows what the model says: counts
 // of other people's actions are up to a second old.
-func (n *network) eventually(p *own) {
+func (n *network) eventually(p *localProcess) {
 	n.t.Helper()
 	p.Clock.Unix.Store(n.model.now)
 	for {
@@ -76,9 +76,9 @@ func (n *network) eventually(p *own) {
 	}
 }
 
-// atOnce lets everybody act concurrently. It draws only actions whose result does not depend on
-// their order.
-func (n *network) atOnce() {
+// actConcurrently lets everybody act concurrently. It draws only actions whose result does not
+// depend on their order.
+func (n *network) actConcurrently() {
 	n.t.Helper()
 	n.model.now++
 	any := map[string]bool{"post": true, "reply": true, "repost": true, "like": true, "unlike": true, "bookmark": true}
@@ -121,23 +121,23 @@ func (n *network) atOnce() {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).amongChildren(3, 12)
+		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).actInChildProcesses(3, 12)
 	})
 }
 
 func TestKilledOnCluster(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).amongChildren(2, 8)
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).actInChildProcesses(2, 8)
 	})
 }
 
 // maxLife is the maximum time after which an acting process is killed.
 const maxLife = 3 * time.Millisecond
 
-func (n *network) amongChildren(processes, kills int) {
+func (n *network) actInChildProcesses(processes, kills int) {
 	n.t.Helper()
-	children := make([]*child, processes)
+	children := make([]*childProcess, processes)
 	for i := range children {
 		children[i] = startChild(n.t, n.url)
 	}
@@ -195,28 +195,28 @@ func (n *network) recover(a action) bool {
 		n.model.apply(a, id, false)
 		n.model.now = now
 		if a.Kind == "unfollow" || a.Kind == "block" {
-			n.kept(p, a, a.User, a.Other, followed[0], homes[0])
-			n.kept(p, a, a.Other, a.User, followed[1], homes[1])
+			n.keepPosts(p, a, a.User, a.Other, followed[0], homes[0])
+			n.keepPosts(p, a, a.Other, a.User, followed[1], homes[1])
 		}
 		// If the tag was not followed, nothing shows whether the action has begun.
 		if a.Kind == "unfollow tag" && !followedTag {
-			n.kept(p, a, a.User, a.Other, false, homes[0])
+			n.keepPosts(p, a, a.User, a.Other, false, homes[0])
 		}
 	}
 	if a.Kind == "edit" && !ok {
-		n.tagged(p, about(n.model, a))
+		n.addTagged(p, about(n.model, a))
 	}
 	if a.Kind == "follow" || a.Kind == "unfollow" || a.Kind == "block" || a.Kind == "unblock" {
-		n.cleared(p, a.User, a.Other)
-		n.cleared(p, a.Other, a.User)
+		n.removeCleared(p, a.User, a.Other)
+		n.removeCleared(p, a.Other, a.User)
 	}
 	return ok
 }
 
-// kept restores what an interrupted unfollow or block may leave: a follow, if the block had ended
-// when another process took over; and, where there was no follow, posts that were on the home
+// keepPosts restores what an interrupted unfollow or block may leave: a follow, if the block had
+// ended when another process took over; and, where there was no follow, posts that were on the home
 // timeline because of a tag, or because of the author they reply to.
-func (n *network) kept(p *own, a action, from, to int, followed bool, home map[int64]bool) {
+func (n *network) keepPosts(p *localProcess, a action, from, to int, followed bool, home map[int64]bool) {
 	reader := n.model.people[from]
 	if followed {
 		if a.Kind != "block" || end(a) > n.model.now ||
@@ -242,9 +242,9 @@ func about(m *model, a action) *entry {
 	return p
 }
 
-// tagged adds a post to the home timelines of the model that have it because of one of its tags: an
-// edit that has not begun delivers it to those who follow the tag by now.
-func (n *network) tagged(p *own, post *entry) {
+// addTagged adds a post to the home timelines of the model that have it because of one of its tags:
+// an edit that has not begun delivers it to those who follow the tag by now.
+func (n *network) addTagged(p *localProcess, post *entry) {
 	for reader := range n.model.people {
 		if n.model.isTagged(reader, post) && n.home(p, reader)[post.id] {
 			n.model.people[reader].home[post.id] = true
@@ -253,7 +253,7 @@ func (n *network) tagged(p *own, post *entry) {
 }
 
 // home returns the posts of a home timeline.
-func (n *network) home(p *own, reader int) map[int64]bool {
+func (n *network) home(p *localProcess, reader int) map[int64]bool {
 	ids := map[int64]bool{}
 	for text := range strings.FieldsSeq(p.Redis("LRANGE", storage.HomeKey(p.people[reader].ID), "0", "-1")) {
 		id, _ := strconv.ParseInt(text, 10, 64)
@@ -262,10 +262,10 @@ func (n *network) home(p *own, reader int) map[int64]bool {
 	return ids
 }
 
-// cleared removes posts from a home timeline of the model that a task has removed, which ran
+// removeCleared removes posts from a home timeline of the model that a task has removed, which ran
 // although the action has not happened. It removes only posts that do not belong there for a person
 // who does not follow the author.
-func (n *network) cleared(p *own, from, to int) {
+func (n *network) removeCleared(p *localProcess, from, to int) {
 	if n.model.people[from].following[to] {
 		return
 	}
@@ -278,7 +278,7 @@ func (n *network) cleared(p *own, from, to int) {
 }
 
 // happened reads whether an action has happened, and the ID of its post.
-func (n *network) happened(p *own, a action) (int64, bool) {
+func (n *network) happened(p *localProcess, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
 	user, target, post := storage.Itoa(me), storage.Itoa(other), a.Post
@@ -335,7 +335,7 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 
 // blockEnded reports whether a block has ended follows and then ended itself, so that no trace of
 // it is left. A process killed between the task and the block leaves the same state.
-func (n *network) blockEnded(p *own, a action) bool {
+func (n *network) blockEnded(p *localProcess, a action) bool {
 	if a.Until == 0 || a.Until > n.model.now {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(processEnv); url != "" {
-		actWithoutEnd(url)
+		actForever(url)
 	}
 	redistest.Main(m)
 }

@@ -261,8 +261,8 @@ func end(a action) int64 {
 	return a.Until
 }
 
-// remake rebuilds an expired home timeline from the current state.
-func (m *model) remake(viewer int) {
+// rebuild rebuilds an expired home timeline from the current state.
+func (m *model) rebuild(viewer int) {
 	me := m.people[viewer]
 	me.home, me.expired = map[int64]bool{}, false
 	for id, p := range m.posts {

@@ -27,7 +27,7 @@ type network struct {
 	url     string
 	rng     *rand.Rand
 	model   *model
-	own     []*own
+	own     []*localProcess
 	cluster bool
 	history []string
 }
@@ -51,9 +51,9 @@ func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 }
 
 // open opens another Service, as a new process would.
-func (n *network) open() *own {
+func (n *network) open() *localProcess {
 	n.t.Helper()
-	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
+	p := &localProcess{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
 	for _, name := range names(crowd) {
 		user, err := p.Users.UserByName(p.Ctx, name)
 		if err != nil {
@@ -173,7 +173,7 @@ func (n *network) verify() {
 	}
 }
 
-func (n *network) compare(p *own) {
+func (n *network) compare(p *localProcess) {
 	n.t.Helper()
 	wrong, err := n.model.differences(p.Ctx, p.App, p.people)
 	if err != nil {

@@ -69,20 +69,20 @@ func (g Group) DecisionText() i18n.Message {
 	case g.Kind != Decided:
 		return i18n.Message{}
 	case !g.Own:
-		if outcome, ok := outcomes[g.Action]; ok {
+		if outcome, ok := reporterTexts[g.Action]; ok {
 			return outcome
 		}
 		return i18n.T("Thank you: we took action on what you reported.")
 	}
-	deed, ok := deeds[g.Action]
+	deed, ok := personTexts[g.Action]
 	if !ok {
-		deed = decided{
+		deed = decisionText{
 			i18n.T("A moderator made a decision about your account."),
 			i18n.T("A moderator made a decision about your account:"),
 		}
 	}
 	if g.Reason != "" {
-		return deed.because
+		return deed.withReason
 	}
 	return deed.alone
 }
@@ -99,11 +99,11 @@ func (g Group) DecisionAbout() i18n.Message {
 	return i18n.Verbatim("@" + g.Actors[0].Name)
 }
 
-// decided describes a decision: on its own, and before a reason.
-type decided struct{ alone, because i18n.Message }
+// decisionText describes a decision: on its own, and before a reason.
+type decisionText struct{ alone, withReason i18n.Message }
 
-// deeds describe decisions to the person they are about.
-var deeds = map[string]decided{
+// personTexts describe decisions to the person they are about.
+var personTexts = map[string]decisionText{
 	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
 	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
 	"delete":  {i18n.T("A moderator deleted your post."), i18n.T("A moderator deleted your post:")},
@@ -112,8 +112,8 @@ var deeds = map[string]decided{
 	"restore": {i18n.T("A moderator restored your account."), i18n.T("A moderator restored your account:")},
 }
 
-// outcomes are what reporters are told. They are not told that somebody was limited.
-var outcomes = map[string]i18n.Message{
+// reporterTexts are what reporters are told. They are not told that somebody was limited.
+var reporterTexts = map[string]i18n.Message{
 	"dismiss": i18n.T("We looked at what you reported and took no action."),
 	"hide":    i18n.T("Thank you: what you reported was hidden."),
 	"delete":  i18n.T("Thank you: what you reported was deleted."),

@@ -42,11 +42,11 @@ const (
 
 // candidates are the users that a viewer may want to follow. They never change.
 type candidates struct {
-	at        time.Time   // when they were found
-	as        state       // the viewer's state then, which decides who was left out
-	followees []int64     // users that the viewer follows and whose follows were read, latest first
-	ranked    []candidate // by number of followees
-	active    []int64     // best for this viewer first
+	at          time.Time   // when they were found
+	viewerState state       // the viewer's state then, which decides who was left out
+	followees   []int64     // users that the viewer follows and whose follows were read, latest first
+	ranked      []candidate // by number of followees
+	active      []int64     // best for this viewer first
 
 	shown atomic.Pointer[shown] // the best of them, as described last
 }
@@ -86,7 +86,7 @@ func (c *candidates) shownTo(v *social.Viewer, users uint64, n int) ([]Suggestio
 // without returns the candidates except the excluded users.
 func (c *candidates) without(excluded map[int64]bool) *candidates {
 	return &candidates{
-		at: c.at, as: c.as, followees: c.followees,
+		at: c.at, viewerState: c.viewerState, followees: c.followees,
 		ranked: slices.DeleteFunc(slices.Clone(c.ranked), func(one candidate) bool { return excluded[one.uid] }),
 		active: slices.DeleteFunc(slices.Clone(c.active), func(uid int64) bool { return excluded[uid] }),
 	}
@@ -106,27 +106,27 @@ type choice struct {
 	by  []int64 // those of them who are named
 }
 
-// shows reports whether the viewer and the standing of the user allow suggesting the user to the
+// mayShow reports whether the viewer and the standing of the user allow suggesting the user to the
 // viewer.
-func shows(v *social.Viewer, uid int64) bool {
+func mayShow(v *social.Viewer, uid int64) bool {
 	return uid != v.User.ID && v.Lists(uid) && v.Sees(uid) == social.Shown
 }
 
-// names reports whether a viewer may see a user as the reason for a suggestion. Muted users are
+// mayName reports whether a viewer may see a user as the reason for a suggestion. Muted users are
 // excluded, because a mute concerns what a user does.
-func names(v *social.Viewer, uid int64) bool { return v.Sees(uid) >= social.Unlisted }
+func mayName(v *social.Viewer, uid int64) bool { return v.Sees(uid) >= social.Unlisted }
 
 // best returns the n best candidates for a viewer, given the viewer's current state.
 func (c *candidates) best(v *social.Viewer, n int) []choice {
 	var trusted uint32
 	for i, uid := range c.followees {
-		if names(v, uid) {
+		if mayName(v, uid) {
 			trusted |= 1 << i
 		}
 	}
 	ranked := make([]candidate, 0, len(c.ranked))
 	for _, one := range c.ranked {
-		if one.by &= trusted; one.by != 0 && shows(v, one.uid) {
+		if one.by &= trusted; one.by != 0 && mayShow(v, one.uid) {
 			ranked = append(ranked, one)
 		}
 	}
@@ -139,7 +139,7 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 		if len(chosen) == n {
 			break
 		}
-		if shows(v, uid) {
+		if mayShow(v, uid) {
 			chosen = append(chosen, choice{uid: uid})
 		}
 	}
@@ -165,7 +165,7 @@ func (c *candidates) named(user candidate) []int64 {
 // find finds the candidates of a viewer. At most three round trips; for a viewer who follows more
 // than 200 people one more, or two if there are few candidates.
 func (s *Suggestions) find(ctx context.Context, v *social.Viewer) (*candidates, error) {
-	found := &candidates{at: s.opt.Now(), as: stateOf(v, 0)} // before anything is read
+	found := &candidates{at: s.opt.Now(), viewerState: stateOf(v, 0)} // before anything is read
 	k, err := s.known(ctx, v)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *Suggestions) find(ctx context.Context, v *social.Viewer) (*candidates, 
 	if err != nil {
 		return nil, err
 	}
-	ranked = slices.DeleteFunc(ranked, func(c candidate) bool { return k.excluded[c.uid] || !shows(v, c.uid) })
+	ranked = slices.DeleteFunc(ranked, func(c candidate) bool { return k.excluded[c.uid] || !mayShow(v, c.uid) })
 	mostFollowed(ranked, v.User.ID)
 	ranked = ranked[:min(len(ranked), maxCompared)]
 	if len(k.follows) >= readFollows {
@@ -197,16 +197,16 @@ func (s *Suggestions) find(ctx context.Context, v *social.Viewer) (*candidates, 
 	return found, err
 }
 
-// known is what the database has about a viewer, and the active accounts.
-type known struct {
+// viewerData is what the database has about a viewer, and the active accounts.
+type viewerData struct {
 	follows  []int64 // latest first, at most readFollows
 	active   []int64 // best for the viewer first
 	excluded map[int64]bool
 }
 
-// known reads the users that a viewer follows and has dismissed. The server reports changes of
+// viewerData reads the users that a viewer follows and has dismissed. The server reports changes of
 // these keys, so the candidates are never older than that.
-func (s *Suggestions) known(ctx context.Context, v *social.Viewer) (*known, error) {
+func (s *Suggestions) known(ctx context.Context, v *social.Viewer) (*viewerData, error) {
 	b := s.opt.DB.Client.B()
 	cmds := []rueidis.Cacheable{b.Zrange().Key(storage.Active).Min("0").Max(storage.Itoa(maxActive - 1)).Rev().Cache()}
 	if uid := v.User.ID; uid != 0 {
@@ -221,7 +221,7 @@ func (s *Suggestions) known(ctx context.Context, v *social.Viewer) (*known, erro
 			return nil, err
 		}
 	}
-	k := &known{active: varied(lists[0], v.User.ID), follows: lists[1], excluded: map[int64]bool{v.User.ID: true}}
+	k := &viewerData{active: shuffled(lists[0], v.User.ID), follows: lists[1], excluded: map[int64]bool{v.User.ID: true}}
 	for _, uid := range slices.Concat(k.follows, lists[2]) {
 		k.excluded[uid] = true
 	}
@@ -246,18 +246,18 @@ func memberIDs(res rueidis.RedisResult) ([]int64, error) {
 // pick returns the followees whose follows are read. Those who are not among the latest are picked
 // by a hash, so that a new follow replaces at most one of them, and the suggestions do not change
 // from page to page.
-func pick(k *known, v *social.Viewer) []int64 {
-	all := slices.DeleteFunc(slices.Clone(k.follows), func(uid int64) bool { return !names(v, uid) })
+func pick(k *viewerData, v *social.Viewer) []int64 {
+	all := slices.DeleteFunc(slices.Clone(k.follows), func(uid int64) bool { return !mayName(v, uid) })
 	if len(all) <= maxFollowees {
 		return all
 	}
 	rest := all[maxFollowees/2:]
-	slices.SortFunc(rest, func(a, b int64) int { return cmp.Compare(mix(v.User.ID, a), mix(v.User.ID, b)) })
+	slices.SortFunc(rest, func(a, b int64) int { return cmp.Compare(pairHash(v.User.ID, a), pairHash(v.User.ID, b)) })
 	return all[:maxFollowees]
 }
 
-// mix returns a number that looks random but is always the same for two users.
-func mix(viewer, uid int64) uint64 {
+// pairHash returns a number that looks random but is always the same for two users.
+func pairHash(viewer, uid int64) uint64 {
 	x := uint64(viewer)*0x9e3779b97f4a7c15 ^ uint64(uid)
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd // the finalizer of MurmurHash3
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
@@ -289,19 +289,19 @@ func (s *Suggestions) followedBy(ctx context.Context, followees []int64) ([]cand
 // viewer, so that viewers do not all see the same few.
 func mostFollowed(all []candidate, viewer int64) {
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(bits.OnesCount32(b.by)-bits.OnesCount32(a.by), cmp.Compare(mix(viewer, a.uid), mix(viewer, b.uid)))
+		return cmp.Or(bits.OnesCount32(b.by)-bits.OnesCount32(a.by), cmp.Compare(pairHash(viewer, a.uid), pairHash(viewer, b.uid)))
 	})
 }
 
 // activeFor returns active accounts that are not among the ranked candidates.
-func (s *Suggestions) activeFor(ctx context.Context, v *social.Viewer, k *known, ranked []candidate) ([]int64, error) {
+func (s *Suggestions) activeFor(ctx context.Context, v *social.Viewer, k *viewerData, ranked []candidate) ([]int64, error) {
 	taken := make(map[int64]bool, len(ranked))
 	for _, c := range ranked {
 		taken[c.uid] = true
 	}
 	var active []int64
 	add := func(uid int64) {
-		if !taken[uid] && !k.excluded[uid] && shows(v, uid) && len(active) < maxChosen {
+		if !taken[uid] && !k.excluded[uid] && mayShow(v, uid) && len(active) < maxChosen {
 			taken[uid] = true
 			active = append(active, uid)
 		}
@@ -336,16 +336,16 @@ func (s *Suggestions) activeFor(ctx context.Context, v *social.Viewer, k *known,
 	return active, nil
 }
 
-// varied shuffles active accounts depending on the viewer: each moves to at most twice its place,
+// shuffled shuffles active accounts depending on the viewer: each moves to at most twice its place,
 // so that newcomers do not all follow the same five.
-func varied(active []int64, viewer int64) []int64 {
+func shuffled(active []int64, viewer int64) []int64 {
 	type placed struct {
 		uid   int64
 		place float64
 	}
 	all := make([]placed, len(active))
 	for i, uid := range active {
-		all[i] = placed{uid, float64(i+1) * (1 + float64(mix(viewer, uid)>>40)/(1<<24))}
+		all[i] = placed{uid, float64(i+1) * (1 + float64(pairHash(viewer, uid)>>40)/(1<<24))}
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
 	ids := make([]int64, len(all))
@@ -357,7 +357,7 @@ func varied(active []int64, viewer int64) []int64 {
 
 // excludeFollowed adds to k those of the users whom the viewer has followed for too long to be
 // among the follows read by known. One round trip; none for a viewer who follows few people.
-func (s *Suggestions) excludeFollowed(ctx context.Context, v *social.Viewer, k *known, ids []int64) error {
+func (s *Suggestions) excludeFollowed(ctx context.Context, v *social.Viewer, k *viewerData, ids []int64) error {
 	if len(k.follows) < readFollows || len(ids) == 0 {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package people implements what users do with each other: [Follows], mutes and blocks ([Relations]),
-// [Suggestions] of people to follow, and [Lists].
+// Package people implements what users do with each other: [Follows], mutes and blocks
+// ([Relations]), [Suggestions] of people to follow, and [Lists].
 //
 // # Suggestions
 //
@@ -15,8 +15,8 @@
 //     and these follow.
 //  3. [Suggestions.Refresh] ranks the active accounts; every few minutes one process does that.
 //
-// It never suggests the viewer, or anybody who is followed, muted or dismissed by the viewer, blocked
-// by or blocking the viewer, limited, suspended or gone.
+// It never suggests the viewer, or anybody who is followed, muted or dismissed by the viewer,
+// blocked by or blocking the viewer, limited, suspended or gone.
 //
 // # Lists
 //

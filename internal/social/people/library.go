@@ -56,13 +56,13 @@ func (l *Library) find(id string) *List {
 	return &l.Lists[i]
 }
 
-// named reports whether a list other than the one with this ID has the name, ignoring case.
-func (l *Library) named(name, id string) bool {
-	return slices.ContainsFunc(l.Lists, func(one List) bool { return one.ID != id && folded(one.Name) == folded(name) })
+// hasName reports whether a list other than the one with this ID has the name, ignoring case.
+func (l *Library) hasName(name, id string) bool {
+	return slices.ContainsFunc(l.Lists, func(one List) bool { return one.ID != id && foldName(one.Name) == foldName(name) })
 }
 
-// folded returns the form in which a name is unique.
-func folded(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
+// foldName returns the form in which a name is unique.
+func foldName(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
 
 // remove removes matching users from all lists, and reports whether there were any.
 func (l *Library) remove(gone func(uid int64) bool) bool {

@@ -57,7 +57,7 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 		switch {
 		case len(all.Lists) >= MaxLists:
 			return social.Invalid("name", "You have {n} lists, the most there can be. Delete one first.", MaxLists)
-		case all.named(name, ""):
+		case all.hasName(name, ""):
 			return errNameInUse()
 		}
 		all.Lists = append(all.Lists, made)
@@ -89,7 +89,7 @@ func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, lef
 		return err
 	}
 	return s.change(ctx, user, id, func(all *Library, one *List) error {
-		if all.named(name, id) {
+		if all.hasName(name, id) {
 			return errNameInUse()
 		}
 		one.Name, one.LeftOut = name, leftOut

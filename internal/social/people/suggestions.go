@@ -68,7 +68,7 @@ func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Sugge
 // InMemory is Get without asking the server; ok is false if that is not possible.
 func (s *Suggestions) InMemory(ctx context.Context, v *social.Viewer, n int) (list []Suggestion, ok bool) {
 	found, ok := s.lists.Peek(v.User.ID)
-	if !ok || social.IsFresh(ctx) || found.as != stateOf(v, 0) {
+	if !ok || social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) {
 		return nil, false
 	}
 	return found.shownTo(v, s.users.Load(), n)
@@ -79,7 +79,7 @@ func (s *Suggestions) InMemory(ctx context.Context, v *social.Viewer, n int) (li
 // here within the last minute.
 func (s *Suggestions) Beside(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
 	found := s.lists.Latest(v.User.ID)
-	if found == nil || !social.IsFresh(ctx) || found.as != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
+	if found == nil || !social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
 		return s.Get(ctx, v, n)
 	}
 	k, err := s.known(ctx, v)
@@ -111,7 +111,7 @@ const spare = 3
 // candidates returns the candidates of a viewer.
 func (s *Suggestions) candidates(ctx context.Context, v *social.Viewer) (*candidates, error) {
 	return s.lists.Get(ctx, v.User.ID, watched.Ask[*candidates]{
-		Valid: func(_ int64, found *candidates) bool { return found.as == stateOf(v, 0) },
+		Valid: func(_ int64, found *candidates) bool { return found.viewerState == stateOf(v, 0) },
 		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*candidates]) (*candidates, error) {
 			return s.find(ctx, v)
 		}),

@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// lostPostScene is a site where a failover lost a post of one author, whose id now belongs to a post of
-// another author.
+// lostPostScene is a site where a failover lost a post of one author, whose id now belongs to a
+// post of another author.
 type lostPostScene struct {
 	*bundle
 	loser, winner                     social.User

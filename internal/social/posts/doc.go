@@ -1,9 +1,9 @@
-// Package posts publishes, edits and deletes posts ([Service]), records likes, bookmarks and followed
-// tags ([Reactions], [Tags]), and shows conversations ([Threads]). An [Engine] puts each post on the
-// timelines where it belongs (fan-out on write) and guarantees delivery: each post is a task from
-// before its first write until every timeline has it and the replicas have confirmed that. If a
-// process dies in between, another one retries the task; see package work. Repeating a fan-out
-// changes nothing.
+// Package posts publishes, edits and deletes posts ([Service]), records likes, bookmarks and
+// followed tags ([Reactions], [Tags]), and shows conversations ([Threads]). An [Engine] puts each
+// post on the timelines where it belongs (fan-out on write) and guarantees delivery: each post is a
+// task from before its first write until every timeline has it and the replicas have confirmed
+// that. If a process dies in between, another one retries the task; see package work. Repeating a
+// fan-out changes nothing.
 //
 // # The path of a post
 //

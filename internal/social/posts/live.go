@@ -62,8 +62,8 @@ type timelineEnd struct {
 	at   time.Time
 }
 
-// timelineEndTTL is how long a timelineEnd is used. The end moves to newer posts; only a repair adds older
-// ones.
+// timelineEndTTL is how long a timelineEnd is used. The end moves to newer posts; only a repair
+// adds older ones.
 const timelineEndTTL = time.Minute
 
 // rereadCommand reads `deleted` and `body` of a post that is on its lists, to see concurrent

@@ -1,8 +1,9 @@
 // Package removal deletes accounts, and every trace of them.
 //
-// Closing an account is one write: the field `standing` of the user becomes "closed", the password and
-// the sessions are removed, and nobody sees the user any more. The rest is a task (see package work)
-// that can be repeated from its beginning and is finished by another process if this one dies:
+// Closing an account is one write: the field `standing` of the user becomes "closed", the password
+// and the sessions are removed, and nobody sees the user any more. The rest is a task (see package
+// work) that can be repeated from its beginning and is finished by another process if this one
+// dies:
 //
 //  1. The name leaves `users_by_time` and the completions. Posts, replies, reposts, likes, follows,
 //     blocks and followed tags are removed one by one, together with their counterparts: timeline

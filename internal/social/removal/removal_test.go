@@ -23,11 +23,11 @@ import (
 type scene struct {
 	zoe, ada, bob, cid social.User
 	post, reply        int64 // by zoe: a post that ada replied to, and a reply to ada
-	adas               int64 // by ada, liked and reposted by zoe
+	adasPost           int64 // by ada, liked and reposted by zoe
 }
 
 // The user IDs that the test looks for start here: no other number in a scene contains them.
-const firstID = 770_077_000
+const firstTestID = 770_077_000
 
 func newScene(b *bundle, n int) scene {
 	b.T.Helper()
@@ -37,7 +37,7 @@ func newScene(b *bundle, n int) scene {
 			b.T.Fatal(err)
 		}
 	}
-	b.Redis("SET", "next_user_id", fmt.Sprint(firstID+1000*n))
+	b.Redis("SET", "next_user_id", fmt.Sprint(firstTestID+1000*n))
 	user := func(name string) social.User { return b.NewUser(fmt.Sprintf("%s%d", name, n)) }
 	s := scene{zoe: user("Zoe"), ada: user("ada"), bob: user("bob"), cid: user("cid")}
 	for _, f := range [][2]social.User{{s.zoe, s.ada}, {s.ada, s.zoe}, {s.bob, s.zoe}, {s.bob, s.ada}} {
@@ -50,25 +50,25 @@ func newScene(b *bundle, n int) scene {
 	must(b.Profiles.Pin(b.Ctx, s.zoe, s.post))
 	_, err = b.Posts.Reply(b.Ctx, s.ada, s.post, "an answer to @"+s.zoe.Name[:2])
 	must(err)
-	s.adas = b.Publish(s.ada, "hers")
-	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "an answer")
+	s.adasPost = b.Publish(s.ada, "hers")
+	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "an answer")
 	must(err)
 	s.reply = reply.ID
-	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "regretted")
+	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "regretted")
 	must(err)
 	_, err = b.Posts.Reply(b.Ctx, s.bob, gone.ID, "but answered")
 	must(err)
 	must(b.Posts.Delete(b.Ctx, s.zoe, gone.ID))
 	must(b.Posts.Delete(b.Ctx, s.zoe, b.Publish(s.zoe, "regretted too")))
 	for _, u := range []social.User{s.zoe, s.bob} {
-		must(b.Reactions.Like(b.Ctx, u, s.adas))
+		must(b.Reactions.Like(b.Ctx, u, s.adasPost))
 		must(b.Reactions.Like(b.Ctx, u, s.post))
-		_, err = b.Posts.Repost(b.Ctx, u, s.adas)
+		_, err = b.Posts.Repost(b.Ctx, u, s.adasPost)
 		must(err)
 		_, err = b.Posts.Repost(b.Ctx, u, s.post)
 		must(err)
 		must(b.Reactions.Bookmark(b.Ctx, u, s.post))
-		must(b.Reactions.Bookmark(b.Ctx, u, s.adas))
+		must(b.Reactions.Bookmark(b.Ctx, u, s.adasPost))
 		must(b.Tags.FollowTag(b.Ctx, u, fmt.Sprintf("lakes%d", n)))
 	}
 	must(b.Reactions.Unlike(b.Ctx, s.zoe, s.post))
@@ -162,7 +162,7 @@ func (b *bundle) wantGone(s scene) {
 			b.T.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := b.Redis("HMGET", fmt.Sprintf("post:%d", s.adas), "likes", "reposts", "replies"); got != "1 1 0" {
+	if got := b.Redis("HMGET", fmt.Sprintf("post:%d", s.adasPost), "likes", "reposts", "replies"); got != "1 1 0" {
 		b.T.Errorf("ada's post counts %q", got)
 	}
 }

@@ -28,8 +28,8 @@ const (
 // idRange is the range of IDs from first to last; it is empty if last is smaller.
 type idRange struct{ first, last int64 }
 
-// everything is the range of all IDs.
-var everything = idRange{1, text.MaxID}
+// allIDs is the range of all IDs.
+var allIDs = idRange{1, text.MaxID}
 
 func (r idRange) len() int64 { return max(0, r.last-r.first+1) }
 
@@ -46,7 +46,7 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 	}
 	parts := make([][]idRange, len(imports)+1)
 	err = storage.AtOnce(len(parts), func(i int) (err error) {
-		of := between(imports, n)
+		of := gaps(imports, n)
 		if i < len(imports) {
 			of = imports[i : i+1]
 		}
@@ -77,8 +77,8 @@ func (s *Service) imports(ctx context.Context) ([]idRange, error) {
 	return all, nil
 }
 
-// between returns the gaps between ranges, up to ID n.
-func between(ranges []idRange, n int64) []idRange {
+// gaps returns the gaps between ranges, up to ID n.
+func gaps(ranges []idRange, n int64) []idRange {
 	var all []idRange
 	next := int64(1)
 	for _, r := range append(slices.Clip(ranges), idRange{n + 1, n + 1}) {
@@ -119,8 +119,8 @@ func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idR
 	return parts, nil
 }
 
-// nth returns the ID at offset n in ranges.
-func nth(ranges []idRange, n int64) int64 {
+// idAt returns the ID at offset n in ranges.
+func idAt(ranges []idRange, n int64) int64 {
 	for _, r := range ranges {
 		if n < r.len() {
 			return r.first + n
@@ -147,7 +147,7 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 		}
 		ids := make([]int64, len(numbers))
 		for i, n := range numbers {
-			ids[i] = nth(ranges, n)
+			ids[i] = idAt(ranges, n)
 		}
 		times, err := s.times(ctx, ids)
 		if err != nil {
@@ -199,7 +199,7 @@ func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q
 			continue
 		}
 		q.After, q.Before, q.Limit = r.first-1, r.last+1, limit-len(all.IDs)
-		if r == everything {
+		if r == allIDs {
 			q.Before = 0 // no bound
 		}
 		if before != 0 && (q.Before == 0 || before < q.Before) {

@@ -1,5 +1,5 @@
-// Package search finds posts and people by their words ([Service]), completes names and tags while they
-// are typed ([Completions]), and computes what many people write about today ([Trends]).
+// Package search finds posts and people by their words ([Service]), completes names and tags while
+// they are typed ([Completions]), and computes what many people write about today ([Trends]).
 //
 // # The path of a search
 //

@@ -21,8 +21,8 @@ const (
 	clusterPartitions = 16
 )
 
-// opened is an index that is opened on first use: its declaration is in the database.
-type opened struct {
+// lazyIndex is an index that is opened on first use: its declaration is in the database.
+type lazyIndex struct {
 	client rueidis.Client
 	key    string
 	texts  func(ctx context.Context, ids []int64) (map[int64]string, error)
@@ -30,7 +30,7 @@ type opened struct {
 }
 
 // do calls f with the index, and again if another process has redeclared it meanwhile.
-func (o *opened) do(ctx context.Context, f func(*text.Index) error) error {
+func (o *lazyIndex) do(ctx context.Context, f func(*text.Index) error) error {
 	for retried := false; ; retried = true {
 		x, err := o.open(ctx)
 		if err == nil {
@@ -43,7 +43,7 @@ func (o *opened) do(ctx context.Context, f func(*text.Index) error) error {
 	}
 }
 
-func (o *opened) open(ctx context.Context) (*text.Index, error) {
+func (o *lazyIndex) open(ctx context.Context) (*text.Index, error) {
 	if x := o.index.Load(); x != nil {
 		return x, nil
 	}

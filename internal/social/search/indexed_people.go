@@ -31,7 +31,7 @@ var (
 // text, that is added to the field, so that the process that finishes an interrupted change knows
 // both.
 type People struct {
-	opened
+	lazyIndex
 	tasks *work.Engine
 }
 
@@ -41,7 +41,7 @@ const personKind = "person"
 // NewPeople returns the index of the database behind client, whose changes are tasks. It sends no
 // command.
 func NewPeople(client rueidis.Client, tasks *work.Engine) *People {
-	x := &People{opened: opened{client: client, key: PeopleKey}, tasks: tasks}
+	x := &People{lazyIndex: lazyIndex{client: client, key: PeopleKey}, tasks: tasks}
 	tasks.Handle(personKind, x.personTask)
 	return x
 }

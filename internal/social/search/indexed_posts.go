@@ -52,8 +52,8 @@ func Term(name, value string) string {
 // maxText limits the text of an older program's post, in bytes.
 const maxText = 100 << 10
 
-// document returns what is indexed of a post with a given text.
-func (p IndexedPost) document(body string) text.Document {
+// asDocument returns what is indexed of a post with a given text.
+func (p IndexedPost) asDocument(body string) text.Document {
 	d := text.Document{Text: strings.ToValidUTF8(body[:min(len(body), maxText)], ""), Terms: []string{Term(FromTerm, storage.Itoa(p.Author))}}
 	if p.Parent != 0 {
 		d.Terms = append(d.Terms, IsReply)
@@ -80,17 +80,17 @@ func (p IndexedPost) document(body string) text.Document {
 func (p IndexedPost) documents(bodies []string) []text.Document {
 	all := make([]text.Document, len(bodies))
 	for i, body := range bodies {
-		all[i] = p.document(body)
+		all[i] = p.asDocument(body)
 	}
 	return all
 }
 
 // Posts is the index of the texts of posts. It is safe for concurrent use.
-type Posts struct{ opened }
+type Posts struct{ lazyIndex }
 
 // NewPosts returns the index of the database behind client. It sends no command.
 func NewPosts(client rueidis.Client) *Posts {
-	x := &Posts{opened{client: client, key: PostsKey}}
+	x := &Posts{lazyIndex{client: client, key: PostsKey}}
 	x.texts = x.bodies
 	return x
 }
@@ -98,7 +98,7 @@ func NewPosts(client rueidis.Client) *Posts {
 // Put adds a new post. Repeating it changes nothing. It returns text.ErrConflict if the index has
 // the post with a different text, or the post was removed: see Replace. One round trip.
 func (x *Posts) Put(ctx context.Context, p IndexedPost) error {
-	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.document(p.Body)) })
+	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.asDocument(p.Body)) })
 }
 
 // Replace makes the index agree with a post that had the given earlier texts, latest first. It
@@ -106,7 +106,7 @@ func (x *Posts) Put(ctx context.Context, p IndexedPost) error {
 func (x *Posts) Replace(ctx context.Context, p IndexedPost, earlier []string) error {
 	return x.do(ctx, func(at *text.Index) error {
 		// Clear may have left the empty document of another post.
-		return replace(ctx, at, p.ID, p.document(p.Body), append(p.documents(earlier), text.Document{}))
+		return replace(ctx, at, p.ID, p.asDocument(p.Body), append(p.documents(earlier), text.Document{}))
 	})
 }
 
@@ -121,7 +121,7 @@ func (x *Posts) Remove(ctx context.Context, p IndexedPost, earlier []string) err
 // Clear removes the words of a post that a failover lost. Another post with the same ID can then
 // take its place.
 func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
-	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.document(p.Body), text.Document{}) })
+	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.asDocument(p.Body), text.Document{}) })
 	if errors.Is(err, text.ErrConflict) {
 		return nil // the index has the other post, or never had this one
 	}
@@ -131,7 +131,7 @@ func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
 // Has reports whether the index has a post with exactly this text. One round trip.
 func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
 	err := x.do(ctx, func(at *text.Index) error {
-		d := p.document(p.Body)
+		d := p.asDocument(p.Body)
 		return at.Replace(ctx, p.ID, d, d) // a no-op
 	})
 	if errors.Is(err, text.ErrConflict) {
@@ -145,7 +145,7 @@ func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error 
 	return x.do(ctx, func(at *text.Index) error {
 		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
 			for p := range posts {
-				if !yield(p.ID, p.document(p.Body)) {
+				if !yield(p.ID, p.asDocument(p.Body)) {
 					return
 				}
 			}
@@ -171,7 +171,7 @@ func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, erro
 	}
 	bodies := make(map[int64]string, len(posts))
 	for _, p := range posts {
-		bodies[p.ID] = p.document(p.Body).Text
+		bodies[p.ID] = p.asDocument(p.Body).Text
 	}
 	return bodies, nil
 }
@@ -207,7 +207,7 @@ func (x *Posts) source() index.Source[text.Document] {
 		posts, err := x.read(ctx, ids)
 		all := make([]index.Object[text.Document], len(posts))
 		for i, p := range posts {
-			all[i] = index.Object[text.Document]{ID: storage.Itoa(p.ID), Value: p.document(p.Body)}
+			all[i] = index.Object[text.Document]{ID: storage.Itoa(p.ID), Value: p.asDocument(p.Body)}
 		}
 		return all, err
 	})

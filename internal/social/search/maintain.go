@@ -103,7 +103,7 @@ func (x *People) Verify(ctx context.Context, opt maintain.Options, repair bool) 
 }
 
 // verify implements Verify for one index. A repair rebuilds a damaged index.
-func (o *opened) verify(ctx context.Context, src index.Source[text.Document], opt maintain.Options, repair bool) (r maintain.Report, err error) {
+func (o *lazyIndex) verify(ctx context.Context, src index.Source[text.Document], opt maintain.Options, repair bool) (r maintain.Report, err error) {
 	err = o.do(ctx, func(x *text.Index) error {
 		if !repair {
 			r, err = x.Verify(ctx, &src, opt)
@@ -146,7 +146,7 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 					return
 				}
 				pages := upTo(1, last) // ascending IDs are far faster to index
-				if last > sparse*keys+indexStep {
+				if last > maxIDsPerKey*keys+indexStep {
 					pages = scanned(ctx, client, prefix)
 				}
 				objects(ctx, pages, find)(yield)
@@ -155,9 +155,9 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 	}
 }
 
-// sparse is the largest ratio of IDs to keys up to which a database is read ID by ID: the counter
-// of another program can start anywhere.
-const sparse = 10
+// maxIDsPerKey is the largest ratio of IDs to keys up to which a database is read ID by ID: the
+// counter of another program can start anywhere.
+const maxIDsPerKey = 10
 
 // extent returns the last ID from a counter, and the number of keys.
 func extent(ctx context.Context, client rueidis.Client, counter string) (last, keys int64, err error) {

@@ -26,7 +26,7 @@ const (
 // whose names begin with it, most followers first. Of the people who match by their bio, only the
 // 200 who joined last are ranked. About three round trips.
 func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error
 
 // Tags returns up to twenty tags that begin with the typed text, most posts first. One round trip.
 func (s *Service) Tags(ctx context.Context, typed string) ([]string, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ type part struct {
 
 // Parse parses a query. It returns *InvalidError if the query is too long.
 func Parse(typed string) (*Query, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func Parse(typed string) (*Query, error) {
 	return q, nil
 }
 
-// cleaned removes control characters from a query, or returns *InvalidError if it is too long.
-func cleaned(typed string) (string, error) {
+// clean removes control characters from a query, or returns *InvalidError if it is too long.
+func clean(typed string) (string, error) {
 	typed = strings.TrimSpace(social.CleanRunes(typed))
 	if utf8.RuneCountInString(typed) > MaxQuery {
 		return "", social.Invalid("q", "Your search is too long. Use at most {n} characters.", MaxQuery)
@@ -226,21 +226,21 @@ type hint struct {
 }
 
 var (
-	writeSo    = i18n.T("“{word}” is searched for as words: write {example}.")
-	writeDayAs = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
-	noOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
+	writeAs         = i18n.T("“{word}” is searched for as words: write {example}.")
+	writeDayAs      = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
+	unknownOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
 )
 
 // hints explains each operator, including some of other sites.
 var hints = map[string]hint{
-	"from": {writeSo, "from:ada"}, "to": {writeSo, "to:ada"}, "tag": {writeSo, "tag:redis"},
+	"from": {writeAs, "from:ada"}, "to": {writeAs, "to:ada"}, "tag": {writeAs, "tag:redis"},
 	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are known."), ""},
 	"is":     {i18n.T("“{word}” is searched for as words: only is:reply is known."), ""},
 	"before": {writeDayAs, "before:2026-11-01"}, "after": {writeDayAs, "after:2026-11-01"},
-	"since": {writeSo, "after:2026-11-01"}, "until": {writeSo, "before:2026-11-01"},
-	"author": {writeSo, "from:ada"}, "by": {writeSo, "from:ada"}, "mentions": {writeSo, "@ada"}, "hashtag": {writeSo, "tag:redis"},
-	"lang": noOperator, "language": noOperator, "filter": noOperator, "in": noOperator, "domain": noOperator,
-	"during": {writeSo, "after:2026-09-30 before:2026-11-01"},
+	"since": {writeAs, "after:2026-11-01"}, "until": {writeAs, "before:2026-11-01"},
+	"author": {writeAs, "from:ada"}, "by": {writeAs, "from:ada"}, "mentions": {writeAs, "@ada"}, "hashtag": {writeAs, "tag:redis"},
+	"lang": unknownOperator, "language": unknownOperator, "filter": unknownOperator, "in": unknownOperator, "domain": unknownOperator,
+	"during": {writeAs, "after:2026-09-30 before:2026-11-01"},
 }
 
 // hintOf returns the hint for the operator whose name a word begins with; ok is false for other

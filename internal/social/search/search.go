@@ -73,7 +73,7 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 	if err != nil {
 		return timeline.Listing{}, err
 	}
-	ranges := []idRange{everything}
+	ranges := []idRange{allIDs}
 	if !q.before.IsZero() || !q.after.IsZero() {
 		if ranges, err = s.days(ctx, q); err != nil {
 			return timeline.Listing{}, err

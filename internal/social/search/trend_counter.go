@@ -30,10 +30,10 @@ const (
 	maxPending = 50_000
 	// maxListed is how many subjects of a kind are kept per hour: those with the most people.
 	maxListed = 2000
-	// countsFor and listsFor are how long the HyperLogLogs and the sets of an hour are kept after
+	// countsTTL and listsTTL are how long the HyperLogLogs and the sets of an hour are kept after
 	// their last change: a merge reads the counts of one day and the sets of two.
-	countsFor = 25 * time.Hour
-	listsFor  = 49 * time.Hour
+	countsTTL = 25 * time.Hour
+	listsTTL  = 49 * time.Hour
 	// countsAtOnce is the maximum number of subjects counted in one pipeline.
 	countsAtOnce = 500
 	// maxLinkPosts is how many posts of a link are kept, the latest of each person: a merge checks
@@ -201,7 +201,7 @@ func (c *TrendCounter) write(ctx context.Context, counts []count, people map[cou
 		}
 		key := of.countKey(of.hour)
 		cmds = append(cmds, b.Pfadd().Key(key).Element(members...).Build().ToRetryable(),
-			expire(b, key, countsFor), b.Pfcount().Key(key).Build())
+			expire(b, key, countsTTL), b.Pfcount().Key(key).Build())
 	}
 	res := c.client.DoMulti(ctx, cmds...)
 	if err := reply.Written(res...); err != nil {
@@ -233,7 +233,7 @@ func listLink(b rueidis.Builder, link string, posts map[int64]int64) rueidis.Com
 	}
 	return rueidis.Commands{
 		add.Build().ToRetryable(),
-		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxLinkPosts - 1).Build().ToRetryable(), expire(b, key, countsFor),
+		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxLinkPosts - 1).Build().ToRetryable(), expire(b, key, countsTTL),
 	}
 }
 
@@ -247,7 +247,7 @@ func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScor
 			add = add.ScoreMember(m.Score, m.Member)
 		}
 		cmds = append(cmds, add.Build().ToRetryable(),
-			b.Zremrangebyrank().Key(key).Start(0).Stop(-maxListed-1).Build().ToRetryable(), expire(b, key, listsFor))
+			b.Zremrangebyrank().Key(key).Start(0).Stop(-maxListed-1).Build().ToRetryable(), expire(b, key, listsTTL))
 	}
 	if len(cmds) == 0 {
 		return nil

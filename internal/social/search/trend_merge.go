@@ -64,7 +64,7 @@ func (t *Trends) Merge(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("social: trends: count active accounts: %w", err)
 	}
-	rule := trendRule{at: at, people: peopleOf(active), isBlocked: isBlocked}
+	rule := trendRule{at: at, people: minPeople(active), isBlocked: isBlocked}
 	var all [len(kinds)][]Trend
 	for i, kind := range kinds {
 		if all[i], err = t.mergeKind(ctx, kind, rule); err != nil {
@@ -220,7 +220,7 @@ func (t *Trends) candidates(ctx context.Context, kind kind, rule trendRule) ([]c
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		if c.sum() >= rule.people {
-			found = append(found, candidate{name: name, counts: c, score: score(c.roughly(at), c.before(at))})
+			found = append(found, candidate{name: name, counts: c, score: score(c.roughWeight(at), c.weightedBefore(at))})
 		}
 	}
 	return found, nil
@@ -304,8 +304,8 @@ func (c *candidate) weigh(people [len(windows)]float64, at clock) {
 	}
 	c.people = before
 	once := 1.0
-	if today := c.counts.today(at); today > now {
+	if today := c.counts.weightedToday(at); today > now {
 		once = now / today
 	}
-	c.score = score(now, c.counts.before(at)*once)
+	c.score = score(now, c.counts.weightedBefore(at)*once)
 }

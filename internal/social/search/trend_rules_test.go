@@ -16,7 +16,7 @@ import (
 
 // Moderators block and pin tags.
 func TestRules(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
 		for _, user := range crowd {
 			b.Publish(user, "#one #two")
@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 
 // A word or a domain that becomes blocked is no trend from the next merge on.
 func TestBlocklist(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(5) {
 			b.Publish(user, "#go https://spam.example/a https://example.com/a")
 			b.Publish(user, "#cheap https://www.spam.example/b")

@@ -24,8 +24,8 @@ const (
 	usualPeople = 5
 )
 
-// peopleOf returns the minimum number of people in a trend for a number of active accounts.
-func peopleOf(active int64) float64 {
+// minPeople returns the minimum number of people in a trend for a number of active accounts.
+func minPeople(active int64) float64 {
 	return float64(max(fewestPeople, min(enoughPeople, active/activeShare)))
 }
 
@@ -52,18 +52,18 @@ func (c clock) weight(ago int) float64 {
 // counts are the people in each hour of two days, starting with the hour of the merge.
 type counts [2 * dayHours]float64
 
-// today returns the weighted people of the day. A person counted in several hours counts in each of
-// them.
-func (c *counts) today(at clock) (sum float64) {
+// weightedToday returns the weighted people of the day. A person counted in several hours counts in
+// each of them.
+func (c *counts) weightedToday(at clock) (sum float64) {
 	for ago := range dayHours {
 		sum += c[ago] * at.weight(ago)
 	}
 	return sum
 }
 
-// before weighs the people of the previous day as today does those of the day, so that a tag with
-// the same people every evening is no trend in the evening.
-func (c *counts) before(at clock) float64 {
+// weightedBefore weighs the people of the previous day as today does those of the day, so that a
+// tag with the same people every evening is no trend in the evening.
+func (c *counts) weightedBefore(at clock) float64 {
 	sum := c[dayHours] * at.weight(0) * at.part // as much of that hour as has passed of the current one
 	for ago := 1; ago < dayHours; ago++ {
 		sum += c[dayHours+ago] * at.weight(ago)
@@ -71,9 +71,9 @@ func (c *counts) before(at clock) float64 {
 	return sum
 }
 
-// roughly estimates the weighted people of the day without knowing who was counted in several
+// roughWeight estimates the weighted people of the day without knowing who was counted in several
 // hours: it removes one person from each hour and counts that person once.
-func (c *counts) roughly(at clock) float64 {
+func (c *counts) roughWeight(at clock) float64 {
 	sum, latest := 0.0, 0.0
 	for ago := range dayHours {
 		if c[ago] > 0 {

@@ -32,7 +32,7 @@ func TestScore(t *testing.T) {
 	hours := func(change func(c *counts)) float64 {
 		var c counts
 		change(&c)
-		return score(c.roughly(at), c.before(at))
+		return score(c.roughWeight(at), c.weightedBefore(at))
 	}
 	every := func(n float64) func(c *counts) {
 		return func(c *counts) {

@@ -31,9 +31,9 @@ type Trends struct {
 
 // shownTags are the tags of a result after applying the moderators' decisions.
 type shownTags struct {
-	of    *result
-	rules Decisions
-	tags  []TrendingTag // never changes
+	result *result
+	rules  Decisions
+	tags   []TrendingTag // never changes
 }
 
 // TrendsOptions configure Trends; all are required.
@@ -117,11 +117,11 @@ func (t *Trends) TagsInMemory(ctx context.Context) (tags []TrendingTag, ok bool)
 
 // apply returns the tags of a page; see Decisions.apply.
 func (t *Trends) apply(all *result, rules Decisions) []TrendingTag {
-	if known := t.tags.Load(); known != nil && known.of == all && known.rules.same(rules) {
+	if known := t.tags.Load(); known != nil && known.result == all && known.rules.same(rules) {
 		return known.tags
 	}
 	tags := rules.apply(all.Tags)
-	t.tags.Store(&shownTags{of: all, rules: rules, tags: tags})
+	t.tags.Store(&shownTags{result: all, rules: rules, tags: tags})
 	return tags
 }
 

@@ -27,8 +27,8 @@ type bundle struct {
 	people int64
 }
 
-// both runs a test on a single server and on a Cluster.
-func both(t *testing.T, run func(t *testing.T, b *bundle)) {
+// onEachServer runs a test on a single server and on a Cluster.
+func onEachServer(t *testing.T, run func(t *testing.T, b *bundle)) {
 	t.Parallel()
 	t.Run("single", func(t *testing.T) {
 		t.Parallel()
@@ -106,7 +106,7 @@ func tags(top search.Top) string {
 
 // Each person counts once, and five people make a tag, a link or a post a trend.
 func TestTrends(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
 		if top := b.top(social.User{}); len(top.Tags)+len(top.Links)+len(top.Posts) != 0 {
 			t.Errorf("nobody has written: %+v", top)
@@ -144,7 +144,7 @@ func TestTrends(t *testing.T) {
 
 // The fewer accounts are active, the fewer people make a trend, but at least two.
 func TestFewActive(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(4)
 		for i := range crowd {
 			for _, user := range crowd[:i+1] {
@@ -173,7 +173,7 @@ func (b *bundle) liked(viewer social.User) string {
 // The posts with the most likes in the last seven days come first; ties go to the latest. A like
 // that is older or was taken back does not count.
 func TestLikedThisWeek(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		posts := map[string]int64{}
 		for _, text := range []string{"one", "two", "three", "none"} {
@@ -354,7 +354,7 @@ func TestAgainstTheDayBefore(t *testing.T) {
 
 // A key that is not a HyperLogLog costs its subject that hour, and other subjects nothing.
 func TestDamagedCount(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(6) {
 			b.Publish(user, "#damaged #sound")
 		}
@@ -401,7 +401,7 @@ func TestIdleSubjects(t *testing.T) {
 
 // A trend of 40 people comes first among many posts: 2,000, or 100,000 in a long run.
 func TestPlantedTrend(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		all, writers := 2_000, 200
 		if redistest.Long {
 			all, writers = 100_000, 2_000
@@ -458,7 +458,7 @@ func (b *bundle) publishAll(crowd []social.User, texts []string, pick *rand.Rand
 
 // Who sees which posts among the trends: all posts of the table are equally popular.
 func TestVisible(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(6)
 		viewers := map[string]social.User{"stranger": {}}
 		for _, name := range []string{"viewer", "follower", "mona", "blocked", "muter", "usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"} {
@@ -516,7 +516,7 @@ func TestVisible(t *testing.T) {
 
 // Who sees which posts among those liked this week.
 func TestLikedThisWeekVisible(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		people := map[string]social.User{"stranger": {}}
 		names := []string{"usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"}
 		for _, name := range append(names, "viewer", "blocked", "muter") {
@@ -559,7 +559,7 @@ func TestLikedThisWeekVisible(t *testing.T) {
 // A subject that nobody can see any more is no trend and is not suggested, from the next merge on;
 // one that others have written about too still is.
 func TestTrendsWithoutPublicPosts(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		ring, crowd := b.crowd(6), b.crowd(5)
 		posts := make([]int64, len(ring))
 		for i, user := range ring {

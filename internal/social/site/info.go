@@ -47,9 +47,9 @@ const (
 // Info is what the operators of a site say about it. It never changes. The zero value describes a
 // new site.
 type Info struct {
-	texts map[Field]string
-	id    string
-	door  string // who can sign up: the name of an accounts.SignUpMode, empty for everybody
+	texts  map[Field]string
+	id     string
+	signUp string // who can sign up: the name of an accounts.SignUpMode, empty for everybody
 }
 
 // Of returns a setting as stored, or empty if it is not set.
@@ -90,7 +90,9 @@ func (i Info) ContactLink() string {
 
 // NeedsInvitation reports whether strangers need an invitation to sign up. Damage must not open the
 // site.
-func (i Info) NeedsInvitation() bool { return i.door != "" && i.door != "open" && i.door != "approval" }
+func (i Info) NeedsInvitation() bool {
+	return i.signUp != "" && i.signUp != "open" && i.signUp != "approval"
+}
 
 // NoIndex reports whether search engines are asked to leave out the whole site.
 func (i Info) NoIndex() bool { return i.texts[NoIndex] == "1" }

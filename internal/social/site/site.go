@@ -49,7 +49,7 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
 	}
-	info := Info{texts: map[Field]string{}, id: texts[len(Fields)], door: texts[len(Fields)+1]}
+	info := Info{texts: map[Field]string{}, id: texts[len(Fields)], signUp: texts[len(Fields)+1]}
 	for i, f := range Fields {
 		// A database can contain any text: a setting that is not allowed counts as not set.
 		if text, err := Clean(f, texts[i]); err == nil && text != "" {

@@ -72,7 +72,7 @@ func trimLink(address string) string {
 		switch last := address[end : end+1]; last {
 		case ".", ",", ":", ";", "!", "?", "'", "|", "(", "[", "{":
 		case ")", "]", "}":
-			if open := opening[last]; strings.Count(address, open) >= strings.Count(address, last) {
+			if open := openingBracket[last]; strings.Count(address, open) >= strings.Count(address, last) {
 				return address
 			}
 		default:
@@ -83,8 +83,8 @@ func trimLink(address string) string {
 	return address
 }
 
-// opening maps closing brackets to opening ones.
-var opening = map[string]string{")": "(", "]": "[", "}": "{"}
+// openingBracket maps closing brackets to opening ones.
+var openingBracket = map[string]string{")": "(", "]": "[", "}": "{"}
 
 // target returns the address that a link leads to, with the scheme in lower case.
 func target(address string) string {

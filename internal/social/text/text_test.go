@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// written formats segments as a text: links as <target>, mentions as {name}, tags as [tag].
-func written(body string) string {
+// formatSegments formats segments as a text: links as <target>, mentions as {name}, tags as [tag].
+func formatSegments(body string) string {
 	var b strings.Builder
 	for _, s := range Parse(body) {
 		switch s.Kind {
@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 		{"bad \xff@ada \xff#go\xff http://x.example\xff", "bad \xff{ada} \xff[go]\xff <http://x.example>\xff"},
 		{"two\n@lines\n#here", "two\n{lines}\n[here]"},
 	} {
-		if got := written(c.body); got != c.want {
+		if got := formatSegments(c.body); got != c.want {
 			t.Errorf("%.80q\ngot  %.200q\nwant %.200q", c.body, got, c.want)
 		}
 	}

@@ -18,7 +18,7 @@
 //     The next view of a missing one rebuilds it, within the request, from the posts of the people
 //     that the reader follows.
 //
-// A list `posts:<uid>` ends with 0 once it is complete, unless it is full, so that it exists even if it
-// has no posts. While it is being built, it ends with a negative number. A list without an end mark
-// comes from a single server, and is completed when it is read.
+// A list `posts:<uid>` ends with 0 once it is complete, unless it is full, so that it exists even
+// if it has no posts. While it is being built, it ends with a negative number. A list without an
+// end mark comes from a single server, and is completed when it is read.
 package timeline

@@ -65,7 +65,8 @@ func below(ids []int64, before int64) []int64 {
 	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
 }
 
-// mergeQuery is a request for a page of a home timeline merged with the posts of authors that it lacks.
+// mergeQuery is a request for a page of a home timeline merged with the posts of authors that it
+// lacks.
 type mergeQuery struct {
 	part
 	authors []int64

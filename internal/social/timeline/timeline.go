@@ -87,12 +87,12 @@ func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
 // Published records that the public timeline has a new post, so that it is on the first page
 // immediately.
 func (t *Timelines) Published(post int64) {
-	t.public.Change(func(ids []int64) []int64 { return withID(ids, post, newestPublic) })
+	t.public.Change(func(ids []int64) []int64 { return insertID(ids, post, newestPublic) })
 }
 
 // Removed records that a post is on no timeline any more.
 func (t *Timelines) Removed(post int64) {
-	t.public.Change(func(ids []int64) []int64 { return without(ids, post) })
+	t.public.Change(func(ids []int64) []int64 { return remove(ids, post) })
 }
 
 // Profile returns a page of all posts and reposts of a user, however old, without replies; after
@@ -205,8 +205,8 @@ func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
 	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
 }
 
-// withID returns ids, largest first, with another one added, and at most size of them.
-func withID(ids []int64, id int64, size int) []int64 {
+// insertID returns ids, largest first, with another one added, and at most size of them.
+func insertID(ids []int64, id int64, size int) []int64 {
 	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
 	if found {
 		return ids
@@ -215,7 +215,7 @@ func withID(ids []int64, id int64, size int) []int64 {
 	return ids[:min(len(ids), size)]
 }
 
-// without returns items without an item.
-func without[T comparable](items []T, item T) []T {
+// remove returns items without an item.
+func remove[T comparable](items []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(items), func(other T) bool { return other == item })
 }

@@ -39,7 +39,7 @@ type Viewers struct {
 	db        storage.Database
 	standings *Standings
 	clock     func() time.Time
-	kept      *watched.Map[*social.Viewer]
+	viewers   *watched.Map[*social.Viewer]
 	people    [4096]atomic.Uint64 // counts changes of mutes and blocks, by viewer ID
 }
 
@@ -53,7 +53,7 @@ func NewViewers(db storage.Database, standings *Standings, clock func() time.Tim
 		db.Link.On(prefix, func(uid int64) { s.peopleChanges(uid).Add(1) })
 	}
 	var err error
-	s.kept, err = storage.NewMap(db, watched.Options[*social.Viewer]{
+	s.viewers, err = storage.NewMap(db, watched.Options[*social.Viewer]{
 		Keys: append(viewerPrefixes[:], storage.ListsPrefix, storage.FollowingPrefix, storage.FollowingTagsPrefix),
 		Most: CachedViewers,
 	})
@@ -67,7 +67,7 @@ func (s *Viewers) peopleChanges(uid int64) *atomic.Uint64 {
 // Actor returns a user as a viewer whose mutes and blocks are current, but maybe not the marks: for
 // an action, which changes a mark itself. No round trip for a recent viewer.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
-	v, ok := s.kept.Stale(user.ID)
+	v, ok := s.viewers.Stale(user.ID)
 	if ok && !social.IsFresh(ctx) && v.PeopleChanged == s.peopleChanges(user.ID).Load() && s.clock().Unix() < v.Ends {
 		return v, nil
 	}
@@ -131,7 +131,7 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 		return &social.Viewer{Standings: s.standings}, nil
 	}
 	today := s.clock().Unix()
-	return s.kept.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
+	return s.viewers.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
 		Valid: func(_ int64, v *social.Viewer) bool { return v.User == user && today < v.Ends },
 		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*social.Viewer]) (*social.Viewer, error) {
 			return s.readViewer(ctx, user, today)
@@ -332,4 +332,4 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 
 // Changed records that this process has changed which people a viewer leaves out of the home
 // timeline.
-func (s *Viewers) Changed(uid int64) { s.kept.Force(uid) }
+func (s *Viewers) Changed(uid int64) { s.viewers.Force(uid) }
