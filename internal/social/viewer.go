@@ -100,7 +100,7 @@ func (p UserSet) Has(uid int64) bool {
 
 // PostMarks are the newest posts that a user has marked.
 type PostMarks struct {
-	Posts []int64 // sorted by id
+	Posts []int64 // sorted by ID
 	Since int64   // a post written after this time (Unix seconds) is marked only if it is in Posts
 }
 

@@ -75,14 +75,14 @@ func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
 	if len(windows) == 0 {
 		return "", nil
 	}
-	most, longest := 0, time.Duration(0)
+	maxCount, longest := 0, time.Duration(0)
 	for _, w := range windows {
-		most, longest = max(most, w.Rate), max(longest, w.Per)
+		maxCount, longest = max(maxCount, w.Rate), max(longest, w.Per)
 	}
 	now, b := s.accounts.Now(), s.accounts.DB.Client.B()
 	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Lpush().Key(storage.SignUpTimes).Element(storage.Seconds(now)).Build(),
-		b.Ltrim().Key(storage.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
+		b.Ltrim().Key(storage.SignUpTimes).Start(0).Stop(int64(maxCount)-1).Build(),
 		b.Expire().Key(storage.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
 		b.Lrange().Key(storage.SignUpTimes).Start(0).Stop(-1).Build())
 	times, err := res[3].AsStrSlice()

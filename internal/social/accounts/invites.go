@@ -166,7 +166,7 @@ func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
 	return all, nil
 }
 
-// ByID returns the invitation with an id, or ErrNoInvite. One round trip.
+// ByID returns the invitation with an ID, or ErrNoInvite. One round trip.
 func (s inviteStore) ByID(ctx context.Context, id string) (Invite, error) {
 	all, err := s.All(ctx)
 	if err != nil {

@@ -216,8 +216,8 @@ func cleanMultiline(typed, field string, limit int) (string, error) {
 
 func cleanLinks(typed []string) ([]string, error) {
 	var links []string
-	for _, one := range typed {
-		link, err := cleanLink(one)
+	for _, typedLink := range typed {
+		link, err := cleanLink(typedLink)
 		if err != nil {
 			return nil, err
 		}

@@ -332,7 +332,7 @@ func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 	return s.usable(ctx, token)
 }
 
-// RevokeInvite removes the invitation with an id, or returns ErrNotFound. Three round
+// RevokeInvite removes the invitation with an ID, or returns ErrNotFound. Three round
 // trips.
 func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id string) (Invite, error) {
 	found, err := s.invites.ByID(ctx, id)

@@ -124,8 +124,8 @@ type Page struct {
 	Next    string // the cursor of the next page, empty at the end
 }
 
-func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Completed {
-	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(storage.Itoa(most)).Id(id).
+func (a *Log) append(key string, limit int64, id string, e Entry) rueidis.Completed {
+	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(storage.Itoa(limit)).Id(id).
 		FieldValue().FieldValue("actor", e.Actor.String()).FieldValue("action", e.Action).FieldValue("target", e.Target)
 	if e.Person != 0 {
 		fields = fields.FieldValue("person", storage.Itoa(e.Person))

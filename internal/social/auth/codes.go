@@ -84,4 +84,4 @@ func loginHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func contains(hashes, one string) bool { return slices.Contains(strings.Split(hashes, ","), one) }
+func contains(hashes, hash string) bool { return slices.Contains(strings.Split(hashes, ","), hash) }

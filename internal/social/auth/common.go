@@ -62,12 +62,12 @@ var disguises = []*strings.Replacer{
 }
 
 func resembles(password string, is func(word string) bool) bool {
-	whole := fold(password)
+	folded := fold(password)
 	half := ""
-	if len(whole)%2 == 0 && whole[:len(whole)/2] == whole[len(whole)/2:] {
-		half = whole[:len(whole)/2]
+	if len(folded)%2 == 0 && folded[:len(folded)/2] == folded[len(folded)/2:] {
+		half = folded[:len(folded)/2]
 	}
-	for _, text := range []string{whole, core(whole), half} {
+	for _, text := range []string{folded, core(folded), half} {
 		if text == "" {
 			continue
 		}

@@ -213,7 +213,7 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 			switch {
 			case len(keys) >= MaxPasskeys:
 				return nil, tooManyPasskeys()
-			case slices.ContainsFunc(keys, func(one Passkey) bool { return one.ID() == made.ID() }):
+			case slices.ContainsFunc(keys, func(k Passkey) bool { return k.ID() == made.ID() }):
 				return keys, nil
 			}
 			return append(keys, made), nil
@@ -228,7 +228,7 @@ func (p *Passkeys) Remove(ctx context.Context, user social.User, id, password st
 		return err
 	}
 	return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
-		return slices.DeleteFunc(keys, func(one Passkey) bool { return one.ID() == id }), nil
+		return slices.DeleteFunc(keys, func(k Passkey) bool { return k.ID() == id }), nil
 	})
 }
 
@@ -287,7 +287,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 		return Session{}, ErrPasskey
 	}
 	err = p.change(ctx, uid, func(keys []Passkey) ([]Passkey, error) {
-		i := slices.IndexFunc(keys, func(one Passkey) bool { return slices.Equal(one.Key.ID, key.ID) })
+		i := slices.IndexFunc(keys, func(k Passkey) bool { return slices.Equal(k.Key.ID, key.ID) })
 		if i < 0 {
 			return nil, ErrPasskey // removed in the meantime
 		}

@@ -125,9 +125,9 @@ func SessionToken(secret string) (uid int64, token string, ok bool) {
 // HasSession reports whether the field `auth` of a user contains a token.
 func HasSession(auth, token string) bool {
 	for auth != "" {
-		var one string
-		one, auth, _ = strings.Cut(auth, ",")
-		if one == token {
+		var entry string
+		entry, auth, _ = strings.Cut(auth, ",")
+		if entry == token {
 			return true
 		}
 	}

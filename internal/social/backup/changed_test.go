@@ -38,8 +38,8 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 		archive []byte
 		want    error
 	}{{archive, nil}, {changed, backup.ErrDamaged}} {
-		var again bytes.Buffer
-		z, err := zstd.NewWriter(&again)
+		var recompressed bytes.Buffer
+		z, err := zstd.NewWriter(&recompressed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := backup.Verify(db.Ctx, &again); !errors.Is(err, test.want) {
+		if _, _, err := backup.Verify(db.Ctx, &recompressed); !errors.Is(err, test.want) {
 			t.Errorf("got %v, want %v", err, test.want)
 		}
 	}

@@ -73,7 +73,7 @@ type userIndex struct {
 // the role, the standing, its end, or the pending sign-up recorded there; and it checks the
 // reports.
 func (c *moderationCheck) all(ctx context.Context) error {
-	another := func(key string) func(context.Context, int64, string, string) error {
+	differs := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
 			return c.standing(ctx, uid, "has another standing than "+key)
 		}
@@ -90,17 +90,17 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			agrees: func(role, stored string) bool { return role == stored },
 		},
 		{
-			key: storage.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.Standings),
+			key: storage.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.Standings),
 			remove: zrem(storage.Standings),
 			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
 		},
 		{
-			key: storage.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.SignUps),
+			key: storage.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.SignUps),
 			remove: zrem(storage.SignUps),
 			agrees: func(_, stored string) bool { return stored != "" },
 		},
 		{
-			key: storage.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.StandingEnds),
+			key: storage.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.StandingEnds),
 			remove: zrem(storage.StandingEnds),
 			agrees: sameNumber,
 		},

@@ -43,8 +43,8 @@ func (c *userCheck) buckets(ctx context.Context) error {
 // allNames calls visit with each page of the names of all users, and their keys.
 func (c *userCheck) allNames(ctx context.Context, visit func(key string, names, ids []string) error) error {
 	for page, err := range c.check.names.All(ctx, scanCount) {
-		one := func(yield func([]string, error) bool) { yield(page.Names, err) }
-		if err := c.check.pairs(ctx, one, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil {
+		single := func(yield func([]string, error) bool) { yield(page.Names, err) }
+		if err := c.check.pairs(ctx, single, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil {
 			return err
 		}
 	}

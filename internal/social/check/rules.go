@@ -109,9 +109,9 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 			return nil, err
 		}
 	}
-	most := keysAtOnce
+	limit := keysAtOnce
 	if c.repair {
-		most = keysOfRepair
+		limit = keysOfRepair
 	}
 	of := map[string][]string{}
 	for _, key := range keys {
@@ -121,8 +121,8 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 		if r.check == nil || c.repair && r.phase != phase {
 			continue
 		}
-		for some := range slices.Chunk(of[r.prefix], most) {
-			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, some) })
+		for chunk := range slices.Chunk(of[r.prefix], limit) {
+			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, chunk) })
 		}
 	}
 	return visits, nil

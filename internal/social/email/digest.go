@@ -32,12 +32,12 @@ func (s *Service) SendDigests(ctx context.Context) error {
 	var refused error
 	inRow := 0
 	for {
-		some, err := s.Store.due(ctx, s.Now())
+		batch, err := s.Store.due(ctx, s.Now())
 		if err != nil {
 			return err
 		}
 		taken := 0
-		for _, rec := range some {
+		for _, rec := range batch {
 			now, due := s.Now(), *rec.Due
 			lease := now.Add(digestLease).Unix()
 			// The previous digests may have taken a while, and the user may have another address

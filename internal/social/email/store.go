@@ -77,11 +77,11 @@ func (s *Store) Get(ctx context.Context, uid int64) (Record, error) {
 	if all == nil {
 		return Record{ID: uid}, err
 	}
-	one, err := all.Get(ctx, storage.Itoa(uid))
+	record, err := all.Get(ctx, storage.Itoa(uid))
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{ID: uid}, nil
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
 // owner returns the record of the user with this confirmed address, or ErrNotFound.
@@ -93,11 +93,11 @@ func (s *Store) owner(ctx context.Context, address string) (Record, error) {
 	if all == nil {
 		return Record{}, social.ErrNotFound
 	}
-	one, err := all.GetBy(ctx, "address", address)
+	record, err := all.GetBy(ctx, "address", address)
 	if errors.Is(err, model.ErrNotFound) {
 		err = social.ErrNotFound
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
 // errSame ends an update that changes nothing.
@@ -111,21 +111,21 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Record) erro
 		return err
 	}
 	for {
-		var own error // the error of change
+		var changeErr error // the error of change
 		_, err = all.Update(ctx, storage.Itoa(uid), func(r *Record) error {
-			own = change(r)
-			return own
+			changeErr = change(r)
+			return changeErr
 		})
 		if errors.Is(err, model.ErrNotFound) {
-			one := Record{ID: uid}
-			if own = change(&one); own == nil {
-				_, err = all.Create(ctx, one)
+			record := Record{ID: uid}
+			if changeErr = change(&record); changeErr == nil {
+				_, err = all.Create(ctx, record)
 			}
 		}
 		var taken *model.TakenError
 		switch {
-		case own != nil:
-			return own
+		case changeErr != nil:
+			return changeErr
 		case errors.As(err, &taken) && taken.Field == "address":
 			return errTaken
 		case !errors.Is(err, model.ErrTaken): // otherwise it was created meanwhile
@@ -161,11 +161,11 @@ func (s *Store) due(ctx context.Context, now time.Time) ([]Record, error) {
 	if all == nil {
 		return nil, err
 	}
-	some, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
+	records, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
 	if storage.IsDamaged(err) {
 		err = nil // a check reports it
 	}
-	return some, failed(err)
+	return records, failed(err)
 }
 
 // Forget deletes the record of a user. It can be repeated.

@@ -15,8 +15,8 @@ import (
 // no language, such as a link.
 func paragraphs(l *i18n.Language, all ...any) string {
 	texts := make([]string, len(all))
-	for i, one := range all {
-		switch one := one.(type) {
+	for i, paragraph := range all {
+		switch one := paragraph.(type) {
 		case i18n.Message:
 			texts[i] = l.Say(one)
 		case string:

@@ -29,8 +29,8 @@ type pendingPosts struct {
 
 // posts imports the posts among the keys.
 func (r *run) posts(ctx context.Context, keys []string) error {
-	for some := range slices.Chunk(keys, batch) {
-		if err := r.readPosts(ctx, some); err != nil {
+	for chunk := range slices.Chunk(keys, batch) {
+		if err := r.readPosts(ctx, chunk); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Keys without an id.
+// Keys without an ID.
 const (
 	NextUserID = "global:nextUserId"
 	NextPostID = "global:nextPostId"

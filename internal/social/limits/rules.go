@@ -162,8 +162,8 @@ func parseWindows(value string) ([]ratelimit.Limit, error) {
 		return nil, nil
 	}
 	var windows []ratelimit.Limit
-	for one := range strings.SplitSeq(value, ",") {
-		limit, err := ratelimit.ParseLimit(one)
+	for window := range strings.SplitSeq(value, ",") {
+		limit, err := ratelimit.ParseLimit(window)
 		if err != nil {
 			return nil, err
 		}

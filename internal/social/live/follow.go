@@ -118,8 +118,8 @@ func (f *follower) isReady() bool {
 // connections.
 func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID, error) {
 	last := f.conns.history.last // written only by this goroutine
-	again := f.isReady()
-	if again {
+	wasReady := f.isReady()
+	if wasReady {
 		_, end, err := stream.Newest(ctx, client, 1)
 		if err != nil || !end.Less(last) {
 			return last, err
@@ -129,18 +129,18 @@ func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID,
 	if err != nil {
 		return last, err
 	}
-	f.deliver(f.restart(entries, end, again))
+	f.deliver(f.restart(entries, end, wasReady))
 	f.conns.mu.Lock()
 	defer f.conns.mu.Unlock()
 	f.conns.delivered = end
-	if !again {
+	if !wasReady {
 		close(f.ready)
 	}
 	return end, nil
 }
 
 // restart starts the history over with these entries, and returns the new ones.
-func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []stream.Entry {
+func (f *follower) restart(entries []stream.Entry, end stream.ID, wasReady bool) []stream.Entry {
 	f.conns.mu.Lock()
 	defer f.conns.mu.Unlock()
 	known := make(map[int64]bool, len(f.conns.history.entries))
@@ -152,7 +152,7 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []
 	for _, c := range f.conns.clients {
 		c.last = stream.ID{}
 	}
-	if !again {
+	if !wasReady {
 		return nil
 	}
 	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })

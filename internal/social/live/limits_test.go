@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 	public := netip.MustParseAddr("198.51.100.7")
 	six := netip.MustParseAddr("2001:db8::1")
 	var detach []func()
-	for i, one := range []struct {
+	for i, attempt := range []struct {
 		sub  live.Subscription
 		want error
 	}{
@@ -83,9 +83,9 @@ func TestLimits(t *testing.T) {
 		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}}, // a proxy
 		{sub: live.Subscription{}, want: live.ErrFull},
 	} {
-		_, d, err := p.open(one.sub)
-		if !errors.Is(err, one.want) {
-			t.Errorf("connection %d: %v, want %v", i, err, one.want)
+		_, d, err := p.open(attempt.sub)
+		if !errors.Is(err, attempt.want) {
+			t.Errorf("connection %d: %v, want %v", i, err, attempt.want)
 		}
 		if err == nil {
 			detach = append(detach, d)

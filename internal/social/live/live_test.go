@@ -116,13 +116,13 @@ func (c *conn) set(change func()) {
 func (c *conn) events(kind string) (data []string, last string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for one := range strings.SplitSeq(c.text.String(), "\n\n") {
-		for line := range strings.SplitSeq(one, "\n") {
+	for event := range strings.SplitSeq(c.text.String(), "\n\n") {
+		for line := range strings.SplitSeq(event, "\n") {
 			name, value, _ := strings.Cut(line, ": ")
 			if name == "id" {
 				last = value
 			}
-			if name == "data" && strings.Contains(one, "event: "+kind+"\n") {
+			if name == "data" && strings.Contains(event, "event: "+kind+"\n") {
 				data = append(data, value)
 			}
 		}
@@ -135,8 +135,8 @@ func (c *conn) posts() []int64 {
 	data, _ := c.events("posts")
 	var ids []int64
 	for _, list := range data {
-		for one := range strings.SplitSeq(list, ",") {
-			id, _ := strconv.ParseInt(one, 10, 64)
+		for text := range strings.SplitSeq(list, ",") {
+			id, _ := strconv.ParseInt(text, 10, 64)
 			ids = append(ids, id)
 		}
 	}

@@ -307,7 +307,7 @@ func (r *refresher) sendCounts(ctx context.Context) {
 	var views []*timeline.View
 	for len(ids) > 0 {
 		n := min(len(ids), social.MaxPage)
-		some, err := r.app.Views.Get(ctx, ids[:n]...)
+		loaded, err := r.app.Views.Get(ctx, ids[:n]...)
 		if err != nil {
 			r.conns.mu.Lock()
 			for _, id := range ids {
@@ -316,7 +316,7 @@ func (r *refresher) sendCounts(ctx context.Context) {
 			r.conns.mu.Unlock()
 			break
 		}
-		views, ids = append(views, some...), ids[n:]
+		views, ids = append(views, loaded...), ids[n:]
 	}
 	r.push(views)
 }

@@ -271,8 +271,8 @@ func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(posts, postsAtOnce) {
-		if err := l.addPosts(ctx, some); err != nil {
+	for chunk := range slices.Chunk(posts, postsAtOnce) {
+		if err := l.addPosts(ctx, chunk); err != nil {
 			return fmt.Errorf("social: load posts: %w", err)
 		}
 	}
@@ -372,8 +372,8 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		return l.send(ctx, cmds)
 	}
 	names := slices.Collect(maps.Keys(lists))
-	for some := range slices.Chunk(names, pipeline) {
-		if err := put(l.homes, some...); err != nil {
+	for chunk := range slices.Chunk(names, pipeline) {
+		if err := put(l.homes, chunk...); err != nil {
 			return err
 		}
 	}

@@ -99,9 +99,9 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	}
 	r = Record{ID: newID(), Owner: owner.ID, Kind: kind, Created: s.Store.Now().Unix()}
 	r.Picture = social.Picture{ID: r.ID, Blurhash: made.Blurhash}
-	for _, one := range made.Renditions {
-		r.Picture.Files = append(r.Picture.Files, social.PictureFile{Name: one.Name + "." + one.Ext(), Width: one.Width, Height: one.Height})
-		r.Bytes += int64(len(one.Data))
+	for _, rendition := range made.Renditions {
+		r.Picture.Files = append(r.Picture.Files, social.PictureFile{Name: rendition.Name + "." + rendition.Ext(), Width: rendition.Width, Height: rendition.Height})
+		r.Bytes += int64(len(rendition.Data))
 	}
 	if used+r.Bytes > s.Quota {
 		return Record{}, &QuotaError{Left: s.Quota - used}

@@ -86,11 +86,11 @@ func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if all == nil {
 		return Record{}, social.ErrNotFound
 	}
-	one, err := all.Get(ctx, id)
+	record, err := all.Get(ctx, id)
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{}, social.ErrNotFound
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
 // update changes a picture. If change returns an error, nothing is written.
@@ -99,14 +99,14 @@ func (s *Store) update(ctx context.Context, id string, change func(*Record) erro
 	if err != nil {
 		return err
 	}
-	var own error // the error of change
+	var changeErr error // the error of change
 	_, err = all.Update(ctx, id, func(r *Record) error {
-		own = change(r)
-		return own
+		changeErr = change(r)
+		return changeErr
 	})
 	switch {
-	case own != nil:
-		return own
+	case changeErr != nil:
+		return changeErr
 	case errors.Is(err, model.ErrNotFound), storage.IsDamaged(err):
 		return social.ErrNotFound
 	}
@@ -131,8 +131,8 @@ func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 		return "", err
 	}
 	var looks strings.Builder
-	for _, one := range chosen {
-		r, err := s.Get(ctx, one.ID)
+	for _, picture := range chosen {
+		r, err := s.Get(ctx, picture.ID)
 		if err != nil && !errors.Is(err, social.ErrNotFound) { // Claim reports it
 			return "", err
 		}
@@ -150,8 +150,8 @@ func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (
 		return "", err
 	}
 	pictures := make([]social.Picture, 0, len(chosen))
-	for _, one := range chosen {
-		p, err := s.claim(ctx, owner, post, one)
+	for _, picture := range chosen {
+		p, err := s.claim(ctx, owner, post, picture)
 		if err != nil {
 			s.release(ctx, post, pictures)
 			return "", err
@@ -360,12 +360,12 @@ func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
 
 // Forget deletes all pictures of a user. It can be repeated.
 func (s *Store) Forget(ctx context.Context, owner int64) error {
-	for one, err := range s.Of(ctx, owner) {
+	for record, err := range s.Of(ctx, owner) {
 		if damaged := (*model.RecordError)(nil); errors.As(err, &damaged) {
-			one.Picture, err = listed(ctx, s.Files, damaged.ID)
+			record.Picture, err = listed(ctx, s.Files, damaged.ID)
 		}
 		if err == nil {
-			err = s.delete(ctx, one.Picture)
+			err = s.delete(ctx, record.Picture)
 		}
 		if err != nil {
 			return err

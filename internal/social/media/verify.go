@@ -69,8 +69,8 @@ func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, e
 		if err != nil {
 			return yield(storage.Finding{}, err)
 		}
-		for _, one := range found {
-			if !yield(one, nil) {
+		for _, finding := range found {
+			if !yield(finding, nil) {
 				return false
 			}
 		}

@@ -85,9 +85,9 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
 			continue // decided meanwhile
 		}
-		one := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
-		one.Place, one.Reason = social.ParseSignUp(fields[3])
-		waiting = append(waiting, one)
+		application := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
+		application.Place, application.Reason = social.ParseSignUp(fields[3])
+		waiting = append(waiting, application)
 	}
 	waiting, err = a.named(ctx, waiting)
 	return waiting, more, err
@@ -96,17 +96,17 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 // named returns those applications whose names lead to them. One round trip.
 func (a *Applications) named(ctx context.Context, all []Application) ([]Application, error) {
 	names := make([]string, len(all))
-	for i, one := range all {
-		names[i] = one.User.Name
+	for i, application := range all {
+		names[i] = application.User.Name
 	}
 	owners, err := a.directory.Owners(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	named := all[:0]
-	for i, one := range all {
-		if owners[i].First() == storage.Itoa(one.User.ID) {
-			named = append(named, one)
+	for i, application := range all {
+		if owners[i].First() == storage.Itoa(application.User.ID) {
+			named = append(named, application)
 		}
 	}
 	return named, nil
@@ -157,11 +157,11 @@ func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place 
 	if err != nil {
 		return 0, err
 	}
-	for _, one := range waiting {
-		if one.Place != place || place == "" || n == maxDecided {
+	for _, application := range waiting {
+		if application.Place != place || place == "" || n == maxDecided {
 			continue
 		}
-		switch err := a.Decide(ctx, actor, one.User.ID, decision); {
+		switch err := a.Decide(ctx, actor, application.User.ID, decision); {
 		case err == nil:
 			n++
 		case !errors.Is(err, social.ErrNotFound): // another moderator was faster

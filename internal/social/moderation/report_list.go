@@ -49,8 +49,8 @@ func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]op
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	cmds := make(rueidis.Commands, len(open))
-	for i, one := range open {
-		cmds[i] = b.Hget().Key(storage.ReportKey(one.Member)).Field("about").Build()
+	for i, member := range open {
+		cmds[i] = b.Hget().Key(storage.ReportKey(member.Member)).Field("about").Build()
 	}
 	var others []openCase
 	for i, res := range s.client.DoMulti(ctx, cmds...) {
@@ -96,21 +96,21 @@ func (s *reportStore) List(ctx context.Context, from, limit int) (page []waiting
 		calls[i].Keys = []string{storage.ReportKey(e.Member)}
 	}
 	for i, res := range reportKindsScript.RunMany(ctx, s.client, calls) {
-		one := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
+		entry := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
 		texts, err := res.AsStrSlice()
 		if err == nil {
-			one.Texts = parseTexts(texts[0])
-			one.Kinds, err = parseKindCounts(texts[1:])
+			entry.Texts = parseTexts(texts[0])
+			entry.Kinds, err = parseKindCounts(texts[1:])
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("report: %w", err)
 		}
-		for _, kind := range one.Kinds {
-			one.Reporters += kind.N
+		for _, kind := range entry.Kinds {
+			entry.Reporters += kind.N
 		}
-		item := held[one.Target]
-		one.Holder, one.Until = item.Holder(), item.LeasedUntil
-		page = append(page, one)
+		item := held[entry.Target]
+		entry.Holder, entry.Until = item.Holder(), item.LeasedUntil
+		page = append(page, entry)
 	}
 	return page, more, nil
 }

@@ -214,8 +214,8 @@ func parseTexts(field string) []ReportedText {
 		return nil
 	}
 	texts := make([]ReportedText, len(stored))
-	for i, one := range stored {
-		since, text, _ := strings.Cut(one, " ")
+	for i, t := range stored {
+		since, text, _ := strings.Cut(t, " ")
 		texts[i] = ReportedText{storage.ParseTime(since), text}
 	}
 	return texts
@@ -468,8 +468,8 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 			}
 			of[at] = append(of[at], targets[i])
 		}
-		for i, some := range of {
-			n, err := s.rings[i].PutMany(ctx, slices.Values(some))
+		for i, batch := range of {
+			n, err := s.rings[i].PutMany(ctx, slices.Values(batch))
 			if added += n; err != nil {
 				return added, fmt.Errorf("report: %w", err)
 			}

@@ -409,19 +409,19 @@ func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error
 		return ReportCase{}, err
 	}
 	ids := make([]int64, len(c.Reports))
-	for i, one := range c.Reports {
-		ids[i] = one.By
+	for i, report := range c.Reports {
+		ids[i] = report.By
 	}
 	people, err := r.m.Users.ByID(ctx, ids)
 	if err != nil {
 		return ReportCase{}, err
 	}
-	for _, one := range c.Reports {
-		by, ok := people[one.By]
+	for _, report := range c.Reports {
+		by, ok := people[report.By]
 		if !ok {
-			by = social.User{ID: one.By}
+			by = social.User{ID: report.By}
 		}
-		full.Reports = append(full.Reports, UserReport{By: by, Time: one.Time, Reason: one.Reason})
+		full.Reports = append(full.Reports, UserReport{By: by, Time: report.Time, Reason: report.Reason})
 	}
 	return full, nil
 }
@@ -535,11 +535,11 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 	if err != nil {
 		return nil, false, err
 	}
-	for _, one := range open {
+	for _, waiting := range open {
 		w := WaitingReport{
-			Texts: one.Texts, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
+			Texts: waiting.Texts, Since: waiting.Since, Reporters: waiting.Reporters, Kinds: waiting.Kinds, Holder: social.ParseActor(waiting.Holder), Until: waiting.Until,
 		}
-		if w.Subject, err = r.subject(ctx, one.Target); err != nil {
+		if w.Subject, err = r.subject(ctx, waiting.Target); err != nil {
 			return nil, false, err
 		}
 		page = append(page, w)
@@ -566,9 +566,9 @@ func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, er
 		return nil, err
 	}
 	others, ids := make([]OpenReport, len(open)), []int64(nil)
-	for i, one := range open {
-		others[i] = OpenReport{Target: one.Target, Since: one.Since}
-		if _, post := audit.ParseTarget(one.Target); post != 0 {
+	for i, other := range open {
+		others[i] = OpenReport{Target: other.Target, Since: other.Since}
+		if _, post := audit.ParseTarget(other.Target); post != 0 {
 			ids = append(ids, post)
 		}
 	}

@@ -206,7 +206,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 	return s.changeUser(ctx, markReadScript, uid, storage.Itoa(upTo.MS), storage.Itoa(upTo.Seq))
 }
 
-// newest returns the id of the newest entry.
+// newest returns the ID of the newest entry.
 func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
 	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, newestLooks))))
 	if err != nil || len(all) == 0 {

@@ -210,8 +210,8 @@ func (s *Suggestions) readPosts(ctx context.Context, all []*account) error {
 		}
 	}
 	for a, counts := range tags {
-		a.topic = slices.MaxFunc(slices.Collect(maps.Keys(counts)), func(one, other string) int {
-			return cmp.Or(counts[one]-counts[other], cmp.Compare(other, one))
+		a.topic = slices.MaxFunc(slices.Collect(maps.Keys(counts)), func(first, other string) int {
+			return cmp.Or(counts[first]-counts[other], cmp.Compare(other, first))
 		})
 	}
 	return nil

@@ -87,7 +87,7 @@ func (c *candidates) shownTo(v *social.Viewer, users uint64, n int) ([]Suggestio
 func (c *candidates) without(excluded map[int64]bool) *candidates {
 	return &candidates{
 		at: c.at, viewerState: c.viewerState, followees: c.followees,
-		ranked: slices.DeleteFunc(slices.Clone(c.ranked), func(one candidate) bool { return excluded[one.uid] }),
+		ranked: slices.DeleteFunc(slices.Clone(c.ranked), func(r candidate) bool { return excluded[r.uid] }),
 		active: slices.DeleteFunc(slices.Clone(c.active), func(uid int64) bool { return excluded[uid] }),
 	}
 }
@@ -125,15 +125,15 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 		}
 	}
 	ranked := make([]candidate, 0, len(c.ranked))
-	for _, one := range c.ranked {
-		if one.by &= trusted; one.by != 0 && mayShow(v, one.uid) {
-			ranked = append(ranked, one)
+	for _, r := range c.ranked {
+		if r.by &= trusted; r.by != 0 && mayShow(v, r.uid) {
+			ranked = append(ranked, r)
 		}
 	}
 	sortRanked(ranked)
 	chosen := make([]choice, 0, n)
-	for _, one := range ranked[:min(n, len(ranked))] {
-		chosen = append(chosen, choice{uid: one.uid, n: bits.OnesCount32(one.by), by: c.named(one)})
+	for _, r := range ranked[:min(n, len(ranked))] {
+		chosen = append(chosen, choice{uid: r.uid, n: bits.OnesCount32(r.by), by: c.named(r)})
 	}
 	for _, uid := range c.active {
 		if len(chosen) == n {
@@ -149,13 +149,13 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 // named returns the followees to name as followers of a candidate: both if there are two, otherwise
 // the one the viewer followed last.
 func (c *candidates) named(user candidate) []int64 {
-	most := 1
+	limit := 1
 	if bits.OnesCount32(user.by) == 2 {
-		most = 2
+		limit = 2
 	}
 	var by []int64
 	for i, uid := range c.followees {
-		if user.by&(1<<i) != 0 && len(by) < most {
+		if user.by&(1<<i) != 0 && len(by) < limit {
 			by = append(by, uid)
 		}
 	}

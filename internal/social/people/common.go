@@ -70,9 +70,9 @@ func newCommons() (*commons, error) {
 }
 
 // changed records that this process has changed a follow or a block between two users.
-func (c *commons) changed(one, other int64) {
+func (c *commons) changed(user, other int64) {
 	if c != nil {
-		c.of(one).Add(1)
+		c.of(user).Add(1)
 		c.of(other).Add(1)
 	}
 }

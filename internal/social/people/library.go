@@ -49,7 +49,7 @@ func (l List) Has(uid int64) bool { return slices.Contains(l.Members, uid) }
 
 // find returns the list with an ID, or nil.
 func (l *Library) find(id string) *List {
-	i := slices.IndexFunc(l.Lists, func(one List) bool { return one.ID == id })
+	i := slices.IndexFunc(l.Lists, func(list List) bool { return list.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (l *Library) find(id string) *List {
 
 // hasName reports whether a list other than the one with this ID has the name, ignoring case.
 func (l *Library) hasName(name, id string) bool {
-	return slices.ContainsFunc(l.Lists, func(one List) bool { return one.ID != id && foldName(one.Name) == foldName(name) })
+	return slices.ContainsFunc(l.Lists, func(list List) bool { return list.ID != id && foldName(list.Name) == foldName(name) })
 }
 
 // foldName returns the form in which a name is unique.
@@ -78,9 +78,9 @@ func (l *Library) remove(gone func(uid int64) bool) bool {
 // leftOut returns the members of the lists that are omitted from the home timeline.
 func (l *Library) leftOut() []int64 {
 	var all []int64
-	for _, one := range l.Lists {
-		if one.LeftOut {
-			all = append(all, one.Members...)
+	for _, list := range l.Lists {
+		if list.LeftOut {
+			all = append(all, list.Members...)
 		}
 	}
 	slices.Sort(all)
@@ -89,14 +89,14 @@ func (l *Library) leftOut() []int64 {
 
 // has reports whether any matching user is on a list.
 func (l *Library) has(gone func(uid int64) bool) bool {
-	return slices.ContainsFunc(l.Lists, func(one List) bool { return slices.ContainsFunc(one.Members, gone) })
+	return slices.ContainsFunc(l.Lists, func(list List) bool { return slices.ContainsFunc(list.Members, gone) })
 }
 
 // Members returns everybody on any list, once, in order.
 func (l *Library) Members() []int64 {
 	var all []int64
-	for _, one := range l.Lists {
-		all = append(all, one.Members...)
+	for _, list := range l.Lists {
+		all = append(all, list.Members...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -107,11 +107,11 @@ func (l *Library) Problem() string {
 	if !slices.Equal(l.LeftOut, l.leftOut()) {
 		return "the field left_out lacks members of lists that are left out, or has others"
 	}
-	for _, one := range l.Lists {
-		if one.ID == "" || strings.TrimSpace(one.Name) == "" || len(one.Members) > MaxMembers {
+	for _, list := range l.Lists {
+		if list.ID == "" || strings.TrimSpace(list.Name) == "" || len(list.Members) > MaxMembers {
 			return "a list has no id or no name, or more than 200 members"
 		}
-		for _, uid := range one.Members {
+		for _, uid := range list.Members {
 			if _, ok := storage.ParseID(storage.Itoa(uid)); !ok {
 				return "a list has a member that is no id"
 			}

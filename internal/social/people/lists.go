@@ -38,11 +38,11 @@ func (s *Lists) Get(ctx context.Context, user social.User, id string) (List, err
 	if err != nil {
 		return List{}, err
 	}
-	one := all.find(id)
-	if one == nil {
+	list := all.find(id)
+	if list == nil {
 		return List{}, social.ErrNotFound
 	}
-	return *one, nil
+	return *list, nil
 }
 
 // Create creates a list. It returns *InvalidError if the name is empty, too long or in use, or the
@@ -88,11 +88,11 @@ func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, lef
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, user, id, func(all *Library, one *List) error {
+	return s.change(ctx, user, id, func(all *Library, list *List) error {
 		if all.hasName(name, id) {
 			return errNameInUse()
 		}
-		one.Name, one.LeftOut = name, leftOut
+		list.Name, list.LeftOut = name, leftOut
 		return nil
 	})
 }
@@ -100,18 +100,18 @@ func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, lef
 // change changes a list of a user.
 func (s *Lists) change(ctx context.Context, user social.User, id string, change func(*Library, *List) error) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		one := all.find(id)
-		if one == nil {
+		list := all.find(id)
+		if list == nil {
 			return social.ErrNotFound
 		}
-		return change(all, one)
+		return change(all, list)
 	})
 }
 
 // Delete deletes a list. Repeating it changes nothing. Two round trips.
 func (s *Lists) Delete(ctx context.Context, user social.User, id string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		all.Lists = slices.DeleteFunc(all.Lists, func(one List) bool { return one.ID == id })
+		all.Lists = slices.DeleteFunc(all.Lists, func(list List) bool { return list.ID == id })
 		return nil
 	})
 }
@@ -123,7 +123,7 @@ func (s *Lists) Add(ctx context.Context, v *social.Viewer, id string, user socia
 	if v.Sees(user.ID) == social.Hidden {
 		return social.ErrNotFound
 	}
-	err := s.change(ctx, v.User, id, func(_ *Library, one *List) error { return one.add(user.ID) })
+	err := s.change(ctx, v.User, id, func(_ *Library, list *List) error { return list.add(user.ID) })
 	if err != nil {
 		return err
 	}
@@ -150,10 +150,10 @@ func (s *Lists) Put(ctx context.Context, v *social.Viewer, user social.User, ids
 	}
 	err := s.opt.Store.update(ctx, v.User.ID, func(all *Library) error {
 		for i := range all.Lists {
-			one := &all.Lists[i]
-			if !slices.Contains(ids, one.ID) {
-				one.remove(user.ID)
-			} else if err := one.add(user.ID); err != nil {
+			list := &all.Lists[i]
+			if !slices.Contains(ids, list.ID) {
+				list.remove(user.ID)
+			} else if err := list.add(user.ID); err != nil {
 				return err
 			}
 		}
@@ -183,8 +183,8 @@ func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User
 		return failed(err)
 	}
 	gone := fields[0] == "" || fields[1] == storage.Closed
-	for _, one := range res[1:] {
-		until, err := reply.TextOrEmpty(one)
+	for _, result := range res[1:] {
+		until, err := reply.TextOrEmpty(result)
 		if err != nil {
 			return failed(err)
 		}
@@ -202,8 +202,8 @@ func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User
 
 // Remove removes a user from a list. Repeating it changes nothing. Two round trips.
 func (s *Lists) Remove(ctx context.Context, user social.User, id string, member int64) error {
-	return s.change(ctx, user, id, func(_ *Library, one *List) error {
-		one.remove(member)
+	return s.change(ctx, user, id, func(_ *Library, list *List) error {
+		list.remove(member)
 		return nil
 	})
 }
@@ -228,7 +228,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 	}
 	err := s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		switch {
-		case slices.ContainsFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query }):
+		case slices.ContainsFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query }):
 			return errNothing
 		case len(all.Searches) >= MaxSearches:
 			return social.Invalid("q", "You have saved {n} searches, the most there can be. Remove one first.", MaxSearches)
@@ -245,7 +245,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 // ForgetSearch removes a saved search. Repeating it changes nothing. Two round trips.
 func (s *Lists) ForgetSearch(ctx context.Context, user social.User, query string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		all.Searches = slices.DeleteFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query })
+		all.Searches = slices.DeleteFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query })
 		return nil
 	})
 }

@@ -65,11 +65,11 @@ func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	one, err := all.Get(ctx, storage.Itoa(uid))
+	library, err := all.Get(ctx, storage.Itoa(uid))
 	if errors.Is(err, model.ErrNotFound) {
 		return Library{ID: uid}, nil
 	}
-	return one, failed(err)
+	return library, failed(err)
 }
 
 // update changes the record of a user, and creates it if necessary. If change returns an error,
@@ -79,25 +79,25 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Library) err
 	if err != nil {
 		return err
 	}
-	own := error(nil) // the error of change
-	apply := func(one *Library) error {
-		if own = change(one); own == nil {
-			one.LeftOut = one.leftOut()
+	changeErr := error(nil) // the error of change
+	apply := func(library *Library) error {
+		if changeErr = change(library); changeErr == nil {
+			library.LeftOut = library.leftOut()
 		}
-		return own
+		return changeErr
 	}
 	defer s.changed(uid)
 	for {
 		_, err = all.Update(ctx, storage.Itoa(uid), apply)
 		if errors.Is(err, model.ErrNotFound) {
-			one := Library{ID: uid}
-			if err = apply(&one); err == nil {
-				_, err = all.Create(ctx, one)
+			library := Library{ID: uid}
+			if err = apply(&library); err == nil {
+				_, err = all.Create(ctx, library)
 			}
 		}
 		switch {
-		case own != nil:
-			return own
+		case changeErr != nil:
+			return changeErr
 		case !errors.Is(err, model.ErrTaken): // it was created meanwhile
 			return failed(err)
 		}
@@ -126,13 +126,13 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 	if err != nil && !storage.IsDamaged(err) { // a check reports unreadable lists
 		return failed(err)
 	}
-	for _, one := range found {
-		isGone := func(member int64) bool { return gone(one.ID, member) }
-		if !one.has(isGone) {
+	for _, library := range found {
+		isGone := func(member int64) bool { return gone(library.ID, member) }
+		if !library.has(isGone) {
 			continue
 		}
-		err := s.update(ctx, one.ID, func(one *Library) error {
-			if !one.remove(isGone) {
+		err := s.update(ctx, library.ID, func(library *Library) error {
+			if !library.remove(isGone) {
 				return errNothing
 			}
 			return nil
@@ -146,9 +146,9 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 
 // Separate removes two users from each other's lists, after a block. It can be repeated. One round
 // trip if neither has lists.
-func (s *Store) Separate(ctx context.Context, one, other int64) error {
-	return s.RemoveMembers(ctx, []int64{one, other}, func(owner, member int64) bool {
-		return member != owner && (member == one || member == other)
+func (s *Store) Separate(ctx context.Context, user, other int64) error {
+	return s.RemoveMembers(ctx, []int64{user, other}, func(owner, member int64) bool {
+		return member != owner && (member == user || member == other)
 	})
 }
 

@@ -38,21 +38,21 @@ func (b listsBundle) viewer(user social.User) *social.Viewer {
 
 func (b listsBundle) list(user social.User, name string, members ...social.User) people.List {
 	b.T.Helper()
-	one, err := b.Library.Create(b.Ctx, user, name)
+	list, err := b.Library.Create(b.Ctx, user, name)
 	b.do(err)
 	for _, m := range members {
-		b.do(b.Library.Add(b.Ctx, b.viewer(user), one.ID, m))
+		b.do(b.Library.Add(b.Ctx, b.viewer(user), list.ID, m))
 	}
-	one, err = b.Library.Get(b.Ctx, user, one.ID)
+	list, err = b.Library.Get(b.Ctx, user, list.ID)
 	b.do(err)
-	return one
+	return list
 }
 
 func (b listsBundle) members(user social.User, id string) []int64 {
 	b.T.Helper()
-	one, err := b.Library.Get(b.Ctx, user, id)
+	list, err := b.Library.Get(b.Ctx, user, id)
 	b.do(err)
-	return one.Members
+	return list.Members
 }
 
 func (b listsBundle) wantInvalid(err error, part string) {
@@ -75,9 +75,9 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
-	one := b.list(ada, "  Close\u202e   friends ")
-	if one.Name != "Close friends" {
-		t.Errorf("the name is %q", one.Name)
+	list := b.list(ada, "  Close\u202e   friends ")
+	if list.Name != "Close friends" {
+		t.Errorf("the name is %q", list.Name)
 	}
 	for typed, part := range map[string]string{
 		" \u200b ": "Give the list a name.", "CLOSE FRIENDS": "You have a list with that name.",
@@ -89,11 +89,11 @@ func TestNames(t *testing.T) {
 	b.list(bob, "Close friends") // another user's
 	other := b.list(ada, "Work")
 	b.wantInvalid(b.Library.Edit(b.Ctx, ada, other.ID, "close FRIENDS", false), "You have a list with that name.")
-	b.do(b.Library.Edit(b.Ctx, ada, one.ID, "Close Friends", false)) // its own name
-	if err := b.Library.Edit(b.Ctx, bob, one.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
+	b.do(b.Library.Edit(b.Ctx, ada, list.ID, "Close Friends", false)) // its own name
+	if err := b.Library.Edit(b.Ctx, bob, list.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("bob renames ada's list: %v", err)
 	}
-	if _, err := b.Library.Get(b.Ctx, bob, one.ID); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Library.Get(b.Ctx, bob, list.ID); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("bob reads ada's list: %v", err)
 	}
 	b.do(b.Library.Delete(b.Ctx, ada, other.ID))
@@ -167,7 +167,7 @@ func TestPagesAgainstSort(t *testing.T) {
 	for i := range 12 {
 		people = append(people, b.NewUser(fmt.Sprint("user", i)))
 	}
-	one := b.list(ada, "All", people[:9]...)
+	list := b.list(ada, "All", people[:9]...)
 	type entry struct{ id, author, of int64 }
 	var all []entry
 	authorOf := map[int64]int64{}
@@ -209,7 +209,7 @@ func TestPagesAgainstSort(t *testing.T) {
 	for _, limit := range []int{1, 3, 10, 200} {
 		var got []int64
 		for before := int64(0); ; {
-			page, err := b.Library.Posts(b.Ctx, v, one, before, limit)
+			page, err := b.Library.Posts(b.Ctx, v, list, before, limit)
 			b.do(err)
 			got = append(got, idsOf(page)...)
 			if before = page.Next; before == 0 {
@@ -273,20 +273,20 @@ func TestLeftOutOfHome(t *testing.T) {
 		b.do(err)
 		return idsOf(page)
 	}
-	one := b.list(ada, "A", ada, bob)
+	list := b.list(ada, "A", ada, bob)
 	all, less := []int64{eves, bobs, own}, []int64{eves, own}
 	for _, leftOut := range []bool{false, true, false, true} {
 		want := all
 		if leftOut {
 			want = less
 		}
-		b.do(b.Library.Edit(b.Ctx, ada, one.ID, "A", leftOut))
+		b.do(b.Library.Edit(b.Ctx, ada, list.ID, "A", leftOut))
 		if got := home(b); !slices.Equal(got, want) {
 			t.Errorf("left out %v: home has %v, want %v", leftOut, got, want)
 		}
 		b.Eventually("the other process", func() bool { return slices.Equal(home(other), want) })
 	}
-	b.do(b.Library.Delete(b.Ctx, ada, one.ID))
+	b.do(b.Library.Delete(b.Ctx, ada, list.ID))
 	if got := home(b); !slices.Equal(got, all) {
 		t.Errorf("without the list: home has %v", got)
 	}

@@ -58,13 +58,13 @@ func (b *suggestionsBundle) suggested(user social.User) []string {
 	list, err := b.Suggestions.Get(b.Ctx, b.viewer(user), people.MaxSuggestions)
 	b.do(err)
 	texts := make([]string, len(list))
-	for i, one := range list {
-		texts[i] = one.User.Name
-		for j, by := range one.By {
+	for i, suggestion := range list {
+		texts[i] = suggestion.User.Name
+		for j, by := range suggestion.By {
 			texts[i] += []string{" by ", ","}[j] + by.Name
 		}
-		if one.FollowedBy > len(one.By) {
-			texts[i] += fmt.Sprint(" of ", one.FollowedBy)
+		if suggestion.FollowedBy > len(suggestion.By) {
+			texts[i] += fmt.Sprint(" of ", suggestion.FollowedBy)
 		}
 	}
 	return texts

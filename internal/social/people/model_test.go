@@ -161,27 +161,27 @@ func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly 
 	}
 	var names []string
 	seen := map[int]bool{}
-	for _, one := range list {
-		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == one.User.ID })
+	for _, suggestion := range list {
+		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == suggestion.User.ID })
 		if !n.may(viewer, who) || seen[who] {
 			rt.Fatalf("person%d gets person%d", viewer, who)
 		}
 		seen[who] = true
-		if one.FollowedBy > 0 {
-			names = append(names, fmt.Sprintf("%s by %d", one.User.Name, one.FollowedBy))
+		if suggestion.FollowedBy > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", suggestion.User.Name, suggestion.FollowedBy))
 		}
-		for _, by := range one.By {
+		for _, by := range suggestion.By {
 			i := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == by.ID })
 			if !n.follows[pair{viewer, i}] || n.mutes[pair{viewer, i}] || exactly && !slices.Contains(n.followees(viewer, who), i) {
 				rt.Fatalf("person%d gets person%d because of person%d", viewer, who, i)
 			}
 		}
-		named := min(1, one.FollowedBy)
-		if one.FollowedBy == 2 {
+		named := min(1, suggestion.FollowedBy)
+		if suggestion.FollowedBy == 2 {
 			named = 2
 		}
-		if exactly && len(one.By) != named {
-			rt.Fatalf("%d of %d are named", len(one.By), one.FollowedBy)
+		if exactly && len(suggestion.By) != named {
+			rt.Fatalf("%d of %d are named", len(suggestion.By), suggestion.FollowedBy)
 		}
 	}
 	if !exactly {

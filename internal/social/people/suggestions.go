@@ -155,21 +155,21 @@ func (s *Suggestions) describe(ctx context.Context, chosen []choice) ([]Suggesti
 func suggestionsOf(chosen []choice, found map[int64]social.User, bios []rueidis.RedisResult) ([]Suggestion, error) {
 	list := make([]Suggestion, 0, len(chosen))
 	for _, c := range chosen {
-		one := Suggestion{User: found[c.uid], FollowedBy: c.n}
+		suggestion := Suggestion{User: found[c.uid], FollowedBy: c.n}
 		for _, id := range c.by {
 			if by, ok := found[id]; ok {
-				one.By = append(one.By, by)
+				suggestion.By = append(suggestion.By, by)
 			}
 		}
 		if c.n == 0 {
 			var err error
-			if one.Bio, err = reply.TextOrEmpty(bios[0]); err != nil {
+			if suggestion.Bio, err = reply.TextOrEmpty(bios[0]); err != nil {
 				return nil, fmt.Errorf("social: read a bio: %w", err)
 			}
 			bios = bios[1:]
 		}
-		if one.User.ID != 0 {
-			list = append(list, one)
+		if suggestion.User.ID != 0 {
+			list = append(list, suggestion)
 		}
 	}
 	return list, nil

@@ -13,7 +13,7 @@ import (
 
 // abandon ends a fan-out whose post is gone by removing the post from every list. err says why it
 // is gone: the post was deleted or refused, or a failover lost it, in which case another post may
-// have its id by now. Any other error is returned unchanged.
+// have its ID by now. Any other error is returned unchanged.
 func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	switch {
 	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
@@ -26,7 +26,7 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 
 // removeLost removes a post that a failover lost from the lists where its fan-out put it. It leaves
 // home timelines, whose readers skip missing posts, and lists that contain another post with the
-// same id. Repeating it changes nothing.
+// same ID. Repeating it changes nothing.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	other, err := e.writer.postWithID(ctx, job.post)
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
@@ -44,7 +44,7 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// postWithID returns the post that has an id, or the zero Job if there is none or it is deleted.
+// postWithID returns the post that has an ID, or the zero Job if there is none or it is deleted.
 func (w *writer) postWithID(ctx context.Context, post int64) (Job, error) {
 	job, err := w.stored(ctx, post)
 	if errors.Is(err, ErrNoPost) || errors.Is(err, errDeleted) {

@@ -38,7 +38,7 @@ func newLostPostScene(b *bundle) *lostPostScene {
 	return l
 }
 
-// reassign gives the id of the lost post to a post of the winner, whose process dies after its
+// reassign gives the ID of the lost post to a post of the winner, whose process dies after its
 // first write.
 func (l *lostPostScene) reassign() {
 	l.T.Helper()
@@ -83,7 +83,7 @@ func (l *lostPostScene) wantRight() {
 	l.WantHealthy()
 }
 
-// An unfinished fan-out is distinguished from another post that now has its id, and is removed from
+// An unfinished fan-out is distinguished from another post that now has its ID, and is removed from
 // the lists where that post does not belong; home timelines do not show it.
 func TestIDAssignedTwice(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func (h *Homes) mirror(ctx context.Context, kind string, id int64, other string,
 	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), ignoreContext(change), nil)
 }
 
-// parsePair parses a task argument that consists of two ids.
+// parsePair parses a task argument that consists of two IDs.
 func parsePair(argument string) (first, second int64, ok bool) {
 	left, right, _ := strings.Cut(argument, ":")
 	first, isOne := storage.ParseID(left)

@@ -58,7 +58,7 @@ func (s stub) places() storage.Places {
 }
 
 // deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>". Author and
-// time distinguish a post that a failover lost from a new one with the same id.
+// time distinguish a post that a failover lost from a new one with the same ID.
 const deleteKind = "delete"
 
 // Deletions delete posts.
@@ -183,7 +183,7 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 		return nil
 	}
 	s, err := d.read(ctx, post)
-	if err != nil || !s.exists || s.argument() != argument { // another post has this id by now
+	if err != nil || !s.exists || s.argument() != argument { // another post has this ID by now
 		return err
 	}
 	if s, err = d.hide(ctx, s); err != nil {
@@ -276,7 +276,7 @@ func parseStub(post int64, fields []string) stub {
 }
 
 // stubOf reads the post that a task names. The id of the stub is 0 if the task names no post, or
-// another post has the id by now.
+// another post has the ID by now.
 func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
 	post, _, _, ok := parseIdentity(argument)
 	if !ok {

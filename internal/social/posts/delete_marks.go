@@ -32,11 +32,11 @@ func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) 
 		if err = reply.Written(client.Do(ctx, write.ToRetryable())); err != nil {
 			return err
 		}
-		var again string
-		if again, err = entry(); err == nil && again == id {
+		var current string
+		if current, err = entry(); err == nil && current == id {
 			return nil
 		}
-		id = again
+		id = current
 	}
 	return err
 }

@@ -10,7 +10,7 @@
 //  1. web.handlers.createPost reads the form and calls [Service.PostOnce].
 //  2. Service.clean cleans the text and checks it against the blocklist; Service.admit refuses it
 //     while the backlog is too long.
-//  3. Service.createAs assigns an id; a repetition of the form gets the same one.
+//  3. Service.createAs assigns an ID; a repetition of the form gets the same one.
 //  4. Engine.CreateAs writes the post and its task: from now on it will be completed.
 //  5. Engine.Publish puts it on timelines: writer.pushOwn on the author's and the public one,
 //     Engine.pushFirst on those of the first thousand followers; Engine.notify notifies the

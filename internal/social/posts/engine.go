@@ -124,9 +124,9 @@ func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
 	return Job{Entry: entry, after: storage.FirstPage}
 }
 
-// Create writes the post of a job under a new id. If the id from the counter is in use, as after a
+// Create writes the post of a job under a new ID. If the ID from the counter is in use, as after a
 // server lost its last second of writes, it takes the next one. From then on the fan-out will be
-// completed, whatever interrupts it. A job that already has an id keeps it if that id is free, so
+// completed, whatever interrupts it. A job that already has an ID keeps it if that ID is free, so
 // Create can be repeated after an error.
 func (e *Engine) Create(ctx context.Context, job *Job) error {
 	for {
@@ -144,7 +144,7 @@ func (e *Engine) Create(ctx context.Context, job *Job) error {
 	}
 }
 
-// CreateAs is like Create with a given id. It writes the post unless the id is in use, and reports
+// CreateAs is like Create with a given ID. It writes the post unless the ID is in use, and reports
 // whether it did.
 func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error) {
 	job.post = id

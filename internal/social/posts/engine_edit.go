@@ -98,15 +98,15 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 		if err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
-		again, err := e.reread(ctx, post)
+		current, err := e.reread(ctx, post)
 		switch {
 		case err != nil:
 			return err
-		case again[0] != "":
+		case current[0] != "":
 			return e.Deletions.Delete(ctx, post)
-		case again[1] == job.text && otherWords:
+		case current[1] == job.text && otherWords:
 			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
-		case again[1] == job.text:
+		case current[1] == job.text:
 			return nil
 		}
 	}

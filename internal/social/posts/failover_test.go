@@ -24,7 +24,7 @@ import (
 // for a long run.
 const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
 
-// fans gives an author n followers without accounts, with ids from 1001 on. On a Cluster they get
+// fans gives an author n followers without accounts, with IDs from 1001 on. On a Cluster they get
 // home timelines, because posting creates none.
 func (b *bundle) fans(author social.User, n int) {
 	b.T.Helper()
@@ -151,9 +151,9 @@ func TestUncertain(t *testing.T) {
 	if b.Redis("HGET", fmt.Sprint("post:", kept), "body") != "acknowledged" || b.Redis("ZCARD", "profile:1") != "1" {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	for what, again := range acts {
+	for what, repeat := range acts {
 		socialtest.Wait(t, what, func() bool {
-			err := again()
+			err := repeat()
 			if err != nil && !errors.Is(err, social.ErrUncertain) {
 				t.Logf("%s: %v", what, err)
 			}

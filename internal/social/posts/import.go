@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Imported is a post that was written elsewhere, with the field `source`, and the id reserved for
+// Imported is a post that was written elsewhere, with the field `source`, and the ID reserved for
 // it.
 type Imported struct {
 	ID int64
@@ -24,7 +24,7 @@ type Imported struct {
 // and nobody is notified. The calling import is the task.
 type Imports struct{ engine *Engine }
 
-// Write writes new posts, parents before their replies. It can be repeated; it returns the ids that
+// Write writes new posts, parents before their replies. It can be repeated; it returns the IDs that
 // belong to other posts by now.
 func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, err error) {
 	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))

@@ -32,7 +32,7 @@ type Entry struct {
 	Parent, Root int64 // of a reply
 	RepostOf     int64 // of a repost
 	To           int64 // the author of the parent
-	Replaces     int64 // the id of an earlier repost that was deleted meanwhile
+	Replaces     int64 // the ID of an earlier repost that was deleted meanwhile
 }
 
 // places returns the lists the post belongs on, unless it was imported.
@@ -66,7 +66,7 @@ type Job struct {
 	published        bool           // its author was told that it is published
 }
 
-// ID returns the id of the post, 0 before Create.
+// ID returns the ID of the post, 0 before Create.
 func (j *Job) ID() int64 { return j.post }
 
 // postTime returns the time of the post in its stored form.
@@ -103,7 +103,7 @@ func (j *Job) searched() search.IndexedPost {
 	return p
 }
 
-// identity distinguishes the post from another one that got its id after a failover.
+// identity distinguishes the post from another one that got its ID after a failover.
 func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()) }
 
 // member returns the task of the post.

@@ -179,7 +179,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	}
 }
 
-// stored returns the ids of the existing posts, latest first.
+// stored returns the IDs of the existing posts, latest first.
 func (b *bundle) stored() (ids []string) {
 	b.T.Helper()
 	last, err := strconv.Atoi(b.Redis("GET", "next_post_id"))

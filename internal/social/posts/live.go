@@ -36,11 +36,11 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 		}
 	}
 	res := w.client.DoMulti(ctx, cmds...)
-	again, err := reply.Fields(res[0])
+	current, err := reply.Fields(res[0])
 	if err != nil {
 		return fmt.Errorf("social: read a post: %w", err)
 	}
-	job.reread = again
+	job.reread = current
 	if len(job.older) > 0 && end == nil {
 		last, _ := reply.TextOrEmpty(res[len(res)-1])
 		id, _ := storage.ParseID(last)
@@ -73,9 +73,9 @@ func rereadCommand(client rueidis.Client, post int64) rueidis.Completed {
 }
 
 func (d *db) reread(ctx context.Context, post int64) ([]string, error) {
-	again, err := reply.Fields(d.client.Do(ctx, rereadCommand(d.client, post)))
+	fields, err := reply.Fields(d.client.Do(ctx, rereadCommand(d.client, post)))
 	if err != nil {
 		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
-	return again, nil
+	return fields, nil
 }

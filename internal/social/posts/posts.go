@@ -35,7 +35,7 @@ func New(opt Options) *Service {
 	return &Service{opt}
 }
 
-// Posts returns the posts with these ids in the same order, omitting posts that do not exist or are
+// Posts returns the posts with these IDs in the same order, omitting posts that do not exist or are
 // deleted. At most two round trips.
 func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error) {
 	if len(ids) == 0 {

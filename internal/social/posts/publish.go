@@ -112,7 +112,7 @@ type creation struct {
 	pictures []media.Chosen
 }
 
-// publish writes a post under a new id and publishes it.
+// publish writes a post under a new ID and publishes it.
 func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c creation) error {
 	if err := p.admit(ctx, entry.Author); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c
 	return p.opt.FanOut.Publish(ctx, job)
 }
 
-// createAs writes a post under an id assigned beforehand: that of the existing post if the text is
-// a repetition. The pictures are claimed for the id, so no other post gets them.
+// createAs writes a post under an ID assigned beforehand: that of the existing post if the text is
+// a repetition. The pictures are claimed for the ID, so no other post gets them.
 func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, err error) {
 	var claim Claim
 	var key string
@@ -166,7 +166,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, 
 	if err == nil && !created && c.once && p.sameAs(ctx, post, claim.ID) {
 		created, err = create()
 	}
-	if err == nil && !created { // the id is in use, as after a failover
+	if err == nil && !created { // the ID is in use, as after a failover
 		err = p.opt.FanOut.Create(ctx, &job)
 	}
 	post.ID = job.ID()
@@ -192,7 +192,7 @@ func fieldsOf(post social.Post, to int64) []string {
 	return fields
 }
 
-// sameAs reports whether the stored post with an id is the one being written, and if so adopts its
+// sameAs reports whether the stored post with an ID is the one being written, and if so adopts its
 // pictures: a form sent twice has stored them twice. The second copies are deleted with other
 // unused pictures.
 func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool {
@@ -204,7 +204,7 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
-// claim returns a new id for a post about to be written, or the id of the same post that another
+// claim returns a new ID for a post about to be written, or the ID of the same post that another
 // call writes or has written, and then adopts its time.
 func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Claim, error) {
 	not := ""

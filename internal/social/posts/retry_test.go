@@ -45,7 +45,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 		"single":  func(t testing.TB) rueidis.Client { return redistest.DB(t).Client(t) },
 		"cluster": func(t testing.TB) rueidis.Client { return redistest.Cluster(t, 3).Client(t) },
 	} {
-		for way, again := range ways {
+		for way, repeat := range ways {
 			for _, followers := range []int{2500, 5000} {
 				if !redistest.Long && name == "cluster" && (way != "by a start" || followers > 2500) {
 					continue
@@ -61,7 +61,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 					dead.Redis("ZADD", storage.FollowersKey(author.ID), fmt.Sprint(now.Unix()), fmt.Sprint(late))
 					dead.Redis("RPUSH", fmt.Sprintf("posts:%d", late), "0")
 					other.Clock.Advance(2 * time.Hour)
-					if err := again(other, 77); err != nil {
+					if err := repeat(other, 77); err != nil {
 						t.Fatal(err)
 					}
 					other.quiet()

@@ -125,7 +125,7 @@ const searchKind = "search"
 
 // searchTask runs a task of searchKind. It reads the whole index, unless an earlier task has
 // already repaired the post. The situation arises when a failover loses a post, its process has
-// ended, and another post gets its id.
+// ended, and another post gets its ID.
 func (w *words) searchTask(ctx context.Context, writer *writer, argument string) error {
 	post, ok := storage.ParseID(argument)
 	if !ok {

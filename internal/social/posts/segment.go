@@ -34,14 +34,14 @@ const (
 )
 
 // segment is a part of the audience of a post: the followers of its author, or of a tag, after one
-// follower and up to another. Both bounds are a time and an id, so a segment stays the same while
+// follower and up to another. Both bounds are a time and an ID, so a segment stays the same while
 // people follow and unfollow.
 type segment struct {
 	post, author int64
-	time         string // of the post: with the author, it distinguishes the post from another one that got its id after a failover
+	time         string // of the post: with the author, it distinguishes the post from another one that got its ID after a failover
 	from         storage.Cursor
 	to           storage.Cursor // the last one; FirstPage: to the end
-	part         string         // a tag, or "@" and an id for the followers of that user; empty for those of the author
+	part         string         // a tag, or "@" and an ID for the followers of that user; empty for those of the author
 	long         bool
 }
 
@@ -107,8 +107,8 @@ func (s segment) set() string {
 
 // divide divides the rest of an audience: the followers after a cursor in the set of the first
 // part, and all followers of the other parts. Two round trips, or one if no set is large.
-func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([]segment, error) {
-	set := func(part string) string { return segment{author: whole.author, part: part}.set() }
+func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]segment, error) {
+	set := func(part string) string { return segment{author: rest.author, part: part}.set() }
 	counts, err := reads.Counts(ctx, g.client, parts, set)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 	}
 	var all []segment
 	for i, part := range parts {
-		next := whole
+		next := rest
 		next.part, next.long = part, counts[i] > fewFollowers
 		if i > 0 {
 			next.from = storage.FirstPage
@@ -151,12 +151,12 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 
 // pushRest leaves the rest of the audience of a job to the background, in segments.
 func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
-	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
+	rest := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
 	parts := append([]string{""}, job.Tags...)
 	if job.fromParentAuthor {
 		parts[0] = "@" + storage.Itoa(job.To)
 	}
-	members, err := e.segments.note(ctx, whole, parts[job.source:])
+	members, err := e.segments.note(ctx, rest, parts[job.source:])
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -165,8 +165,8 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 }
 
 // note records the segments of an audience as tasks.
-func (g *segments) note(ctx context.Context, whole segment, parts []string) ([]string, error) {
-	all, err := g.divide(ctx, whole, parts)
+func (g *segments) note(ctx context.Context, rest segment, parts []string) ([]string, error) {
+	all, err := g.divide(ctx, rest, parts)
 	if err != nil {
 		return nil, err
 	}

@@ -169,16 +169,16 @@ func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *t
 			places = append(places, i)
 		}
 	}
-	for some := range slices.Chunk(places, threadChunk) {
+	for chunk := range slices.Chunk(places, threadChunk) {
 		key := func(i int) string { return storage.PostKey(ids[i]) }
-		all, err := reads.Fields(ctx, t.db.Client, some, key, "parent", "root")
+		all, err := reads.Fields(ctx, t.db.Client, chunk, key, "parent", "root")
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)
 		}
 		for n, fields := range all {
 			parent, _ := strconv.ParseInt(fields[0], 10, 64)
 			if in, _ := strconv.ParseInt(fields[1], 10, 64); in == root && parent > 0 {
-				links[some[n]] = link{id: ids[some[n]], parent: parent}
+				links[chunk[n]] = link{id: ids[chunk[n]], parent: parent}
 			}
 		}
 	}

@@ -6,18 +6,18 @@ import (
 )
 
 // tree is the shape of a conversation: all replies to a root in display order, where each is
-// followed by the replies to it, in the order of their ids. The shape only grows, since a post
+// followed by the replies to it, in the order of their IDs. The shape only grows, since a post
 // never gets another parent; which posts a viewer may see is decided when they are shown. A tree
 // never changes. It takes about 36 bytes per reply.
 type tree struct {
 	root   int64
-	links  []link  // sorted by id
+	links  []link  // sorted by ID
 	places []int32 // the index in nodes of each of links
 	nodes  []node
 
 	listed int   // the number of replies in the sorted set of the conversation, up to maxThread
 	card   int64 // the size of that set
-	last   int64 // the largest id in it
+	last   int64 // the largest ID in it
 }
 
 // link is a reply and its parent.
@@ -30,7 +30,7 @@ type node struct {
 	end   int32
 }
 
-// newTree builds a tree from replies sorted by id. A reply whose parent is not among them, or not
+// newTree builds a tree from replies sorted by ID. A reply whose parent is not among them, or not
 // older, counts as a reply to the root, which breaks every cycle in a damaged database.
 func newTree(root int64, links []link) *tree {
 	t := &tree{root: root, links: links, places: make([]int32, len(links)), nodes: make([]node, 0, len(links))}

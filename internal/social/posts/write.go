@@ -80,13 +80,13 @@ type writer struct {
 	end   atomic.Pointer[timelineEnd] // nil if unknown
 }
 
-// create writes a post unless its id is in use, and records its task, so that another process
+// create writes a post unless its ID is in use, and records its task, so that another process
 // finishes an interrupted fan-out. On a single server the same script does both; on a Cluster the
 // task is recorded first, and a task without a post does no harm. errDeleted reports that the post
 // was written before and has been deleted since.
 func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	keys, args := []string{storage.PostKey(job.post), storage.Tasks}, append([]string{job.member(), work.LeaseText}, job.Fields...)
-	job.held = nil // from an earlier attempt with another id
+	job.held = nil // from an earlier attempt with another ID
 	if w.cluster {
 		held, err := w.tasks.Begin(ctx, job.member())
 		if err != nil {
@@ -117,7 +117,7 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 }
 
 // ensure reads the post of a repeated job. It returns ErrNoPost if the post is lost, even if
-// another post has its id by now, and errDeleted if it is deleted.
+// another post has its ID by now, and errDeleted if it is deleted.
 func (w *writer) ensure(ctx context.Context, job *Job) error {
 	stored, err := w.stored(ctx, job.post)
 	if stored.Author != 0 && stored.identity() != job.identity() {
@@ -220,8 +220,8 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err := w.changedTags(ctx, job.Tags); err != nil {
 		return res[last], err
 	}
-	again, err := w.chooseAudience(ctx, job, res[own:last])
-	if err != nil || !again || job.done() {
+	elsewhere, err := w.chooseAudience(ctx, job, res[own:last])
+	if err != nil || !elsewhere || job.done() {
 		return res[last], err
 	}
 	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], storage.FirstPage))[0], nil

@@ -61,14 +61,14 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 				owners = append(owners, id)
 			}
 		}
-		theirs, err := e.authored(ctx, all, posts)
+		authored, err := e.authored(ctx, all, posts)
 		if err == nil {
-			theirs, err = e.erase(ctx, theirs)
+			authored, err = e.erase(ctx, authored)
 		}
 		if err != nil {
 			return err
 		}
-		pending = append(pending, theirs...)
+		pending = append(pending, authored...)
 		if err := e.sweepLists(ctx, all, lists); err != nil {
 			return err
 		}
@@ -125,14 +125,14 @@ func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]p
 	if err != nil {
 		return nil, err
 	}
-	var theirs []post
+	var authored []post
 	for i, text := range authors {
 		author, _ := storage.ParseID(text)
 		if all[author] != "" {
-			theirs = append(theirs, post{posts[i], author})
+			authored = append(authored, post{posts[i], author})
 		}
 	}
-	return theirs, nil
+	return authored, nil
 }
 
 // sweepLists removes the users from other users' mutes and dismissals.
@@ -186,17 +186,17 @@ func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 		if err != nil {
 			return err
 		}
-		var theirs []string
+		var ownEntries []string
 		for _, entry := range entries {
 			author, _ := storage.ParseID(entry.FieldValues["author"])
 			to, _ := storage.ParseID(entry.FieldValues["to"])
 			if all[author] != "" || all[to] != "" {
-				theirs = append(theirs, entry.ID)
+				ownEntries = append(ownEntries, entry.ID)
 			}
 			start = "(" + entry.ID
 		}
-		if len(theirs) > 0 {
-			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(storage.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
+		if len(ownEntries) > 0 {
+			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(storage.Live).Id(ownEntries...).Build().ToRetryable()).Error(); err != nil {
 				return err
 			}
 		}

@@ -80,12 +80,12 @@ func (s *sweeper) known(a account) bool {
 // run scans until nobody is waiting.
 func (s *sweeper) run() {
 	for {
-		some := s.next()
-		if len(some) == 0 {
+		batch := s.next()
+		if len(batch) == 0 {
 			return
 		}
 		all := accounts{}
-		for _, a := range some {
+		for _, a := range batch {
 			all[a.id] = a.name
 		}
 		mark := s.mark(s.ctx)
@@ -94,7 +94,7 @@ func (s *sweeper) run() {
 			s.log.Warn("cannot scan for the remains of deleted accounts, retrying later", "error", err)
 		}
 		s.mu.Lock()
-		for _, a := range some {
+		for _, a := range batch {
 			if err == nil {
 				s.waiting[a] = swept{true, mark}
 			} else {
@@ -106,14 +106,14 @@ func (s *sweeper) run() {
 }
 
 // next returns waiting users, or records that there are none.
-func (s *sweeper) next() (some []account) {
+func (s *sweeper) next() (batch []account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for a, has := range s.waiting {
-		if !has.done && len(some) < sweptAtOnce {
-			some = append(some, a)
+		if !has.done && len(batch) < sweptAtOnce {
+			batch = append(batch, a)
 		}
 	}
-	s.running = len(some) > 0
-	return some
+	s.running = len(batch) > 0
+	return batch
 }

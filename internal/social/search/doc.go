@@ -38,8 +38,8 @@
 // People are counted, not posts: each once, however often they post. Those who are limited
 // or joined less than a day ago do not count. The path of a post to the page of trends:
 //
-//  1. [TrendCounter.Posted] and [TrendCounter.Reacted] note in memory who has used which tag or link,
-//     or has liked, reposted or answered which post.
+//  1. [TrendCounter.Posted] and [TrendCounter.Reacted] record in memory who has used which tag or link,
+//     or has liked, reposted or replied to which post.
 //  2. [TrendCounter.Flush] adds the people to a HyperLogLog for each tag, post and link and hour,
 //     and their number to a sorted set of what people count for in that hour, every five seconds.
 //  3. [Trends.Merge] reads these sets, of two days, makes the server count the HyperLogLogs of

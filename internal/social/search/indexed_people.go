@@ -181,7 +181,7 @@ func (x *People) PutMany(ctx context.Context, ids []int64) error {
 	return cmp.Or(failed, err)
 }
 
-// Search returns a page of the ids of users, those with the largest ids first.
+// Search returns a page of the IDs of users, those with the largest IDs first.
 func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
 	err = x.do(ctx, func(at *text.Index) error {
 		r, err = at.Search(ctx, q)

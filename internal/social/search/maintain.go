@@ -195,9 +195,9 @@ func upTo(first, last int64) iter.Seq2[[]string, error] {
 // pages yields ids in pages.
 func pages(ids []int64) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for some := range slices.Chunk(ids, indexStep) {
-			page := make([]string, len(some))
-			for i, id := range some {
+		for chunk := range slices.Chunk(ids, indexStep) {
+			page := make([]string, len(chunk))
+			for i, id := range chunk {
 				page[i] = storage.Itoa(id)
 			}
 			if !yield(page, nil) {

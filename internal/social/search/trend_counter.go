@@ -169,10 +169,10 @@ func (c *TrendCounter) Flush(ctx context.Context) error {
 		counts = append(counts, of)
 	}
 	var failed error
-	for some := range slices.Chunk(counts, countsAtOnce) {
-		if err := c.write(ctx, some, pending); err != nil {
+	for chunk := range slices.Chunk(counts, countsAtOnce) {
+		if err := c.write(ctx, chunk, pending); err != nil {
 			failed = err
-			c.keep(some, pending)
+			c.keep(chunk, pending)
 		}
 	}
 	return failed

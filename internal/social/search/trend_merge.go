@@ -28,7 +28,7 @@ const (
 
 // Trend is something that many people write about or like.
 type Trend struct {
-	Name   string `json:"name"` // a tag without #, the id of a post, or a link
+	Name   string `json:"name"` // a tag without #, the ID of a post, or a link
 	People int64  `json:"people"`
 }
 

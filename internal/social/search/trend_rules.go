@@ -78,9 +78,9 @@ func sortDecisions(a, b Decision) int {
 
 // Of returns the decision about a tag.
 func (d Decisions) Of(tag string) State {
-	for _, one := range d {
-		if one.Tag == tag {
-			return one.State
+	for _, decision := range d {
+		if decision.Tag == tag {
+			return decision.State
 		}
 	}
 	return Usual
@@ -89,9 +89,9 @@ func (d Decisions) Of(tag string) State {
 // blocked returns the blocked tags.
 func (d Decisions) blocked() map[string]bool {
 	tags := map[string]bool{}
-	for _, one := range d {
-		if one.State == Blocked {
-			tags[one.Tag] = true
+	for _, decision := range d {
+		if decision.State == Blocked {
+			tags[decision.Tag] = true
 		}
 	}
 	return tags
@@ -205,10 +205,10 @@ func (d Decisions) apply(trends []Trend) []TrendingTag {
 	for _, trend := range trends {
 		people[trend.Name] = trend.People
 	}
-	for _, one := range d {
-		states[one.Tag] = one.State
-		if one.State == Pinned {
-			tags = append(tags, TrendingTag{Trend: Trend{Name: one.Tag, People: people[one.Tag]}, Pinned: true})
+	for _, decision := range d {
+		states[decision.Tag] = decision.State
+		if decision.State == Pinned {
+			tags = append(tags, TrendingTag{Trend: Trend{Name: decision.Tag, People: people[decision.Tag]}, Pinned: true})
 		}
 	}
 	for _, trend := range trends {

@@ -91,7 +91,7 @@ func TestNormalLink(t *testing.T) {
 			t.Errorf("%q: %q, want %q", address, got, want)
 		}
 	}
-	if again := normalLink(normalLink("HTTPS://Example.com?utm_x&A")); again != "https://example.com/?A" {
-		t.Error(again)
+	if twice := normalLink(normalLink("HTTPS://Example.com?utm_x&A")); twice != "https://example.com/?A" {
+		t.Error(twice)
 	}
 }

@@ -51,8 +51,8 @@ func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]so
 				ids = append(ids, id)
 			}
 		}
-		for some := range slices.Chunk(ids, allUsersPage) {
-			users, err := u.InOrder(social.WithFresh(ctx), some) // fresh, to keep them out of the client-side cache
+		for chunk := range slices.Chunk(ids, allUsersPage) {
+			users, err := u.InOrder(social.WithFresh(ctx), chunk) // fresh, to keep them out of the client-side cache
 			if !yield(users, err) || err != nil {
 				return
 			}

@@ -191,13 +191,13 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 		}
 		for i, res := range d.client.DoMulti(ctx, cmds...) {
 			key := BucketKey(from + i)
-			whole, err := reply.OrEmpty(res.AsScanEntry())
+			bucket, err := reply.OrEmpty(res.AsScanEntry())
 			switch {
 			case err != nil:
 				yield(DirectoryPage{}, err)
 				return
-			case whole.Cursor == 0:
-				if len(whole.Elements) > 0 && !yield(DirectoryPage{key, whole.Elements}, nil) {
+			case bucket.Cursor == 0:
+				if len(bucket.Elements) > 0 && !yield(DirectoryPage{key, bucket.Elements}, nil) {
 					return
 				}
 			default: // a large bucket
@@ -214,11 +214,11 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 // Empty reports whether nobody has tried to register yet. One round trip.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	// IDs count up from 1, and no counter of users could differ from them.
-	some, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
+	exists, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: look for users: %w", err)
 	}
-	return !some, nil
+	return !exists, nil
 }
 
 // AddLatest returns the commands that add a user to `users_by_time`, for a pipeline. They can be

@@ -90,8 +90,8 @@ func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []s
 // isDecimal reports whether text is a plain decimal number: digits, and at most
 // one point between them.
 func isDecimal(text string) bool {
-	whole, fraction, hasPoint := strings.Cut(text, ".")
-	return IsDigits(whole) && (!hasPoint || IsDigits(fraction))
+	integer, fraction, hasPoint := strings.Cut(text, ".")
+	return IsDigits(integer) && (!hasPoint || IsDigits(fraction))
 }
 
 // IsDigits reports whether text consists of digits and is not empty.

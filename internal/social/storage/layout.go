@@ -20,7 +20,7 @@ const (
 // Buckets is the number of hashes over which usernames are spread on a Cluster.
 const Buckets = 4096
 
-// Keys without an id.
+// Keys without an ID.
 const (
 	NextUserID     = "next_user_id"
 	NextPostID     = "next_post_id"
@@ -257,10 +257,10 @@ func DecisionsKey(uid int64) string { return Key(DecisionsPrefix, uid) }
 func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
 
 // RepostersKey is the sorted set of the users who have reposted a post, scored by
-// the id of the repost.
+// the ID of the repost.
 func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
 
-// RepliesKey is the set of the ids of the direct replies to a post.
+// RepliesKey is the set of the IDs of the direct replies to a post.
 func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
 
 // StubsKey is the set of the IDs of the deleted direct replies to a post that still have replies
@@ -317,7 +317,7 @@ func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+k
 // post with it. It expires.
 func TrendLinkKey(link string) string { return TrendLinkPrefix + link }
 
-// Key appends an id to a prefix.
+// Key appends an ID to a prefix.
 func Key(prefix string, id int64) string {
 	b := make([]byte, 0, len(prefix)+20)
 	return string(strconv.AppendInt(append(b, prefix...), id, 10))
@@ -353,7 +353,7 @@ func Type(name string) string {
 	return keyTypes[name]
 }
 
-// Singletons returns the keys without an id.
+// Singletons returns the keys without an ID.
 func Singletons() []string {
 	var keys []string
 	for key := range keyTypes {

@@ -38,11 +38,11 @@ func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror
 			return err
 		}
 		extra = nil
-		again, err := EntryScore(ctx, client, authoritative)
-		if err != nil || again == score {
+		current, err := EntryScore(ctx, client, authoritative)
+		if err != nil || current == score {
 			return err
 		}
-		score = again
+		score = current
 	}
 }
 

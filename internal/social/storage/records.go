@@ -69,16 +69,16 @@ func (r *Records[T]) Existing(ctx context.Context) (*model.Store[T], error) {
 // Each yields the records that find reads, or none if there has never been one.
 func (r *Records[T]) Each(ctx context.Context, find func(*model.Store[T]) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
+		var zero T
 		all, err := r.Existing(ctx)
 		if err != nil {
-			yield(none, err)
+			yield(zero, err)
 		}
 		if all == nil {
 			return
 		}
-		for one, err := range find(all) {
-			if !yield(one, r.failed(err)) {
+		for record, err := range find(all) {
+			if !yield(record, r.failed(err)) {
 				return
 			}
 		}

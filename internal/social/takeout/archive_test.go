@@ -105,10 +105,10 @@ func TestImport(t *testing.T) {
 			if b.Redis("LLEN", storage.Timeline) != "1" || b.Redis("EXISTS", storage.TagKey("tag")) != "0" {
 				t.Error("a post is on the public timeline or the page of a tag")
 			}
-			again := run(t, b, ada, a)
+			second := run(t, b, ada, a)
 			want.Posts, want.Present, want.Pictures, want.PicturesLeftOut = 0, 9, 0, nil
-			if again.Posts != 0 || again.Present != 9 || again.Pictures != 0 {
-				t.Errorf("again: %+v", again)
+			if second.Posts != 0 || second.Present != 9 || second.Pictures != 0 {
+				t.Errorf("again: %+v", second)
 			}
 			b.WantHealthy()
 		})

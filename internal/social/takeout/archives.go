@@ -42,7 +42,7 @@ const (
 // It calls progress now and then. If dry is set, it only reports what it would do, without decoding
 // the pictures.
 func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry bool, progress func(done, total int)) (Report, error) {
-	p, err := plan(ctx, a, s.Now(), func(one archivePost) (bool, error) { return s.allows(ctx, one) })
+	p, err := plan(ctx, a, s.Now(), func(post archivePost) (bool, error) { return s.allows(ctx, post) })
 	if err != nil {
 		return Report{}, err
 	}
@@ -99,11 +99,11 @@ func (w *writer) count(ctx context.Context, i int) (next int, err error) {
 	if !isNew || e.part > 0 {
 		return i + 1, ctx.Err()
 	}
-	one, err := w.post(e)
+	post, err := w.post(e)
 	if err != nil {
 		return i, err
 	}
-	for _, file := range w.chosen(one) {
+	for _, file := range w.chosen(post) {
 		if _, err := w.archive.picture(file.URL); err != nil {
 			w.report.PicturesLeftOut[NoFile]++
 		} else {
@@ -130,7 +130,7 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	var finish []int64
 	var posts []posts.Imported
 	var at item // of the post read last
-	var one archivePost
+	var post archivePost
 	had, i := w.report.Pictures, from
 	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < had+pictures; i++ {
 		e, slot := w.plan.entries[i], w.slots[i]
@@ -143,12 +143,12 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 			continue
 		}
 		if at != e.item {
-			if one, err = w.post(e); err != nil {
+			if post, err = w.post(e); err != nil {
 				return i, err
 			}
 			at = e.item
 		}
-		imported, err := w.imported(ctx, i, one)
+		imported, err := w.imported(ctx, i, post)
 		if err != nil {
 			return i, err
 		}
@@ -208,11 +208,11 @@ func (w *writer) post(e entry) (archivePost, error) {
 	if err != nil {
 		return archivePost{}, err
 	}
-	one, reason := parse(raw, w.Now())
-	if reason != "" || partOf(one.source, e.part) != e.source || e.part >= len(one.parts) {
+	post, reason := parse(raw, w.Now())
+	if reason != "" || partOf(post.source, e.part) != e.source || e.part >= len(post.parts) {
 		return archivePost{}, errors.New("the archive has changed while it was read")
 	}
-	return one, nil
+	return post, nil
 }
 
 // chosen returns the files of a post that can be its pictures.

@@ -53,8 +53,8 @@ func TestHostile(t *testing.T) {
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada := b.NewUser("ada")
 	good := string(outbox(t, manyPosts(20)))
-	whole := contents{"outbox.json": []byte(good)}.zip(t)
-	zip, err := os.ReadFile(whole)
+	complete := contents{"outbox.json": []byte(good)}.zip(t)
+	zip, err := os.ReadFile(complete)
 	archiveDo(t, err)
 	in := func(outbox string) string { return contents{"outbox.json": []byte(outbox)}.dir(t) }
 	linked := t.TempDir()

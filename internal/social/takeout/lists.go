@@ -331,9 +331,9 @@ func (e *exporter) userLists(ctx context.Context, yield func(row ...any) error) 
 	if err != nil {
 		return err
 	}
-	for _, one := range all.Lists {
-		ids := make([]string, len(one.Members))
-		for i, uid := range one.Members {
+	for _, list := range all.Lists {
+		ids := make([]string, len(list.Members))
+		for i, uid := range list.Members {
 			ids[i] = storage.Itoa(uid)
 		}
 		names, err := e.names(ctx, ids)
@@ -341,10 +341,10 @@ func (e *exporter) userLists(ctx context.Context, yield func(row ...any) error) 
 			return err
 		}
 		leftOut := ""
-		if one.LeftOut {
+		if list.LeftOut {
 			leftOut = "yes"
 		}
-		if err := yield(one.Name, time.Unix(one.Created, 0).UTC(), leftOut, names); err != nil {
+		if err := yield(list.Name, time.Unix(list.Created, 0).UTC(), leftOut, names); err != nil {
 			return err
 		}
 	}
@@ -357,8 +357,8 @@ func (e *exporter) searches(ctx context.Context, yield func(row ...any) error) e
 	if err != nil {
 		return err
 	}
-	for _, one := range all.Searches {
-		if err := yield(one.Query, time.Unix(one.Created, 0).UTC()); err != nil {
+	for _, search := range all.Searches {
+		if err := yield(search.Query, time.Unix(search.Created, 0).UTC()); err != nil {
 			return err
 		}
 	}

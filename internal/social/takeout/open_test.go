@@ -23,11 +23,11 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	another, removeOther, err := scratchDir()
+	other, removeOther, err := scratchDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{left: false, used: true, another: true} {
+	for name, want := range map[string]bool{left: false, used: true, other: true} {
 		if _, err := os.Stat(name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -40,12 +40,12 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 	parts := 0
 	seen := map[string]bool{}
 	err := a.each(ctx, func(at item, raw []byte) error {
-		one, reason := parse(raw, now)
-		if reason == "" && seen[one.source] {
+		post, reason := parse(raw, now)
+		if reason == "" && seen[post.source] {
 			reason = Repeated
 		}
 		if reason == "" {
-			ok, err := allowed(one)
+			ok, err := allowed(post)
 			if err != nil {
 				return err
 			}
@@ -57,11 +57,11 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 			p.report.LeftOut[reason]++
 			return nil
 		}
-		if parts += len(one.parts); parts > maxPosts {
+		if parts += len(post.parts); parts > maxPosts {
 			return fmt.Errorf("it has more than %d posts", maxPosts)
 		}
-		seen[one.source] = true
-		all = append(all, datedPost{at, one.source, one.replyTo, one.time, len(one.parts)})
+		seen[post.source] = true
+		all = append(all, datedPost{at, post.source, post.replyTo, post.time, len(post.parts)})
 		return nil
 	})
 	if err != nil {
@@ -76,23 +76,23 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 // left out.
 func (p *importPlan) link(all []datedPost) {
 	last := make(map[string]int, len(all)) // the entry of the last part of each post
-	for _, one := range all {
+	for _, post := range all {
 		parent, root := -1, -1
-		if one.replyTo != "" {
-			at, found := last[one.replyTo]
+		if post.replyTo != "" {
+			at, found := last[post.replyTo]
 			if !found {
 				p.report.LeftOut[Reply]++
 				continue
 			}
 			parent, root = at, p.rootOf(at)
 		}
-		for part := range one.parts {
-			e := entry{item: one.item, source: partOf(one.source, part), part: part, parent: parent, root: root}
+		for part := range post.parts {
+			e := entry{item: post.item, source: partOf(post.source, part), part: part, parent: parent, root: root}
 			p.entries = append(p.entries, e)
 			parent = len(p.entries) - 1
 			root = p.rootOf(parent)
 		}
-		last[one.source] = parent
+		last[post.source] = parent
 	}
 }
 

@@ -77,9 +77,9 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		all = []json.RawMessage{raw}
 	}
 	for _, raw := range all {
-		var one string
-		if json.Unmarshal(raw, &one) == nil && one != "" {
-			*t = append(*t, one)
+		var single string
+		if json.Unmarshal(raw, &single) == nil && single != "" {
+			*t = append(*t, single)
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 var public = []string{"https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public"}
 
 func (t texts) isPublic() bool {
-	return slices.ContainsFunc(t, func(one string) bool { return slices.Contains(public, one) })
+	return slices.ContainsFunc(t, func(name string) bool { return slices.Contains(public, name) })
 }
 
 // archivePost is the post of an activity.

@@ -124,11 +124,11 @@ func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error)
 		}
 		var slots []slot
 		for ; first <= last; first += slotPage {
-			some, err := s.read(ctx, author, first, min(last, first+slotPage-1))
+			ids, err := s.read(ctx, author, first, min(last, first+slotPage-1))
 			if err != nil {
 				return nil, err
 			}
-			slots = append(slots, some...)
+			slots = append(slots, ids...)
 		}
 		all = append(all, slots)
 	}
@@ -152,23 +152,23 @@ func (s *Archives) read(ctx context.Context, author, first, last int64) ([]slot,
 	}
 	slots := make([]slot, len(members))
 	for i := range slots {
-		one := slot{id: first + int64(i)}
+		entry := slot{id: first + int64(i)}
 		fields, err := reply.Fields(res[i])
 		switch {
 		case rediserr.IsWrongType(res[i].Error()):
-			one.state = foreign
+			entry.state = foreign
 		case err != nil:
 			return nil, fmt.Errorf("social: read a post: %w", err)
 		case fields[0] == "":
 		case fields[0] != storage.Itoa(author) || fields[1] == "":
-			one.state = foreign
+			entry.state = foreign
 		default:
-			one.source, one.state = fields[1], written
+			entry.source, entry.state = fields[1], written
 			if fields[2] != "" || !listed[i].IsNil() {
-				one.state = done
+				entry.state = done
 			}
 		}
-		slots[i] = one
+		slots[i] = entry
 	}
 	return slots, nil
 }

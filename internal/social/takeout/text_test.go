@@ -83,11 +83,11 @@ func TestTooLong(t *testing.T) {
 		return fmt.Appendf(nil, `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"%s"}}`,
 			strings.Repeat("x", size))
 	}
-	if one, reason := parse(of(65_535), now); reason != "" || len(one.parts) != 235 {
-		t.Errorf("%d posts, %s", len(one.parts), reason)
+	if post, reason := parse(of(65_535), now); reason != "" || len(post.parts) != 235 {
+		t.Errorf("%d posts, %s", len(post.parts), reason)
 	}
-	if one, reason := parse(of(maxItem-1000), now); reason != TooLong {
-		t.Errorf("%d posts, %s", len(one.parts), reason)
+	if post, reason := parse(of(maxItem-1000), now); reason != TooLong {
+		t.Errorf("%d posts, %s", len(post.parts), reason)
 	}
 }
 
@@ -102,14 +102,14 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content, warning string) {
 		n := note{ID: "https://there.example/1", Content: content, Summary: warning}
-		whole := n.text()
-		for _, part := range archiveSplit(whole) {
+		body := n.text()
+		for _, part := range archiveSplit(body) {
 			if clean, err := social.CleanBody(part); err != nil || clean != part || !utf8.ValidString(part) {
 				t.Errorf("the part %q: %v", part, err)
 			}
 		}
-		if names := text.Mentions(whole); len(names) > 0 {
-			t.Errorf("%q mentions %q", whole, names)
+		if names := text.Mentions(body); len(names) > 0 {
+			t.Errorf("%q mentions %q", body, names)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func FuzzOutbox(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if one, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(one.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
+			if post, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(post.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
 				t.Errorf("entry %d is %+v of %q: %s", i, e, raw, reason)
 			}
 		}

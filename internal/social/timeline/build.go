@@ -149,11 +149,11 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 	}
 	var replies []int64
 	for i, all := range [2]*[]int64{&posts, &replies} {
-		some := cmds[:own]
+		ownCmds := cmds[:own]
 		if i == 1 {
-			some = cmds[own:]
+			ownCmds = cmds[own:]
 		}
-		if *all, err = t.readAll(ctx, some); err != nil {
+		if *all, err = t.readAll(ctx, ownCmds); err != nil {
 			return nil, err
 		}
 	}
@@ -170,8 +170,8 @@ func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), 
 // readAll returns the largest IDs in the replies to these commands.
 func (t *Homes) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
 	var ids []int64
-	for some := range slices.Chunk(cmds, pipeline) {
-		for _, res := range t.DB.Client.DoMulti(ctx, some...) {
+	for chunk := range slices.Chunk(cmds, pipeline) {
+		for _, res := range t.DB.Client.DoMulti(ctx, chunk...) {
 			members, err := reply.OrEmpty(res.AsStrSlice())
 			if err != nil {
 				return nil, fmt.Errorf("social: make a home timeline: %w", err)

@@ -84,18 +84,18 @@ var viewerPrefixes = [...]string{
 	storage.LikedPrefix, storage.RepostedPrefix, storage.BookmarksPrefix,
 }
 
-// followCommands read the people and the tags that a user follows, latest first; up to most people,
+// followCommands read the people and the tags that a user follows, latest first; up to limit people,
 // and one more.
-func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cacheable {
+func followCommands(client rueidis.Client, uid int64, limit int) [2]rueidis.Cacheable {
 	return [2]rueidis.Cacheable{
-		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(most))).Rev().Cache(),
+		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(limit))).Rev().Cache(),
 		client.B().Zrange().Key(storage.FollowingTagsKey(uid)).Min("0").Max(storage.Itoa(maxTags - 1)).Rev().Cache(),
 	}
 }
 
 // parseFollows parses what a viewer follows. A key of the wrong type counts as empty: a check
 // reports it.
-func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
+func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, limit int) error {
 	ids, err := reply.OrEmpty(people.AsStrSlice())
 	if err != nil {
 		return fmt.Errorf("social: read who a viewer follows: %w", err)
@@ -103,8 +103,8 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) 
 	if v.Tags, err = reply.OrEmpty(tags.AsStrSlice()); err != nil {
 		return fmt.Errorf("social: read which tags a viewer follows: %w", err)
 	}
-	v.FollowsMore = len(ids) > most
-	ids = ids[:min(len(ids), most)]
+	v.FollowsMore = len(ids) > limit
+	ids = ids[:min(len(ids), limit)]
 	v.Following = make(social.UserSet, 0, len(ids))
 	for _, text := range ids {
 		if id, ok := storage.ParseID(text); ok {
@@ -182,8 +182,8 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 
 // GetNow returns a user as a viewer without marks, for a client that is notified of each change: it
 // bypasses all caches. The viewer is valid until ends, in Unix seconds, and knows the latest
-// follows, up to most. The commands more are sent in the same round trip.
-func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, most int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
+// follows, up to maxFollows. The commands more are sent in the same round trip.
+func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, maxFollows int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 		cmds = append(cmds, client.B().Zrange().Key(storage.Key(viewerPrefixes[i], user.ID)).
 			Min("0").Max(storage.Itoa(bound-1)).Rev().Withscores().Build())
 	}
-	follows := followCommands(client, user.ID, most)
+	follows := followCommands(client, user.ID, maxFollows)
 	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)), rueidis.Completed(follows[0]), rueidis.Completed(follows[1]))
 	today := s.clock().Unix()
 	res = client.DoMulti(ctx, append(cmds, more...)...)
@@ -208,7 +208,7 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	if v.LeftOut, err = parseLeftOut(res[len(sets)]); err != nil {
 		return nil, 0, nil, err
 	}
-	if err := parseFollows(v, res[len(sets)+1], res[len(sets)+2], most); err != nil {
+	if err := parseFollows(v, res[len(sets)+1], res[len(sets)+2], maxFollows); err != nil {
 		return nil, 0, nil, err
 	}
 	return v, v.Ends, res[len(sets)+3:], nil

@@ -471,8 +471,8 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 			}
 		}
 	}
-	for some := range slices.Chunk(done, maxFinished) {
-		rest = append(rest, e.remove(ctx, some, fenced)...)
+	for chunk := range slices.Chunk(done, maxFinished) {
+		rest = append(rest, e.remove(ctx, chunk, fenced)...)
 	}
 	if more := len(rest) - maxUnconfirmed; more > 0 {
 		for _, x := range rest[:more] {
@@ -510,10 +510,10 @@ func (e *Engine) repeat(x *ended) {
 
 // remove removes tasks that are done, and returns those that it could not remove. If fenced is
 // false, nobody has asked the replicas: then the server tells whether it has any by now.
-func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest []*ended) {
+func (e *Engine) remove(ctx context.Context, done []*ended, fenced bool) (rest []*ended) {
 	var args []string
 	var asked []*ended
-	for _, x := range some {
+	for _, x := range done {
 		if x.Held == nil {
 			e.resolve(x, nil)
 			continue

@@ -99,23 +99,23 @@ func (e *Engine) renew() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	var calls []script.Call
-	for some := range slices.Chunk(all, maxRenewed) {
+	for chunk := range slices.Chunk(all, maxRenewed) {
 		args := []string{micros(Lease)}
-		for _, h := range some {
+		for _, h := range chunk {
 			args = append(args, h.Member, h.token, strconv.Itoa(int(h.class)))
 		}
 		calls = append(calls, script.Call{Keys: []string{storage.Tasks}, Args: args})
 	}
 	began := time.Now()
 	for _, res := range renewScript.RunMany(ctx, e.client, calls) {
-		some := all[:min(maxRenewed, len(all))]
-		all = all[len(some):]
+		chunk := all[:min(maxRenewed, len(all))]
+		all = all[len(chunk):]
 		tokens, err := res.AsStrSlice()
 		if err != nil {
 			e.log.Debug("cannot renew the leases on tasks", "key", storage.Tasks, "error", err)
 			continue
 		}
-		for i, h := range some {
+		for i, h := range chunk {
 			if tokens[i] != "" {
 				h.token, h.renewed = tokens[i], began
 				continue

@@ -131,13 +131,13 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	}
 	res := e.client.DoMulti(ctx, cmds...)
 	for class := range all {
-		s, some := &all[class], res[3*class:]
+		s, replies := &all[class], res[3*class:]
 		var err error
-		if s.Unfinished, err = some[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
+		if s.Unfinished, err = replies[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 			return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 		for i := range 2 {
-			first, err := some[1+i].AsZScores()
+			first, err := replies[1+i].AsZScores()
 			if err != nil && !rediserr.IsWrongType(err) {
 				return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 			}
@@ -162,11 +162,11 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 // Backlog returns how many short and long tasks are waiting, as of at most ten seconds ago. No
 // round trip if this process runs tasks, otherwise at most one per second.
 func (e *Engine) Backlog(ctx context.Context) (int64, error) {
-	most := time.Second
+	maxAge := time.Second
 	if e.works.Load() {
-		most = 2 * poll
+		maxAge = 2 * poll
 	}
-	if time.Since(time.Unix(0, e.counted.Load())) <= most {
+	if time.Since(time.Unix(0, e.counted.Load())) <= maxAge {
 		return e.backlog.Load(), nil
 	}
 	var sum int64

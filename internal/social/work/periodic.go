@@ -43,11 +43,11 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 		args := make([]string, 0, 3*len(all))
 		pause := lookEvery
 		for _, p := range all {
-			own := "0"
+			isRunning := "0"
 			if busy[p.Name] {
-				own, pause = "1", min(pause, p.Every/3)
+				isRunning, pause = "1", min(pause, p.Every/3)
 			}
-			args = append(args, p.Name, micros(p.Every), own)
+			args = append(args, p.Name, micros(p.Every), isRunning)
 		}
 		mu.Unlock()
 		next, due, err := e.chooseRepeated(ctx, args)

@@ -274,23 +274,23 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 				all = append(all, i)
 			}
 		}
-		for some := range slices.Chunk(all, maxAdded) {
+		for chunk := range slices.Chunk(all, maxAdded) {
 			args := []string{strconv.Itoa(int(class)), micros(lease)}
-			for _, i := range some {
+			for _, i := range chunk {
 				args = append(args, members[i])
 			}
 			calls = append(calls, script.Call{Keys: []string{storage.Tasks, storage.WakeKey(int(class))}, Args: args})
-			of = append(of, some)
+			of = append(of, chunk)
 		}
 	}
 	tokens = make([]string, len(members))
 	for c, res := range addScript.RunMany(ctx, e.client, calls) {
-		some, err := res.AsStrSlice()
+		chunk, err := res.AsStrSlice()
 		if err != nil {
 			return nil, "", fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
-		history = some[0]
-		for i, token := range some[1:] {
+		history = chunk[0]
+		for i, token := range chunk[1:] {
 			tokens[of[c][i]] = token
 		}
 	}

@@ -151,8 +151,8 @@ func TestEachTaskOnce(t *testing.T) {
 		})
 	}
 	adder := start(t, client, nil)
-	for _, some := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
-		adder.add(some...)
+	for _, group := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
+		adder.add(group...)
 	}
 	adder.untilEmpty()
 	mu.Lock()
@@ -236,22 +236,22 @@ func TestAddedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	p, q := start(t, client, nil), start(t, client, nil)
-	one, err := p.Begin(t.Context(), "do:1")
+	first, err := p.Begin(t.Context(), "do:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := q.Begin(t.Context(), "do:1")
+	second, err := q.Begin(t.Context(), "do:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.End(t.Context(), one...); err != nil {
+	if err := p.End(t.Context(), first...); err != nil {
 		t.Error(err)
 	}
 	if n := p.redis("ZCARD", storage.Tasks); n != "1" {
 		t.Fatal("the task of the other process was removed")
 	}
-	p.Later(t.Context(), work.ErrAgain, one...)
-	if err := q.End(t.Context(), two...); err != nil {
+	p.Later(t.Context(), work.ErrAgain, first...)
+	if err := q.End(t.Context(), second...); err != nil {
 		t.Error(err)
 	}
 	p.untilEmpty()
@@ -608,14 +608,14 @@ func TestRepeat(t *testing.T) {
 			all.Wait()
 		}
 	}
-	one, two := start(t, client, nil), start(t, client, nil)
-	due := func(name string) string { return one.redis("ZSCORE", storage.Periodic, name) }
-	stop := repeat(one, 0)
+	p1, p2 := start(t, client, nil), start(t, client, nil)
+	due := func(name string) string { return p1.redis("ZSCORE", storage.Periodic, name) }
+	stop := repeat(p1, 0)
 	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
-	one.redis("ZADD", storage.Periodic, "0", "long") // the process was suspended for an hour
+	p1.redis("ZADD", storage.Periodic, "0", "long") // the process was suspended for an hour
 	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
 	first := due("rarely")
-	stopTwo := repeat(two, 1)
+	stopTwo := repeat(p2, 1)
 	eventually(t, "the second process to take turns", func() bool { return begun[1].Load() > 3 })
 	if n := begun[2].Load(); n != 1 {
 		t.Errorf("the long work was begun %d times at once", n)
@@ -624,14 +624,14 @@ func TestRepeat(t *testing.T) {
 		t.Error("what is not due was begun again")
 	}
 	stop()
-	one.redis("ZADD", storage.Periodic, "0", "long") // an hour later
+	p1.redis("ZADD", storage.Periodic, "0", "long") // an hour later
 	eventually(t, "the second process to begin what the first one left", func() bool { return begun[2].Load() == 2 })
-	one.redis("ZADD", storage.Periodic, "8999999999999999", "often")
+	p1.redis("ZADD", storage.Periodic, "8999999999999999", "often")
 	has := begun[1].Load()
 	eventually(t, "what is due in the far future to be begun", func() bool { return begun[1].Load() > has })
 	close(release)
 	eventually(t, "the long work to end and to be begun again", func() bool {
-		one.redis("ZADD", storage.Periodic, "0", "long")
+		p1.redis("ZADD", storage.Periodic, "0", "long")
 		return begun[2].Load() > 3
 	})
 	stopTwo()

@@ -82,14 +82,14 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 		if err != nil {
 			return nil, ID{}, fmt.Errorf("social: read the stream of posts: %w", err)
 		}
-		for _, one := range raw {
-			if id, ok := ParseID(one.ID); ok && last.Less(id) {
+		for _, entry := range raw {
+			if id, ok := ParseID(entry.ID); ok && last.Less(id) {
 				last = id
 			}
-			if e, ok := parse(one); ok {
+			if e, ok := parse(entry); ok {
 				entries = append(entries, e)
 			}
-			end = "(" + one.ID
+			end = "(" + entry.ID
 		}
 		if n -= len(raw); len(raw) < batch {
 			break
@@ -114,11 +114,11 @@ func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Durati
 		return nil, after, fmt.Errorf("social: follow the stream of posts: %w", err)
 	}
 	last = after
-	for _, one := range streams[storage.Live] {
-		if id, ok := ParseID(one.ID); ok {
+	for _, entry := range streams[storage.Live] {
+		if id, ok := ParseID(entry.ID); ok {
 			last = id
 		}
-		if e, ok := parse(one); ok {
+		if e, ok := parse(entry); ok {
 			entries = append(entries, e)
 		}
 	}
