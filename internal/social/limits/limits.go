@@ -4,8 +4,8 @@
 //
 // Each [Event] has rules: by account, by address, or by both together; see [Config.Rules] for all
 // of them, and package ratelimit for how they count. [Limits.Take] checks all rules of an event in
-// one round trip; on a Cluster it takes one for the account and one for the address. Reading is not
-// limited.
+// one round trip; on a Cluster it takes one for the account and one for the address. Of the
+// pages that only read, just searches are limited.
 //
 // If the database does not decide in time, the event is allowed ("fail open"): limits must not be
 // what closes a site.

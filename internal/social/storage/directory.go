@@ -117,9 +117,9 @@ func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) 
 	return res[2].AsInt64()
 }
 
-// Keep assigns the name of a user of an older program to that user, and returns the ID of its
-// owner: first the name as spelled, then, if it is free, the name in lower case. It can be
-// repeated. One or two round trips.
+// Keep assigns the name of a user of an older program to that user: as spelled, and also in lower
+// case if that is free. It returns the ID of the owner of the name as spelled. It can be repeated. One
+// or two round trips.
 func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, error) {
 	owner, err := d.claim(ctx, name, name, uid)
 	if err == nil && owner == uid && name != Fold(name) {
