@@ -6,21 +6,21 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Actor is who decides about other people: the id of a user, or one of the constants
-// below. The zero value is nobody, who may do nothing.
+// Actor identifies who takes a moderation action: the ID of a user, or one of the constants below.
+// The zero value is nobody and may do nothing.
 type Actor int64
 
 const (
 	// Operator is the person at the command line, who may do everything.
 	Operator Actor = -1
-	// Automatic is Retwis itself: a suspension or a limit that has come to its end.
+	// Automatic is Retwis itself, ending a suspension or a limit that has expired.
 	Automatic Actor = -2
 )
 
-// Actor returns a user as one who decides.
+// Actor returns the user as an Actor.
 func (u User) Actor() Actor { return Actor(u.ID) }
 
-// String returns what the audit log has: "operator", "automatic", or the id of a user.
+// String returns the form written to the audit log: "operator", "automatic", or a user ID.
 func (a Actor) String() string {
 	switch a {
 	case Operator:
@@ -31,7 +31,8 @@ func (a Actor) String() string {
 	return strconv.FormatInt(int64(a), 10)
 }
 
-// ParseActor reads what the audit log has; the zero Actor for another text.
+// ParseActor parses the form written to the audit log. It returns the zero Actor for any other
+// text.
 func ParseActor(text string) Actor {
 	switch text {
 	case "operator":
@@ -43,7 +44,7 @@ func ParseActor(text string) Actor {
 	return Actor(max(id, 0))
 }
 
-// ForbiddenError is an action that the actor has no right to. errors.Is reports it as
+// ForbiddenError reports that the actor has no right to perform an action. errors.Is reports it as
 // ErrForbidden.
 type ForbiddenError struct{ Reason i18n.Message } // a sentence for the actor
 
@@ -57,7 +58,8 @@ func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Rea
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
 
-// MayModerate is the rule of authorize.
+// MayModerate returns nil if user actor, with role has, may decide about user uid, with role other.
+// Otherwise it returns a ForbiddenError.
 func MayModerate(actor, uid int64, has, other Role) error {
 	switch {
 	case has < Moderator:
@@ -70,8 +72,8 @@ func MayModerate(actor, uid int64, has, other Role) error {
 	return nil
 }
 
-// MayModerate reports whether a user, as this process knows them, may decide about
-// another one: for the pages. The actions ask the database.
+// MayModerate reports whether the user may decide about another one, as far as this process knows.
+// Pages use it; actions ask the database.
 func (u User) MayModerate(other User) bool {
 	return MayModerate(u.ID, other.ID, u.Role, other.Role) == nil
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// MaxBody is the length of a post in user-perceived characters (grapheme
-// clusters): a flag or a family of emoji is one.
+// MaxBody is the maximum length of a post in user-perceived characters (grapheme clusters): a flag
+// or a family emoji counts as one.
 const MaxBody = 280
 
 const (
-	// MaxBodyBytes bounds a post in bytes: a single character can have any number
-	// of combining marks.
+	// MaxBodyBytes limits a post in bytes, because a single character can have any number of
+	// combining marks.
 	MaxBodyBytes = 2000
-	// MaxBodyLines bounds the height of a post.
+	// MaxBodyLines limits the height of a post.
 	MaxBodyLines = 40
-	// MaxTyped bounds what is looked at. Cleaning makes no text longer.
+	// MaxTyped limits how much input is examined. Cleaning never makes a text longer.
 	MaxTyped = 16 << 10
 )
 
-// CleanBody returns a typed text as it is stored: without control characters and
-// direction overrides, with its line breaks, but no two empty lines in a row.
+// CleanBody returns typed text in the form that is stored: without control characters and direction
+// overrides, and with at most one empty line in a row.
 func CleanBody(typed string) (string, error) {
 	if len(typed) > MaxTyped {
 		return "", tooLong()
@@ -60,11 +60,11 @@ func CleanRunes(typed string) string {
 	}, strings.ReplaceAll(typed, "\r\n", "\n"))
 }
 
-// CleanLines removes empty lines at both ends, all but one of several in a row, and
-// the spaces at the end of each line. It returns the text and its number of lines.
+// CleanLines removes empty lines at both ends, all but one of consecutive empty lines, and trailing
+// spaces. It returns the text and its number of lines.
 func CleanLines(body string) (string, int) {
 	kept := make([]string, 0, 8)
-	empty := true // the line before
+	empty := true // whether the previous line is empty
 	for line := range strings.SplitSeq(body, "\n") {
 		blank := strings.IndexFunc(line, IsInk) < 0
 		if blank {
@@ -85,44 +85,43 @@ func tooLong() error {
 	return Invalid("status", "Your post is too long. Use at most {n} characters.", MaxBody)
 }
 
-// CleanLine returns a typed text as it is stored: one line, without control characters
-// and direction overrides, empty where it shows nothing. It returns *InvalidError for one of
-// more characters than most.
-func CleanLine(typed, field string, most int) (string, error) {
+// CleanLine returns typed text in the form that is stored: one line, without control characters and
+// direction overrides, or empty if nothing in it is visible. It returns *InvalidError if the text
+// has more than limit characters.
+func CleanLine(typed, field string, limit int) (string, error) {
 	if len(typed) > MaxTyped {
-		return "", TooLong(field, most)
+		return "", TooLong(field, limit)
 	}
-	return BoundText(strings.Join(strings.Fields(CleanRunes(typed)), " "), field, most)
+	return BoundText(strings.Join(strings.Fields(CleanRunes(typed)), " "), field, limit)
 }
 
-// BoundText returns a text of up to so many characters, empty where it shows nothing, or
-// *InvalidError.
-func BoundText(text, field string, most int) (string, error) {
+// BoundText returns a text of at most limit characters, or empty if nothing in it is visible. It
+// returns *InvalidError if the text is longer.
+func BoundText(text, field string, limit int) (string, error) {
 	if strings.IndexFunc(text, IsInk) < 0 {
 		return "", nil
 	}
 	switch {
-	case uniseg.GraphemeClusterCount(text) > most:
-		return "", TooLong(field, most)
-	case len(text) > most*BytesPerCharacter:
-		return "", Invalid(field, "This takes up too much space. Use at most {n} bytes: fewer emoji and accents.", most*BytesPerCharacter)
+	case uniseg.GraphemeClusterCount(text) > limit:
+		return "", TooLong(field, limit)
+	case len(text) > limit*BytesPerCharacter:
+		return "", Invalid(field, "This takes up too much space. Use at most {n} bytes: fewer emoji and accents.", limit*BytesPerCharacter)
 	}
 	return text, nil
 }
 
-// TooLong is the error of a text of more characters than most.
-func TooLong(field string, most int) error {
-	return Invalid(field, "This is too long. Use at most {n} characters.", most)
+// TooLong returns the error for a text of more than limit characters.
+func TooLong(field string, limit int) error {
+	return Invalid(field, "This is too long. Use at most {n} characters.", limit)
 }
 
-// IsDirectionOverride reports the characters that can make a text display as a
-// different one.
+// IsDirectionOverride reports whether r can make a text display as a different one.
 func IsDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// IsInk reports whether a character leaves ink: the fillers of Hangul and the empty
-// pattern of Braille are letters and symbols, but blank.
+// IsInk reports whether r leaves ink. The Hangul fillers and the blank Braille pattern are letters
+// and symbols, but blank.
 func IsInk(r rune) bool {
 	switch r {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
@@ -131,11 +130,11 @@ func IsInk(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me)
 }
 
-// BytesPerCharacter bounds, on average, the bytes of a character in a text: a single one can
-// have any number of combining marks.
+// BytesPerCharacter limits the average number of bytes per character of a text, because a single
+// character can have any number of combining marks.
 const BytesPerCharacter = 8
 
-// MaxNote bounds a note of moderators, in characters.
+// MaxNote is the maximum length of a moderator's note, in characters.
 const MaxNote = 1000
 
 // CleanNote returns a note without surrounding space, or *InvalidError.

@@ -1,47 +1,48 @@
-// Package social says what Retwis is: the Twitter clone that keeps everything in Redis.
+// Package social defines the domain of Retwis, the Twitter clone that keeps everything in Redis.
 //
-// It has the nouns and the rules that need no database:
+// It has the types and rules that need no database:
 //
-//   - A [User] has a name ([CheckName]), a [Role] and a [Standing]: what moderators have
-//     decided about them. An [Actor] is somebody who decides.
+//   - A [User] has a name ([CheckName]), a [Role], and a [Standing], which moderators decide.
+//     An [Actor] is whoever makes such a decision.
 //   - A [Post] is a text of at most [MaxBody] characters ([CleanBody]), a reply to another
 //     post, or a repost of one.
-//   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post: every
-//     page, list, notification and feed asks it.
+//   - A [Viewer] is a person who looks at posts. [Visible] alone decides how they see a post:
+//     every page, list, notification and feed calls it.
 //   - Errors that a caller can act on, and [InvalidError] for input that was rejected.
 //
-// Everything else is below it, by subject, each with its rules and its storage:
+// The subdirectories have one subject each, with its rules and its storage:
 //
 //   - accounts: sign-up, invitations, profiles, and the end of an account. auth: sessions,
-//     log-ins, passwords, second factors.
-//   - people: follows, mutes, blocks, followers in common, completion of names. suggestions:
-//     who to follow. lists: lists of people, saved searches.
-//   - posts: posts, replies, reposts, likes, bookmarks, tags and conversations.
+//     log-ins, passwords, second factors. email: addresses, and mails to them.
+//   - people: follows, mutes, blocks, followers in common, suggestions of people to follow,
+//     lists of people.
+//   - posts: posts, replies, reposts, likes, bookmarks, tags, conversations, and the fan-out
+//     that puts posts on timelines. text: links, mentions and tags in a post. media: pictures.
 //   - timeline: what pages show: timelines, lists of posts, viewers, and posts in memory.
-//   - notify: notifications. live: pages that change while they are shown.
+//   - search: posts, people, completion of names and tags, trends.
+//   - notify: notifications. live: updates of open pages.
 //   - moderation: roles, standings, approvals, hidden posts and reports. audit: the log of
-//     decisions. blocklist: what must not sign up or post.
+//     decisions. blocklist: what must not sign up or post. limits: how often people may act.
 //   - site: what the operators say about the site.
 //
-// Several of them share users, which finds users by id and by name; storage, the database with
-// follows, likes, mutes and blocks; fanout, which puts posts on timelines; and task, which
-// finishes work that was interrupted. check, adopt, backup, load, removal and export work on
-// all data. Package app puts them together.
+// Several of them share storage, which reads and writes users, follows, likes, mutes and
+// blocks, and work, which finishes interrupted tasks. check, adopt, backup, import2009, load,
+// removal and takeout process whole databases or accounts. Package app puts them together.
 //
 // # Keys
 //
 // The keys are those of the Retwis tutorial (docs/keys.md lists every one), so a database
 // that the original PHP program wrote opens unchanged. No write mixes keys that a Cluster
 // could store on different servers, except follows and likes on a single server (see
-// storage.Follows and storage.Reactions); a write that needs several keys is a sequence that
-// can be repeated from its start without harm, and its comment says so.
+// storage.Follows and storage.Reactions). A write that needs several keys is a sequence that
+// can safely be repeated from its start, and its comment says so.
 //
 // # Reads
 //
-// Reads are answered from the client's own memory where the server allows it
-// (server-assisted client-side caching: the server reports which keys changed). On one server
-// and in one process, a read that begins after a write has returned always sees that write,
-// because the client is expected to use one connection to a server: the invalidation message
-// arrives before the reply to a later command. Another process sees the write as soon as the
-// message has arrived there; [WithFresh] makes a read that does not depend on it.
+// Reads are answered from the client's own memory if the server supports server-assisted
+// client-side caching, where it reports which keys changed. On one server and in one process,
+// a read that begins after a write has returned always sees that write: the client is expected
+// to use one connection per server, so the invalidation message arrives before the reply to a
+// later command. Another process sees the write as soon as that message reaches it; use
+// [WithFresh] for a read that does not depend on it.
 package social

@@ -6,38 +6,37 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Errors that a caller can act on. Every other error is a failure of the
-// database.
+// Errors that a caller can act on. Any other error is a failure of the database.
 var (
-	// ErrNotFound: there is no such user or post.
+	// ErrNotFound: no such user or post.
 	ErrNotFound = errors.New("social: not found")
 	// ErrTaken: the username is in use.
 	ErrTaken = errors.New("social: username already in use")
 	// ErrBadLogin: the username or the password is wrong; the error does not
 	// reveal which.
 	ErrBadLogin = errors.New("social: wrong username or password")
-	// ErrNoSession: the session does not exist, or it has ended.
+	// ErrNoSession: the session does not exist or has ended.
 	ErrNoSession = errors.New("social: no such session")
 	// ErrSelfFollow: users cannot follow themselves.
 	ErrSelfFollow = errors.New("social: cannot follow yourself")
 	// ErrNotAuthor: the post belongs to another user.
 	ErrNotAuthor = errors.New("social: not the author of the post")
-	// ErrForbidden: the actor has no right to do that.
+	// ErrForbidden: the actor has no right to do this.
 	ErrForbidden = errors.New("social: not allowed")
 	// ErrSuspended: the account is suspended.
 	ErrSuspended = errors.New("social: the account is suspended")
-	// ErrSignUpClosed: nobody can sign up at the moment.
+	// ErrSignUpClosed: sign-up is closed at the moment.
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
-	// ErrPending: the account exists, and waits for the approval of a moderator.
-	ErrPending = errors.New("social: the account waits for an approval")
-	// ErrUncertain: what was written can be lost, as a server has been restarted or has failed over
-	// meanwhile, or its replicas do not answer. It can be repeated.
-	ErrUncertain = errors.New("social: it is not certain that this is saved")
-	// ErrOverloaded: too many posts are on their way to followers; try again later.
-	ErrOverloaded = errors.New("social: too much waits in the background")
+	// ErrPending: the account exists but still needs the approval of a moderator.
+	ErrPending = errors.New("social: the account needs approval")
+	// ErrUncertain: the write may be lost, because a server restarted or failed over in the
+	// meantime, or its replicas do not answer. The write can be repeated.
+	ErrUncertain = errors.New("social: the write may be lost")
+	// ErrOverloaded: too many posts are still being delivered to followers; try again later.
+	ErrOverloaded = errors.New("social: the background work is overloaded")
 )
 
-// InvalidError is input that was rejected.
+// InvalidError reports input that was rejected.
 type InvalidError struct {
 	Field  string       // "username", "password", "status" or "before"
 	Reason i18n.Message // a sentence for the user, such as "Use 1 to 20 letters, digits or underscores."
@@ -45,7 +44,7 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return "social: " + e.Field + ": " + e.Reason.String() }
 
-// Invalid returns an InvalidError with a text of package i18n and its values.
+// Invalid returns an InvalidError whose reason is a text of package i18n with its arguments.
 func Invalid(field, reason string, args ...any) *InvalidError {
 	return &InvalidError{Field: field, Reason: i18n.T(reason, args...)}
 }

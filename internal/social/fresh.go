@@ -7,22 +7,22 @@ import (
 
 type freshKey struct{}
 
-// WithFresh returns a context whose reads bypass the client's memory: for a
-// reader who has just written through another process. Posts are read from memory
-// all the same, except for these: those that the reader has changed.
+// WithFresh returns a context whose reads bypass the client-side cache, for a reader who has just
+// written through another process. Posts are still read from the cache, except those listed, which
+// the reader has changed.
 func WithFresh(ctx context.Context, posts ...int64) context.Context {
 	return context.WithValue(ctx, freshKey{}, posts)
 }
 
-// WithoutFresh returns a context whose reads may be answered from memory again.
+// WithoutFresh returns a context whose reads may use the cache again.
 func WithoutFresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, nil)
 }
 
-// IsFresh reports whether the reads with a context bypass all caches.
+// IsFresh reports whether reads with ctx bypass all caches.
 func IsFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 
-// IsFreshPost reports whether the reads of this post bypass all caches with a context.
+// IsFreshPost reports whether reads of this post with ctx bypass all caches.
 func IsFreshPost(ctx context.Context, id int64) bool {
 	posts, _ := ctx.Value(freshKey{}).([]int64)
 	return slices.Contains(posts, id)

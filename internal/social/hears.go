@@ -2,20 +2,20 @@ package social
 
 import "slices"
 
-// Heard is what decides on whose home timelines a post is.
+// Heard holds the properties of a post that determine on which home timelines it belongs.
 type Heard struct {
 	Author int64
 	Reply  bool
-	To     int64 // the author of the post that it replies to; 0 if that is not known
+	To     int64 // the author of the parent post; 0 if unknown
 	Tags   []string
 }
 
-// Hears decides whether a post belongs on a viewer's home timeline, by what the viewer
-// follows now: the viewer's own posts, those of people they follow, without their replies
-// to strangers, and those with a tag they follow. A stored home timeline is only a hint:
-// it can have posts that the viewer does not hear any more, and deleted ones.
+// Hears reports whether a post belongs on a viewer's home timeline, given what the viewer follows
+// now: the viewer's own posts, posts of people they follow (except replies to people they do not
+// follow), and posts with a tag they follow. A stored home timeline is only a hint: it can contain
+// deleted posts, and posts of people and tags that the viewer no longer follows.
 //
-// Hears says nothing about blocks and mutes; see Visible.
+// Hears ignores blocks and mutes; see Visible.
 func Hears(v *Viewer, h Heard) bool {
 	if h.Author == v.User.ID {
 		return true

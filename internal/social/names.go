@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TypedName returns the name in what somebody has typed, or a program has filled in, where a name is
-// asked for: blanks around it, also those that show nothing, and an @ before it are not part of it.
+// TypedName extracts the username from what somebody typed, or a program filled in: it drops a
+// leading @ and surrounding blanks, including invisible ones.
 func TypedName(typed string) string {
 	name := strings.TrimPrefix(strings.TrimFunc(typed, isBlank), "@")
 	return strings.TrimFunc(name, isBlank)
@@ -17,7 +17,7 @@ func TypedName(typed string) string {
 
 func isBlank(r rune) bool { return !IsInk(r) || unicode.IsControl(r) }
 
-// reservedNames are names that would look like an office, or like a part of the site.
+// reservedNames are names that look like an office or a part of the site.
 var reservedNames = []string{
 	"admin", "administrator", "root", "owner", "operator", "moderator", "mod", "staff", "team", "official", "system",
 	"support", "help", "security", "abuse", "postmaster", "webmaster", "hostmaster", "noreply", "nobody", "null",
@@ -26,9 +26,9 @@ var reservedNames = []string{
 	"reset", "static", "api", "about", "terms", "privacy",
 }
 
-// skeleton returns what a name looks like: names with one skeleton are easily taken for
-// each other. Names are ASCII, so a few rules cover what the Unicode standard calls
-// confusable (UTS 39): case, underscores, and letters and digits of similar shape.
+// skeletonRules map a name to its skeleton: names with the same skeleton are easily confused. Names
+// are ASCII, so a few rules cover what the Unicode standard calls confusable (UTS 39): case,
+// underscores, and letters and digits of similar shape.
 var skeletonRules = strings.NewReplacer(
 	"_", "", "rn", "m", "vv", "w",
 	"0", "o", "1", "l", "i", "l", "3", "e", "4", "a", "5", "s", "7", "t", "8", "b",
@@ -36,16 +36,16 @@ var skeletonRules = strings.NewReplacer(
 
 func skeleton(name string) string { return skeletonRules.Replace(strings.ToLower(name)) }
 
-// LooksLike reports whether one name is easily taken for another.
+// LooksLike reports whether two names are easily confused.
 func LooksLike(name, other string) bool { return skeleton(name) == skeleton(other) }
 
-// IsReservedName reports whether a username is reserved, or looks like one that is.
+// IsReservedName reports whether a username is reserved or looks like a reserved one.
 func IsReservedName(name string) bool {
 	return slices.ContainsFunc(reservedNames, func(reserved string) bool { return LooksLike(name, reserved) })
 }
 
-// LooksOfficial reports whether a display name is one of reservedNames but for blanks and
-// signs around and between its letters, such as "Retwis ✓".
+// LooksOfficial reports whether a display name is one of reservedNames, ignoring blanks and symbols
+// around and between its letters, as in "Retwis ✓".
 func LooksOfficial(name string) bool {
 	letters := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -9,31 +9,30 @@ type Post struct {
 	Time   time.Time // to the second
 	Body   string    // empty for a repost
 
-	Parent   int64     // the post that this one replies to; 0 for no reply
-	To       int64     // the author of that post; 0 if it is not known
-	Root     int64     // the first post of the conversation; 0 for no reply
-	RepostOf int64     // the post that this one repeats; 0 for no repost
-	Edited   time.Time // the last edit, zero for none
-	Deleted  bool      // only a stub is left, which holds the conversation together
+	Parent   int64     // the post that this one replies to; 0 if it is not a reply
+	To       int64     // the author of that post; 0 if unknown
+	Root     int64     // the first post of the conversation; 0 if it is not a reply
+	RepostOf int64     // the original of this repost; 0 if it is not a repost
+	Edited   time.Time // the last edit, or zero
+	Deleted  bool      // only a stub remains, to hold the conversation together
 
-	DeletedAt time.Time // zero also where the time is damaged
+	DeletedAt time.Time // also zero if the time is damaged
 
-	// A moderator has hidden the post from everybody but its author, at a time and
-	// with a message for the author. The zero time: no one has.
+	// Hidden is when a moderator hid the post from everybody but its author, or zero. HiddenMessage
+	// is addressed to the author.
 	Hidden        time.Time
 	HiddenMessage string
 
 	Media     Media // its pictures
-	Sensitive bool  // they are shown after a click
+	Sensitive bool  // pictures are shown after a click
 
 	Counts PostCounts
 }
 
-// PostCounts are the numbers below a post.
+// PostCounts are the numbers shown below a post.
 type PostCounts struct{ Replies, Reposts, Likes int64 }
 
-// Conversation is the first post of the conversation to which replies to a post
-// belong.
+// Conversation returns the first post of the conversation that a reply to this post joins.
 func (p *Post) Conversation() int64 {
 	if p.Root != 0 {
 		return p.Root

@@ -6,16 +6,16 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Role is what a user may do beyond their own account. A greater role may do all that
-// a lesser one may.
+// Role determines what a user may do beyond their own account. A greater role may do everything a
+// lesser one may.
 type Role uint8
 
-// The roles, the least first.
+// The roles, in ascending order.
 const (
 	Member    Role = iota
-	Moderator      // decides about reports
-	Admin          // gives and takes the role of a moderator, and issues invitations
-	Owner          // gives and takes every role
+	Moderator      // handles reports
+	Admin          // grants and revokes the moderator role, and issues invitations
+	Owner          // grants and revokes every role
 )
 
 var roleNames = [...]string{"member", "moderator", "admin", "owner"}
@@ -27,7 +27,7 @@ func (r Role) String() string {
 	return roleNames[Member]
 }
 
-// Label is the name of the role on pages.
+// Label returns the name of the role on pages.
 func (r Role) Label() i18n.Message {
 	switch r {
 	case Moderator:
@@ -40,10 +40,10 @@ func (r Role) Label() i18n.Message {
 	return i18n.T("member")
 }
 
-// RoleNames returns the names of all roles, the least first.
+// RoleNames returns the names of all roles, in ascending order.
 func RoleNames() []string { return slices.Clone(roleNames[:]) }
 
-// ParseRole returns the role of a name; ok is false for another text.
+// ParseRole returns the role with the given name; ok is false if there is none.
 func ParseRole(name string) (role Role, ok bool) {
 	for i, known := range roleNames {
 		if name == known {
@@ -53,7 +53,7 @@ func ParseRole(name string) (role Role, ok bool) {
 	return Member, false
 }
 
-// Standing is what moderators have decided about a user.
+// Standing is the moderation status of a user.
 type Standing uint8
 
 // The standings.
@@ -61,7 +61,7 @@ const (
 	Good      Standing = iota
 	Limited            // absent from public lists
 	Suspended          // cannot log in, and is hidden from everybody
-	Closed             // is being deleted: as suspended, and nothing restores it
+	Closed             // being deleted: like suspended, but final
 )
 
 var standingNames = [...]string{"good", "limited", "suspended", "closed"}
@@ -73,7 +73,7 @@ func (s Standing) String() string {
 	return standingNames[Good]
 }
 
-// Label is the name of the standing on pages.
+// Label returns the name of the standing on pages.
 func (s Standing) Label() i18n.Message {
 	switch s {
 	case Limited:
@@ -86,11 +86,10 @@ func (s Standing) Label() i18n.Message {
 	return i18n.T("good")
 }
 
-// Hidden reports whether nobody sees a user of this standing, nor what they have
-// written.
+// Hidden reports whether users of this standing and their posts are invisible to everybody.
 func (s Standing) Hidden() bool { return s >= Suspended }
 
-// ParseStanding returns the standing of a name, Good for an unknown one.
+// ParseStanding returns the standing with the given name, or Good if there is none.
 func ParseStanding(name string) Standing {
 	for i, known := range standingNames {
 		if name == known {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// StandingInfo is what has been decided about a user.
+// StandingInfo is a user's standing with its details.
 type StandingInfo struct {
 	Standing Standing
 	Since    time.Time // zero for Good
-	Until    time.Time // zero for no end
+	Until    time.Time // zero if it does not expire
 	Message  string    // for the user
-	SignUp   string    // of a person who is suspended until a moderator approves the account; see FormatSignUp
+	SignUp   string    // set for a user who is suspended until a moderator approves the account; see FormatSignUp
 }
 
-// Pending reports whether the account waits for an approval.
+// Pending reports whether the account still needs approval.
 func (i StandingInfo) Pending() bool { return i.Standing == Suspended && i.SignUp != "" }
 
-// FormatSignUp returns what is stored about the sign-up of an account that waits for an approval:
-// where it came from, empty where that is not known, and why the person wants to join.
+// FormatSignUp returns the stored form of the sign-up of an account that needs approval: the
+// address it came from, empty if unknown, and why the person wants to join.
 func FormatSignUp(place, reason string) string { return cmp.Or(place, "-") + " " + reason }
 
-// ParseSignUp reads it.
+// ParseSignUp parses the result of FormatSignUp.
 func ParseSignUp(stored string) (place, reason string) {
 	place, reason, _ = strings.Cut(stored, " ")
 	if place == "-" {
@@ -31,13 +31,13 @@ func ParseSignUp(stored string) (place, reason string) {
 	return place, reason
 }
 
-// SuspendedError is returned by a log-in with the right password of a user who is
-// suspended. errors.Is reports it as ErrSuspended.
+// SuspendedError is returned for a log-in with the right password to a suspended account. errors.Is
+// reports it as ErrSuspended.
 type SuspendedError struct{ StandingInfo }
 
 func (e *SuspendedError) Error() string {
 	if e.Pending() {
-		return "social: the account waits for an approval"
+		return "social: the account needs approval"
 	}
 	text := "social: the account is suspended"
 	if !e.Until.IsZero() {

@@ -7,25 +7,25 @@ import (
 // User is an account.
 type User struct {
 	ID     int64
-	Name   string    // as typed when it was registered
-	Joined time.Time // to the second; zero where it is not known
+	Name   string    // with the case typed at registration
+	Joined time.Time // to the second; zero if unknown
 
-	DisplayName string // what is shown in place of the name; empty for none
-	Avatar      string // the address of the picture below /media/; empty for none: see Picture.Avatar
+	DisplayName string // shown instead of the name; may be empty
+	Avatar      string // the path of the picture below /media/, or empty; see Picture.Avatar
 
 	Role     Role
 	Standing Standing
 	Pending  bool // suspended until a moderator approves the account
 
-	Unlisted bool // not among those who joined lately; see SignUp
-	// Unsearchable: others do not find the user's posts by search.
+	Unlisted bool // omitted from the list of the latest users; see SignUp
+	// Unsearchable users' posts are not found by other people's searches.
 	Unsearchable bool
 }
 
-// MaxName is the length of a new username, in characters.
+// MaxName is the maximum length of a new username, in characters.
 const MaxName = 20
 
-// CheckName returns *InvalidError for a username that cannot be registered.
+// CheckName returns *InvalidError if a username cannot be registered.
 func CheckName(name string) error {
 	ok := len(name) >= 1 && len(name) <= MaxName
 	for i := 0; ok && i < len(name); i++ {

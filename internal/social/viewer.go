@@ -2,39 +2,38 @@ package social
 
 import "slices"
 
-// Viewer is a person who looks at posts, with what decides how they see them. It
-// never changes: get another one for another request. That of the zero User is a
-// stranger.
+// Viewer is a person who looks at posts, with everything that determines how they see them. A
+// Viewer never changes: get a new one for each request. A Viewer with the zero User is a visitor
+// who is not logged in.
 type Viewer struct {
-	User User // ID 0: a stranger
+	User User // ID 0: a visitor who is not logged in
 
-	Standings Standings // who is limited or suspended; nil: nobody
+	Standings Standings // who is limited or suspended; nil if nobody is
 
-	asked int64 // the viewer has asked for what this user writes
-	acts  bool  // the viewer acts on a post: a block holds for moderators too
+	askedFor int64 // the viewer has asked for the posts of this user
+	acting   bool  // the viewer acts on a post: blocks apply to moderators too
 
 	Muted, Blocked, Blockers UserSet
 	Liked, Reposted, Saved   PostMarks
 
-	Following   UserSet  // the people that the viewer has followed last; see FollowsMore
-	FollowsMore bool     // the viewer follows others too, that a page has to look for
-	Tags        []string // that the viewer follows, sorted
+	Following   UserSet  // the people the viewer followed last; see FollowsMore
+	FollowsMore bool     // the viewer follows more people, whom a page has to look up
+	Tags        []string // tags the viewer follows, sorted
 
-	LeftOut UserSet // people that the viewer reads on a list and not on the home timeline
+	LeftOut UserSet // people the viewer reads on a list instead of on the home timeline
 
-	Ends          int64  // when the first of the mutes and blocks ends, in unix seconds
-	PeopleChanged uint64 // another number after each change of mutes and blocks
+	Ends          int64  // when the first of the mutes and blocks expires, in Unix seconds
+	PeopleChanged uint64 // differs after each change of mutes and blocks
 }
 
-// Standings is what a process knows of who is limited, suspended or closed.
+// Standings is a process's view of who is limited, suspended or closed.
 type Standings interface {
 	Of(uid int64) Standing
-	Count() int   // of those who are not in good standing
-	Version() any // another one after each change
+	Count() int   // users who are not in good standing
+	Version() any // differs after each change
 }
 
-// LeavesOut reports whether the viewer's home timeline is without what a user posts and
-// reposts.
+// LeavesOut reports whether the viewer's home timeline omits the posts and reposts of a user.
 func (v *Viewer) LeavesOut(uid int64) bool { return uid != v.User.ID && v.LeftOut.Has(uid) }
 
 // Standing returns the standing of a user, as this process knows it.
@@ -45,7 +44,7 @@ func (v *Viewer) Standing(uid int64) Standing {
 	return v.Standings.Of(uid)
 }
 
-// HiddenPeople returns how many people lists can have at most that the viewer does not see.
+// HiddenPeople returns the maximum number of people in lists whom the viewer does not see.
 func (v *Viewer) HiddenPeople() int {
 	n := len(v.Blocked) + len(v.Blockers)
 	if v.Standings != nil {
@@ -54,22 +53,22 @@ func (v *Viewer) HiddenPeople() int {
 	return n
 }
 
-// Asking returns the viewer as one who has asked for what a user writes, so that a
-// mute of that user hides nothing.
+// Asking returns a copy of the viewer that has asked for the posts of a user, so that muting that
+// user hides nothing.
 func (v *Viewer) Asking(uid int64) *Viewer {
 	other := *v
-	other.asked = uid
+	other.askedFor = uid
 	return &other
 }
 
-// Acting returns the viewer as one who acts on posts. A moderator who is blocked by an
-// author can read their posts, but not answer or like them.
+// Acting returns a copy of the viewer for acting on posts. A moderator whom an author has blocked
+// can read the author's posts, but not reply to or like them.
 func (v *Viewer) Acting() *Viewer {
 	if v.User.Role < Moderator {
 		return v
 	}
 	other := *v
-	other.acts = true
+	other.acting = true
 	return &other
 }
 
@@ -80,14 +79,14 @@ func (v *Viewer) WithoutBlocks() *Viewer {
 	return &other
 }
 
-// WithoutOwnBlocks returns a copy of the viewer that has blocked nobody.
+// WithoutOwnBlocks returns a copy of the viewer that ignores the viewer's own blocks.
 func (v *Viewer) WithoutOwnBlocks() *Viewer {
 	other := *v
 	other.Blocked = nil
 	return &other
 }
 
-// UserSet is a set of the ids of users, sorted.
+// UserSet is a sorted set of user IDs.
 type UserSet []int64
 
 // Has reports whether a user is in the set.
@@ -99,23 +98,23 @@ func (p UserSet) Has(uid int64) bool {
 	return ok
 }
 
-// PostMarks are the newest of the posts that a user has marked.
+// PostMarks are the newest posts that a user has marked.
 type PostMarks struct {
-	Posts []int64 // sorted by id
-	Since int64   // a post written after this time (unix seconds) is marked only if it is in Posts
+	Posts []int64 // sorted by ID
+	Since int64   // a post written after this time (Unix seconds) is marked only if it is in Posts
 }
 
-// Marks is a set of what a viewer has done with a post.
+// Marks is the set of things a viewer has done with a post.
 type Marks uint8
 
-// What a viewer can do with a post.
+// The marks.
 const (
 	MarkLiked Marks = 1 << iota
 	MarkReposted
 	MarkSaved
 )
 
-// Has reports whether a post is marked, and whether that is certain.
+// Has reports whether a post is marked, and whether that answer is certain.
 func (m PostMarks) Has(p *Post) (marked, certain bool) {
 	if _, ok := slices.BinarySearch(m.Posts, p.ID); ok {
 		return true, true

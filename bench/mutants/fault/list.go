@@ -227,8 +227,8 @@ var All = []Fault{
 	{
 		Name: "blockersexist", What: "users who have blocked the viewer are visible to the viewer",
 		Document: "retwis.md", Promise: "To people they have blocked, a user does not exist",
-		File: "internal/social/visible.go", Anchor: "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator):",
-		With:   "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acts || v.User.Role < Moderator && !plant.On(\"blockersexist\")):",
+		File: "internal/social/visible.go", Anchor: "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acting || v.User.Role < Moderator):",
+		With:   "case v.Blocked.Has(uid), v.Blockers.Has(uid) && (v.acting || v.User.Role < Moderator && !plant.On(\"blockersexist\")):",
 		Likely: []string{"internal/app", "internal/web"},
 	},
 	{
@@ -377,9 +377,9 @@ var All = []Fault{
 	{
 		Name: "losesegment", What: "the last segment of an audience is not added to the ledger",
 		Document: "retwis.md", Promise: "Background work is split into segments of at most 100,000 followers",
-		File: "internal/social/posts/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
+		File: "internal/social/posts/segment.go", Anchor: "\treturn members, g.tasks.Note(ctx, members...) // queued once the first pages are written\n",
 		With: "\tif plant.On(\"losesegment\") {\n\t\tif members = members[:len(members)-1]; len(members) == 0 {\n\t\t\treturn nil, nil\n\t\t}\n\t}\n" +
-			"\treturn members, g.tasks.Note(ctx, members...) // queued when the first pages are written\n",
+			"\treturn members, g.tasks.Note(ctx, members...) // queued once the first pages are written\n",
 		Likely: []string{"internal/social/posts"},
 		Lab:    true,
 	},
@@ -394,8 +394,8 @@ var All = []Fault{
 	{
 		Name: "celebdelete", What: "a deletion keeps the entry on the profile of a merged author",
 		Document: "retwis.md", Promise: "Then the post and its reposts are removed from all lists but home timelines.",
-		File: "internal/social/posts/delete.go", Anchor: "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n",
-		With:   "\t\tcmds = append(cmds, d.take(key, s.id))\n\t}\n\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
+		File: "internal/social/posts/delete.go", Anchor: "\t\tcmds = append(cmds, d.remove(key, s.id))\n\t}\n",
+		With:   "\t\tcmds = append(cmds, d.remove(key, s.id))\n\t}\n\tif plant.On(\"celebdelete\") {\n\t\tif first, _ := d.celebrities.First(ctx, s.author); first != 0 && s.id >= first {\n\t\t\tcmds = cmds[1:]\n\t\t}\n\t}\n",
 		Likely: []string{"internal/social/timeline", "internal/social/posts", "internal/app"},
 		Lab:    true,
 	},

@@ -18,7 +18,7 @@ import (
 // Service registers users.
 type Service struct{ Options }
 
-// Options are what a Service needs; all are required.
+// Options configure a Service; all are required.
 type Options struct {
 	timeline.Parts
 	Directory *storage.Directory
@@ -31,39 +31,36 @@ type Options struct {
 // New returns a Service.
 func New(opt Options) *Service { return &Service{opt} }
 
-// Register creates an account and opens its first session. It returns ErrTaken
-// where the name is in use, in any case, and *InvalidError for a name or a
-// password that is not allowed.
+// Register creates an account and opens its first session. It returns ErrTaken if the name is in
+// use, in any case, and *InvalidError if the name or the password is not allowed.
 //
-// The account is written under its new id first, where nothing leads to it, and
-// exists from the moment in which its name is claimed; a process that loses the
-// race for a name removes what it wrote. A crash right after the claim can leave
-// the user missing from the latest users; the first log-in repairs that. Five
-// round trips and one password hash.
+// The account is written under its new ID first, where nothing leads to it, and exists from the
+// moment its name is claimed. A process that loses the race for a name removes what it wrote. A
+// crash right after the claim can leave the user missing from the latest users; the first log-in
+// repairs that. Five round trips and one password hash.
 func (a *Service) Register(ctx context.Context, name, password string) (auth.Session, error) {
 	return a.register(ctx, newAccount{name: name, password: password})
 }
 
-// RegisterReserved is Register for an operator, who may also use a name that is reserved
-// for the site.
+// RegisterReserved is Register for an operator, who may also use a name reserved for the site.
 func (a *Service) RegisterReserved(ctx context.Context, name, password string) (auth.Session, error) {
-	return a.register(ctx, newAccount{name: name, password: password, mayReserved: true})
+	return a.register(ctx, newAccount{name: name, password: password, allowReserved: true})
 }
 
-// newAccount is an account that is made.
+// newAccount is an account to create.
 type newAccount struct {
 	name, password string
-	fields         []string // more of the user
-	mayReserved    bool     // the name may be one that is reserved for the site
+	fields         []string // additional fields of the user
+	allowReserved  bool     // the name may be reserved for the site
 
-	// written is called when the account is written and nothing leads to it yet, and again
-	// where that failed, or where it was removed because its name was taken meanwhile; nil for
-	// nothing.
-	written func(ctx context.Context, uid string) error
+	// onWritten is called when the account is written and nothing leads to it yet. It is called
+	// again if it failed, or if the account was removed because its name was taken meanwhile. It
+	// may be nil.
+	onWritten func(ctx context.Context, uid string) error
 }
 
-// register creates an account and opens its first session. With an error it returns the user of
-// create.
+// register creates an account and opens its first session. Along with an error it returns the user
+// of create.
 func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, error) {
 	user, err := a.create(ctx, n)
 	if err != nil {
@@ -77,8 +74,8 @@ func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, err
 	return session, nil
 }
 
-// create creates an account; see Register. With an error it returns the user if the account may
-// exist all the same.
+// create creates an account; see Register. Along with an error it returns the user if the account
+// may exist nevertheless.
 func (a *Service) create(ctx context.Context, n newAccount) (social.User, error) {
 	phc, err := a.prepare(ctx, n)
 	if err != nil {
@@ -90,16 +87,17 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 		return social.User{}, fmt.Errorf("social: register: %w", err)
 	}
 	err = a.enter(ctx, n, user)
-	if err != nil && n.written != nil {
-		// Others know of the account: it must not stay without a name, whether or not the browser
-		// still waits. A claim that failed can still be on its way, so the hash must not go either.
+	if err != nil && n.onWritten != nil {
+		// Others know of the account, so it must not stay without a name, whether or not the
+		// browser is still waiting. A failed claim can still be in flight, so the hash must not be
+		// deleted either.
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
 		defer cancel()
 		if !errors.Is(err, social.ErrTaken) {
 			err = a.enter(back, n, user)
 		}
 		if errors.Is(err, social.ErrTaken) {
-			err = errors.Join(err, n.written(back, storage.Itoa(user.ID)))
+			err = errors.Join(err, n.onWritten(back, storage.Itoa(user.ID)))
 		}
 	}
 	if errors.Is(err, social.ErrTaken) {
@@ -111,11 +109,11 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	return user, nil
 }
 
-// enter makes the name of an account that is written lead to it. It can be repeated until it
-// returns ErrTaken: then the account is removed.
+// enter makes the name of a written account lead to it. It can be repeated until it returns
+// ErrTaken; then the account has been removed.
 func (a *Service) enter(ctx context.Context, n newAccount, user social.User) error {
-	if n.written != nil {
-		if err := n.written(ctx, storage.Itoa(user.ID)); err != nil {
+	if n.onWritten != nil {
+		if err := n.onWritten(ctx, storage.Itoa(user.ID)); err != nil {
 			return err
 		}
 	}
@@ -125,12 +123,12 @@ func (a *Service) enter(ctx context.Context, n newAccount, user social.User) err
 	return a.Search.Change(ctx, user.ID, func() error { return a.Claim(ctx, user) })
 }
 
-// prepare checks a new account, and returns the hash of its password.
+// prepare validates a new account, and returns the hash of its password.
 func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err error) {
 	if err := social.CheckName(n.name); err != nil {
 		return "", err
 	}
-	if !n.mayReserved {
+	if !n.allowReserved {
 		if err := a.checkReserved(ctx, n.name); err != nil {
 			return "", err
 		}
@@ -138,15 +136,14 @@ func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err er
 	if err := auth.CheckPassword(n.password, n.name); err != nil {
 		return "", err
 	}
-	// Before the hash is computed, which costs far more than a round trip.
+	// Before hashing, which costs far more than a round trip.
 	if err := a.isFree(ctx, n.name); err != nil {
 		return "", err
 	}
 	return a.Auth.HashNew(ctx, n.password)
 }
 
-// isFree returns ErrTaken for a name that is in use, or was before its account was
-// deleted.
+// isFree returns ErrTaken if a name is in use, or belonged to a deleted account.
 func (a *Service) isFree(ctx context.Context, name string) error {
 	owners, err := a.Directory.Owners(ctx, name)
 	if err == nil && owners[0].First() != "" {
@@ -155,9 +152,8 @@ func (a *Service) isFree(ctx context.Context, name string) error {
 	return err
 }
 
-// createUser writes the hash of a user under the next id. Should the id be in
-// use (the counter fell back when a server lost its last second), it takes the
-// one after it.
+// createUser writes the hash of a user under the next ID. If that ID is in use, because the counter
+// fell back when a server lost its last second of writes, it takes the one after it.
 func (a *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
 		id, err := a.DB.NextID(ctx, storage.NextUserID)
@@ -171,7 +167,7 @@ func (a *Service) createUser(ctx context.Context, fields ...string) (int64, erro
 	}
 }
 
-// Claim gives a user their name, or removes the user and returns ErrTaken.
+// Claim claims the name for a user, or removes the user and returns ErrTaken.
 func (a *Service) Claim(ctx context.Context, user social.User) error {
 	owner, err := a.Directory.Claim(ctx, user.Name, user.ID)
 	if err != nil {
@@ -186,8 +182,8 @@ func (a *Service) Claim(ctx context.Context, user social.User) error {
 	return social.ErrTaken
 }
 
-// checkReserved returns *InvalidError for a name that is reserved, or that looks like one
-// that is, or like the name of somebody who has a role. Two round trips.
+// checkReserved returns *InvalidError if a name is reserved, looks like a reserved one, or looks
+// like the name of somebody who has a role. Two round trips.
 func (a *Service) checkReserved(ctx context.Context, name string) error {
 	if social.IsReservedName(name) {
 		return social.Invalid("username", "That username is reserved. Please choose another one.")
@@ -197,7 +193,7 @@ func (a *Service) checkReserved(ctx context.Context, name string) error {
 		return err
 	}
 	for _, user := range staff {
-		if social.LooksLike(name, user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
+		if social.LooksLike(name, user.Name) && !strings.EqualFold(name, user.Name) { // an equal name is simply taken
 			return social.Invalid("username", "That username looks too much like another one. Please choose another one.")
 		}
 	}

@@ -15,11 +15,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// MaxReason bounds the reason of a person who wants to join, in characters.
+// MaxReason is the maximum length of the reason for joining, in characters.
 const MaxReason = 500
 
-// apply makes an account that waits for an approval: suspended from the moment in which it is
-// written, and before its name leads to it. It returns ErrPending, or why there is none.
+// apply creates an account that needs approval: it is suspended from the moment it is written, and
+// before its name leads to it. It returns ErrPending, or the error because of which there is no
+// account.
 func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	reason, err := social.CleanLine(p.Reason, "reason", MaxReason)
 	if err != nil {
@@ -35,12 +36,12 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	n := p.account()
 	n.fields = append(n.fields,
 		"standing", social.Suspended.String(), "standing_since", storage.Seconds(s.accounts.Now()), "signup", social.FormatSignUp(place, reason))
-	n.written = s.opt.FollowStanding
+	n.onWritten = s.opt.FollowStanding
 	user, err := s.accounts.create(ctx, n)
 	if err != nil {
 		return err
 	}
-	// The first session of others does this.
+	// For other accounts, the first session does this.
 	list := s.accounts.Directory.AddLatest(user.Name, float64(user.Joined.Unix()))
 	if err := reply.FirstError(s.accounts.DB.Client.DoMulti(ctx, list...)); err != nil {
 		return fmt.Errorf("social: register: %w", err)
@@ -54,8 +55,9 @@ var (
 	modeReplaceScript = script.New(modeReplaceSource).Retryable()
 )
 
-// watchCrowd counts a sign-up of an open site, and turns approval on where there are too many.
-// The account exists: what fails is logged, and the next sign-up counts again. One round trip.
+// watchCrowd counts a sign-up on an open site, and turns approval on if there are too many. The
+// account exists already, so failures are only logged, and the next sign-up counts again. One round
+// trip.
 func (s *SignUps) watchCrowd(ctx context.Context) {
 	crowd, err := s.isCrowd(ctx)
 	if err == nil && crowd != "" {
@@ -66,21 +68,21 @@ func (s *SignUps) watchCrowd(ctx context.Context) {
 	}
 }
 
-// isCrowd adds a sign-up to `signup_times`, the times of the latest, and says of how many within
-// which time it is the last; empty for fewer than the limit.
+// isCrowd adds a sign-up to `signup_times`, the times of the latest ones. If the limit is reached,
+// it returns how many there were within which time, otherwise an empty string.
 func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
 	windows := s.opt.Limits.Crowds()
 	if len(windows) == 0 {
 		return "", nil
 	}
-	most, longest := 0, time.Duration(0)
+	maxCount, longest := 0, time.Duration(0)
 	for _, w := range windows {
-		most, longest = max(most, w.Rate), max(longest, w.Per)
+		maxCount, longest = max(maxCount, w.Rate), max(longest, w.Per)
 	}
 	now, b := s.accounts.Now(), s.accounts.DB.Client.B()
 	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Lpush().Key(storage.SignUpTimes).Element(storage.Seconds(now)).Build(),
-		b.Ltrim().Key(storage.SignUpTimes).Start(0).Stop(int64(most)-1).Build(),
+		b.Ltrim().Key(storage.SignUpTimes).Start(0).Stop(int64(maxCount)-1).Build(),
 		b.Expire().Key(storage.SignUpTimes).Seconds(int64(longest/time.Second)+1).Build(),
 		b.Lrange().Key(storage.SignUpTimes).Start(0).Stop(-1).Build())
 	times, err := res[3].AsStrSlice()
@@ -112,7 +114,7 @@ func (s *SignUps) requireApproval(ctx context.Context, why string) error {
 	c := s.accounts.DB.Client
 	err = modeReplaceScript.Run(ctx, c, []string{storage.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
 	if err == nil {
-		// When the site is opened again, the count begins anew.
+		// When the site is opened again, counting starts over.
 		err = c.Do(ctx, c.B().Del().Key(storage.SignUpTimes).Build().ToRetryable()).Error()
 	}
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package accounts creates accounts ([Service]), decides who may sign up ([SignUps]), has what
-// users say about themselves ([Profiles]), and ends accounts ([Leaving]).
+// Package accounts creates accounts ([Service]), decides who may sign up ([SignUps]), stores what
+// users say about themselves ([Profiles]), and deletes accounts ([Leaving]).
 package accounts

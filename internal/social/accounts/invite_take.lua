@@ -2,8 +2,8 @@
 -- KEYS[1]   the invitations
 -- ARGV[1]   the digest of the token
 -- ARGV[2]   the time now
--- Reply     1 when it was taken, 0 when none is left, -1 when its time has passed,
---           -2 when there is no such invitation
+-- Reply     1 if it was taken, 0 if none is left, -1 if the invitation has expired,
+--           -2 if there is no such invitation
 local entry = redis.call('HGET', KEYS[1], ARGV[1])
 if not entry then
   return -2

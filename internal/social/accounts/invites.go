@@ -29,32 +29,33 @@ var (
 
 	//go:embed invite_take.lua
 	inviteTakeSource string
-	inviteTakeScript = script.New(inviteTakeSource) // not sent twice: it would take two uses
+	inviteTakeScript = script.New(inviteTakeSource) // not retried: that would take two uses
 
 	//go:embed invite_give_back.lua
 	inviteGiveBackSource string
 	inviteGiveBackScript = script.New(inviteGiveBackSource)
 )
 
-// Each says why an invitation cannot be used.
+// Reasons why an invitation cannot be used.
 var (
 	ErrNoInvite      = errors.New("social: no such invitation")
 	ErrInviteUsedUp  = errors.New("social: the invitation is used up")
 	ErrInviteExpired = errors.New("social: the invitation has expired")
-	// errTooManyInvites: there are maxInvites.
+	// errTooManyInvites: there are already maxInvites.
 	errTooManyInvites = errors.New("social: too many invitations")
 )
 
 const (
-	// maxInvites is how many invitations there can be.
+	// maxInvites is the maximum number of invitations.
 	maxInvites = 1000
-	// maxInviteUses is how many people one invitation can invite.
+	// maxInviteUses is the maximum number of uses of one invitation.
 	maxInviteUses = 10_000
-	// maxInviteNote bounds a note, in bytes.
+	// maxInviteNote limits the length of a note, in bytes.
 	maxInviteNote = 200
-	// inviteKeptFor is how long an invitation is listed after its end.
-	inviteKeptFor = 30 * 24 * time.Hour
-	// inviteIDLength is how much of a digest is an id: enough to tell a thousand apart.
+	// expiredInviteTTL is how long an invitation is listed after it expires.
+	expiredInviteTTL = 30 * 24 * time.Hour
+	// inviteIDLength is how many characters of a digest form an ID: enough to distinguish a
+	// thousand.
 	inviteIDLength = 12
 	// inviteTokenLength is the length of a token: 20 random bytes in base64.
 	inviteTokenLength = 27
@@ -62,12 +63,12 @@ const (
 
 // Invite is an invitation.
 type Invite struct {
-	ID               string // names it; it is no secret
+	ID               string // identifies it; not a secret
 	Uses, Left       int64
 	Created, Expires time.Time
 	By               int64 // the user who created it; 0 for an operator
 	Note             string
-	// Paused: who created it may not invite people now. SignUps fills it in.
+	// Paused: whoever created it may not invite people now. SignUps sets it.
 	Paused bool
 
 	digest string
@@ -77,7 +78,7 @@ func (i Invite) pack() string {
 	return fmt.Sprintf("%d %d %d %d %d %s", i.Uses, i.Left, i.Created.Unix(), i.Expires.Unix(), i.By, i.Note)
 }
 
-// parseInvite reads a stored invitation; ok is false for one that is damaged.
+// parseInvite parses a stored invitation; ok is false if it is damaged.
 func parseInvite(digest, text string) (i Invite, ok bool) {
 	parts := strings.SplitN(text, " ", 6)
 	if len(parts) != 6 || len(digest) != 2*sha256.Size {
@@ -96,15 +97,15 @@ func parseInvite(digest, text string) (i Invite, ok bool) {
 	}, true
 }
 
-// inviteStore has the invitations: links with which so many people can sign up until a time.
+// inviteStore stores the invitations: links with a use limit and an expiry.
 //
-// The secret of a link is its token. Only the SHA-256 of a token is stored, in the hash
-// `invites`, so a copy of the database invites nobody. A use is taken by one script before the
-// account is written, and given back where that fails: two people who share the last use
-// cannot both have it. A process that dies in between loses the use.
+// The secret of a link is its token. Only the SHA-256 of a token is stored, in the hash `invites`,
+// so a copy of the database invites nobody. A script takes a use before the account is written, and
+// the use is given back if that fails, so two people who share the last use cannot both have it. A
+// process that dies in between loses the use.
 type inviteStore struct{ client rueidis.Client }
 
-// newInviteStore returns the invitations of a database.
+// newInviteStore returns the inviteStore of a database.
 func newInviteStore(client rueidis.Client) inviteStore { return inviteStore{client: client} }
 
 func inviteDigest(token string) string {
@@ -112,15 +113,15 @@ func inviteDigest(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Prune removes the invitations that ended a month ago, and returns how many are left.
-// One round trip, and one for each that it removes.
+// Prune removes the invitations that expired a month ago, and returns how many are left. One round
+// trip, and one for each that it removes.
 func (s inviteStore) Prune(ctx context.Context, now time.Time) (left int, err error) {
 	all, err := s.All(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, i := range all {
-		if now.Sub(i.Expires) <= inviteKeptFor {
+		if now.Sub(i.Expires) <= expiredInviteTTL {
 			left++
 		} else if err := s.Remove(ctx, i); err != nil {
 			return 0, err
@@ -130,7 +131,7 @@ func (s inviteStore) Prune(ctx context.Context, now time.Time) (left int, err er
 }
 
 // Create adds an invitation and returns its token, which cannot be read again. It returns
-// errTooManyInvites where there are too many; see Prune. One round trip.
+// errTooManyInvites if there are too many; see Prune. One round trip.
 func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token string, created Invite, err error) {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
@@ -147,8 +148,7 @@ func (s inviteStore) Create(ctx context.Context, i Invite, now time.Time) (token
 	return token, i, nil
 }
 
-// All returns the invitations, the latest first. Damaged ones are left out. One round
-// trip.
+// All returns the invitations, latest first, omitting damaged ones. One round trip.
 func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
 	entries, err := reply.OrEmpty(s.client.Do(ctx, s.client.B().Hgetall().Key(storage.Invites).Build()).AsStrMap())
 	if err != nil {
@@ -166,7 +166,7 @@ func (s inviteStore) All(ctx context.Context) ([]Invite, error) {
 	return all, nil
 }
 
-// ByID returns the invitation with an id, or ErrNoInvite. One round trip.
+// ByID returns the invitation with an ID, or ErrNoInvite. One round trip.
 func (s inviteStore) ByID(ctx context.Context, id string) (Invite, error) {
 	all, err := s.All(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s inviteStore) ByID(ctx context.Context, id string) (Invite, error) {
 	return Invite{}, ErrNoInvite
 }
 
-// Remove removes an invitation: nobody can use it from now on. One round trip.
+// Remove removes an invitation, so that nobody can use it from now on. One round trip.
 func (s inviteStore) Remove(ctx context.Context, i Invite) error {
 	if err := s.client.Do(ctx, s.client.B().Hdel().Key(storage.Invites).Field(i.digest).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("social: remove an invitation: %w", err)
@@ -188,8 +188,8 @@ func (s inviteStore) Remove(ctx context.Context, i Invite) error {
 	return nil
 }
 
-// Find returns the invitation of a token, and ErrNoInvite, ErrInviteUsedUp or
-// ErrInviteExpired where nobody can sign up with it. One round trip.
+// Find returns the invitation of a token, or ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired if
+// nobody can sign up with it. One round trip.
 func (s inviteStore) Find(ctx context.Context, token string, now time.Time) (Invite, error) {
 	if len(token) != inviteTokenLength {
 		return Invite{}, ErrNoInvite
@@ -232,7 +232,7 @@ func (s inviteStore) Take(ctx context.Context, token string, now time.Time) erro
 	return ErrNoInvite
 }
 
-// GiveBack gives the use back that Take has taken. One round trip.
+// GiveBack gives back the use taken by Take. One round trip.
 func (s inviteStore) GiveBack(ctx context.Context, token string) error {
 	err := inviteGiveBackScript.Run(ctx, s.client, []string{storage.Invites}, []string{inviteDigest(token)}).Error()
 	if err != nil {

@@ -15,28 +15,25 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// Leaving is for people who take their data with them, or
-// leave.
+// Leaving lets people export their data and delete their accounts.
 type Leaving struct {
 	client  rueidis.Client
 	users   *storage.Users
 	removal *removal.Engine
-	// hide makes all processes hide a user who has just been closed.
+	// hide makes all processes hide a user whose account was just closed.
 	hide     func(ctx context.Context, uid string) error
 	pictures *media.Store
 }
 
-// NewLeaving returns what removes accounts; hide makes all processes hide a user who has
-// just been closed.
+// NewLeaving returns a Leaving; hide makes all processes hide a user whose account was just closed.
 func NewLeaving(db storage.Database, u *storage.Users, engine *removal.Engine, hide func(ctx context.Context, uid string) error, pictures *media.Store) *Leaving {
 	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide, pictures: pictures}
 }
 
-// DeleteAccount closes an account: from now on nobody sees the user or what they have
-// written, their sessions are over, and nobody can log in. Everything else is deleted in
-// the background, and finished whatever interrupts it; see package removal. The name is
-// never free again. It returns ErrNotFound where there is no such user. About ten round
-// trips.
+// DeleteAccount closes an account: from now on nobody sees the user or their posts, their sessions
+// have ended, and nobody can log in. Everything else is deleted in the background, and finished
+// whatever interrupts it; see package removal. The name is never free again. It returns ErrNotFound
+// if there is no such user. About ten round trips.
 func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	err := l.removal.Delete(ctx, uid)
 	l.users.ForgetLatest()
@@ -49,16 +46,15 @@ func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	return l.hide(ctx, storage.Itoa(uid))
 }
 
-// FinishRemoval deletes the rest of an account that DeleteAccount has closed, and
-// returns when nothing is left of it: after ten seconds or more.
+// FinishRemoval deletes the rest of an account that DeleteAccount has closed, and returns when
+// nothing is left of it, which takes at least ten seconds.
 func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 	return l.removal.Finish(ctx, uid)
 }
 
-// Export writes an archive (zip) of all that a user has written and done, or returns
-// ErrNotFound before it has written anything. site is the address of the site, such as
-// https://example.com; empty for paths in place of addresses. It reads in pages and keeps only one of
-// them in memory.
+// Export writes an archive (zip) of everything a user has written and done. It returns ErrNotFound
+// before writing anything. site is the address of the site, such as https://example.com; if it is
+// empty, paths replace addresses. It reads in pages and keeps only one of them in memory.
 func (l *Leaving) Export(ctx context.Context, uid int64, site string, w io.Writer) error {
 	err := takeout.Write(ctx, l.client, l.pictures, uid, site, w)
 	if errors.Is(err, takeout.ErrNoUser) {

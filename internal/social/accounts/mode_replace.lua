@@ -1,8 +1,8 @@
--- Changes who can sign up, if that is still what it was.
+-- Changes who can sign up, if that has not changed meanwhile.
 -- KEYS[1]   hash: the settings of the site
--- ARGV[1]   the mode that it must be; a site without one is open
+-- ARGV[1]   the expected mode; a site without a mode is open
 -- ARGV[2]   the new mode
--- Reply     1 when it is changed, else 0
+-- Reply     1 if it was changed, else 0
 if (redis.call('HGET', KEYS[1], 'signup') or 'open') ~= ARGV[1] then
   return 0
 end

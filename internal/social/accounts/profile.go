@@ -19,16 +19,16 @@ import (
 
 // UserProfile is what users say about themselves.
 type UserProfile struct {
-	DisplayName string   // is shown in place of the username; empty for none
-	Bio         string   // can have several lines
+	DisplayName string   // shown instead of the username; may be empty
+	Bio         string   // may have several lines
 	Links       []string // addresses of web pages
-	Pinned      int64    // the post shown first on the profile, 0 for none
-	// Unsearchable: others do not find the user's posts by search.
+	Pinned      int64    // the post shown first on the profile; 0 for none
+	// Unsearchable: the user's posts are not found by other people's searches.
 	Unsearchable bool
-	Header       string // the address of the picture above the profile, as social.User.Avatar
+	Header       string // the path of the picture above the profile, as in social.User.Avatar
 }
 
-// Bounds on a profile. Lengths are in user-perceived characters; see MaxBody.
+// Limits on a profile. Lengths are in user-perceived characters; see MaxBody.
 const (
 	MaxDisplayName = 50
 	MaxBio         = 300
@@ -38,10 +38,10 @@ const (
 	maxBioLines = 10
 )
 
-// Profiles are what users say about themselves.
+// Profiles manages what users say about themselves.
 type Profiles struct{ ProfileOptions }
 
-// ProfileOptions are what Profiles need; all are required.
+// ProfileOptions configure Profiles; all are required.
 type ProfileOptions struct {
 	timeline.Parts
 	Names     *search.Completions
@@ -49,12 +49,11 @@ type ProfileOptions struct {
 	Blocklist *blocklist.List
 }
 
-// NewProfiles returns the profiles of users.
+// NewProfiles returns the Profiles of a site.
 func NewProfiles(opt ProfileOptions) *Profiles { return &Profiles{opt} }
 
-// Get returns the profile of a user, or ErrNotFound. A pinned post that is
-// deleted, or belongs to another user, is left out. One round trip at most, two for a
-// pinned post that is not in memory.
+// Get returns the profile of a user, or ErrNotFound. It omits a pinned post that is deleted or
+// belongs to another user. At most one round trip, or two for a pinned post that is not in memory.
 func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	fields, err := p.DB.Read(ctx, p.DB.Client.B().Hmget().Key(storage.UserKey(uid)).
 		Field("username", "display_name", "bio", "links", "pinned", "unsearchable", "header").Cache()).ToArray()
@@ -85,8 +84,8 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	return profile, nil
 }
 
-// readLinks reads stored links. A database can hold any text: those that are no
-// addresses of web pages are left out.
+// readLinks parses stored links. A database can contain any text, so it drops those that are not
+// addresses of web pages.
 func readLinks(text string) []string {
 	if len(text) > MaxLinks*(MaxLink+1) {
 		return nil
@@ -100,11 +99,10 @@ func readLinks(text string) []string {
 	return links
 }
 
-// Edit changes the display name, the bio and the links of a user; Pin and Unpin
-// change the pinned post. It returns *InvalidError for what is not allowed and
-// ErrNotFound where there is no such user. The user's posts show a new display name at
-// once in this process, the latest of them, and within a minute elsewhere. About eight
-// round trips, two more for a new display name.
+// Edit changes the display name, the bio and the links of a user; Pin and Unpin change the pinned
+// post. It returns *InvalidError if something is not allowed, and ErrNotFound if there is no such
+// user. The latest posts of the user show a new display name immediately in this process, all
+// others within a minute. About eight round trips, two more for a new display name.
 func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfile) error {
 	name, err := social.CleanLine(profile.DisplayName, "display_name", MaxDisplayName)
 	if err != nil {
@@ -113,7 +111,7 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if name != user.DisplayName && user.Role == social.Member && social.LooksOfficial(name) {
 		return social.Invalid("display_name", "That name is reserved. Please choose another one.")
 	}
-	bio, err := severalLines(profile.Bio, "bio", MaxBio)
+	bio, err := cleanMultiline(profile.Bio, "bio", MaxBio)
 	if err != nil {
 		return err
 	}
@@ -169,9 +167,9 @@ func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	return nil
 }
 
-// Pin puts a post first on its author's profile. It returns ErrNotFound where there is
-// no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
-// trip where the post is in memory.
+// Pin puts a post first on its author's profile. It returns ErrNotFound if there is no such post,
+// and ErrNotAuthor for another user's post or a repost of it. One round trip if the post is in
+// memory.
 func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 	found, err := p.Views.Get(ctx, id)
 	if err != nil {
@@ -189,8 +187,7 @@ func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 	return p.Users.Edit(ctx, user.ID, "pinned", storage.Itoa(id))
 }
 
-// Unpin removes a post from the top of its author's profile, if it is there. One round
-// trip.
+// Unpin removes a post from the top of its author's profile, if it is there. One round trip.
 func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error {
 	found, err := p.Views.Get(ctx, id)
 	if err != nil {
@@ -205,22 +202,22 @@ func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error 
 	return nil
 }
 
-// severalLines is social.CleanLine for a text that keeps its line breaks; see cleanLines.
-func severalLines(typed, field string, most int) (string, error) {
+// cleanMultiline is social.CleanLine for a text that keeps its line breaks; see social.CleanLines.
+func cleanMultiline(typed, field string, limit int) (string, error) {
 	if len(typed) > social.MaxTyped {
-		return "", social.TooLong(field, most)
+		return "", social.TooLong(field, limit)
 	}
 	text, lines := social.CleanLines(social.CleanRunes(typed))
 	if lines > maxBioLines {
 		return "", social.Invalid(field, "Use at most {n} lines.", maxBioLines)
 	}
-	return social.BoundText(text, field, most)
+	return social.BoundText(text, field, limit)
 }
 
 func cleanLinks(typed []string) ([]string, error) {
 	var links []string
-	for _, one := range typed {
-		link, err := cleanLink(one)
+	for _, typedLink := range typed {
+		link, err := cleanLink(typedLink)
 		if err != nil {
 			return nil, err
 		}
@@ -235,8 +232,8 @@ func cleanLinks(typed []string) ([]string, error) {
 	return links, nil
 }
 
-// cleanLink returns the address of a web page in its usual form, empty for an empty
-// text. Without a scheme it is an https address.
+// cleanLink returns the address of a web page in its usual form, or empty for an empty text.
+// Without a scheme it is an https address.
 func cleanLink(typed string) (string, error) {
 	invalid := social.Invalid("links", "Use web addresses such as https://example.com.")
 	typed = strings.TrimSpace(typed)

@@ -25,48 +25,48 @@ type SignUpMode string
 // The modes.
 const (
 	SignUpOpen     SignUpMode = "open"     // everybody
-	SignUpApproval SignUpMode = "approval" // everybody, who then waits for a moderator; people with an invitation at once
+	SignUpApproval SignUpMode = "approval" // everybody, subject to approval by a moderator; people with an invitation immediately
 	SignUpInvite   SignUpMode = "invite"   // people with an invitation
 	SignUpClosed   SignUpMode = "closed"   // nobody; an operator can still create accounts
 )
 
-// ModeNames are the names of the modes, for messages.
+// ModeNames lists the modes for messages.
 const ModeNames = "open, approval, invite or closed"
 
-// ParseSignUpMode reads the name of a mode.
+// ParseSignUpMode parses the name of a mode.
 func ParseSignUpMode(name string) (SignUpMode, bool) {
 	mode := SignUpMode(name)
 	return mode, mode == SignUpOpen || mode == SignUpApproval || mode == SignUpInvite || mode == SignUpClosed
 }
 
-// SignUps are registrations, where they are allowed.
+// SignUps registers people, if the mode allows it.
 type SignUps struct {
 	opt      SignUpOptions
 	accounts *Service
 	invites  inviteStore
 }
 
-// SignUpOptions are what SignUps need; all are required.
+// SignUpOptions configure SignUps; all are required.
 type SignUpOptions struct {
 	Audit     *audit.Log
 	Blocklist *blocklist.List
 	Limits    *limits.Limits
 	Log       *slog.Logger
-	// FollowStanding notes the standing of a user, who may have just been written.
+	// FollowStanding records the standing of a user, who may have just been written.
 	FollowStanding func(ctx context.Context, uid string) error
 }
 
-// NewSignUps returns the sign-ups that create accounts.
+// NewSignUps returns SignUps that create accounts with a.
 func NewSignUps(a *Service, opt SignUpOptions) *SignUps {
 	return &SignUps{opt: opt, accounts: a, invites: newInviteStore(a.DB.Client)}
 }
 
-// RemoveInvites removes the invitations of a user: for the deletion of an account.
+// RemoveInvites removes the invitations of a user when an account is deleted.
 func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 	return s.invites.RemoveAll(ctx, uid)
 }
 
-// SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
+// SignUpMode returns who can sign up. It is answered from memory until somebody changes it.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(storage.SignUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
@@ -82,9 +82,9 @@ func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 	return mode, nil
 }
 
-// SetSignUpMode changes who can sign up, in all processes at once. Only admins and operators
-// may. What changes nothing is not in the audit log. It returns ErrForbidden and *InvalidError.
-// Three round trips.
+// SetSignUpMode changes who can sign up, in all processes immediately. Only admins and operators
+// may do that. A change without effect is not in the audit log. It returns ErrForbidden or
+// *InvalidError. Three round trips.
 func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
 		return social.Invalid("mode", "Use {modes}.", ModeNames)
@@ -99,7 +99,7 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 		return err
 	}
 	b := s.accounts.DB.Client.B()
-	// The second command waits for the invalidation message of the first.
+	// The second command makes sure the invalidation message of the first has arrived.
 	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Hset().Key(storage.Site).FieldValue().FieldValue(storage.SignUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(storage.Site).Build())
@@ -109,18 +109,18 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 	return nil
 }
 
-// SignUp is a person who signs up.
+// SignUp is a sign-up by a person.
 type SignUp struct {
 	Name, Password string
-	Invite         string // the token of an invitation; empty for none
-	Reason         string // why the person wants to join, for moderators; needed where they approve accounts
-	Unlisted       bool   // LatestUsers leaves the person out, whose network has signed up others lately
+	Invite         string // the token of an invitation; may be empty
+	Reason         string // why the person wants to join, for moderators; required if accounts need approval
+	Unlisted       bool   // LatestUsers omits the person, because their network has recently signed up others
 }
 
-// SignUp registers a person if the mode allows it; see Register. It returns
-// ErrSignUpClosed, ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used
-// only where it is needed, and not where there is no account in the end. ErrPending reports that the
-// account exists, without a session, and that nobody sees it until a moderator approves it.
+// SignUp registers a person if the mode allows it; see Register. It returns ErrSignUpClosed,
+// ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used only if it is needed, and
+// not if no account results. ErrPending reports that the account exists, without a session, and
+// that nobody sees it until a moderator approves it.
 func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	mode, err := s.SignUpMode(ctx)
 	if err != nil {
@@ -152,11 +152,11 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	if err == nil {
 		return session, nil
 	}
-	// Whether the browser still waits makes no difference.
+	// Continue whether or not the browser is still waiting.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
 	defer cancel()
 	if uid := session.User.ID; uid != 0 {
-		// What failed may have made the account.
+		// The failed operation may have created the account.
 		if owners, failed := s.accounts.Directory.Owners(back, p.Name); failed != nil || owners[0].First() == storage.Itoa(uid) {
 			return auth.Session{}, errors.Join(err, failed)
 		}
@@ -164,19 +164,19 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
 }
 
-// repeatFor is how long a sign-up can be repeated.
-const repeatFor = 10 * time.Minute
+// repeatWindow is how long a sign-up can be repeated.
+const repeatWindow = 10 * time.Minute
 
-// Repeat logs a person in whose SignUp was refused because the same form has made the account a
+// Repeat logs in a person whose SignUp was refused because the same form has created the account a
 // moment ago: the first answer was lost, or the form was sent twice. It returns ErrPending as
-// SignUp does. Any other error means that the account is not known to be theirs; it is
-// ErrBadLogin for a wrong password of an account that is new. Tries count as those of a log-in.
+// SignUp does. Any other error means that the account is not known to be theirs; it is ErrBadLogin
+// for a wrong password of a new account. Tries count as log-in tries.
 func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 	user, err := s.accounts.Users.UserByName(ctx, p.Name)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	if s.accounts.Now().Sub(user.Joined) > repeatFor {
+	if s.accounts.Now().Sub(user.Joined) > repeatWindow {
 		return auth.Session{}, social.ErrTaken
 	}
 	from := social.AddressOf(ctx)
@@ -198,8 +198,8 @@ func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 	return session, err
 }
 
-// checkBlocks returns ErrForbidden for a person whose address is blocked, and *InvalidError for
-// a name or a reason with a word that is.
+// checkBlocks returns ErrForbidden if the person's address is blocked, and *InvalidError if the
+// name or the reason contains a blocked word.
 func (s *SignUps) checkBlocks(ctx context.Context, p SignUp) error {
 	if err := s.opt.Blocklist.CheckAddress(ctx); err != nil {
 		return err
@@ -222,10 +222,10 @@ func (p SignUp) account() newAccount {
 	return n
 }
 
-// failedTimeout bounds what a failed registration still does, for its invitation or its account.
+// failedTimeout limits the cleanup after a failed registration, of its invitation or its account.
 const failedTimeout = 2 * time.Second
 
-// NewInvite is an invitation that is created.
+// NewInvite is an invitation to create.
 type NewInvite struct {
 	By   int64 // the user who creates it; 0 for an operator
 	Uses int64 // how many people can sign up with it: 1 to 10,000
@@ -233,12 +233,11 @@ type NewInvite struct {
 	Note string // for those who manage invitations, at most 200 bytes
 }
 
-// maxInviteFor bounds how long an invitation can be used.
+// maxInviteFor is the maximum time for which an invitation can be used.
 const maxInviteFor = 366 * 24 * time.Hour
 
-// CreateInvite creates an invitation and returns its token, which cannot be read again.
-// It returns *InvalidError for what is not allowed. The audit log has what is allowed.
-// Three round trips.
+// CreateInvite creates an invitation and returns its token, which cannot be read again. It returns
+// *InvalidError if something is not allowed. It writes to the audit log. Three round trips.
 func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, created Invite, err error) {
 	note := strings.Join(strings.Fields(social.CleanRunes(n.Note)), " ")
 	switch {
@@ -271,8 +270,8 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	return token, created, err
 }
 
-// Invites returns all invitations, the latest first. One round trip, and two for each
-// person who created one.
+// Invites returns all invitations, latest first. One round trip, and two for each person who
+// created one.
 func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) {
 	all, err := s.invites.All(ctx)
 	if err != nil {
@@ -291,8 +290,8 @@ func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) {
 	return all, nil
 }
 
-// mayInvite reports whether a user, or the operator, may invite people now: moderators may who
-// are not suspended.
+// mayInvite reports whether a user, or the operator, may invite people now: moderators may, unless
+// they are suspended.
 func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
 	if uid == 0 {
 		return true, nil
@@ -308,8 +307,8 @@ func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
 	return !info.Standing.Hidden(), err
 }
 
-// usable returns the invitation of a token, or the error of SignUp: ErrNoInvite also while who
-// created it may not invite people. Up to three round trips.
+// usable returns the invitation of a token, or the error of SignUp, which is also ErrNoInvite while
+// its creator may not invite people. At most three round trips.
 func (s *SignUps) usable(ctx context.Context, token string) (Invite, error) {
 	found, err := s.invites.Find(ctx, token, s.accounts.Now())
 	if err != nil {
@@ -333,7 +332,7 @@ func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 	return s.usable(ctx, token)
 }
 
-// RevokeInvite removes the invitation with an id, or returns ErrNotFound. Three round
+// RevokeInvite removes the invitation with an ID, or returns ErrNotFound. Three round
 // trips.
 func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id string) (Invite, error) {
 	found, err := s.invites.ByID(ctx, id)

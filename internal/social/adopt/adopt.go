@@ -1,5 +1,5 @@
-// Package adopt opens databases of the original PHP Retwis of 2014, whose layout Retwis
-// uses. It refuses those of the case study of 2009, which package import2009 copies.
+// Package adopt opens databases of the original PHP Retwis of 2014, whose layout Retwis uses. It
+// rejects databases of the case study of 2009, which package import2009 copies.
 package adopt
 
 import (
@@ -20,27 +20,25 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Adopt opens the database of any version of Retwis but that of 2009.
+// Adopt opens the database of any version of Retwis except that of 2009.
 //
-// A database of the Retwis of 2014 keeps its keys; Adopt adds what that program
-// did not store:
+// A database of the Retwis of 2014 keeps its keys; Adopt adds what that program did not store:
 //
-//   - each username is found in any case. Where two differ in case only, the
-//     first one found has both spellings, and the other its own;
-//   - the time of registration is copied to the user;
-//   - each profile lists all posts of its owner that still exist;
-//   - counters below the ids in use are moved past them.
+//   - Each username is found in any case. Where two differ only in case, the first one found gets
+//     both spellings, and the other its own.
+//   - The time of registration is copied to the user.
+//   - Each profile lists all existing posts of its owner.
+//   - Counters below the IDs in use are moved past them.
 //
-// Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a
-// database that it refuses. Where the keys of a single server were loaded into a Cluster, or
-// the other way, it gives them the layout of this kind of server (storage.Directory.Rearrange);
-// home timelines are complete then and do not expire on a single server.
+// Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a database that it
+// rejects. If the keys of a single server were loaded into a Cluster, or the other way round, it
+// converts them to the layout of this kind of server (storage.Directory.Rearrange); on a single
+// server, home timelines are then complete and do not expire.
 //
-// It takes one round trip on a database that it has adopted before. Otherwise it
-// scans all keys a few times in short steps and calls progress (which may be nil)
-// with the number of keys so far and in total, about. After a crash, the next
-// call repeats it; several processes can adopt a database at once, and serve it
-// as soon as Adopt returns.
+// It takes one round trip on a database that it has adopted before. Otherwise it scans all keys a
+// few times in short steps and calls progress (which may be nil) with the approximate number of
+// keys so far and in total. After a crash, the next call repeats it; several processes can adopt a
+// database at once, and serve it as soon as Adopt returns.
 func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) error {
 	if progress == nil {
 		progress = func(int64, int64) {}
@@ -65,8 +63,8 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	return storage.NewDirectory(d.client).Rearrange(ctx, progress)
 }
 
-// adopt completes a database of the Retwis of 2014, and returns the version of its layout;
-// empty if there are no users yet: an old database may still be loaded.
+// adopt completes a database of the Retwis of 2014, and returns its layout version, which is empty
+// if there are no users yet, because an old database may still be loaded.
 func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (version string, err error) {
 	a := &adoption{d: d, progress: progress}
 	if err := a.run(ctx); err != nil {
@@ -89,9 +87,9 @@ func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (
 	return storage.Version, nil
 }
 
-// Exists reports whether a database holds a site, adopted or not, complete or not. A site
-// that was served once counts, even if nobody has signed up. It returns Err2009 if the only
-// site is one of 2009.
+// Exists reports whether a database contains a site, adopted or not, complete or not. A site that
+// was served once counts, even if nobody has signed up. It returns Err2009 if the only site is one
+// of 2009.
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	b := client.B()
 	cmds := rueidis.Commands{b.Type().Key(storage.UserNames).Build()}
@@ -120,7 +118,7 @@ type adoption struct {
 	done, total int64
 	mu          sync.Mutex // guards users and lastUser
 	users       int64
-	lastUser    int64 // the largest ids in use
+	lastUser    int64 // the largest IDs in use
 	lastPost    int64
 }
 
@@ -218,7 +216,7 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 		return errors.Join(res[0].Error(), err)
 	}
 	if owner != uid {
-		a.d.log.WarnContext(ctx, "two usernames differ in case only; each answers to its own spelling",
+		a.d.log.WarnContext(ctx, "two usernames differ only in case; each is found only by its own spelling",
 			"username", name, "user", uid, "other", owner)
 	}
 	joined, err := reply.Text(res[2])
@@ -236,7 +234,7 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 	return client.Do(ctx, b.Hsetnx().Key(storage.UserKey(uid)).Field("joined").Value(storage.Seconds(storage.ParseTime(joined))).Build()).Error()
 }
 
-// sawUser records an id of a user, and whether the user exists.
+// sawUser records the ID of a user, and whether the user exists.
 func (a *adoption) sawUser(uid int64, exists bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -246,7 +244,7 @@ func (a *adoption) sawUser(uid int64, exists bool) {
 	a.lastUser = max(a.lastUser, uid)
 }
 
-// adoptPosts puts posts on the profiles of their authors.
+// adoptPosts adds posts to the profiles of their authors.
 func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	client, b := a.d.client, a.d.client.B()
 	var ids []int64

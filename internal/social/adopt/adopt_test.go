@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// php writes a database as the original program did: passwords and session
-// secrets in clear, users under the names as typed, no profiles.
+// php writes a database as the original program did: passwords and session secrets in clear text,
+// users under the names as typed, no profiles.
 func php(b *bundle) {
 	b.T.Helper()
 	for i, name := range []string{"antirez", "Pippo", "PIPPO"} {
@@ -79,8 +79,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("antirez follows Pippo: %t, %v", follows, err)
 	}
 
-	// An old cookie opens nothing, the old password does, and is then kept as
-	// a hash.
+	// An old cookie opens nothing; the old password works, and is then stored as a hash.
 	if _, err := b.Sessions.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f1"); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("an old secret: %v, want ErrNoSession", err)
 	}
@@ -115,7 +114,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Lost counters are set past the ids in use.
+// Lost counters are set past the IDs in use.
 func TestAdoptWithoutCounters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social"
 )
 
-// People can do everything with the posts of a database of the tutorial of 2014.
+// All features work with the posts of a database of the 2014 tutorial.
 func TestConversationsOnOldDatabase(t *testing.T) {
 	t.Parallel()
 	for server, open := range map[string]func(t *testing.T) *bundle{

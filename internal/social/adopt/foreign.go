@@ -15,18 +15,16 @@ import (
 )
 
 var (
-	// ErrForeign: the database holds keys of other programs and no Retwis; see
-	// Share.
-	ErrForeign = errors.New("the database holds keys of other programs, and no Retwis")
-	// Err2009: the database holds a site of the case study of 2009, perhaps beside one of
-	// 2014: its ids mean other users and posts.
+	// ErrForeign: the database has keys of other programs and no Retwis; see Share.
+	ErrForeign = errors.New("the database has keys of other programs but no Retwis")
+	// Err2009: the database contains a site of the case study of 2009, maybe next to one of 2014.
+	// Its IDs denote different users and posts.
 	Err2009 = errors.New("the database holds a site of 2009, whose keys are different")
 )
 
-// Share marks the database as this site's although other programs keep keys in
-// it: Adopt no longer returns ErrForeign. Nothing else separates the programs. An
-// empty database is marked too, so that keys from before the first registration
-// do not count as those of another program.
+// Share marks the database as this site's although other programs have keys in it: Adopt no longer
+// returns ErrForeign. Nothing else separates the programs. An empty database is marked too, so that
+// keys from before the first registration do not count as those of another program.
 func (d Database) Share(ctx context.Context) error {
 	err := d.client.Do(ctx, d.client.B().Set().Key(storage.LayoutOwner).Value("retwis").Build()).Error()
 	if err != nil {
@@ -38,9 +36,8 @@ func (d Database) Share(ctx context.Context) error {
 // shownKeys is how many keys of other programs an error lists.
 const shownKeys = 3
 
-// claimDatabase marks a database without a site as this one's, or returns
-// ErrForeign, or Err2009 for a database of 2009 that has lost its counters. Keys of the
-// toolkit are accepted.
+// claimDatabase marks a database without a site as this one's, or returns ErrForeign, or Err2009
+// for a database of 2009 that has lost its counters. Keys of the toolkit are accepted.
 func (d Database) claimDatabase(ctx context.Context) error {
 	if claimed, err := d.isClaimed(ctx); err != nil || claimed {
 		return err
@@ -65,7 +62,7 @@ func (d Database) claimDatabase(ctx context.Context) error {
 		return err
 	}
 	if len(foreign) > 0 {
-		// What was seen can be of another process of this site, which was faster.
+		// The keys may belong to another process of this site, which was faster.
 		if claimed, err := d.isClaimed(ctx); err != nil || claimed {
 			return err
 		}
@@ -74,7 +71,7 @@ func (d Database) claimDatabase(ctx context.Context) error {
 	return d.Share(ctx)
 }
 
-// isClaimed reports whether the database is marked as one of a site.
+// isClaimed reports whether the database is marked as a site's.
 func (d Database) isClaimed(ctx context.Context) (bool, error) {
 	for _, key := range []string{storage.LayoutOwner, storage.LayoutVersion} {
 		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
@@ -102,9 +99,9 @@ func (d Database) foreign(ctx context.Context, keys []string) error {
 	return fmt.Errorf("%w: it has %s", ErrForeign, strings.Join(shown, ", "))
 }
 
-// notToolkit returns the keys that the toolkit has not written: locks begin with
-// redlock:, and the keys of an index or a model have a base name with a key
-// NAME.meta. metas caches such names between calls.
+// notToolkit returns the keys that the toolkit has not written: locks begin with redlock:, and the
+// keys of an index or a model have a base name with a key NAME.meta. metas caches such names
+// between calls.
 func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []string) ([]string, error) {
 	var unknown, bases []string
 	var cmds rueidis.Commands
@@ -140,14 +137,14 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 	return slices.DeleteFunc(unknown, func(name string) bool { return hasOwner(metas, name) }), nil
 }
 
-// maxMetas bounds the names that notToolkit caches.
+// maxMetas limits the names that notToolkit caches.
 const maxMetas = 10_000
 
 func hasOwner(metas map[string]bool, name string) bool {
 	return slices.ContainsFunc(owners(name), func(base string) bool { return metas[base] })
 }
 
-// maxOwners bounds how many names owners returns.
+// maxOwners limits how many names owners returns.
 const maxOwners = 16
 
 // owners returns the possible names of the index or model to which a key belongs:

@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social/adopt"
 )
 
-// A database of 2009 is refused and stays as it is, also without its counters, and beside a
-// site of 2014.
+// A database of 2009 is rejected and stays as it is, even without its counters, and next to a site
+// of 2014.
 func TestRefuse2009(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(b *bundle){
@@ -84,8 +84,8 @@ func TestAdoptForeign(t *testing.T) {
 	}
 }
 
-// Of several processes that start on an empty database, none takes what another one writes for
-// the keys of a program.
+// Of several processes that start on an empty database, none mistakes keys of the others for those
+// of another program.
 func TestAdoptAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,11 +11,11 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// convertedAtOnce is how many home timelines one call of Converter.Convert looks at.
+// convertedAtOnce is how many home timelines one call of Converter.Convert examines.
 const convertedAtOnce = 50
 
-// completeHomes makes the home timelines of a Cluster, which expire and can lack posts,
-// complete and lasting. It can be interrupted at any moment and repeated.
+// completeHomes makes the home timelines of a Cluster, which expire and can lack posts, complete
+// and permanent. It can be interrupted at any time and repeated.
 func (d Database) completeHomes(ctx context.Context, progress func(done, total int64)) error {
 	total, err := d.client.Do(ctx, d.client.B().Dbsize().Build()).AsInt64()
 	if err != nil {

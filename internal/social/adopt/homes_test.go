@@ -10,12 +10,12 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// The home timelines of a single server that has loaded the keys of a Cluster are those
-// that it would have had itself: expired ones, those that were being made, and those that
-// were merged with the posts of others. None expires afterwards, whatever interrupts it.
+// On a single server into which the keys of a Cluster were loaded, home timelines end up as that
+// server would have written them: expired ones, those that were being built, and those that were
+// merged with the posts of others. None expires afterwards, whatever interrupts the conversion.
 func TestHomesOfACluster(t *testing.T) {
 	t.Parallel()
-	stride := int64(397) // the buckets of the names alone are 4,096 commands
+	stride := int64(397) // the buckets of names alone are 4,096 commands
 	if redistest.Long {
 		stride = 13
 	}

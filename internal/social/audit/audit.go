@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// maxDecisions is about how many decisions the log keeps: the latest.
+	// maxDecisions is the approximate number of decisions that the log keeps: the latest.
 	maxDecisions = 100_000
-	// maxPerPerson is about how many decisions the history of a person keeps.
+	// maxPerPerson is the approximate number of decisions that the history of a person keeps.
 	maxPerPerson = 200
-	// scanned is how many entries one command reads, and maxScans how many commands
-	// one page with a filter takes at the most.
-	scanned  = 1000
-	maxScans = 10
+	// entriesPerScan is how many entries one command reads, and maxScans the maximum number of
+	// commands for one page with a filter.
+	entriesPerScan = 1000
+	maxScans       = 10
 )
 
 // Entry is one decision of an operator or a moderator.
 type Entry struct {
-	ID     string    // the entry's own; set by the log
+	ID     string    // of the entry; set by the log
 	Time   time.Time // set by the log
 	Actor  social.Actor
 	Action string // such as "suspend", "hide" or "reset-password"
-	Target string // what it is about: UserTarget, PostTarget, TagTarget, or another text such as "invite:x"
+	Target string // the subject: UserTarget, PostTarget, TagTarget, or another text such as "invite:x"
 	Note   string // for other moderators, at most MaxNote characters; never a secret
 
-	// Person is the user that it concerns: their history shows it. Where Target is a
-	// user, that is the default.
+	// Person is the user concerned, whose history shows the decision. If Target is a user, that is
+	// the default.
 	Person int64
 }
 
@@ -47,14 +47,13 @@ func PostTarget(pid int64) string { return storage.PostKey(pid) }
 // TagTarget is the target of decisions about a tag.
 func TagTarget(tag string) string { return storage.TagKey(tag) }
 
-// ParseTag returns the tag that a target names; ok is false for another target.
+// ParseTag returns the tag that a target names; ok is false for any other target.
 func ParseTag(target string) (tag string, ok bool) {
 	prefix, tag, ok := storage.ParseTagKey(target)
 	return tag, ok && prefix == storage.TagPrefix
 }
 
-// ParseTarget returns the id of the user or of the post that a target names; the other
-// is 0.
+// ParseTarget returns the ID of the user or of the post that a target names; the other is 0.
 func ParseTarget(target string) (uid, pid int64) {
 	switch prefix, id, ok := storage.ParseKey(target); {
 	case ok && prefix == storage.UserPrefix:
@@ -65,22 +64,22 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-// maxAudited bounds the action and the target of an entry, in bytes: a tag has 50 characters,
-// of any script.
+// maxAudited limits the action and the target of an entry, in bytes: a tag has 50 characters, of
+// any script.
 const maxAudited = 250
 
-// Log is the log of what operators and moderators have decided: one stream of all
-// decisions, and one for each person that they concern.
+// Log is the log of decisions by operators and moderators: one stream of all decisions, and one for
+// each person concerned.
 type Log struct{ client rueidis.Client }
 
 // New returns the log of a database.
 func New(client rueidis.Client) *Log { return &Log{client} }
 
-// Add adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
-// before the decision takes effect: then there is none without an entry, and where it
-// failed, it is repeated with another entry. It returns *InvalidError for texts that are too
-// long. One round trip, and one more for an entry that concerns a person: their history has
-// the same id as the log. A process that dies in between leaves the entry in the log alone.
+// Add adds a decision to the audit log, which keeps the latest 100,000 or so. Call it before the
+// decision takes effect, so that there is none without an entry; a decision that failed is repeated
+// with another entry. It returns *InvalidError if a text is too long. One round trip, and one more
+// for an entry that concerns a person, whose history gets an entry with the same ID as the log. If
+// a process dies in between, the entry is only in the log.
 func (a *Log) Add(ctx context.Context, e Entry) (err error) {
 	if e.Person == 0 {
 		e.Person, _ = ParseTarget(e.Target)
@@ -105,8 +104,8 @@ func (a *Log) Add(ctx context.Context, e Entry) (err error) {
 	return nil
 }
 
-// isLate reports whether a stream has a later entry: two decisions about a person at
-// the same moment, of which the log has both.
+// isLate reports whether a stream already has a later entry: there were two decisions about a
+// person at the same moment, and the log has both.
 func isLate(err error) bool {
 	answer, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(answer.Error(), "equal or smaller")
@@ -114,19 +113,19 @@ func isLate(err error) bool {
 
 // Filter selects decisions. The zero value selects all.
 type Filter struct {
-	Actor  social.Actor // by one actor; 0 for any
-	Target string       // about one target; empty for any
-	Person int64        // that concern one person; 0 for any
+	Actor  social.Actor // by this actor; 0 for any
+	Target string       // about this target; empty for any
+	Person int64        // concerning this person; 0 for any
 }
 
-// Page is a part of the audit log, the latest first.
+// Page is a part of the audit log, latest first.
 type Page struct {
 	Entries []Entry
 	Next    string // the cursor of the next page, empty at the end
 }
 
-func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Completed {
-	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(storage.Itoa(most)).Id(id).
+func (a *Log) append(key string, limit int64, id string, e Entry) rueidis.Completed {
+	fields := a.client.B().Xadd().Key(key).Maxlen().Almost().Threshold(storage.Itoa(limit)).Id(id).
 		FieldValue().FieldValue("actor", e.Actor.String()).FieldValue("action", e.Action).FieldValue("target", e.Target)
 	if e.Person != 0 {
 		fields = fields.FieldValue("person", storage.Itoa(e.Person))
@@ -137,10 +136,9 @@ func (a *Log) append(key string, most int64, id string, e Entry) rueidis.Complet
 	return fields.Build()
 }
 
-// Read returns a page of the decisions that a filter selects. cursor is empty for the
-// first page; *InvalidError reports one that is malformed. A page about a person is one round
-// trip. Another filter reads up to 10,000 entries: a page can have fewer than limit although
-// another follows.
+// Read returns a page of the decisions that a filter selects. cursor is empty for the first page; a
+// malformed one is *InvalidError. A page about a person takes one round trip. Any other filter
+// reads up to 10,000 entries: a page can have fewer than limit even if another one follows.
 func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Page, error) {
 	end := "+"
 	if cursor != "" {
@@ -155,7 +153,7 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 		key = storage.DecisionsKey(f.Person)
 	}
 	if f.Actor != 0 || f.Target != "" {
-		count = scanned
+		count = entriesPerScan
 	}
 	var page Page
 	for range maxScans {
@@ -183,8 +181,8 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 	return page, nil
 }
 
-// isID reports whether a text can be the id of an entry of a stream. No entry has 0-0, before which
-// the server reads nothing.
+// isID reports whether a text can be the ID of a stream entry. No entry has 0-0, before which the
+// server reads nothing.
 func isID(text string) bool {
 	ms, seq, ok := strings.Cut(text, "-")
 	m, err := strconv.ParseUint(ms, 10, 64)

@@ -1,2 +1,2 @@
-// Package audit is the log of what operators and moderators have decided.
+// Package audit stores the log of decisions by operators and moderators.
 package audit

@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	// codePeriod is the length of a time step, and skew how many steps the clock of a
-	// phone may be off.
+	// codePeriod is the length of a time step, and codeSkew how many steps the clock of a phone may
+	// be off.
 	codePeriod = 30 * time.Second
 	codeSkew   = 1
-	// recoveryCodes is how many recovery codes there are.
+	// recoveryCodes is the number of recovery codes.
 	recoveryCodes = 10
-	// recoveryCodeBytes is the length of a recovery code: 80 bits need no slow hash.
+	// recoveryCodeBytes is the length of a recovery code: with 80 bits, no slow hash is needed.
 	recoveryCodeBytes = 10
 )
 
 var keyEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// newKey returns the key of an app: 160 bits in base32.
+// newKey returns a key for an authenticator app: 160 bits in base32.
 func newKey() string {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
 	return keyEncoding.EncodeToString(b[:])
 }
 
-// keyURL is the key as apps read it from a QR code.
+// keyURL returns the URL with the key that apps read from a QR code.
 func keyURL(key, issuer, name string) string {
 	return "otpauth://totp/" + url.PathEscape(issuer+":"+name) + "?secret=" + key + "&issuer=" + url.QueryEscape(issuer)
 }
 
-// matchCode returns the time step of a code; ok is false for one that does not belong to
-// the key now.
+// matchCode returns the time step of a code; ok is false if the key has no such code now.
 func matchCode(key, typed string, now time.Time) (step int64, ok bool) {
 	typed = strings.Join(strings.Fields(typed), "")
 	at := now.Unix() / int64(codePeriod/time.Second)
@@ -53,7 +52,7 @@ func matchCode(key, typed string, now time.Time) (step int64, ok bool) {
 	return 0, false
 }
 
-// newRecoveryCodes returns new recovery codes, as people see them, and their hashes.
+// newRecoveryCodes returns new recovery codes in the form shown to users, and their hashes.
 func newRecoveryCodes() (codes, hashes []string) {
 	for range recoveryCodes {
 		var b [recoveryCodeBytes]byte
@@ -65,8 +64,8 @@ func newRecoveryCodes() (codes, hashes []string) {
 	return codes, hashes
 }
 
-// codeHash returns the hash of a recovery code, however it was typed; ok is false for
-// what cannot be one.
+// codeHash returns the hash of a recovery code, however it was typed; ok is false if it cannot be
+// one.
 func codeHash(typed string) (_ string, ok bool) {
 	text := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -85,4 +84,4 @@ func loginHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func contains(hashes, one string) bool { return slices.Contains(strings.Split(hashes, ","), one) }
+func contains(hashes, hash string) bool { return slices.Contains(strings.Split(hashes, ","), hash) }

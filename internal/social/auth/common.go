@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// commonGzip are some 35,000 passwords, words and names, sorted, one a line;
+// commonGzip holds some 35,000 passwords, words and names, sorted, one per line;
 // scripts/common-passwords writes it.
 //
 //go:embed common.txt.gz
@@ -32,12 +32,12 @@ var commonWords = sync.OnceValue(func() []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 })
 
-// mostExtra is how many characters around a common word leave it easy to guess.
+// mostExtra is how many characters may surround a common word that is still easy to guess.
 const mostExtra = 4
 
-// IsCommon reports whether a password is among those that are tried first: a common
-// password, a word or a name, or one of these with digits for letters, a few characters
-// around it, or written twice; a sequence, or one character repeated.
+// IsCommon reports whether a password is among those that attackers try first: a common password, a
+// word or a name, also with digits in place of letters, with a few characters around it, or written
+// twice; a sequence; or one repeated character.
 func IsCommon(password string) bool {
 	return resembles(password, func(word string) bool {
 		words := commonWords()
@@ -55,19 +55,19 @@ func IsName(password string, names ...string) bool {
 
 func fold(text string) string { return strings.ToLower(norm.NFKC.String(text)) }
 
-// The characters that stand for letters; a 1 for two of them.
+// Characters that replace letters; the two differ in what 1 stands for.
 var disguises = []*strings.Replacer{
 	strings.NewReplacer("0", "o", "1", "i", "!", "i", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t"),
 	strings.NewReplacer("0", "o", "1", "l", "!", "l", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t"),
 }
 
 func resembles(password string, is func(word string) bool) bool {
-	whole := fold(password)
+	folded := fold(password)
 	half := ""
-	if len(whole)%2 == 0 && whole[:len(whole)/2] == whole[len(whole)/2:] {
-		half = whole[:len(whole)/2]
+	if len(folded)%2 == 0 && folded[:len(folded)/2] == folded[len(folded)/2:] {
+		half = folded[:len(folded)/2]
 	}
-	for _, text := range []string{whole, core(whole), half} {
+	for _, text := range []string{folded, core(folded), half} {
 		if text == "" {
 			continue
 		}
@@ -83,7 +83,7 @@ func resembles(password string, is func(word string) bool) bool {
 	return false
 }
 
-// core returns a password without the digits and signs around it, if these are few.
+// core returns a password without the digits and signs around it, if there are few of them.
 func core(text string) string {
 	inner := strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
 	if utf8.RuneCountInString(text)-utf8.RuneCountInString(inner) > mostExtra {
@@ -92,8 +92,8 @@ func core(text string) string {
 	return inner
 }
 
-// isSequence reports whether all characters are the same distance apart, as in
-// "aaaaaaaa" and "23456789", or are only two.
+// isSequence reports whether all characters are the same distance apart, as in "aaaaaaaa" and
+// "23456789", or there are only two different ones.
 func isSequence(text []rune) bool {
 	var distinct []rune
 	for _, r := range text {

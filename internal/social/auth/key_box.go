@@ -13,16 +13,16 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// keyBox encrypts the keys of apps, where the operator has set a key.
+// keyBox encrypts the keys of authenticator apps if the operator has set a key.
 type keyBox struct{ aead cipher.AEAD }
 
-// sealedPrefix begins an encrypted value.
+// sealedPrefix is the prefix of an encrypted value.
 const sealedPrefix = "sealed:"
 
-// ErrNoKey: what is stored was encrypted with a key that this process does not have.
+// ErrNoKey: the stored value was encrypted with a key that this process does not have.
 var ErrNoKey = errors.New("social: a second factor was encrypted with another RETWIS_SECRET_KEY")
 
-// newKeyBox returns a box with a key; an empty one encrypts nothing.
+// newKeyBox returns a box for a key; an empty key disables encryption.
 func newKeyBox(key []byte) (keyBox, error) {
 	if len(key) == 0 {
 		return keyBox{}, nil
@@ -42,7 +42,7 @@ func newKeyBox(key []byte) (keyBox, error) {
 	return keyBox{aead}, nil
 }
 
-// seal returns a value as it is stored; it can be opened for the same user only.
+// seal returns the stored form of a value; it can be opened only for the same user.
 func (b keyBox) seal(uid int64, value string) string {
 	if b.aead == nil {
 		return value
@@ -52,7 +52,7 @@ func (b keyBox) seal(uid int64, value string) string {
 	return sealedPrefix + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, []byte(value), []byte(storage.Itoa(uid))))
 }
 
-// open returns what was stored; values from before there was a key are read as they are.
+// open returns the value of a stored form; values stored without a key are returned unchanged.
 func (b keyBox) open(uid int64, stored string) (string, error) {
 	text, isSealed := strings.CutPrefix(stored, sealedPrefix)
 	if !isSealed {

@@ -25,19 +25,19 @@ var (
 	fieldReplaceScript = script.New(fieldReplaceSource).Retryable()
 )
 
-// ErrBusy: too many passwords wait to be checked; try again in a moment.
+// ErrBusy: too many passwords are waiting to be checked; try again in a moment.
 var ErrBusy = ErrHashersBusy
 
-// SecondFactorError is returned by Login for an account with a second factor: the
-// password was right, and FinishLogin needs a code.
+// SecondFactorError is returned by Login for an account with a second factor: the password was
+// right, and FinishLogin needs a code.
 type SecondFactorError struct {
 	User   social.User
-	Secret string // of the log-in that waits, for FinishLogin
+	Secret string // of the waiting log-in, for FinishLogin
 }
 
 func (e *SecondFactorError) Error() string { return "social: a code of the second factor is needed" }
 
-// Service logs users in: by passwords, second factors and reset links.
+// Service logs users in with passwords, second factors and reset links.
 type Service struct {
 	opt      Options
 	sessions *Sessions
@@ -45,21 +45,21 @@ type Service struct {
 	factors  *factorStore
 }
 
-// Warner warns users of changes of what guards their accounts.
+// Warner warns users about changes that affect the security of their accounts.
 type Warner interface {
-	// Begin notes a warning that a field of a user changes, before it does. The caller calls
-	// end when it has changed, or could not: the task that sends the warning looks.
+	// Begin records a warning before a field of a user changes. The caller calls end after the
+	// field has changed, or could not be changed: the task that sends the warning checks which.
 	Begin(ctx context.Context, uid int64, field string) (end func(), err error)
 }
 
 // The fields of a user whose changes a Warner reports.
 const (
 	PasswordField = "password"
-	FactorField   = "totp" // removed
+	FactorField   = "totp" // when it is removed
 	PasskeysField = "passkeys"
 )
 
-// warn changes a field of a user, and warns them; w may be nil.
+// warn changes a field of a user by calling change, and warns the user; w may be nil.
 func warn(ctx context.Context, w Warner, uid int64, field string, change func() error) error {
 	if w == nil {
 		return change()
@@ -72,17 +72,17 @@ func warn(ctx context.Context, w Warner, uid int64, field string, change func() 
 	return change()
 }
 
-// Options are what a Service needs; all but HashParams, Hashers, SecretKey and Warner are required.
+// Options configure a Service; all but HashParams, Hashers, SecretKey and Warner are required.
 type Options struct {
 	HashParams *argon2id.Params // see NewHasher
 	Hashers    int
 	SecretKey  []byte // see newKeyBox
 	Limits     *limits.Limits
 	Audit      *audit.Log
-	Warner     Warner // nil: nobody is warned
+	Warner     Warner // may be nil
 }
 
-// New returns a Service that opens these sessions.
+// New returns a Service that opens sessions in s.
 func New(s *Sessions, opt Options) (*Service, error) {
 	box, err := newKeyBox(opt.SecretKey)
 	if err != nil {
@@ -95,8 +95,8 @@ func New(s *Sessions, opt Options) (*Service, error) {
 	return &Service{opt: opt, sessions: s, hasher: hasher, factors: &factorStore{Client: s.DB.Client, Box: box}}, nil
 }
 
-// Login opens a session for the user of this name and password, or returns ErrBadLogin,
-// or *SecondFactorError. Six round trips and one password hash.
+// Login opens a session for the user with this name and password. It returns ErrBadLogin, or
+// *SecondFactorError. Six round trips and one password hash.
 func (a *Service) Login(ctx context.Context, name, password string) (Session, error) {
 	user, stored, err := a.authenticate(ctx, name, password)
 	if err != nil {
@@ -116,21 +116,21 @@ func (a *Service) Login(ctx context.Context, name, password string) (Session, er
 	return Session{}, &SecondFactorError{User: user, Secret: secret}
 }
 
-// Finished is a log-in with a second factor that has succeeded.
+// Finished is a successful log-in with a second factor.
 type Finished struct {
 	Session
-	Recovered bool // by a recovery code
+	Recovered bool // with a recovery code
 	CodesLeft int
 }
 
-// FinishLogin opens the session of a log-in that waits for a code: one of the app, or a
-// recovery code. It returns ErrNoLogin, ErrBadCode or ErrTooManyCodes. Six round trips.
+// FinishLogin opens the session of a log-in that is waiting for a code, which is either from the
+// app or a recovery code. It returns ErrNoLogin, ErrBadCode or ErrTooManyCodes. Six round trips.
 func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finished, error) {
 	uid, ok := userOfSecret(secret)
 	if !ok {
 		return Finished{}, ErrNoLogin
 	}
-	// Before the code is compared: a change of the password ends the log-ins that wait.
+	// Read before the code is compared: a change of the password ends waiting log-ins.
 	rec, stored, err := a.credentials(ctx, uid)
 	if err != nil {
 		return Finished{}, err
@@ -149,7 +149,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 	return Finished{session, recovered, left}, err
 }
 
-// LoginUser returns the user of a log-in that waits, for the log. It proves nothing.
+// LoginUser returns the user of a waiting log-in, for logging. It proves nothing.
 func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, error) {
 	uid, ok := userOfSecret(secret)
 	if !ok {
@@ -159,20 +159,20 @@ func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, er
 	return rec.User, err
 }
 
-// SecondFactor is whether a user has a second factor, and how many recovery codes are
-// left. One round trip.
+// SecondFactor returns whether a user has a second factor, and how many recovery codes are left.
+// One round trip.
 func (a *Service) SecondFactor(ctx context.Context, uid int64) (SecondFactorState, error) {
 	return a.factors.State(ctx, uid)
 }
 
-// KeyURL is the key of an app as apps read it from a QR code. The site, which the app shows, is
-// without colons there: one ends it.
+// KeyURL returns the URL with the key that apps read from a QR code. Colons are removed from the
+// site name, because there a colon ends it.
 func KeyURL(key, site string, user social.User) string {
 	return keyURL(key, strings.ReplaceAll(site, ":", " "), user.Name)
 }
 
-// SetUpSecondFactor returns a key for an authenticator app, which a code of it confirms.
-// It returns ErrBadLogin for a wrong password. One password hash.
+// SetUpSecondFactor returns a key for an authenticator app; a code from the app then confirms it.
+// It returns ErrBadLogin if the password is wrong. One password hash.
 func (a *Service) SetUpSecondFactor(ctx context.Context, user social.User, password string) (key string, err error) {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return "", err
@@ -180,20 +180,20 @@ func (a *Service) SetUpSecondFactor(ctx context.Context, user social.User, passw
 	return a.factors.Begin(ctx, user.ID, a.sessions.Now())
 }
 
-// SecondFactorKey returns the key that was set up and is not confirmed yet, or
+// SecondFactorKey returns the key that was set up but is not confirmed yet, or
 // ErrSecondFactorState.
 func (a *Service) SecondFactorKey(ctx context.Context, uid int64) (string, error) {
 	return a.factors.Pending(ctx, uid, a.sessions.Now())
 }
 
-// ConfirmSecondFactor turns the second factor on, by a code of the key that was set up,
-// and returns the recovery codes, which cannot be read again.
+// ConfirmSecondFactor turns the second factor on, given a code of the key that was set up. It
+// returns the recovery codes, which cannot be read again.
 func (a *Service) ConfirmSecondFactor(ctx context.Context, uid int64, code string) ([]string, error) {
 	return a.factors.Confirm(ctx, uid, code, a.sessions.Now())
 }
 
-// RenewRecoveryCodes replaces the recovery codes. It returns ErrBadLogin for a wrong
-// password. One password hash.
+// RenewRecoveryCodes replaces the recovery codes. It returns ErrBadLogin if the password is wrong.
+// One password hash.
 func (a *Service) RenewRecoveryCodes(ctx context.Context, user social.User, password string) ([]string, error) {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return nil, err
@@ -201,8 +201,8 @@ func (a *Service) RenewRecoveryCodes(ctx context.Context, user social.User, pass
 	return a.factors.Renew(ctx, user.ID)
 }
 
-// TurnOffSecondFactor turns it off. It returns ErrBadLogin for a wrong password. One
-// password hash.
+// TurnOffSecondFactor turns the second factor off. It returns ErrBadLogin if the password is wrong.
+// One password hash.
 func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, password string) error {
 	if _, err := a.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (a *Service) TurnOffSecondFactor(ctx context.Context, user social.User, pas
 	return warn(ctx, a.opt.Warner, user.ID, FactorField, func() error { return a.factors.Remove(ctx, user.ID) })
 }
 
-// RemoveSecondFactor turns it off without a password: for an operator, when a user has
-// lost the device and the recovery codes. It is in the audit log.
+// RemoveSecondFactor turns the second factor off without a password, for an operator when a user
+// has lost both the device and the recovery codes. It writes to the audit log.
 func (a *Service) RemoveSecondFactor(ctx context.Context, by social.Actor, uid int64) error {
 	if err := a.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "remove-second-factor", Target: audit.UserTarget(uid)}); err != nil {
 		return err
@@ -219,16 +219,16 @@ func (a *Service) RemoveSecondFactor(ctx context.Context, by social.Actor, uid i
 	return warn(ctx, a.opt.Warner, uid, FactorField, func() error { return a.factors.Remove(ctx, uid) })
 }
 
-// Authenticate returns the user of this name and password, ErrBadLogin, or
-// *SuspendedError for the right password of a user who is suspended. A
-// password that the original program stored in clear, or one hashed at another
-// cost, is replaced by its hash at today's.
+// Authenticate returns the user with this name and password. It returns ErrBadLogin, or
+// *SuspendedError if the password is right but the user is suspended. A password stored in clear
+// text by the original program, or hashed at a different cost, is replaced by a hash at the current
+// cost.
 func (a *Service) Authenticate(ctx context.Context, name, password string) (social.User, error) {
 	user, _, err := a.authenticate(ctx, name, password)
 	return user, err
 }
 
-// authenticate is Authenticate. It also returns the password as it is stored.
+// authenticate implements Authenticate and also returns the stored password.
 func (a *Service) authenticate(ctx context.Context, name, password string) (user social.User, stored string, err error) {
 	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
 		return user, "", social.ErrBadLogin
@@ -258,7 +258,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 		switch done, err := a.replaceField(ctx, uid, PasswordField, stored, phc); {
 		case err != nil:
 			return user, "", err
-		case !done: // another log-in has replaced it, or it is another password now
+		case !done: // another log-in has replaced it, or the password has changed
 			return a.authenticate(ctx, name, password)
 		}
 		stored = phc
@@ -266,7 +266,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 	return rec.User, stored, a.mayLogIn(ctx, rec)
 }
 
-// mayLogIn returns *SuspendedError for a user who is suspended.
+// mayLogIn returns *SuspendedError if the user is suspended.
 func (a *Service) mayLogIn(ctx context.Context, rec storage.Record) error {
 	if rec.Standing != social.Suspended {
 		return nil
@@ -278,8 +278,7 @@ func (a *Service) mayLogIn(ctx context.Context, rec storage.Record) error {
 	return err
 }
 
-// credentials returns a user and their stored password, empty when there is no
-// such user.
+// credentials returns a user and their stored password, which is empty if there is no such user.
 func (a *Service) credentials(ctx context.Context, uid int64) (storage.Record, string, error) {
 	b := a.sessions.DB.Client.B()
 	res := a.sessions.DB.Client.DoMulti(ctx,
@@ -297,8 +296,8 @@ func (a *Service) credentials(ctx context.Context, uid int64) (storage.Record, s
 	return rec, stored, err
 }
 
-// replaceField replaces a field of a user, unless it has changed since it was read, and
-// reports whether it did. One round trip.
+// replaceField replaces a field of a user unless it has changed since it was read, and reports
+// whether it did. One round trip.
 func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now string) (bool, error) {
 	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{storage.UserKey(uid)}, []string{field, was, now}).AsBool()
 	if err != nil {
@@ -307,8 +306,8 @@ func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now s
 	return done, nil
 }
 
-// HashQueue returns how many passwords wait to be checked or hashed.
+// HashQueue returns how many passwords are waiting to be checked or hashed.
 func (a *Service) HashQueue() int { return a.hasher.Waiting() }
 
-// HashStats returns what the queue for passwords has done since the start.
+// HashStats returns the statistics of the password queue since the start.
 func (a *Service) HashStats() HasherStats { return a.hasher.Stats() }

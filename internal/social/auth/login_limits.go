@@ -17,10 +17,10 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it
-// before Authenticate, with the name as it was typed, and LoggedIn once somebody has
-// proved everything, a second factor included. Call giveBack where no password was compared, or
-// the right one does not help. One round trip each.
+// AllowLogin decides whether a password may be tried; see limits.Limits.AllowLogin. Call it before
+// Authenticate, with the name as typed, and call LoggedIn once the user has proved everything,
+// including a second factor. Call giveBack if no password was compared, or if the right one does
+// not help. One round trip each.
 func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) (giveBack func(), err error) {
 	giveBack = func() { a.opt.Limits.GiveBackLogin(ctx, storage.Fold(name), from) }
 	return giveBack, a.opt.Limits.AllowLogin(ctx, storage.Fold(name), from, func() (bool, error) {
@@ -37,16 +37,16 @@ func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) 
 }
 
 const (
-	// loginPlaces is how many addresses are remembered for each account.
+	// loginPlaces is how many addresses are remembered per account.
 	loginPlaces = 20
-	// loginPlacesFor is for how long, since the last log-in.
+	// loginPlacesFor is how long they are remembered after the last log-in.
 	loginPlacesFor = 90 * 24 * time.Hour
 )
 
-// LoggedIn notes a log-in from an address: it does not count as a try, and strangers
-// cannot lock this address out of the account, unless the memory of the server is full and
-// the address is new. name is the one that AllowLogin got; empty where it was not called, as
-// for a passkey. Three round trips.
+// LoggedIn records a log-in from an address. It does not count as a try, and strangers cannot lock
+// this address out of the account, unless the server is out of memory and the address is new. name
+// is the one passed to AllowLogin, or empty if that was not called, as for a passkey. Three round
+// trips.
 func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
 	if name != "" {
 		a.opt.Limits.LoggedIn(ctx, storage.Fold(name), from)
@@ -66,8 +66,8 @@ func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, f
 	return nil
 }
 
-// WithAddress notes in a context where a request comes from, so that no address gets
-// more of the time for checking passwords than others that wait for it.
+// WithAddress stores in a context where a request comes from, so that no address gets more of the
+// time for checking passwords than others that are waiting.
 func WithAddress(ctx context.Context, from netip.Addr) context.Context {
 	return WithPlace(ctx, limits.Place(from))
 }

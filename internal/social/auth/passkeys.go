@@ -20,49 +20,48 @@ import (
 )
 
 const (
-	// MaxPasskeys is how many passkeys a user can have.
+	// MaxPasskeys is the maximum number of passkeys per user.
 	MaxPasskeys = 20
-	// MaxPasskeyName bounds the name of a passkey, in characters.
+	// MaxPasskeyName is the maximum length of a passkey name, in characters.
 	MaxPasskeyName = 40
-	// maxResponse bounds what a browser sends about a passkey, in bytes.
+	// maxResponse limits what a browser sends about a passkey, in bytes.
 	maxResponse = 16 << 10
-	// ceremonyFor is how long a browser may take to make or to use a passkey.
+	// ceremonyFor is how long a browser may take to create or to use a passkey.
 	ceremonyFor = 5 * time.Minute
 )
 
-// ErrPasskey: the passkey is not one of this site, or the browser took too long.
+// ErrPasskey: the passkey does not belong to this site, or the browser took too long.
 var ErrPasskey = errors.New("social: this passkey cannot be used")
 
-// Passkeys are the keys with which users log in without a password (WebAuthn). A device
-// asks for a fingerprint, a face or a PIN before it uses one, so that a log-in needs no other
-// step. The site has only public keys, in the field `passkeys` of the user. They are safe for
-// concurrent use.
+// Passkeys are the keys with which users log in without a password (WebAuthn). A device asks for a
+// fingerprint, a face or a PIN before it uses one, so a log-in needs no other step. The site stores
+// only public keys, in the field `passkeys` of the user. Passkeys is safe for concurrent use.
 type Passkeys struct{ auth *Service }
 
 // NewPasskeys returns the passkeys of the users of a site.
 func NewPasskeys(auth *Service) *Passkeys { return &Passkeys{auth} }
 
-// Passkey is one of a user.
+// Passkey is a passkey of a user.
 type Passkey struct {
 	Name    string              `json:"name"`
-	Host    string              `json:"host"` // the site, as the browser knew it
+	Host    string              `json:"host"` // the site's host, as the browser knew it
 	Created int64               `json:"created"`
 	Used    int64               `json:"used,omitempty"`
 	Key     webauthn.Credential `json:"key"`
 }
 
-// ID names the passkey in forms.
+// ID identifies the passkey in forms.
 func (p Passkey) ID() string { return base64.RawURLEncoding.EncodeToString(p.Key.ID) }
 
-// Place is where a browser has the site: passkeys are for one host.
+// Place is the address at which a browser visits the site: passkeys belong to one host.
 type Place struct {
-	Site   string // its name
+	Site   string // the site's name
 	Host   string // without a port
 	Origin string // scheme, host and port
 }
 
-// at returns what makes and verifies the passkeys of a place.
-func at(place Place) (*webauthn.WebAuthn, error) {
+// webAuthnFor returns the WebAuthn configuration for a place.
+func webAuthnFor(place Place) (*webauthn.WebAuthn, error) {
 	w, err := webauthn.New(&webauthn.Config{
 		RPID: place.Host, RPDisplayName: place.Site, RPOrigins: []string{place.Origin},
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
@@ -75,10 +74,10 @@ func at(place Place) (*webauthn.WebAuthn, error) {
 	return w, nil
 }
 
-// owner is a user as the library knows one.
+// owner implements webauthn.User.
 type owner struct {
 	storage.Record
-	stored string // the field as it was read
+	stored string // the field as read
 	keys   []Passkey
 }
 
@@ -94,7 +93,7 @@ func (o *owner) WebAuthnCredentials() []webauthn.Credential {
 	return all
 }
 
-// owner reads a user with the passkeys. One round trip.
+// owner reads a user with their passkeys. One round trip.
 func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
 	b := p.auth.sessions.DB.Client.B()
 	res := p.auth.sessions.DB.Client.DoMulti(ctx,
@@ -109,14 +108,14 @@ func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
 		return nil, fmt.Errorf("social: read passkeys: %w", err)
 	}
 	if o.stored != "" {
-		// What another program has damaged is no passkey; others can be made.
+		// A field damaged by another program counts as no passkeys; new ones can be created.
 		_ = json.Unmarshal([]byte(o.stored), &o.keys)
 	}
 	return o, nil
 }
 
-// change replaces the passkeys of a user by what change makes of them. An error of change
-// ends it with nothing written. Two round trips.
+// change replaces the passkeys of a user with the result of change. If change returns an error,
+// nothing is written. Two round trips.
 func (p *Passkeys) change(ctx context.Context, uid int64, change func([]Passkey) ([]Passkey, error)) error {
 	for {
 		o, err := p.owner(ctx, uid)
@@ -141,7 +140,7 @@ func (p *Passkeys) change(ctx context.Context, uid int64, change func([]Passkey)
 	}
 }
 
-// All returns the passkeys of a user, the first one first. One round trip.
+// All returns the passkeys of a user, oldest first. One round trip.
 func (p *Passkeys) All(ctx context.Context, uid int64) ([]Passkey, error) {
 	o, err := p.owner(ctx, uid)
 	if err != nil {
@@ -150,9 +149,9 @@ func (p *Passkeys) All(ctx context.Context, uid int64) ([]Passkey, error) {
 	return o.keys, nil
 }
 
-// Begin returns what a browser needs to make a passkey, and the secret that Add takes. It
-// returns ErrBadLogin for a wrong password, and *InvalidError where there are too many. Three
-// round trips and one password hash.
+// Begin returns what a browser needs to create a passkey, and the secret to pass to Add. It returns
+// ErrBadLogin if the password is wrong, and *InvalidError if the user has too many. Three round
+// trips and one password hash.
 func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, password string) (secret string, options any, err error) {
 	if _, err := p.auth.confirmPassword(ctx, user.ID, password); err != nil {
 		return "", nil, err
@@ -164,7 +163,7 @@ func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, pas
 	if len(o.keys) >= MaxPasskeys {
 		return "", nil, tooManyPasskeys()
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return "", nil, err
 	}
@@ -181,8 +180,8 @@ func tooManyPasskeys() error {
 	return social.Invalid("name", "You have {n} passkeys, the most there can be. Remove one first.", MaxPasskeys)
 }
 
-// Add adds the passkey that a browser has made. It returns ErrPasskey if it took too long or
-// the response is not right, and *InvalidError for a name that is too long. Three round trips.
+// Add adds the passkey that a browser has created. It returns ErrPasskey if that took too long or
+// the response is not valid, and *InvalidError if the name is too long. Three round trips.
 func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secret, name, response string) error {
 	name, err := social.CleanLine(name, "name", MaxPasskeyName)
 	if err != nil {
@@ -195,7 +194,7 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	if err != nil {
 		return err
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return err
 	}
@@ -207,14 +206,14 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	if err != nil {
 		return refused(err)
 	}
-	key.Attestation = webauthn.CredentialAttestation{} // it is about the device, and nothing reads it
+	key.Attestation = webauthn.CredentialAttestation{} // describes the device, and nothing reads it
 	made := Passkey{Name: name, Host: place.Host, Created: p.auth.sessions.Now().Unix(), Key: *key}
 	return warn(ctx, p.auth.opt.Warner, user.ID, PasskeysField, func() error {
 		return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
 			switch {
 			case len(keys) >= MaxPasskeys:
 				return nil, tooManyPasskeys()
-			case slices.ContainsFunc(keys, func(one Passkey) bool { return one.ID() == made.ID() }):
+			case slices.ContainsFunc(keys, func(k Passkey) bool { return k.ID() == made.ID() }):
 				return keys, nil
 			}
 			return append(keys, made), nil
@@ -222,21 +221,21 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	})
 }
 
-// Remove removes a passkey. It returns ErrBadLogin for a wrong password. Repeating it changes
+// Remove removes a passkey. It returns ErrBadLogin if the password is wrong. Repeating it changes
 // nothing. Three round trips and one password hash.
 func (p *Passkeys) Remove(ctx context.Context, user social.User, id, password string) error {
 	if _, err := p.auth.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
 	}
 	return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
-		return slices.DeleteFunc(keys, func(one Passkey) bool { return one.ID() == id }), nil
+		return slices.DeleteFunc(keys, func(k Passkey) bool { return k.ID() == id }), nil
 	})
 }
 
-// BeginLogin returns what a browser needs to log in, and the secret that Login takes. One
-// round trip.
+// BeginLogin returns what a browser needs to log in, and the secret to pass to Login. One round
+// trip.
 func (p *Passkeys) BeginLogin(ctx context.Context, place Place) (secret string, options any, err error) {
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return "", nil, err
 	}
@@ -255,7 +254,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	if err != nil {
 		return Session{}, err
 	}
-	w, err := at(place)
+	w, err := webAuthnFor(place)
 	if err != nil {
 		return Session{}, err
 	}
@@ -288,9 +287,9 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 		return Session{}, ErrPasskey
 	}
 	err = p.change(ctx, uid, func(keys []Passkey) ([]Passkey, error) {
-		i := slices.IndexFunc(keys, func(one Passkey) bool { return slices.Equal(one.Key.ID, key.ID) })
+		i := slices.IndexFunc(keys, func(k Passkey) bool { return slices.Equal(k.Key.ID, key.ID) })
 		if i < 0 {
-			return nil, ErrPasskey // removed meanwhile
+			return nil, ErrPasskey // removed in the meantime
 		}
 		keys[i].Key, keys[i].Used = *key, p.auth.sessions.Now().Unix()
 		return keys, nil
@@ -301,7 +300,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	return p.auth.sessions.OpenSession(ctx, o.User)
 }
 
-// refused returns ErrPasskey with what the library says.
+// refused wraps an error of the library in ErrPasskey.
 func refused(err error) error {
 	var detail *protocol.Error
 	if errors.As(err, &detail) && detail.DevInfo != "" {
@@ -310,7 +309,7 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", ErrPasskey, err)
 }
 
-// bounded returns a response, empty for one that is too long.
+// bounded returns a response, or nothing if it is too long.
 func bounded(response string) []byte {
 	if len(response) > maxResponse {
 		return nil
@@ -318,7 +317,7 @@ func bounded(response string) []byte {
 	return []byte(response)
 }
 
-// keep stores what a ceremony has asked for, and returns the secret of it. One round trip.
+// keep stores the challenge of a ceremony, and returns its secret. One round trip.
 func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (secret string, err error) {
 	text, err := json.Marshal(session)
 	if err != nil {
@@ -333,7 +332,7 @@ func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (sec
 	return secret, nil
 }
 
-// take returns what a ceremony has asked for, once. One round trip.
+// take returns the challenge of a ceremony, once. One round trip.
 func (p *Passkeys) take(ctx context.Context, secret string) (session webauthn.SessionData, err error) {
 	if len(secret) > maxSecret {
 		return session, ErrPasskey

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 var here = auth.Place{Site: "Retwis", Host: "retwis.example", Origin: "https://retwis.example"}
 
-// device makes and uses passkeys, as a browser does with a phone.
+// device creates and uses passkeys, like a browser with a phone.
 type device struct {
 	*socialtest.Bundle
 	place auth.Place
@@ -41,7 +41,8 @@ func newDevice(b *socialtest.Bundle, user social.User) *device {
 	}
 }
 
-// newKey makes a key whose coordinates have 32 bytes each: virtualwebauthn drops zeros before them.
+// newKey returns a key whose coordinates have 32 bytes each, because virtualwebauthn drops leading
+// zeros.
 func newKey(b *socialtest.Bundle) virtualwebauthn.Credential {
 	b.T.Helper()
 	for {
@@ -161,7 +162,7 @@ func TestPasskeys(t *testing.T) {
 	})
 }
 
-// Each response works once, at the place for which it was made, and within five minutes.
+// Each response works once, at the place it was made for, and within five minutes.
 func TestPasskeyRefused(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
@@ -222,7 +223,7 @@ func TestPasskeyRefused(t *testing.T) {
 	}
 }
 
-// expire ends all log-ins that have begun, as time does.
+// expire ends all pending log-ins, as time does.
 func expire(b *socialtest.Bundle) {
 	b.T.Helper()
 	for _, key := range strings.Fields(b.Redis("KEYS", "passkey:*")) {

@@ -17,15 +17,14 @@ import (
 	"retwis/internal/turns"
 )
 
-// ErrBusy: too many passwords wait to be checked; try again in a moment.
+// ErrHashersBusy: too many passwords are waiting to be checked; try again in a moment.
 var ErrHashersBusy = errors.New("social: too many passwords are being checked")
 
 const phcPrefix = "$argon2id$"
 
-// Hasher computes password hashes, a bounded number at a time: each takes
-// megabytes, so a flood of log-ins must wait rather than exhaust the memory. Those who
-// wait take turns by their place, see WithPlace, so that one client with many
-// connections does not close log-in for others.
+// Hasher computes password hashes, a limited number at a time: each takes megabytes, so a flood of
+// log-ins must wait rather than exhaust the memory. Waiting requests take turns by place, see
+// WithPlace, so that one client with many connections does not block log-in for others.
 type Hasher struct {
 	params argon2id.Params
 	queue  turns.Queue
@@ -33,20 +32,21 @@ type Hasher struct {
 	served, refused atomic.Uint64
 	waited          atomic.Int64 // in nanoseconds
 
-	// decoy is compared against when there is no such user, so that the
-	// duration of a log-in does not reveal which users exist.
+	// decoy returns a hash to compare against if there is no such user, so that the duration of a
+	// log-in does not reveal which users exist.
 	decoy func() (string, error)
 }
 
-// waitersPerSlot bounds the queue: a core makes some 40 hashes a second, so
-// past it the answer would come too late to be of use.
+// waitersPerSlot limits the queue: a core computes about 40 hashes a second, so past this limit the
+// answer would come too late to be useful.
 const waitersPerSlot = 256
 
-// waitersPerPlace bounds the part of one place, in hashes: an office may log in at once.
+// waitersPerPlace limits one place's share of the queue, in hashes: a whole office may log in at
+// once.
 const waitersPerPlace = 16
 
-// NewHasher returns a hasher. nil params mean 19 MiB, 2 passes, 1 lane, the
-// first of the settings that OWASP recommends; slots 0 means one for each core.
+// NewHasher returns a hasher. nil params mean 19 MiB, 2 passes, 1 lane, the first setting that
+// OWASP recommends; slots 0 means one per core.
 func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 	if params == nil {
 		params = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
@@ -62,17 +62,17 @@ func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 	return h, nil
 }
 
-// Waiting returns how many passwords wait to be checked or hashed.
+// Waiting returns how many passwords are waiting to be checked or hashed.
 func (h *Hasher) Waiting() int { return h.queue.Waiting() }
 
-// HasherStats are what the queue has done since the start.
+// HasherStats are the statistics of the queue since the start.
 type HasherStats struct {
-	Served  uint64        // passwords that were checked or hashed
-	Waited  time.Duration // how long these waited in all
-	Refused uint64        // those that were not: too many waited, or the caller gave up
+	Served  uint64        // passwords checked or hashed
+	Waited  time.Duration // their total waiting time
+	Refused uint64        // passwords rejected because too many were waiting, or the caller gave up
 }
 
-// Stats returns what the queue has done.
+// Stats returns the statistics of the queue.
 func (h *Hasher) Stats() HasherStats {
 	return HasherStats{Served: h.served.Load(), Waited: time.Duration(h.waited.Load()), Refused: h.refused.Load()}
 }
@@ -93,9 +93,8 @@ func (h *Hasher) release() { h.queue.Release(1) }
 
 type placeKey struct{}
 
-// WithPlace notes in a context where a request comes from, such as an address. Those
-// without a place, of an operator's command, take one turn together, and as much of the
-// queue as there is.
+// WithPlace stores in a context where a request comes from, such as an address. Requests without a
+// place, from an operator's commands, share one turn, and may fill the whole queue.
 func WithPlace(ctx context.Context, place string) context.Context {
 	return context.WithValue(ctx, placeKey{}, place)
 }
@@ -105,7 +104,7 @@ func placeOf(ctx context.Context) string {
 	return place
 }
 
-// Hash returns the PHC string of a password.
+// Hash returns the hash of a password as a PHC string.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	if err := h.acquire(ctx); err != nil {
 		return "", err
@@ -118,10 +117,10 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return phc, nil
 }
 
-// Verify reports whether typed matches the stored password, and whether stored
-// should be replaced because it is in clear, as the original program kept
-// passwords, or was hashed at another cost. An empty stored password matches
-// nothing and takes as long as any other.
+// Verify reports whether typed matches the stored password, and whether stored should be replaced
+// because it is in clear text, as the original program stored passwords, or was hashed at a
+// different cost. An empty stored password matches nothing, and takes as long to check as any
+// other.
 func (h *Hasher) Verify(ctx context.Context, typed, stored string) (ok, outdated bool, err error) {
 	if err := h.acquire(ctx); err != nil {
 		return false, false, err

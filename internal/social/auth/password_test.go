@@ -8,7 +8,7 @@ import (
 	"github.com/alexedwards/argon2id"
 )
 
-// The hasher takes the place from the context.
+// The hasher reads the place from the context.
 func TestHasherIsFair(t *testing.T) {
 	t.Parallel()
 	h, err := NewHasher(&argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}, 1)

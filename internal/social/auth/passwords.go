@@ -17,21 +17,20 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Bounds on a new password, in characters.
+// Limits on a new password, in characters.
 const (
 	MinPassword = 8
 	MaxPassword = 128
 )
 
-// MaxTypedPassword bounds, in bytes, the password of a log-in: accounts from
-// before the bounds above can still log in.
+// MaxTypedPassword limits the password of a log-in, in bytes: accounts that predate the limits
+// above can still log in.
 const MaxTypedPassword = 1024
 
-// siteName is a password that people choose for a site of this name.
+// siteName is a password that people choose on a site of this name.
 const siteName = "retwis"
 
-// CheckPassword returns *InvalidError for a password that a user of this name cannot
-// have.
+// CheckPassword returns *InvalidError if a user of this name cannot have that password.
 func CheckPassword(typed, username string) error {
 	if err := checkLength(typed); err != nil {
 		return err
@@ -53,13 +52,12 @@ func checkLength(typed string) error {
 	return nil
 }
 
-// HashNew returns the PHC string of a password that CheckPassword has accepted.
+// HashNew hashes a password that CheckPassword has accepted.
 func (a *Service) HashNew(ctx context.Context, password string) (string, error) {
 	return a.hasher.Hash(ctx, password)
 }
 
-// HashPassword returns the PHC string of a password, for accounts that are
-// loaded with it: it checks the length alone.
+// HashPassword hashes the password of a bulk-loaded account: it checks only the length.
 func (a *Service) HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
@@ -67,8 +65,7 @@ func (a *Service) HashPassword(ctx context.Context, password string) (string, er
 	return a.hasher.Hash(ctx, password)
 }
 
-// confirmPassword returns the stored password of a user who has typed it, or
-// ErrBadLogin.
+// confirmPassword returns the stored password of a user if typed matches it, or ErrBadLogin.
 func (a *Service) confirmPassword(ctx context.Context, uid int64, typed string) (stored string, err error) {
 	if len(typed) > MaxTypedPassword {
 		return "", social.ErrBadLogin
@@ -87,17 +84,17 @@ func (a *Service) confirmPassword(ctx context.Context, uid int64, typed string) 
 	return stored, nil
 }
 
-// ConfirmPassword returns ErrBadLogin for what is not the password of a user. One round trip and
+// ConfirmPassword returns ErrBadLogin if typed is not the password of a user. One round trip and
 // one password hash.
 func (a *Service) ConfirmPassword(ctx context.Context, uid int64, typed string) error {
 	_, err := a.confirmPassword(ctx, uid, typed)
 	return err
 }
 
-// ChangePassword sets a new password. It ends all sessions of the user, log-ins that
-// wait for a code, and a reset link, and opens the session that it returns. It returns
-// ErrBadLogin where current is wrong, and *InvalidError for a password that is not
-// allowed. Five round trips and two password hashes.
+// ChangePassword sets a new password. It ends all sessions of the user, log-ins waiting for a code,
+// and a reset link, and opens the session that it returns. It returns ErrBadLogin if current is
+// wrong, and *InvalidError if the new password is not allowed. Five round trips and two password
+// hashes.
 func (a *Service) ChangePassword(ctx context.Context, user social.User, current, typed string) (Session, error) {
 	stored, err := a.confirmPassword(ctx, user.ID, current)
 	if err != nil {
@@ -113,7 +110,7 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	secret, entry := a.sessions.newEntry(ctx, user.ID)
 	ended, err := a.replace(ctx, user.ID, passwordChange{Field: PasswordField, Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, errUserChanged) {
-		// Another request was faster: what was typed is not the password any more.
+		// A concurrent request was faster: current is not the password any more.
 		return Session{}, social.ErrBadLogin
 	}
 	if err != nil {
@@ -132,21 +129,21 @@ func (a *Service) replace(ctx context.Context, uid int64, p passwordChange) (end
 	return ended, err
 }
 
-// ResetFor is how long a reset link works.
+// ResetFor is how long a reset link is valid.
 const ResetFor = 24 * time.Hour
 
-// ErrNoReset: the reset link was used, has expired, or was replaced by another.
+// ErrNoReset: the reset link was used, has expired, or was replaced by another one.
 var ErrNoReset = errors.New("social: no such reset link")
 
-// IssueReset returns the secret of a link by which a user sets a new password, once,
-// within a day. It replaces the one before. Only its SHA-256 is stored. It returns
-// ErrNotFound where there is no such user. It is in the audit log. Three round trips.
+// IssueReset returns the secret of a link with which a user can set a new password once, within a
+// day. It replaces the previous link. Only its SHA-256 is stored. It returns ErrNotFound if there
+// is no such user. It writes to the audit log. Three round trips.
 func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = a.sessions.Now().Add(ResetFor)
 	if _, err := a.sessions.Users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
-	// First, so that there is no link that the log does not know.
+	// First, so that there is no link that is missing from the log.
 	if err := a.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
@@ -154,8 +151,8 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 	return token, expires, err
 }
 
-// NewReset returns the secret of a link as IssueReset makes it, for a user who has asked for it:
-// the audit log does not have it. One round trip.
+// NewReset returns the secret of a link like IssueReset, for a user who has asked for it; it does
+// not write to the audit log. One round trip.
 func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
 	token = newSecret(uid)
 	if err := a.sessions.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+storage.Seconds(a.sessions.Now().Add(valid))); err != nil {
@@ -175,7 +172,7 @@ func (a *Service) ResetUser(ctx context.Context, token string) (social.User, err
 	return user, err
 }
 
-// findReset returns the user of a reset link, and what is stored of it.
+// findReset returns the user of a reset link, and the stored form of the link.
 func (a *Service) findReset(ctx context.Context, token string) (social.User, string, error) {
 	uid, ok := userOfSecret(token)
 	if !ok {
@@ -196,10 +193,10 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 	return rec.User, stored, err
 }
 
-// ResetPassword sets the password of a reset link's user and uses the link up. It ends
-// all sessions of the user, and log-ins that wait for a code; a second factor stays on.
-// It returns ErrNoReset, or *InvalidError for a password that is not allowed. Of several
-// uses at once, one succeeds. Four round trips and one password hash.
+// ResetPassword sets the password of a reset link's user and uses up the link. It ends all sessions
+// of the user and log-ins waiting for a code; a second factor stays on. It returns ErrNoReset, or
+// *InvalidError if the password is not allowed. Of several concurrent uses, one succeeds. Four
+// round trips and one password hash.
 func (a *Service) ResetPassword(ctx context.Context, token, typed string) (social.User, error) {
 	user, stored, err := a.findReset(ctx, token)
 	if err != nil {

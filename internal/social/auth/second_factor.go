@@ -41,49 +41,49 @@ var (
 )
 
 const (
-	// WaitFor is how long a log-in waits for a code.
+	// LoginWaitsFor is how long a log-in waits for a code.
 	LoginWaitsFor = 5 * time.Minute
-	// maxWaiting is how many log-ins of a user wait.
+	// maxWaiting is how many log-ins of one user can wait.
 	maxWaiting = 5
-	// maxTries is how many codes one log-in can try, and maxAccountTries how many all
-	// log-ins of an account can try in an hour; after that recovery codes work.
+	// maxTries is how many codes one log-in can try, and maxAccountTries how many all log-ins of an
+	// account can try per hour; after that, only recovery codes work.
 	maxTries        = 5
 	maxAccountTries = 20
 	triesWithin     = time.Hour
-	// setUpFor is for how long a key can be confirmed.
+	// setUpFor is how long a new key can be confirmed.
 	setUpFor = 15 * time.Minute
 )
 
-// Errors of a Store.
+// Errors of a second factor.
 var (
-	// ErrNoLogin: the log-in does not wait any more, or has tried too many codes.
-	ErrNoLogin = errors.New("social: no log-in waits for this code")
+	// ErrNoLogin: the log-in is not waiting any more, or has tried too many codes.
+	ErrNoLogin = errors.New("social: no log-in is waiting for this code")
 	// ErrBadCode: the code is wrong, or was used before.
 	ErrBadCode = errors.New("social: wrong code")
-	// ErrTooMany: too many codes were tried for this account.
+	// ErrTooManyCodes: too many codes were tried for this account.
 	ErrTooManyCodes = errors.New("social: too many wrong codes")
-	// ErrState: the second factor is not set up, or is on already.
-	ErrSecondFactorState = errors.New("social: the second factor has changed meanwhile")
+	// ErrSecondFactorState: the second factor is not set up, or is already on.
+	ErrSecondFactorState = errors.New("social: the second factor has changed in the meantime")
 )
 
-// factorStore is the second factors of all users: the second step of a log-in is a code from
-// an authenticator app (TOTP, RFC 6238), or a recovery code.
+// factorStore stores the second factors of all users. The second step of a log-in is a code from an
+// authenticator app (TOTP, RFC 6238), or a recovery code.
 //
 // The key of the app is in the field `totp` of the user. It can be encrypted with a key of the
-// operator ([keyBox]): else a copy of the database gives it away. Of recovery codes, which are
-// random, only hashes are stored.
+// operator ([keyBox]); otherwise a copy of the database reveals it. Recovery codes are random, and
+// only their hashes are stored.
 type factorStore struct {
 	Client rueidis.Client
 	Box    keyBox
 }
 
-// SecondFactorState is whether a user has a second factor.
+// SecondFactorState says whether a user has a second factor.
 type SecondFactorState struct {
 	On    bool
-	Codes int // recovery codes that are left
+	Codes int // recovery codes left
 }
 
-// State returns it. One round trip.
+// State returns the state of a user's second factor. One round trip.
 func (s *factorStore) State(ctx context.Context, uid int64) (SecondFactorState, error) {
 	fields, err := s.fields(ctx, uid, "totp", "recovery")
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *factorStore) fields(ctx context.Context, uid int64, names ...string) ([
 	return fields, nil
 }
 
-// Wait lets a log-in wait for a code and returns its secret. It returns ErrBadLogin where the
-// password, which was stored like this, has been changed since. One round trip.
+// Wait makes a log-in wait for a code and returns its secret. password is the stored password; it
+// returns ErrBadLogin if that has changed since. One round trip.
 func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now time.Time) (secret string, err error) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
@@ -122,10 +122,10 @@ func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now 
 	return secret, nil
 }
 
-// maxSecret bounds the secret of a log-in.
+// maxSecret limits the secret of a log-in.
 const maxSecret = 80
 
-// userOfSecret returns the user of a log-in's secret. It proves nothing.
+// userOfSecret returns the user in the secret of a log-in. It proves nothing.
 func userOfSecret(secret string) (uid int64, ok bool) {
 	text, _, found := strings.Cut(secret, ".")
 	if !found || len(secret) > maxSecret {
@@ -134,11 +134,11 @@ func userOfSecret(secret string) (uid int64, ok bool) {
 	return storage.ParseID(text)
 }
 
-// Finish compares a code for a log-in that waits, and uses both up. It returns the number
-// of recovery codes that are left, and whether the code was one. Two round trips.
+// Finish compares a code for a waiting log-in, and uses both up. It returns the number of recovery
+// codes left, and whether the code was one. Two round trips.
 //
-// A try is counted before the code is compared: no number of requests at once tries
-// more. Of two with the same code, one succeeds.
+// A try is counted before the code is compared, so concurrent requests get no additional tries. If
+// two use the same code, one succeeds.
 func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time.Time) (left int, recovered bool, err error) {
 	uid, ok := userOfSecret(secret)
 	if !ok {
@@ -183,8 +183,8 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 	return int(n), step == "", nil
 }
 
-// Begin sets a key up, for Confirm, and returns it. It returns ErrState for a user who
-// has a second factor. One round trip.
+// Begin sets up a key, for Confirm, and returns it. It returns ErrSecondFactorState if the user has
+// a second factor. One round trip.
 func (s *factorStore) Begin(ctx context.Context, uid int64, now time.Time) (key string, err error) {
 	key = newKey()
 	value := storage.Seconds(now.Add(setUpFor)) + " " + s.Box.seal(uid, key)
@@ -206,7 +206,7 @@ func (s *factorStore) set(ctx context.Context, uid int64, on bool, field, value 
 	return nil
 }
 
-// Pending returns the key that was set up, or ErrState where there is none. One round
+// Pending returns the key that was set up, or ErrSecondFactorState if there is none. One round
 // trip.
 func (s *factorStore) Pending(ctx context.Context, uid int64, now time.Time) (key string, err error) {
 	key, _, err = s.pending(ctx, uid, now)
@@ -226,8 +226,8 @@ func (s *factorStore) pending(ctx context.Context, uid int64, now time.Time) (ke
 	return key, fields[0], err
 }
 
-// Confirm turns the second factor on, with a code of the key that was set up, and
-// returns the recovery codes: they are shown once. Two round trips.
+// Confirm turns the second factor on, given a code of the key that was set up. It returns the
+// recovery codes, which are shown once. Two round trips.
 func (s *factorStore) Confirm(ctx context.Context, uid int64, typed string, now time.Time) (codes []string, err error) {
 	key, stored, err := s.pending(ctx, uid, now)
 	if err != nil {

@@ -4,7 +4,7 @@
 -- ARGV[2]   the key
 -- ARGV[3]   the time step of the code that confirms it
 -- ARGV[4]   the hashes of the recovery codes, separated by commas
--- Reply     1, or 0 where the key has changed or there is one already
+-- Reply     1, or 0 if the key has changed or there is already one
 if redis.call('HGET', KEYS[1], 'totp_new') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'totp') == 1 then
   return 0
 end

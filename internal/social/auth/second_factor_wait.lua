@@ -1,13 +1,13 @@
--- Lets a log-in wait for a code. It removes those that have waited too long, and the
--- oldest where there are too many.
--- KEYS[1]   the hash of the user's log-ins that wait for a code
+-- Makes a log-in wait for a code. It removes log-ins that have waited too long, and the
+-- oldest ones if there are too many.
+-- KEYS[1]   the hash of the user's log-ins waiting for a code
 -- KEYS[2]   the hash of the user
 -- ARGV[1]   the SHA-256 of the log-in's secret, in hex
--- ARGV[2]   the time, in unix seconds
--- ARGV[3]   for how many seconds it waits
--- ARGV[4]   how many can wait
--- ARGV[5]   the password of the user, as it must be stored
--- Reply     1, or 0 where the password is another one
+-- ARGV[2]   the time, in Unix seconds
+-- ARGV[3]   how many seconds it waits
+-- ARGV[4]   how many log-ins can wait
+-- ARGV[5]   the expected stored password of the user
+-- Reply     1, or 0 if the password is different
 if redis.call('HGET', KEYS[2], 'password') ~= ARGV[5] then
   return 0
 end
@@ -27,8 +27,8 @@ end
 if count >= tonumber(ARGV[4]) then
   redis.call('HDEL', KEYS[1], first)
 end
--- A server without memory refuses what needs some, unless the script has written before:
--- one can log in there, too. This write changes nothing.
+-- A server that is out of memory refuses commands that need some, unless the script has
+-- already written. This write changes nothing and makes log-in possible there.
 redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%d 0', now + tonumber(ARGV[3])))
 redis.call('EXPIRE', KEYS[1], ARGV[3])

@@ -1,6 +1,6 @@
--- Functions that the scripts on sessions share. KEYS[1] is the hash of a user, KEYS[2]
--- that of the user's sessions: for each an entry `<created> <used> <device>`. A
--- session without an entry is older than entries are.
+-- Functions shared by the scripts on sessions. KEYS[1] is the hash of a user, KEYS[2] the
+-- hash of the user's sessions, with an entry `<created> <used> <device>` for each. A
+-- session without an entry predates the entries.
 
 -- list returns the sessions of the user, newest first.
 local function list()
@@ -18,7 +18,7 @@ local function expired(token, now, idle, most)
   return created ~= nil and (now - tonumber(used) > idle or now - tonumber(created) > most)
 end
 
--- store writes the sessions that are left, and removes all other entries.
+-- store writes the remaining sessions, and removes all other entries.
 local function store(tokens)
   if #tokens == 0 then
     redis.call('HDEL', KEYS[1], 'auth')

@@ -2,7 +2,7 @@
 -- KEYS[1]   the hash of the user
 -- KEYS[2]   the hash of the user's sessions
 -- ARGV[1]   which: `one`, `others` or `all`
--- ARGV[2]   the beginning of the one, or the one to keep
+-- ARGV[2]   the beginning of the token to end, or the token to keep
 -- Reply     the sessions that were open
 local kept, ended = {}, {}
 for _, token in ipairs(list()) do
@@ -13,8 +13,8 @@ for _, token in ipairs(list()) do
     kept[#kept + 1] = token
   end
 end
--- A server without memory refuses what needs some, unless the script has written before:
--- one can log out there, too. This write changes nothing.
+-- A server that is out of memory refuses commands that need some, unless the script has
+-- already written. This write changes nothing and makes log-out possible there.
 redis.call('HDEL', KEYS[2], '')
 store(kept)
 return ended

@@ -1,16 +1,16 @@
--- Adds a session to a user's own list of them, newest first.
+-- Adds a session to the user's own list of them, newest first.
 -- KEYS[1]   the hash of the user
 -- KEYS[2]   the hash of the user's sessions
 -- ARGV[1]   the SHA-256 of the session's secret, in hex
 -- ARGV[2]   its entry
 -- ARGV[3]   how many sessions to keep
--- ARGV[4]   the time, in unix seconds
+-- ARGV[4]   the time, in Unix seconds
 -- ARGV[5]   after how many seconds without use a session ends
 -- ARGV[6]   after how many seconds it ends in any case
--- ARGV[7]   the password of the user, as it must be stored; empty for any
+-- ARGV[7]   the expected stored password of the user; empty for any
 -- Reply     the sessions that were dropped: expired ones, those over the limit, and a
---           secret in clear as the original program stored it; nil where there is no
---           such user, or the password is another one
+--           secret in clear text as the original program stored it; nil if there is no
+--           such user, or the password is different
 local user = redis.call('HMGET', KEYS[1], 'username', 'password')
 if not user[1] or ARGV[7] ~= '' and user[2] ~= ARGV[7] then
   return false
@@ -26,8 +26,8 @@ for _, token in ipairs(list()) do
     dropped[#dropped + 1] = token
   end
 end
--- A server without memory refuses what needs some, unless the script has written before:
--- one can log in there, too. This write changes nothing.
+-- A server that is out of memory refuses commands that need some, unless the script has
+-- already written. This write changes nothing and makes log-in possible there.
 redis.call('HDEL', KEYS[2], '')
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 store(kept)

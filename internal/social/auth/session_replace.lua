@@ -1,14 +1,14 @@
--- Sets a password, ends every session of the user and every log-in that waits for a
--- code, and opens one session.
+-- Sets a password, ends every session of the user and every log-in waiting for a code, and
+-- opens one session.
 -- KEYS[1]   the hash of the user
 -- KEYS[2]   the hash of the user's sessions
--- KEYS[3]   the hash of the user's log-ins that wait for a code
+-- KEYS[3]   the hash of the user's log-ins waiting for a code
 -- ARGV[1]   the field that must not have changed: `password` or `reset`
 -- ARGV[2]   its value
 -- ARGV[3]   the hash of the new password
 -- ARGV[4]   the SHA-256 of the new session's secret, in hex; empty for no session
 -- ARGV[5]   its entry
--- Reply     the sessions that have ended; nil where the field has changed
+-- Reply     the sessions that have ended; nil if the field has changed
 if ARGV[2] == '' or redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return false
 end

@@ -42,46 +42,46 @@ var (
 	sessionReplaceScript = script.New(sessionCommon, sessionReplaceSource)
 )
 
-// MaxSessions is how many sessions a user may have open.
+// MaxSessions is the maximum number of open sessions per user.
 const MaxSessions = 10
 
-// SessionUseEvery is how far apart the uses of a session are noted.
+// SessionUseEvery is the minimum interval between recorded uses of a session.
 const SessionUseEvery = time.Hour
 
-// Errors of a Store.
+// Errors of a sessionStore.
 var (
 	// errNoSession: the session is not open.
 	errNoSession = errors.New("social: no such session")
-	// errUserChanged: there is no such user, or what a change was based on has changed.
-	errUserChanged = errors.New("social: the user has changed meanwhile")
+	// errUserChanged: there is no such user, or what the change was based on has changed in the
+	// meantime.
+	errUserChanged = errors.New("social: the user has changed in the meantime")
 )
 
-// sessionStore is the sessions of all users.
+// sessionStore stores the sessions of all users.
 //
-// A session is a random secret that a browser keeps, after the id of its user:
-// `<uid>.<secret>`. Only its SHA-256, the token, is stored: in the field `auth` of the user,
-// which lists the user's open sessions.
+// A session is a random secret that a browser keeps, prefixed with the ID of its user:
+// `<uid>.<secret>`. Only its SHA-256, the token, is stored: in the field `auth` of the user, which
+// lists the user's open sessions.
 //
-// The hash `sessions:{user:<uid>}` says of each when it began, when it was last used, and on
-// which device. It is in the slot of the user's hash, so one script changes both.
+// The hash `sessions:{user:<uid>}` records for each session when it began, when it was last used,
+// and on which device. It is in the slot of the user's hash, so one script can change both.
 type sessionStore struct {
 	Client rueidis.Client
-	Idle   time.Duration // after which time without use a session ends
-	Max    time.Duration // after which time it ends in any case
+	Idle   time.Duration // how long a session may be unused before it ends
+	Max    time.Duration // how long a session lasts at most
 }
 
-// SessionEntry is what is known of a session. The times are zero where the session began
-// before they were kept.
+// SessionEntry describes a session. The times are zero if the session predates their recording.
 type SessionEntry struct {
 	Token         string
 	Created, Used time.Time
 	Device        string // "Firefox on Linux", or empty
 }
 
-// maxDevice bounds the label of a device, in bytes.
+// maxDevice limits the label of a device, in bytes.
 const maxDevice = 60
 
-// String is the entry as it is stored.
+// String returns the stored form of the entry.
 func (e SessionEntry) String() string {
 	device := strings.Join(strings.Fields(e.Device), " ")
 	if len(device) > maxDevice {
@@ -90,14 +90,14 @@ func (e SessionEntry) String() string {
 	return storage.Seconds(e.Created) + " " + storage.Seconds(e.Used) + " " + device
 }
 
-// ParseSession reads a stored entry.
+// ParseSession parses the stored form of an entry.
 func ParseSession(token, text string) SessionEntry {
 	created, rest, _ := strings.Cut(text, " ")
 	used, device, _ := strings.Cut(rest, " ")
 	return SessionEntry{Token: token, Created: storage.ParseTime(created), Used: storage.ParseTime(used), Device: device}
 }
 
-// Expired reports whether a session has ended by its age, or because it was not used.
+// Expired reports whether a session has ended because of its age or lack of use.
 func (s *sessionStore) Expired(e SessionEntry, now time.Time) bool {
 	return !e.Created.IsZero() && (now.Sub(e.Used) > s.Idle || now.Sub(e.Created) > s.Max)
 }
@@ -105,14 +105,14 @@ func (s *sessionStore) Expired(e SessionEntry, now time.Time) bool {
 // secretLength is the length of the random part of a secret: 32 bytes in base64.
 const secretLength = 43
 
-// newSecret returns a secret that names its user: of a new session, or of a reset link.
+// newSecret returns a secret for a new session or a reset link, which includes the user ID.
 func newSecret(uid int64) string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	return storage.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// SessionToken returns the user and the token of a secret; ok is false for what cannot be one.
+// SessionToken returns the user and the token of a secret; ok is false if it cannot be one.
 func SessionToken(secret string) (uid int64, token string, ok bool) {
 	id, random, _ := strings.Cut(secret, ".")
 	if uid, ok = storage.ParseID(id); !ok || len(random) != secretLength {
@@ -125,9 +125,9 @@ func SessionToken(secret string) (uid int64, token string, ok bool) {
 // HasSession reports whether the field `auth` of a user contains a token.
 func HasSession(auth, token string) bool {
 	for auth != "" {
-		var one string
-		one, auth, _ = strings.Cut(auth, ",")
-		if one == token {
+		var entry string
+		entry, auth, _ = strings.Cut(auth, ",")
+		if entry == token {
 			return true
 		}
 	}
@@ -138,9 +138,9 @@ func sessionKeys(uid int64) []string { return []string{storage.UserKey(uid), sto
 
 func wholeSeconds(d time.Duration) string { return storage.Itoa(int64(d / time.Second)) }
 
-// Open opens a session and returns the tokens of those that had to make room. It returns
-// errUserChanged where there is no such user, or the stored password is not this one, unless
-// that is empty. One round trip.
+// Open opens a session and returns the tokens of those dropped to make room. It returns
+// errUserChanged if there is no such user, or if password is not empty and is not the stored
+// password. One round trip.
 func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, password string) (dropped []string, err error) {
 	dropped, err = sessionOpenScript.RunFenced(ctx, s.Client, sessionKeys(uid), []string{
 		e.Token, e.String(), storage.Itoa(MaxSessions), storage.Seconds(e.Used), wholeSeconds(s.Idle), wholeSeconds(s.Max), password,
@@ -154,9 +154,9 @@ func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, pass
 	return dropped, nil
 }
 
-// Touch notes the use of a session, at most once in UseEvery, and ends those of its user
-// that have expired. It returns the session, or ErrNone, and the tokens of those that
-// have ended. One round trip.
+// Touch records the use of a session, at most once per SessionUseEvery, and ends expired sessions
+// of its user. It returns the session, or errNoSession, and the tokens of the ended sessions. One
+// round trip.
 func (s *sessionStore) Touch(ctx context.Context, uid int64, token string, now time.Time) (e SessionEntry, ended []string, err error) {
 	got, err := sessionTouchScript.Run(ctx, s.Client, sessionKeys(uid), []string{
 		token, storage.Seconds(now), wholeSeconds(s.Idle), wholeSeconds(s.Max), wholeSeconds(SessionUseEvery),
@@ -175,7 +175,7 @@ type whichSessions string
 
 // The selections.
 const (
-	oneSession    whichSessions = "one"    // the one whose token begins like this
+	oneSession    whichSessions = "one"    // the one whose token has this prefix
 	otherSessions whichSessions = "others" // all but this one
 	allSessions   whichSessions = "all"
 )
@@ -191,14 +191,14 @@ func (s *sessionStore) End(ctx context.Context, uid int64, which whichSessions, 
 
 // passwordChange is a new password of a user.
 type passwordChange struct {
-	Field, Value string // what it is based on: `password` or `reset`, and the value it had
+	Field, Value string // the precondition: `password` or `reset`, and the value it had
 	Hash         string
-	Session      *SessionEntry // the session that is left; nil for none
+	Session      *SessionEntry // the session to open; may be nil
 }
 
-// Replace sets a password, and ends all sessions but the given one. It returns
-// ErrChanged where what the change is based on has changed: of two that are based on the
-// same, one succeeds. It returns the tokens of the ended sessions. One round trip.
+// Replace sets a password, and ends all sessions but the given one. It returns errUserChanged if
+// the precondition does not hold any more: of two changes with the same one, one succeeds. It
+// returns the tokens of the ended sessions. One round trip.
 func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange) ([]string, error) {
 	token, entry := "", ""
 	if p.Session != nil {
@@ -216,7 +216,7 @@ func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange)
 	return ended, nil
 }
 
-// List returns the open sessions of a user, the last used first. One round trip.
+// List returns the open sessions of a user, last used first. One round trip.
 func (s *sessionStore) List(ctx context.Context, uid int64, now time.Time) ([]SessionEntry, error) {
 	open, _, err := s.list(ctx, uid, now)
 	slices.SortStableFunc(open, func(a, b SessionEntry) int {
@@ -225,7 +225,7 @@ func (s *sessionStore) List(ctx context.Context, uid int64, now time.Time) ([]Se
 	return open, err
 }
 
-// CountExpired counts the sessions of a user that have expired and are still listed.
+// CountExpired counts the expired sessions of a user that are still listed.
 func (s *sessionStore) CountExpired(ctx context.Context, uid int64, now time.Time) (int, error) {
 	_, expired, err := s.list(ctx, uid, now)
 	return expired, err

@@ -1,12 +1,12 @@
--- Notes that a session is in use, and removes the expired sessions of its user.
+-- Records that a session is in use, and removes the expired sessions of its user.
 -- KEYS[1]   the hash of the user
 -- KEYS[2]   the hash of the user's sessions
 -- ARGV[1]   the SHA-256 of the session's secret, in hex
--- ARGV[2]   the time, in unix seconds
+-- ARGV[2]   the time, in Unix seconds
 -- ARGV[3]   after how many seconds without use a session ends
 -- ARGV[4]   after how many seconds it ends in any case
--- ARGV[5]   how many seconds apart uses are noted
--- Reply     the session's entry, empty where it is not open; then the sessions that were
+-- ARGV[5]   the minimum interval between recorded uses, in seconds
+-- Reply     the session's entry, or empty if it is not open; then the sessions that were
 --           removed
 local now, idle, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local kept, reply = {}, {''}

@@ -15,38 +15,38 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Session is an open session: its user, and the secret that opens it. Only the
-// SHA-256 of the secret is stored, so a copy of the database opens nothing.
+// Session is an open session: its user, and the secret that opens it. Only the SHA-256 of the
+// secret is stored, so a copy of the database opens no session.
 type Session struct {
 	User   social.User
 	Secret string
 }
 
-// retryUse is after which time a use is noted again that could not be written.
+// retryUse is how long to wait before recording a use again after a failure.
 const retryUse = time.Minute
 
 type deviceKey struct{}
 
-// WithDevice returns a context for a log-in or a registration from a device, such as
-// "Firefox on Linux", by which users recognize their sessions.
+// WithDevice returns a context for a log-in or a registration from a device, such as "Firefox on
+// Linux", by which users recognize their sessions.
 func WithDevice(ctx context.Context, device string) context.Context {
 	return context.WithValue(ctx, deviceKey{}, device)
 }
 
-// Sessions are the sessions of all users.
+// Sessions manages the sessions of all users.
 type Sessions struct {
 	SessionOptions
 	store *sessionStore
-	// tokens has what is known of sessions, by token. The user's own list, which is looked at
-	// each time, says whether one is open.
+	// tokens caches sessions by token. Whether a session is open is decided by the user's own list,
+	// which is checked each time.
 	tokens *otter.Cache[string, knownSession]
 }
 
-// knownSession is what a process remembers of a session. Its last use can be later in
-// the database, where other processes have noted it.
-type knownSession struct{ created, used time.Time } // zero where they are not known
+// knownSession is what a process remembers of a session. Its last use may be later in the database,
+// because of other processes.
+type knownSession struct{ created, used time.Time } // zero if unknown
 
-// SessionOptions are the settings of sessions; all are required.
+// SessionOptions configure Sessions; all are required.
 type SessionOptions struct {
 	storage.Parts
 	Users     *storage.Users
@@ -54,7 +54,7 @@ type SessionOptions struct {
 	Idle, Max time.Duration // see sessionStore
 }
 
-// NewSessions returns the sessions of a database.
+// NewSessions returns the Sessions of a database.
 func NewSessions(opt SessionOptions) (*Sessions, error) {
 	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedTokens})
 	if err != nil {
@@ -64,13 +64,13 @@ func NewSessions(opt SessionOptions) (*Sessions, error) {
 	return &Sessions{SessionOptions: opt, store: store, tokens: tokens}, nil
 }
 
-// MaxAge returns after which time a session ends in any case.
+// MaxAge returns how long a session lasts at most.
 func (s *Sessions) MaxAge() time.Duration { return s.store.Max }
 
-// cachedTokens bounds the sessions kept in memory, about 150 bytes each.
+// cachedTokens limits the number of sessions kept in memory, about 150 bytes each.
 const cachedTokens = 200_000
 
-// newEntry returns a new session of a user, on the device of a context.
+// newEntry returns a new session of a user, on the device of the context.
 func (s *Sessions) newEntry(ctx context.Context, uid int64) (secret string, e SessionEntry) {
 	secret = newSecret(uid)
 	_, token, _ := SessionToken(secret)
@@ -79,18 +79,18 @@ func (s *Sessions) newEntry(ctx context.Context, uid int64) (secret string, e Se
 	return secret, SessionEntry{Token: token, Created: now, Used: now, Device: device}
 }
 
-// OpenSession begins a session.
+// OpenSession opens a session for a user.
 func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, error) {
 	return s.open(ctx, user, "")
 }
 
-// open is OpenSession for somebody who has typed a password, which is stored like this: it
-// returns ErrBadLogin where it has been changed since. An empty one opens a session in any case.
+// open is OpenSession for somebody who has typed a password. password is the stored one: open
+// returns ErrBadLogin if that has changed since. If password is empty, it is not checked.
 func (s *Sessions) open(ctx context.Context, user social.User, password string) (Session, error) {
 	secret, entry := s.newEntry(ctx, user.ID)
-	if !user.Joined.IsZero() { // a registration may have been cut short
+	if !user.Joined.IsZero() { // a registration may have been interrupted
 		err := reply.FirstError(s.DB.Client.DoMulti(ctx, s.Directory.AddLatest(user.Name, float64(user.Joined.Unix()))...))
-		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
+		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the server may be out of memory
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}
@@ -105,10 +105,10 @@ func (s *Sessions) open(ctx context.Context, user social.User, password string) 
 	return Session{User: user, Secret: secret}, nil
 }
 
-// SessionUser returns the user of the session that a secret opens, or
-// ErrNoSession. It is answered from memory for a session seen lately, as long
-// as the user's own list of sessions, which the server watches for this
-// process, has it too. Once an hour it notes that the session is in use.
+// SessionUser returns the user of the session that a secret opens, or ErrNoSession. It is answered
+// from memory for a recently seen session, provided that the user's own list of sessions, whose
+// changes the server reports to this process, still has it. Once an hour it records that the
+// session is in use.
 func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User, error) {
 	uid, token, ok := SessionToken(secret)
 	if !ok {
@@ -131,8 +131,8 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 	return user, nil
 }
 
-// sessionUser returns the user whose list of sessions has a token, or ErrNoSession. No round
-// trip for a session and a user seen lately, else one.
+// sessionUser returns the user whose list of sessions contains a token, or ErrNoSession. No round
+// trip for a recently seen session and user, otherwise one.
 func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (social.User, knownSession, error) {
 	known, ok := s.tokens.GetIfPresent(token)
 	var rec storage.Record
@@ -148,7 +148,7 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 	return rec.User, known, err
 }
 
-// readSession reads a user, and when a session was last used, and remembers it.
+// readSession reads a user and when a session was last used, and remembers it.
 func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (storage.Record, knownSession, error) {
 	res := s.DB.ReadMany(ctx, s.Users.RecordCommand(uid), s.DB.Client.B().Hget().Key(storage.SessionsKey(uid)).Field(token).Cache())
 	rec, err := storage.ParseRecord(uid, res[0])
@@ -167,9 +167,9 @@ func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (st
 	return rec, known, nil
 }
 
-// inUse returns ErrNoSession for a session that has expired. It notes the use of others,
-// and ends expired ones, where none was noted for an hour: one round trip. A session
-// stays open while the database takes no writes.
+// inUse returns ErrNoSession for an expired session. Otherwise, if no use was recorded for an hour,
+// it records one and ends the user's expired sessions, in one round trip. A session stays open
+// while the database accepts no writes.
 func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known knownSession) error {
 	now := s.Now()
 	if now.Sub(known.used) < SessionUseEvery && now.Sub(known.created) <= s.store.Max {
@@ -200,8 +200,8 @@ func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known kno
 	return nil
 }
 
-// SessionOpen reports whether the list of a user's sessions, read through this client,
-// has the session of a secret. One round trip.
+// SessionOpen reports for each secret whether the user's list of sessions, read through client,
+// contains its session. One round trip.
 func (s *Sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid int64, secrets ...string) ([]bool, error) {
 	user, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(storage.UserKey(uid)).Field("auth", "standing").Build()))
 	if err != nil {
@@ -251,20 +251,19 @@ func (s *Sessions) forget(tokens []string) {
 	}
 }
 
-// OpenSession is a session in the list that its user sees.
+// OpenSession is an open session as shown to its user.
 type OpenSession struct {
-	ID            string // for EndSession; it opens nothing
-	Device        string // "Firefox on Linux"; empty where it is not known
+	ID            string // for EndSession; it does not open the session
+	Device        string // "Firefox on Linux"; empty if unknown
 	Created, Used time.Time
-	Here          bool // it is the session that asks
+	Here          bool // whether it is the requesting session
 }
 
-// sessionID is how many characters of a token name a session among those of a user.
+// sessionID is how many characters of a token identify a session among those of a user.
 const sessionID = 16
 
-// OpenSessions returns the sessions of a user, the last used first; secret is that of
-// the session that asks, or empty. The times are zero where the session began before
-// they were kept. One round trip.
+// OpenSessions returns the sessions of a user, last used first. secret is that of the requesting
+// session, or empty. The times are zero if the session predates their recording. One round trip.
 func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) ([]OpenSession, error) {
 	entries, err := s.store.List(ctx, uid, s.Now())
 	if err != nil {
@@ -286,14 +285,13 @@ func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
 	return s.end(ctx, uid, oneSession, id)
 }
 
-// ExpiredSessions counts the sessions of a user that have expired and are still listed.
-// One round trip.
+// ExpiredSessions counts the expired sessions of a user that are still listed. One round trip.
 func (s *Sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) {
 	return s.store.CountExpired(ctx, uid, s.Now())
 }
 
-// EndExpiredSessions removes the expired sessions of a user, and reports whether there
-// were any. One round trip.
+// EndExpiredSessions removes the expired sessions of a user, and reports whether there were any.
+// One round trip.
 func (s *Sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
 	_, ended, err := s.store.Touch(ctx, uid, "", s.Now())
 	if err != nil && !errors.Is(err, errNoSession) {

@@ -1,21 +1,21 @@
-// Package backup writes the database of a site to one file while the site is in use, and
-// restores it anywhere: on another version of the server, on a single server or a Cluster.
+// Package backup writes the database of a site to one file while the site is in use, and restores
+// it anywhere: on another version of the server, on a single server or a Cluster.
 //
 // A backup is a tar archive, compressed with zstd:
 //
 //	manifest.json        what it is a backup of, and when it was made; see Manifest
 //	part-1/000001.rdb    the snapshot (RDB) of the first server, in pieces of 4 MiB
 //	part-1/000002.rdb
-//	part-2/000001.rdb    that of the second master of a Cluster
-//	SHA256SUMS           the checksums of all of these, as sha256sum -c reads them
+//	part-2/000001.rdb    the snapshot of the second master of a Cluster
+//	SHA256SUMS           the checksums of all of these, in the format of sha256sum -c
 //
-// The last entry shows that nothing was cut off. The pieces of a part, one after another,
-// are an RDB file that a server loads.
+// The last entry proves that nothing was cut off. The concatenated pieces of a part are an RDB file
+// that a server can load.
 //
-// A snapshot of one server is its state at one moment. The parts of a Cluster are taken
-// one after another, and a scan takes its keys one after another (see Method): then two
-// keys may not agree, and Restore must be followed by a repair (package check). There is no
-// backup of a Cluster while slots move: a key could be on no server when its turn comes.
+// A snapshot of one server is its state at one moment. The parts of a Cluster are taken one after
+// another, and a scan reads keys one after another (see Method): then two keys may not agree, and
+// Restore must be followed by a repair (package check). A Cluster cannot be backed up while slots
+// migrate, because a key could be on no server when its turn comes.
 package backup
 
 import (
@@ -46,12 +46,12 @@ type Method string
 
 // The methods.
 const (
-	// Auto takes a snapshot, or scans where the server refuses one, or where it holds
-	// other databases, which a snapshot would contain.
+	// Auto takes a snapshot. It scans if the server refuses a snapshot, or has other databases,
+	// which a snapshot would include.
 	Auto Method = "auto"
 	// Snapshot asks each server for a snapshot, as a replica does: its state at one moment.
 	Snapshot Method = "snapshot"
-	// Scan reads one key after another with the rights of the site.
+	// Scan reads one key after another, with the permissions of the site.
 	Scan Method = "scan"
 )
 
@@ -64,11 +64,11 @@ type Manifest struct {
 	ID       string    `json:"id"` // random
 	Created  time.Time `json:"created"`
 	Retwis   string    `json:"retwis"` // the version of the program
-	Server   string    `json:"server"` // as in "redis 7.0.15"
+	Server   string    `json:"server"` // such as "redis 7.0.15"
 	Layout   string    `json:"layout"` // of the keys; see docs/keys.md
 	Database int       `json:"database"`
 	Method   Method    `json:"method"`
-	Parts    int       `json:"parts"` // the servers
+	Parts    int       `json:"parts"` // number of servers
 }
 
 // AtOneMoment reports whether the backup is the state at one moment.
@@ -77,36 +77,35 @@ func (m Manifest) AtOneMoment() bool { return m.Method == Snapshot && m.Parts ==
 // Source is the database to back up.
 type Source struct {
 	Client  rueidis.Client
-	Options rueidis.ClientOption // of the same database
+	Options rueidis.ClientOption // for the same database
 }
 
-// Options are the settings of Write.
+// Options configure Write.
 type Options struct {
 	Method  Method // default: Auto
 	Version string // of the program
-	// Progress, if set, is called with the bytes so far and, by a scan, with the keys
-	// so far and in total.
+	// Progress, if set, is called with the number of bytes so far and, during a scan, the number of
+	// keys so far and in total.
 	Progress func(bytes, keys, total int64)
 }
 
-// Result describes what Write has written.
+// Result describes the backup written by Write.
 type Result struct {
 	Manifest
 	Bytes   int64 `json:"bytes"`   // of the snapshots
 	Written int64 `json:"written"` // compressed
-	// Why a scan was made though Method is Auto.
+	// Reason says why Auto made a scan.
 	Reason string `json:"reason,omitempty"`
 }
 
-// ErrRestoring: a restore into the database was interrupted, so that it holds a part of a
-// backup.
+// ErrRestoring: a restore into the database was interrupted, so it contains part of a backup.
 var ErrRestoring = errors.New("a restore into this database was interrupted, so it is incomplete")
 
-// ErrSlotsMove: a backup could lack keys whose slots move between its parts.
-var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; make it when that has ended")
+// ErrSlotsMove: a backup could lack keys whose slots migrate between its parts.
+var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; try again when that has finished")
 
-// Write writes a backup of a database to w. What was written when it fails is no backup.
-// Its memory does not grow with the database, but for one key that is scanned.
+// Write writes a backup of a database to w. If it fails, the output is not a backup. Its memory
+// does not grow with the database, except for the key being scanned.
 func Write(ctx context.Context, from Source, w io.Writer, opt Options) (Result, error) {
 	b := &writer{from: from, opt: opt}
 	if err := b.prepare(ctx); err != nil {
@@ -135,10 +134,10 @@ type writer struct {
 	part   int
 	pieces int
 	piece  []byte
-	done   int64 // keys of the parts before
+	done   int64 // keys of the previous parts
 }
 
-// prepare finds out what to back up, and how.
+// prepare determines what to back up, and how.
 func (b *writer) prepare(ctx context.Context) (err error) {
 	client := b.from.Client
 	if b.masters, err = nodes.Masters(ctx, client); err != nil {
@@ -157,14 +156,14 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	foreign := 0 // databases of others
+	foreign := 0 // number of other databases
 	for _, m := range b.masters {
 		size, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
 		if err != nil {
 			return err
 		}
 		b.total += size
-		n, err := others(ctx, m.Client, b.from.Options.SelectDB)
+		n, err := countOtherDatabases(ctx, m.Client, b.from.Options.SelectDB)
 		if err != nil {
 			return err
 		}
@@ -184,8 +183,9 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// others returns how many other databases of a server have keys, 0 if it refuses to say.
-func others(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
+// countOtherDatabases returns how many other databases of a server have keys, or 0 if the server
+// refuses to tell.
+func countOtherDatabases(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
 	info, err := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
 	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 		return 0, err
@@ -199,7 +199,7 @@ func others(ctx context.Context, node rueidis.Client, own int) (n int, err error
 	return n, nil
 }
 
-// version returns the name and the version of the server, as in "redis 7.0.15".
+// version returns the name and the version of the server, such as "redis 7.0.15".
 func version(ctx context.Context, client rueidis.Client) string {
 	hello, err := nodes.First(ctx, client, helloTimeout, func(ctx context.Context, node rueidis.Client) (map[string]rueidis.RedisMessage, error) {
 		return node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
@@ -216,9 +216,9 @@ func version(ctx context.Context, client rueidis.Client) string {
 const helloTimeout = 5 * time.Second
 
 func (b *writer) write(ctx context.Context, w io.Writer) error {
-	// A server that gives no snapshot refuses it before the first byte: only then is it
-	// known which method the manifest has to name.
-	first := &head{}
+	// A server refuses a snapshot before the first byte. Only after that is it known which method
+	// the manifest has to name.
+	first := &snapshotHead{}
 	if b.result.Method == Snapshot {
 		reading, stop := context.WithCancel(ctx)
 		defer stop()
@@ -243,13 +243,13 @@ func (b *writer) write(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The manifest can be read even if the file is cut off after it.
+	// Flushing makes the manifest readable even if the file is cut off after it.
 	if err := errors.Join(b.entry(manifestName, append(manifest, '\n')), b.tar.Flush(), z.Flush()); err != nil {
 		return err
 	}
 	for i, master := range b.masters {
 		b.part, b.pieces = i+1, 0
-		if err := b.one(ctx, master, first); err != nil {
+		if err := b.writePart(ctx, master, first); err != nil {
 			return err
 		}
 		first = nil
@@ -267,8 +267,8 @@ func (b *writer) write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// checkSlots returns ErrSlotsMove if a slot has moved: from a master whose part came later to
-// one whose part was there already, so that no part has its keys.
+// checkSlots returns ErrSlotsMove if a slot has migrated from a master whose part came later to one
+// whose part was already written, so that no part has its keys.
 func (b *writer) checkSlots(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, b.from.Client)
 	if err != nil {
@@ -286,21 +286,21 @@ const (
 	sumsName     = "SHA256SUMS"
 )
 
-// head is a snapshot that a server has begun to send.
-type head struct {
+// snapshotHead is a snapshot that a server has begun to send.
+type snapshotHead struct {
 	r    *io.PipeReader
 	byte []byte
 	done chan error
 }
 
-// take begins a snapshot. It returns when its first byte is there.
-func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
+// take starts a snapshot. It returns when the first byte has arrived.
+func (b *writer) take(ctx context.Context, m nodes.Master) (*snapshotHead, error) {
 	addr := m.Address
 	if addr == "-" {
 		addr = ""
 	}
 	r, w := io.Pipe()
-	h := &head{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
+	h := &snapshotHead{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
 	go func() {
 		err := snapshot.Take(ctx, b.from.Options, addr, w)
 		w.CloseWithError(err)
@@ -312,8 +312,8 @@ func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
 	return h, nil
 }
 
-// one writes the part of one server.
-func (b *writer) one(ctx context.Context, m nodes.Master, begun *head) error {
+// writePart writes the part of one server.
+func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *snapshotHead) error {
 	if b.result.Method == Scan {
 		err := snapshot.Scan(ctx, b.from.Client, m.Client, b.result.Database, b, func(keys int64) { b.progress(b.done + keys) })
 		if err != nil {
@@ -337,7 +337,7 @@ func (b *writer) one(ctx context.Context, m nodes.Master, begun *head) error {
 		}
 	}
 	_, err := io.Copy(b, io.MultiReader(bytes.NewReader(begun.byte), begun.r))
-	begun.r.CloseWithError(err) // ends a Take that still writes
+	begun.r.CloseWithError(err) // ends a Take that is still writing
 	if taken := <-begun.done; taken != nil && err == nil {
 		err = taken
 	}
@@ -391,7 +391,7 @@ func (b *writer) endPart() error {
 
 func pieceName(part, piece int) string { return fmt.Sprintf("part-%d/%06d.rdb", part, piece) }
 
-// entry writes a file of the archive, and its checksum.
+// entry writes a file of the archive, and records its checksum.
 func (b *writer) entry(name string, data []byte) error {
 	sum := sha256.Sum256(data)
 	fmt.Fprintf(&b.sums, "%s  %s\n", hex.EncodeToString(sum[:]), name)
@@ -403,7 +403,7 @@ func (b *writer) entry(name string, data []byte) error {
 	return err
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	w io.Writer
 	n int64
@@ -415,7 +415,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuseRestoring returns ErrRestoring for a database that holds a part of a backup.
+// refuseRestoring returns ErrRestoring if a database contains part of a backup.
 func refuseRestoring(ctx context.Context, client rueidis.Client) error {
 	n, err := client.Do(ctx, client.B().Exists().Key(storage.Restoring).Build()).AsInt64()
 	if err == nil && n > 0 {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// diskless makes a server send snapshots at once.
+// diskless makes a server send snapshots immediately.
 var diskless = []string{"repl-diskless-sync yes", "repl-diskless-sync-delay 0"}
 
 // database is Retwis on a server or a Cluster of the test's own.
@@ -60,16 +60,15 @@ func clusterServers(t *testing.T) *redistest.ClusterServers {
 	return c
 }
 
-// busy lets users post, follow, like and delete until stop is called, and returns the
-// posts that exist from the beginning to the end.
+// busy makes users post, follow, like and delete until stop is called, and returns the posts that
+// exist throughout.
 func (db *database) busy() (kept []int64, stop func()) {
 	var users []social.User
 	for i := range 8 {
 		users = append(users, db.NewUser(fmt.Sprintf("user%d", i)))
 	}
 	for i, u := range users {
-		// On a Cluster a view makes the home timeline, and only those that exist are
-		// in a backup.
+		// On a Cluster a view builds the home timeline, and a backup has only existing ones.
 		if _, err := db.Timelines.Home(db.Ctx, u.ID, 0, 10); err != nil {
 			db.T.Fatal(err)
 		}
@@ -113,8 +112,8 @@ func (db *database) busy() (kept []int64, stop func()) {
 	return kept, func() { cancel(); wg.Wait() }
 }
 
-// A backup of a busy site, restored elsewhere, has all that was acknowledged before it
-// began, and its keys agree.
+// A backup of a busy site, restored elsewhere, has everything acknowledged before it began, and its
+// keys agree.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -150,7 +149,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			to.wantWhole(restored, kept)
+			to.wantConsistent(restored, kept)
 		})
 	}
 }
@@ -167,8 +166,8 @@ func (w *onFirstWrite) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// While slots of a Cluster move there is no backup: a key that goes to a server whose part is
-// there already would be in no part.
+// A Cluster cannot be backed up while slots migrate: a key that moves to a server whose part is
+// already written would be in no part.
 func TestSlotsMoveDuringABackup(t *testing.T) {
 	t.Parallel()
 	for _, method := range []backup.Method{backup.Snapshot, backup.Scan} {
@@ -180,7 +179,7 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 			for i := range 20 {
 				db.Publish(user, fmt.Sprint("post ", i))
 			}
-			first, last := 0, 0 // as a backup takes them: by address
+			first, last := 0, 0 // in the order of a backup: by address
 			for i, s := range servers.Masters {
 				if s.Port() < servers.Masters[first].Port() {
 					first = i
@@ -209,8 +208,8 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 	}
 }
 
-// A server that is restarted during a scan has its keys in another order after that, and all
-// of them are in the backup.
+// A server restarted during a scan returns its keys in a different order, and all of them are in
+// the backup.
 func TestRestartDuringAScan(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -241,7 +240,7 @@ func TestRestartDuringAScan(t *testing.T) {
 	}
 }
 
-// shared is one database of a server that others use too.
+// shared is one database of a server with other databases.
 func shared(t *testing.T) *database {
 	server := redistest.Own(t, diskless...)
 	c := server.Client(t)
@@ -251,9 +250,9 @@ func shared(t *testing.T) *database {
 	return open(t, server.URL()+"?db=3")
 }
 
-// wantWhole repairs a restored database as the command does, then expects that its keys
-// agree and that it has these posts.
-func (db *database) wantWhole(restored backup.Restored, kept []int64) {
+// wantConsistent repairs a restored database as the command does, then expects that its keys agree
+// and that it has these posts.
+func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 	db.T.Helper()
 	if err := db.Adoption().Adopt(db.Ctx, nil); err != nil {
 		db.T.Fatal(err)
@@ -284,7 +283,7 @@ func (db *database) wantWhole(restored backup.Restored, kept []int64) {
 	if n := db.Redis("EXISTS", "restoring") + db.Redis("EXISTS", "of another program"); n != "00" {
 		db.T.Errorf("keys that do not belong there: %s", n)
 	}
-	// New posts get new ids, and all goes on.
+	// New posts get new IDs, and everything works.
 	author, err := db.Users.UserByName(db.Ctx, "user0")
 	if err != nil {
 		db.T.Fatal(err)
@@ -309,7 +308,7 @@ func small(t *testing.T) (*database, []byte) {
 	return db, file.Bytes()
 }
 
-// A file that was cut off anywhere, or has a wrong byte, is refused.
+// A file that was truncated anywhere, or has a wrong byte, is rejected.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	db, file := small(t)
@@ -325,7 +324,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 			return
 		}
-		if !errors.Is(err, backup.ErrDamaged) && !strings.Contains(err.Error(), "no backup of retwis") {
+		if !errors.Is(err, backup.ErrDamaged) && !strings.Contains(err.Error(), "not a retwis backup") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -333,7 +332,7 @@ func TestDamagedFiles(t *testing.T) {
 		refused(fmt.Sprintf("cut after %d of %d bytes", n, len(file)), file[:n])
 		changed := bytes.Clone(file)
 		changed[n] ^= 0x10
-		// A few bits mean nothing, such as the padding of a block.
+		// A few bits have no meaning, such as the padding of a block.
 		if m, k, err := backup.Verify(db.Ctx, bytes.NewReader(changed)); err == nil && (m != want || k != keys) {
 			t.Errorf("accepted with byte %d changed: %+v, %d keys", n, m, k)
 		} else if err == nil {
@@ -349,7 +348,7 @@ func TestDamagedFiles(t *testing.T) {
 	refused("twice", append(bytes.Clone(file), file...))
 }
 
-// A restore needs an empty database. One that was interrupted is repeated.
+// A restore needs an empty database. An interrupted one can be repeated.
 func TestRestoreAgain(t *testing.T) {
 	t.Parallel()
 	from, _ := small(t)
@@ -408,7 +407,7 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
-// The rights of the site are enough.
+// The permissions of the site are sufficient.
 func TestRightsOfTheSite(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// The checksums of a backup find what neither its compression nor the snapshot in it can: the text of
-// a post is another one, and all has been compressed again. A snapshot that was made by a scan has no
-// separate checksum.
+// The checksums of a backup detect what neither its compression nor the snapshot can: the text of a
+// post was changed, and everything compressed again. A snapshot made by a scan has no checksum of
+// its own.
 func TestChangedAndCompressedAgain(t *testing.T) {
 	t.Parallel()
 	db, _ := small(t)
@@ -38,8 +38,8 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 		archive []byte
 		want    error
 	}{{archive, nil}, {changed, backup.ErrDamaged}} {
-		var again bytes.Buffer
-		z, err := zstd.NewWriter(&again)
+		var recompressed bytes.Buffer
+		z, err := zstd.NewWriter(&recompressed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := backup.Verify(db.Ctx, &again); !errors.Is(err, test.want) {
+		if _, _, err := backup.Verify(db.Ctx, &recompressed); !errors.Is(err, test.want) {
 			t.Errorf("got %v, want %v", err, test.want)
 		}
 	}

@@ -19,8 +19,8 @@ func arbitrary(t *testing.T, c rueidis.Client, words ...string) rueidis.RedisRes
 	return res
 }
 
-// A restore that is cut off while it deletes the keys of a Cluster leaves the rest of them marked,
-// whichever master has them. The next call deletes them, although it need not say so again.
+// A restore that is interrupted while it deletes the keys of a Cluster leaves the database marked,
+// whichever master has the remaining keys. The next call deletes them, even without Replace.
 func TestCutOffWhileEmptying(t *testing.T) {
 	t.Parallel()
 	from, file := small(t)
@@ -59,7 +59,7 @@ func TestCutOffWhileEmptying(t *testing.T) {
 	}
 }
 
-// What takes all of the memory can be replaced.
+// A database that fills the memory can be replaced.
 func TestReplaceFull(t *testing.T) {
 	t.Parallel()
 	_, file := small(t)

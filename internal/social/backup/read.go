@@ -20,23 +20,23 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// ErrDamaged: a file is not a whole backup.
+// ErrDamaged: the file is not a complete backup.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrOtherVersion: the format of the backup, or the layout of its keys, is not of this version.
+// ErrOtherVersion: the format of the backup, or the layout of its keys, belongs to another version.
 var ErrOtherVersion = errors.New("only another version of retwis can restore this backup")
 
-// maxManifest bounds the manifest.
+// maxManifest limits the size of the manifest.
 const maxManifest = 64 << 10
 
-// Reader reads a backup from its beginning to its end.
+// Reader reads a backup from beginning to end.
 type Reader struct {
 	Manifest Manifest
 
-	mu    sync.Mutex // a load that is stopped can leave a Read behind
+	mu    sync.Mutex // a stopped load can leave a Read behind
 	zstd  *zstd.Decoder
 	tar   *tar.Reader
-	next  *tar.Header // the entry that comes next
+	next  *tar.Header // the next entry
 	sums  bytes.Buffer
 	sum   hash.Hash // of the current entry
 	part  int
@@ -64,7 +64,7 @@ func (b *Reader) open() error {
 		if reading := new(readError); errors.As(err, &reading) {
 			return err
 		}
-		return errors.New("this is no backup of retwis, or it is damaged at its beginning")
+		return errors.New("this is not a retwis backup, or its beginning is damaged")
 	}
 	text, err := io.ReadAll(io.TeeReader(b.tar, b.sum))
 	if err != nil {
@@ -80,18 +80,18 @@ func (b *Reader) open() error {
 		return fmt.Errorf("%w: retwis %s made it (format %d, layout %q; this one reads format %d, layout %s)",
 			ErrOtherVersion, m.Retwis, m.Format, m.Layout, Format, storage.Version)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
-		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
+		return fmt.Errorf("%w: its manifest is invalid", ErrDamaged)
 	}
 	return b.advance()
 }
 
-// readError is an error of the file, not of what is in it.
+// readError is an error of the file rather than its contents.
 type readError struct{ err error }
 
 func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
-// fileReader marks the errors of a file.
+// fileReader marks the errors of a file as readErrors.
 type fileReader struct{ r io.Reader }
 
 func (f fileReader) Read(p []byte) (int, error) {
@@ -114,7 +114,7 @@ func damaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// advance goes to the next entry.
+// advance moves to the next entry.
 func (b *Reader) advance() error {
 	var err error
 	if b.next, err = b.tar.Next(); err != nil {
@@ -123,13 +123,13 @@ func (b *Reader) advance() error {
 	return b.err
 }
 
-// endEntry adds the checksum of the current entry.
+// endEntry records the checksum of the current entry.
 func (b *Reader) endEntry(name string) {
 	fmt.Fprintf(&b.sums, "%s  %s\n", hex.EncodeToString(b.sum.Sum(nil)), name)
 	b.sum.Reset()
 }
 
-// Files returns the parts, to be loaded in their order, each once.
+// Files returns the parts, to be loaded in order, each once.
 func (b *Reader) Files() []bulk.File {
 	files := make([]bulk.File, b.Manifest.Parts)
 	for i := range files {
@@ -163,7 +163,7 @@ func (p *part) Read(buf []byte) (int, error) {
 			err = nil
 			b.piece++
 			b.endEntry(b.next.Name)
-			_ = b.advance() // it keeps its error
+			_ = b.advance() // keeps its error
 		} else if err != nil {
 			b.err = damaged(err)
 		}
@@ -174,8 +174,8 @@ func (p *part) Read(buf []byte) (int, error) {
 	return 0, b.err
 }
 
-// Finish reads the end of the backup after its parts. It returns ErrDamaged if anything in
-// the backup is not as it was written.
+// Finish reads the end of the backup after its parts. It returns ErrDamaged if anything in the
+// backup differs from what was written.
 func (b *Reader) Finish() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,7 +183,7 @@ func (b *Reader) Finish() error {
 		return fmt.Errorf("backup: %w", b.err)
 	}
 	if b.next.Name != sumsName || b.next.Size != int64(b.sums.Len()) {
-		return fmt.Errorf("backup: %w: it has %.60q in place of its checksums", ErrDamaged, b.next.Name)
+		return fmt.Errorf("backup: %w: it has %.60q instead of its checksums", ErrDamaged, b.next.Name)
 	}
 	sums, err := io.ReadAll(b.tar)
 	if err != nil {
@@ -193,19 +193,19 @@ func (b *Reader) Finish() error {
 		return fmt.Errorf("backup: %w: its checksums are wrong", ErrDamaged)
 	}
 	if _, err := b.tar.Next(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("backup: %w: more follows its end", ErrDamaged)
+		return fmt.Errorf("backup: %w: there is data after its end", ErrDamaged)
 	}
 	// The checksum of the compression is at the very end.
 	switch n, err := io.Copy(io.Discard, b.zstd); {
 	case err != nil:
 		return fmt.Errorf("backup: %w", damaged(err))
 	case n > 0:
-		return fmt.Errorf("backup: %w: more follows its end", ErrDamaged)
+		return fmt.Errorf("backup: %w: there is data after its end", ErrDamaged)
 	}
 	return nil
 }
 
-// Close frees what reading needed.
+// Close releases the resources of the Reader.
 func (b *Reader) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,8 +215,8 @@ func (b *Reader) Close() {
 
 var errClosed = errors.New("the backup is closed")
 
-// Verify reads a whole backup and changes nothing. It returns ErrDamaged if the backup
-// cannot be restored.
+// Verify reads a complete backup and changes nothing. It returns ErrDamaged if the backup cannot be
+// restored.
 func Verify(ctx context.Context, r io.Reader) (Manifest, int64, error) {
 	b, err := Open(r)
 	if err != nil {
@@ -230,8 +230,8 @@ func Verify(ctx context.Context, r io.Reader) (Manifest, int64, error) {
 	return b.Manifest, report.Records, b.Finish()
 }
 
-// explain returns the reason why the parts could not be loaded: what is wrong with the
-// archive explains what is wrong with a part.
+// explain returns why the parts could not be loaded: an error of the archive explains an error of a
+// part.
 func (b *Reader) explain(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	// ErrNotEmpty: the database to restore into has keys.
+	// ErrNotEmpty: the target database has keys.
 	ErrNotEmpty = errors.New("the database is not empty")
 	// ErrOther: a restore of another backup was interrupted.
 	ErrOther = errors.New("a restore of another backup into this database was interrupted")
@@ -29,12 +29,12 @@ var (
 	ErrInUse = errors.New("a site is using the database")
 )
 
-// RestoreOptions are the settings of Restore.
+// RestoreOptions configure Restore.
 type RestoreOptions struct {
-	// Replace deletes every key of the database first.
+	// Replace first deletes every key of the database.
 	Replace bool
-	// Begun, if set, is called when the database is empty and marked, before anything is loaded.
-	// Its error ends the restore as if it had been interrupted.
+	// Begun, if set, is called when the database is empty and marked, before anything is loaded. If
+	// it returns an error, the restore ends as if it had been interrupted.
 	Begun func() error
 	// Progress, if set, is called with the number of keys so far.
 	Progress func(keys int64)
@@ -43,19 +43,18 @@ type RestoreOptions struct {
 // Restored counts what Restore has loaded.
 type Restored struct {
 	Manifest
-	Keys    int64   `json:"keys"`    // all of the database
-	Expired int64   `json:"expired"` // of these, not loaded because their time was over
+	Keys    int64   `json:"keys"`    // all keys of the database
+	Expired int64   `json:"expired"` // keys not loaded because they had expired
 	Seconds float64 `json:"seconds"`
 }
 
-// Restore loads a backup into a database, which must be empty: otherwise it returns
-// ErrNotEmpty. While it runs, the key `restoring` holds the id of the backup, and no site
-// is served on the database. A restore that was interrupted is repeated from its start by
-// another call, with the same backup; one with Replace that was interrupted while it deleted the
-// keys deletes the rest then.
+// Restore loads a backup into a database, which must be empty: otherwise it returns ErrNotEmpty.
+// While it runs, the key `restoring` holds the ID of the backup, and no site is served on the
+// database. An interrupted restore is repeated from its start by another call with the same backup.
+// If it was interrupted while Replace deleted the keys, that call deletes the rest.
 //
-// Keys keep the time at which they end. After a restore that is not AtOneMoment, two keys
-// may not agree.
+// Keys keep their expiry times. After restoring a backup that is not AtOneMoment, two keys may not
+// agree.
 func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (Restored, error) {
 	b, err := Open(r)
 	if err != nil {
@@ -86,8 +85,8 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	if err := b.Finish(); err != nil {
 		return result, err
 	}
-	// The words of the search index are in other keys than the posts, and can be of another
-	// moment: the site builds it anew. The processes are those of the site that was backed up.
+	// The words of the search index are in other keys than the posts, and may be from a different
+	// moment: the site rebuilds the index. The processes are those of the backed-up site.
 	for _, key := range []string{storage.SearchIndex, storage.Processes, storage.Restoring} {
 		if err := to.Client.Do(ctx, to.Client.B().Del().Key(key).Build()).Error(); err != nil {
 			return result, fmt.Errorf("backup: %w", err)
@@ -103,7 +102,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s: %.100s", e.failure.Error, e.failure.Text)
 }
 
-// claim makes sure that nothing but this backup is in the database, and marks it.
+// claim makes sure that the database has nothing but this backup, and marks it.
 func claim(ctx context.Context, client rueidis.Client, id string, replace bool) error {
 	b := client.B()
 	owner, err := reply.TextOrEmpty(client.Do(ctx, b.Get().Key(storage.Restoring).Build()))
@@ -111,9 +110,9 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 		return err
 	}
 	if owner == id && !replace {
-		return nil // interrupted; each key of the backup replaces the key of its name
+		return nil // interrupted; each key of the backup replaces the existing one
 	}
-	begun := owner == emptying+id // by a call with replace that did not get to the end
+	begun := owner == emptying+id // by an interrupted call with replace
 	masters, err := nodes.Masters(ctx, client)
 	if err != nil {
 		return err
@@ -137,7 +136,7 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 	return client.Do(ctx, b.Set().Key(storage.Restoring).Value(id).Build()).Error()
 }
 
-// mayEmpty returns nil if every key may be deleted: that is wanted, and no site uses them.
+// mayEmpty returns nil if every key may be deleted: it was requested, and no site uses them.
 func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner string, replace bool) error {
 	switch {
 	case !replace && owner != "":
@@ -154,8 +153,8 @@ func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner stri
 	return err
 }
 
-// emptying is before the id of a backup in storage.Restoring while the keys are deleted that it is to
-// replace. What is left of them must not stay under those of the backup.
+// emptying is prepended to the ID of a backup in storage.Restoring while the keys that it replaces
+// are deleted. The remaining ones must not be mixed with those of the backup.
 const emptying = "emptying "
 
 //go:embed mark.lua
@@ -163,13 +162,13 @@ var markSource string
 
 var markScript = script.New(markSource).Retryable()
 
-// empty deletes every key, one master after the other. If it is cut off, what is left is marked: the
-// mark goes with the last ones.
+// empty deletes every key, one master after the other. If it is interrupted, the rest stays marked:
+// the mark goes with the last keys.
 func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, id string) error {
 	if err := markScript.Run(ctx, client, []string{storage.Restoring}, []string{emptying + id}).Error(); err != nil {
 		return err
 	}
-	var last []nodes.Master // the one that has the mark; the others redirect
+	var last []nodes.Master // the master with the mark; the others redirect
 	for _, m := range masters {
 		has, err := m.Client.Do(ctx, m.Client.B().Exists().Key(storage.Restoring).Build()).AsBool()
 		if refused, ok := rueidis.IsRedisErr(err); ok {
@@ -196,8 +195,8 @@ func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, i
 	return nil
 }
 
-// flush deletes the keys of a master. That takes long for many, so the server does it in the
-// background; until it has done it, it could refuse new ones for want of memory.
+// flush deletes the keys of a master. With many keys that takes long, so the server does it in the
+// background; until that is done, it could refuse new keys for lack of memory.
 func flush(ctx context.Context, master rueidis.Client) error {
 	if err := master.Do(ctx, master.B().Flushdb().Async().Build()).Error(); err != nil {
 		return err
@@ -206,7 +205,7 @@ func flush(ctx context.Context, master rueidis.Client) error {
 		info, err := master.Do(ctx, master.B().Info().Section("memory").Build()).ToString()
 		var refused *rueidis.RedisError
 		switch {
-		case errors.As(err, &refused): // not a right of each site
+		case errors.As(err, &refused): // not every site has this permission
 			return nil
 		case err != nil:
 			return err
@@ -218,5 +217,5 @@ func flush(ctx context.Context, master rueidis.Client) error {
 	}
 }
 
-// flushPause is the pause between two looks at what a server still has to free.
+// flushPause is the pause between two checks of what a server still has to free.
 const flushPause = 50 * time.Millisecond

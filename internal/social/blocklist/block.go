@@ -13,13 +13,13 @@ import (
 	"retwis/internal/social"
 )
 
-// Kind is what is blocked.
+// Kind is the kind of a block.
 type Kind string
 
 // The kinds.
 const (
-	Word    Kind = "word"    // or several in a row, in any case and with any accents
-	Domain  Kind = "domain"  // of a link, with all below it
+	Word    Kind = "word"    // or several consecutive ones, in any case and with any accents
+	Domain  Kind = "domain"  // of a link, including its subdomains
 	Address Kind = "address" // of a person, or a network such as 192.0.2.0/24
 )
 
@@ -27,13 +27,13 @@ const (
 var Kinds = []Kind{Word, Domain, Address}
 
 const (
-	// MaxOfKind is how many blocks of a kind there can be.
+	// MaxOfKind is the maximum number of blocks of a kind.
 	MaxOfKind = 1000
-	// maxWords is how many words a block can have.
+	// maxWords is the maximum number of words in a block.
 	maxWords = 5
-	// maxValue bounds the value of a block, in bytes.
+	// maxValue limits the value of a block, in bytes.
 	maxValue = 200
-	// maxFor bounds how long a block lasts that has an end.
+	// maxFor is the maximum duration of a block with an end.
 	maxFor = 10 * 366 * 24 * time.Hour
 )
 
@@ -45,7 +45,7 @@ type Block struct {
 	Until time.Time // zero for no end
 }
 
-// Ended reports whether a block is over.
+// Ended reports whether a block has ended.
 func (b Block) Ended(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
 
 func (b Block) field() string { return string(b.Kind) + " " + b.Value }
@@ -58,7 +58,7 @@ func (b Block) stored() string {
 	return fmt.Sprintf("%d %d", b.Since.Unix(), until)
 }
 
-// Parse reads a stored block; ok is false for one that is damaged.
+// Parse parses a stored block; ok is false if it is damaged.
 func Parse(field, stored string) (b Block, ok bool) {
 	kind, value, _ := strings.Cut(field, " ")
 	clean, err := Clean(Kind(kind), value)
@@ -75,7 +75,7 @@ func Parse(field, stored string) (b Block, ok bool) {
 	return b, true
 }
 
-// Clean returns a value in the form in which it is stored, or *InvalidError.
+// Clean returns a value in the form that is stored, or *InvalidError.
 func Clean(kind Kind, typed string) (string, error) {
 	typed = strings.TrimSpace(typed)
 	if len(typed) > maxValue || !utf8.ValidString(typed) {
@@ -102,8 +102,8 @@ func Clean(kind Kind, typed string) (string, error) {
 	return "", social.Invalid("kind", "Use word, domain or address.")
 }
 
-// domainOf returns the domain of an address of the web, or of a domain as it was typed; empty
-// for another text. It is without www. and in its ASCII form.
+// domainOf returns the domain of a web address, or of a typed domain, in its ASCII form and without
+// www. It is empty for any other text.
 func domainOf(typed string) string {
 	if strings.Contains(typed, "://") {
 		u, err := url.Parse(typed)
@@ -119,13 +119,13 @@ func domainOf(typed string) string {
 	return host
 }
 
-// minBits are the shortest prefixes of networks: a mistake must not block everybody.
+// minBits are the shortest allowed network prefixes, so that a mistake does not block everybody.
 const (
 	minBits4 = 8
 	minBits6 = 16
 )
 
-// networkOf returns an address, or a network without the bits after its prefix.
+// networkOf returns an address, or a network with the bits after its prefix cleared.
 func networkOf(typed string) (string, bool) {
 	if addr, err := netip.ParseAddr(typed); err == nil && addr.Zone() == "" {
 		return addr.Unmap().String(), true

@@ -14,10 +14,10 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// List is what must not sign up or post. It is safe for concurrent use.
+// List is the list of what must not sign up or post. It is safe for concurrent use.
 //
-// It is one hash, and no records of package model: each post is compared with all of it, and a
-// hash is read with one command, whose reply stays in memory until it changes.
+// It is stored in one hash rather than as records of package model: each post is compared with all
+// of it, and a hash is read with one command, whose reply stays in memory until it changes.
 type List struct {
 	db    storage.Database
 	users *storage.Users
@@ -40,8 +40,8 @@ func New(db storage.Database, people *storage.Users, log *audit.Log, now func() 
 	return l
 }
 
-// CheckText returns *InvalidError for a text with a word or a link that is blocked. No round trip
-// while nothing has changed.
+// CheckText returns *InvalidError if a text contains a blocked word or link. No round trip while
+// nothing has changed.
 func (l *List) CheckText(ctx context.Context, field, typed string) error {
 	m, err := l.kept.Get(ctx)
 	if err != nil {
@@ -56,16 +56,16 @@ func (l *List) CheckText(ctx context.Context, field, typed string) error {
 	return nil
 }
 
-// Blocked returns a function that reports whether a text has a word or a link that is
-// blocked. No round trip while nothing has changed.
+// Blocked returns a function that reports whether a text contains a blocked word or link. No round
+// trip while nothing has changed.
 func (l *List) Blocked(ctx context.Context) (func(typed string) bool, error) {
 	m, err := l.kept.Get(ctx)
 	now := l.now()
 	return func(typed string) bool { return m.word(typed, now) || m.link(typed, now) }, err
 }
 
-// CheckAddress returns ErrForbidden where the request of a context comes from an address that is
-// blocked. No round trip while nothing has changed.
+// CheckAddress returns ErrForbidden if the request of ctx comes from a blocked address. No round
+// trip while nothing has changed.
 func (l *List) CheckAddress(ctx context.Context) error {
 	from := social.AddressOf(ctx)
 	if !from.IsValid() {
@@ -95,17 +95,17 @@ func (l *List) read(ctx context.Context) ([]Block, error) {
 	return blocks, nil
 }
 
-// All returns what is blocked, without what has ended, by kind and value. It bypasses all
-// caches. One round trip.
+// All returns the blocks that have not ended, by kind and value. It bypasses all caches. One round
+// trip.
 func (l *List) All(ctx context.Context) ([]Block, error) {
 	blocks, err := l.read(social.WithFresh(ctx))
 	now := l.now()
 	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Ended(now) }), err
 }
 
-// Add blocks a value, for a time or, with 0, without an end; a block that exists gets the new
-// end. It returns ErrForbidden for others than moderators, and *InvalidError. Blocks that have
-// ended are removed. Four round trips.
+// Add blocks a value for a duration, or for good if that is 0; an existing block gets the new end.
+// It returns ErrForbidden unless the actor is a moderator, and *InvalidError. It removes blocks
+// that have ended. Four round trips.
 func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.Duration) (Block, error) {
 	var err error
 	if b.Value, err = Clean(b.Kind, b.Value); err != nil {

@@ -10,10 +10,10 @@ import (
 	"retwis/internal/social/text"
 )
 
-// matcher is the list in the form in which it is asked. It never changes.
+// matcher is the list in the form for matching. It never changes.
 type matcher struct {
-	words    map[string]Block // by their words, one blank apart
-	longest  int              // how many words one of them has at most
+	words    map[string]Block // by their words, separated by single blanks
+	longest  int              // the maximum number of words in one of them
 	unspaced []Block          // words of scripts without blanks
 	domains  map[string]Block
 	networks []network
@@ -50,7 +50,7 @@ func newMatcher(blocks []Block) *matcher {
 	return m
 }
 
-// word reports whether a text has a word that is blocked.
+// word reports whether a text contains a blocked word.
 func (m *matcher) word(typed string, now time.Time) bool {
 	if m.longest == 0 && len(m.unspaced) == 0 {
 		return false
@@ -75,7 +75,7 @@ func (m *matcher) word(typed string, now time.Time) bool {
 	return false
 }
 
-// link reports whether a text has a link to a domain that is blocked, or to one below it.
+// link reports whether a text contains a link to a blocked domain or one of its subdomains.
 func (m *matcher) link(typed string, now time.Time) bool {
 	if len(m.domains) == 0 {
 		return false
@@ -108,8 +108,8 @@ func (m *matcher) address(addr netip.Addr, now time.Time) bool {
 	return false
 }
 
-// wordsOf returns the words of a text, folded as those of a search are: without case, accents
-// and forms of letters, and without characters that show nothing.
+// wordsOf returns the words of a text, folded like those of a search: without case, accents and
+// letter forms, and without invisible characters.
 func wordsOf(typed string) []string {
 	visible := strings.Map(func(r rune) rune {
 		if fold.IsApostrophe(r) {
@@ -122,7 +122,7 @@ func wordsOf(typed string) []string {
 	})
 }
 
-// isUnspaced reports whether a letter is of a script that has no blanks between words.
+// isUnspaced reports whether r is a letter of a script without blanks between words.
 func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

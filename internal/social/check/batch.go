@@ -7,10 +7,10 @@ import (
 	"retwis/internal/social/posts"
 )
 
-// batch collects reads. A key of another type reads as a missing one: ofTheirType reports it.
+// batch collects reads. A key of the wrong type reads as missing: wellTyped reports it.
 func (c *checker) batch() *reads.Batch { return reads.New(c.client) }
 
-// isPending reads whether a post is on its way to timelines.
+// isPending reads whether a post is being fanned out.
 func isPending(b *reads.Batch, client rueidis.Client, post, author int64, time string) *bool {
 	pending := new(bool)
 	b.Add(posts.ClaimCommand(client, post, author, time), func(res rueidis.RedisResult) (err error) {

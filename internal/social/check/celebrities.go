@@ -8,8 +8,8 @@ import (
 	"retwis/maintain"
 )
 
-// celebrities checks that the authors whose posts are merged with home timelines exist,
-// each with an id that a post can have.
+// celebrities checks that the authors whose posts are merged into home timelines exist, each with
+// the ID of a possible post.
 func (c *setCheck) celebrities(ctx context.Context) error {
 	if c.check.foreign[storage.CelebritiesKey] {
 		return nil
@@ -22,7 +22,7 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 				return err
 			}
 			p := Problem{Kind: maintain.Dangling, Key: storage.CelebritiesKey, Repair: "remove the entry"}
-			repair := c.check.removes(storage.CelebritiesKey, member)
+			repair := c.check.removal(storage.CelebritiesKey, member)
 			_, err = storage.ParseScore(scores[i])
 			switch {
 			case !c.check.cluster:
@@ -30,8 +30,7 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 			case !exists:
 				p.Detail = fmt.Sprintf("user %.20s does not exist", member)
 			case err != nil:
-				// All posts are merged then: those that are on the timelines too are
-				// shown once.
+				// This merges all posts: those that are also on the timelines are shown once.
 				p.Kind, p.Detail, p.Repair = maintain.Invalid, fmt.Sprintf("user %s has %.20q, not the id of a post", member, scores[i]), "merge all posts"
 				repair = func(ctx context.Context) (bool, error) { return c.check.zadd(ctx, storage.CelebritiesKey, "1", member) }
 			default:
@@ -45,8 +44,8 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 	})
 }
 
-// active checks that the active accounts exist. They are ranked again every few minutes, so
-// one who has gone is a leftover.
+// active checks that the active accounts exist. The ranking is rebuilt every few minutes, so a
+// missing account is a leftover.
 func (c *setCheck) active(ctx context.Context) error {
 	if c.check.foreign[storage.Active] {
 		return nil
@@ -65,7 +64,7 @@ func (c *setCheck) active(ctx context.Context) error {
 				Kind: maintain.Dangling, Key: storage.Active, Leftover: true, Repair: "remove the entry",
 				Detail: fmt.Sprintf("user %.20s does not exist", member),
 			}
-			if err := c.check.found(ctx, p, c.check.removes(storage.Active, member)); err != nil {
+			if err := c.check.found(ctx, p, c.check.removal(storage.Active, member)); err != nil {
 				return err
 			}
 		}

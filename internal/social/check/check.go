@@ -1,6 +1,6 @@
-// Package check verifies that the keys of a database agree with each other, and
-// repairs them. Both run while the application is in use, on the engine that the
-// packages of the toolkit use (see package maintain).
+// Package check verifies that the keys of a database agree with each other, and repairs them. Both
+// run while the application is in use, on the engine of the toolkit packages (see package
+// maintain).
 package check
 
 import (
@@ -10,22 +10,22 @@ import (
 	"retwis/internal/app"
 )
 
-// Verify scans the whole database, in short steps, and reports what breaks a rule
-// of docs/keys.md. It changes nothing. Concurrent writes can make it report what
-// is right a moment later. It needs memory for one step and two bounded caches.
+// Verify scans the whole database in short steps and reports what breaks a rule of docs/keys.md. It
+// changes nothing. Because of concurrent writes it may report something that is right a moment
+// later. It needs memory for one step and two bounded caches.
 func Verify(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, false)
 }
 
-// Repair finds what Verify finds and repairs what it can: each place in one
-// script that checks again first, or in a sequence that can be repeated from its
-// start. Concurrent writes are never undone.
+// Repair finds what Verify finds and repairs what it can: each problem in one script that checks
+// again first, or in a sequence that can be repeated from its start. It never undoes concurrent
+// writes.
 func Repair(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, true)
 }
 
-// run checks the names of users first, then the keys in the order of their phases, so that
-// one repair makes room for the next.
+// run checks the usernames first, then the keys in the order of their phases, so that one repair
+// makes room for the next.
 func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, error) {
 	if opt.Report == nil {
 		opt.Report = func(Problem) {}

@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// 200 users at once register, post, follow, unfollow, log in and out: afterwards all
+// 200 users register, post, follow, unfollow, log in and out concurrently; afterwards all
 // invariants hold, on a Cluster too.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for i := range people {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(uint64(i), 1))
-					// Half of them compete for a name with another.
+					// Half of them compete with another one for a name.
 					name := fmt.Sprintf("Person%d", i/2*2+i%2*rng.IntN(2))
 					session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
 					if errors.Is(err, social.ErrTaken) {
@@ -160,12 +160,12 @@ func TestCheckFinds(t *testing.T) {
 			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
 				t.Errorf("repair = %+v", repaired)
 			}
-			b.wantWhole(want)
+			b.wantConsistent(want)
 		})
 	}
 }
 
-// Keys that can belong to another program, and ambiguous problems, are left alone.
+// Keys that may belong to another program, and ambiguous problems, are not touched.
 func TestRepairLeavesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -174,7 +174,7 @@ func TestRepairLeavesAlone(t *testing.T) {
 	b.Redis("SET", "post:7", "another program's")
 	b.Redis("SET", "user:7", "another program's")
 	b.Redis("HSET", "post:8", "title", "another program's")
-	b.Redis("HSET", "user:2", "username", "Ada") // two users of one name
+	b.Redis("HSET", "user:2", "username", "Ada") // two users with one name
 	b.Redis("HDEL", "users", "ben")
 	before := b.Redis("DUMP", "post:7") + b.Redis("DUMP", "user:7") + b.Redis("DUMP", "post:8") + b.Redis("DUMP", "user:2")
 	if result := b.repair(); result.Remaining != 4 {
@@ -185,7 +185,7 @@ func TestRepairLeavesAlone(t *testing.T) {
 	}
 }
 
-// Renaming a damaged key keeps its content, however often it happens to one name.
+// Renaming a damaged key keeps its contents, even if the same name is renamed repeatedly.
 func TestRepairSetsAside(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -198,5 +198,5 @@ func TestRepairSetsAside(t *testing.T) {
 	if got := b.Redis("GET", "damaged:{posts:1}") + " " + b.Redis("GET", "damaged:{posts:1}:2"); got != "one two" {
 		t.Errorf("set aside are %q", got)
 	}
-	b.wantWhole("set aside")
+	b.wantConsistent("set aside")
 }

@@ -22,7 +22,7 @@ import (
 	"retwis/maintain"
 )
 
-// checker is the part of a check that all its steps share.
+// checker is the state shared by all steps of a check.
 type checker struct {
 	client      rueidis.Client
 	app         *app.App
@@ -35,16 +35,16 @@ type checker struct {
 	repair      bool
 	cluster     bool
 
-	running *sync.Mutex // held by the goroutine that runs; see waiting
+	running *sync.Mutex // held by the running goroutine; see unlockingClient
 
 	run     *engine.Run
 	result  Result
 	rules   []rule
-	foreign map[string]bool // keys without an id that have another type
+	foreign map[string]bool // keys without an ID that have the wrong type
 
-	sinceLatest time.Time // since when `users_by_time` has users on a Cluster
+	sinceLatest time.Time // the earliest time from which `users_by_time` is complete on a Cluster
 
-	lastUser   int64 // the largest ids in use
+	lastUser   int64 // the largest IDs in use
 	lastPost   int64
 	adopted    int64 // the last post of an older program
 	knownUsers known[bool]
@@ -54,7 +54,7 @@ type checker struct {
 func newChecker(s *app.App, opt Options, repair bool) *checker {
 	running := new(sync.Mutex)
 	in := s.Internals()
-	client := waiting{in.Client, running}
+	client := unlockingClient{in.Client, running}
 	return &checker{
 		running: running,
 		client:  client, app: s, fanOut: in.FanOut, lists: in.Lists, names: in.Directory, celebrities: in.Celebrities,
@@ -70,11 +70,10 @@ func (c *checker) finish() Result {
 }
 
 const (
-	// scanCount is how many keys or fields one step of a scan asks for: well
-	// under a millisecond of the server's time.
+	// scanCount is how many keys or fields one step of a scan requests: well under a millisecond of
+	// the server's time.
 	scanCount = 1000
-	// scanTimeout bounds the wait for one node of a Cluster: it can be gone for
-	// good.
+	// scanTimeout limits the wait for one node of a Cluster, which may be gone for good.
 	scanTimeout = 15 * time.Second
 )
 
@@ -104,12 +103,12 @@ func (c *checker) begin(ctx context.Context) error {
 // fix repairs a problem and reports whether it was still there.
 type fix func(ctx context.Context) (bool, error)
 
-// found reports a problem, and repairs it where that is wanted and possible.
+// found reports a problem, and repairs it if that is requested and possible.
 func (c *checker) found(ctx context.Context, p Problem, repair fix) error {
 	return c.foundAll(ctx, []Problem{p}, repair)
 }
 
-// foundAll reports problems that one repair corrects.
+// foundAll reports problems that share one repair.
 func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) error {
 	repaired := false
 	if c.repair && repair != nil {
@@ -120,7 +119,7 @@ func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) 
 		case err != nil:
 			return fmt.Errorf("repair of key %s: %w", problems[0].Key, err)
 		case !repaired:
-			return nil // right by now
+			return nil // correct by now
 		}
 	}
 	for _, p := range problems {
@@ -157,7 +156,7 @@ func (c *checker) set(ctx context.Context, key string, visit func(members []stri
 	return c.pages(ctx, scan.Set(ctx, c.client, key, scanCount), 1, visit)
 }
 
-// pairs splits pages that alternate between names and values.
+// pairs splits pages in which names and values alternate.
 func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], visit func(names, values []string) error) error {
 	return c.pages(ctx, pages, 2, func(page []string) error {
 		names, values := make([]string, len(page)/2), make([]string, len(page)/2)
@@ -168,7 +167,7 @@ func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], v
 	})
 }
 
-// pages calls visit with each page, whose entries have this many values.
+// pages calls visit with each page; each entry consists of the given number of values.
 func (c *checker) pages(ctx context.Context, pages iter.Seq2[[]string, error], values int, visit func(page []string) error) error {
 	for page, err := range pages {
 		if rediserr.IsWrongType(err) {

@@ -12,8 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// The scripts each change the keys of one post, which are in one slot. Repeating one
-// changes nothing.
+// Each script changes keys of one post, which are in one slot. Repeating one changes nothing.
 var (
 	//go:embed recount.lua
 	recountSource string
@@ -32,11 +31,11 @@ var (
 	addReplyScript = script.New(addReplySource).Retryable()
 )
 
-// nobody is the author of a stub that a repair has written for a lost post.
+// nobody is the author of a stub that a repair writes for a lost post.
 const nobody = "0"
 
-// reply checks that a reply belongs to a conversation: to a parent, which may be a
-// stub, and to the conversation of that parent.
+// reply checks that a reply belongs to a conversation: to a parent, which may be a stub, and to the
+// parent's conversation.
 func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if p.parent == 0 {
 		return nil
@@ -54,7 +53,7 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 		return nil
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
+		Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "add it there",
 		Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
@@ -110,8 +109,8 @@ func (c *postCheck) rooted(ctx context.Context, p *post) error {
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.move(ctx, p) })
 }
 
-// move puts a reply into the conversation of its first ancestor, before its hash says
-// so, so that an interrupted repair is found again.
+// move adds a reply to the conversation of its first ancestor before it changes its hash, so that
+// the next check finds an interrupted repair.
 func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	root, err := c.firstAncestor(ctx, p.parent)
 	if err != nil || root == 0 || root == p.root {
@@ -136,10 +135,10 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	return true, err
 }
 
-// maxDepth bounds how far up a conversation a repair looks for its root.
+// maxDepth limits how far up a conversation a repair looks for its root.
 const maxDepth = 10_000
 
-// firstAncestor returns the root of a conversation, 0 where it is not known.
+// firstAncestor returns the root of a conversation, or 0 if it is unknown.
 func (c *postCheck) firstAncestor(ctx context.Context, id int64) (int64, error) {
 	for range maxDepth {
 		s, err := c.check.state(ctx, id)
@@ -157,8 +156,8 @@ func (c *postCheck) firstAncestor(ctx context.Context, id int64) (int64, error) 
 	return 0, nil
 }
 
-// addReply puts a reply among those to its parent. It checks again afterwards, and
-// takes the reply off again if it was deleted meanwhile.
+// addReply adds a reply to the replies of its parent. It checks again afterwards, and removes the
+// reply if it was deleted meanwhile.
 func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
 	now, err := c.check.state(ctx, id)
 	if err != nil || !now.isPost() || now.parent == 0 {
@@ -177,7 +176,7 @@ func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
 	return true, c.check.fanOut.Deletions.Place(ctx, now.parent)
 }
 
-// repost checks that a repost repeats a post, and is the one that the post knows.
+// repost checks that a repost has an original, and is the one recorded there.
 func (c *postCheck) repost(ctx context.Context, p *post) error {
 	problem := Problem{Kind: maintain.Dangling, Key: p.key, Repair: "delete the repost", Leftover: true}
 	switch {
@@ -197,7 +196,7 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		if err != nil {
 			return false, err
 		}
-		// A repost is a task from before it is written until the post has it.
+		// A repost is a task from before it is written until the original has it.
 		b := c.check.batch()
 		writing := isPending(b, c.check.client, p.id, p.author, p.time)
 		if err := b.Run(ctx); err != nil || *writing {

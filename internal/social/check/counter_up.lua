@@ -1,7 +1,7 @@
 -- Raises a counter to an id that is in use.
 -- KEYS[1]   the counter
 -- ARGV[1]   the id
--- Reply     1 when it was lower, or not a number, else 0
+-- Reply     1 if it was lower or not a number, else 0
 local at = redis.call('GET', KEYS[1])
 local digits = at and string.match(at, '^%-?%d+$')
 if digits and tonumber(digits) >= tonumber(ARGV[1]) then

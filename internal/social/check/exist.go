@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// userFields reads fields of users, empty for one who does not exist.
+// userFields reads fields of users; they are empty for a user who does not exist.
 func (c *checker) userFields(ctx context.Context, ids []string, fields ...string) ([][]string, error) {
 	return reads.Fields(ctx, c.client, ids, func(id string) string { return storage.UserPrefix + id }, fields...)
 }
 
-// usersExist returns which of these users exist, that is, have a username.
+// usersExist returns which of these users exist, meaning that they have a username.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	exist, ask := c.knownUsers.lookup(ids)
 	found, err := reads.Many(ctx, c.client, ask, c.userCommand, rueidis.RedisResult.AsBool)
@@ -41,7 +41,7 @@ func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 	return reply.OrEmpty(c.client.Do(ctx, c.userCommand(id)).AsBool())
 }
 
-// withoutUser makes a repair unless a user exists by now.
+// withoutUser returns a repair that does nothing if a user exists by now.
 func (c *checker) withoutUser(id int64, repair fix) fix {
 	return func(ctx context.Context) (bool, error) {
 		if exists, err := c.userExists(ctx, id); err != nil || exists {
@@ -51,19 +51,19 @@ func (c *checker) withoutUser(id int64, repair fix) fix {
 	}
 }
 
-// state is what decides on which lists a post belongs. The zero value is that of a
-// post that does not exist.
+// state determines on which lists a post belongs. The zero value is the state of a post that does
+// not exist.
 type state struct {
 	author, parent, root, repostOf int64
 
-	exists   bool // there is a hash of a post, or of a stub
+	exists   bool // the post has a hash, possibly of a stub
 	readable bool // and its author exists
 	stub     bool // it is deleted
 	imported bool // it was written elsewhere
 	by, time string
 }
 
-// places are the lists to which a post with these tags belongs.
+// places returns the lists to which a post with these tags belongs.
 func (s state) places(tags []string) storage.Places {
 	return storage.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: tags}
 }
@@ -73,11 +73,11 @@ var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted", 
 
 func parseState(fields []string) state {
 	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(fields[i], 10, 64) // like a reader of posts: damaged is none
+		n, _ := strconv.ParseInt(fields[i], 10, 64) // as readers of posts do, treat a damaged field as none
 		return max(n, 0)
 	}
 	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0], time: fields[5], imported: fields[6] != ""}
-	s.author, _ = storage.ParseID(fields[0]) // 0: no id
+	s.author, _ = storage.ParseID(fields[0]) // 0 if not an ID
 	s.exists = fields[0] != ""
 	return s
 }
@@ -85,8 +85,7 @@ func parseState(fields []string) state {
 // isPost reports whether a post is neither missing nor deleted.
 func (s state) isPost() bool { return s.readable && !s.stub }
 
-// states returns the state of each of these posts. Those of posts that can be read
-// are cached.
+// states returns the state of each of these posts. The states of readable posts are cached.
 func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, error) {
 	found, ask := c.knownPosts.lookup(ids)
 	posts, err := reads.Fields(ctx, c.client, ask, storage.PostKey, stateFields...)
@@ -120,8 +119,8 @@ func (c *checker) state(ctx context.Context, id int64) (state, error) {
 	return found[id], err
 }
 
-// zadd and zrem change one member of a sorted set that is scored by ids or times, and
-// report whether that changed something.
+// zadd and zrem change one member of a sorted set that is scored by IDs or times, and report
+// whether that changed anything.
 func (c *checker) zadd(ctx context.Context, key, score, member string) (bool, error) {
 	return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("CH", score, member).Build()).AsBool()
 }
@@ -130,7 +129,7 @@ func (c *checker) zrem(ctx context.Context, key, member string) (bool, error) {
 	return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(member).Build()).AsBool()
 }
 
-// removes is the repair that removes a member of a sorted set.
-func (c *checker) removes(key, member string) fix {
+// removal returns the repair that removes a member of a sorted set.
+func (c *checker) removal(key, member string) fix {
 	return func(ctx context.Context) (bool, error) { return c.zrem(ctx, key, member) }
 }

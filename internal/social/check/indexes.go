@@ -38,14 +38,13 @@ func (c *keyCheck) completions(ctx context.Context) error {
 }
 
 const (
-	// searchSamples is how many posts are looked for in the search index, half of them the
-	// latest.
+	// searchSamples is how many posts are looked up in the search index, half of them the latest.
 	searchSamples = 500
-	// maxLacking bounds how many of these are reported.
+	// maxLacking limits how many missing posts are reported.
 	maxLacking = 10
 )
 
-// search looks for some posts in the search index. A repair compares all of it.
+// search looks up some posts in the search index. A repair compares all of it.
 func (c *keyCheck) search(ctx context.Context) error {
 	if c.check.foreign[storage.SearchIndex] || c.check.opt.Part < 1 {
 		return nil
@@ -88,7 +87,7 @@ func (c *keyCheck) repairSearch(ctx context.Context) (bool, error) {
 	return r.Posts.Repaired+r.People.Repaired > 0, err
 }
 
-// samplesUpTo returns ids up to the last one: the latest, and random ones before these.
+// samplesUpTo returns post IDs up to the last one: the latest, and random earlier ones.
 func samplesUpTo(last string) []int64 {
 	n, _ := storage.ParseID(last)
 	var ids []int64
@@ -103,8 +102,8 @@ func samplesUpTo(last string) []int64 {
 	return slices.Compact(ids)
 }
 
-// notPending returns those of some posts whose words are not about to change, and that still
-// are not in the index.
+// notPending returns those of the given posts whose words are not about to change and that are
+// still missing from the index.
 func (c *keyCheck) notPending(ctx context.Context, ids []int64) ([]int64, error) {
 	var rest []int64
 	for _, id := range ids {

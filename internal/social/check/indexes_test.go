@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A name and a tag that are completed no more, because the indexes have lost them, are
-// found and come back. A task of a version to come is left to it.
+// A name and a tag that the indexes have lost are found and restored. A task of a future version is
+// left to that version.
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -22,7 +22,7 @@ func TestCompletions(t *testing.T) {
 	if err := index.Rebuild(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	b.wantWhole("a new database")
+	b.wantConsistent("a new database")
 	for _, pattern := range []string{"{names}*", "{tags}*"} {
 		for key := range strings.FieldsSeq(b.Redis("KEYS", pattern)) {
 			b.Redis("DEL", key)
@@ -52,24 +52,24 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// An index that has lost a part of its words, or has others, is found and repaired. One of a
-// database from before there was a search is built.
+// An index that has lost some of its words, or has wrong ones, is found and repaired. A database
+// that predates the search gets its index built.
 func TestSearchIndex(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
 	first, second := b.Publish(ada, "about tea"), b.Publish(ada, "about tea and rain")
-	for key := range strings.FieldsSeq(b.Redis("KEYS", "{search*")) { // from before there was a search
+	for key := range strings.FieldsSeq(b.Redis("KEYS", "{search*")) { // as before there was a search
 		b.Redis("DEL", key)
 	}
 	third := b.Publish(ada, "a new one")
-	b.wantWhole("an old database")
+	b.wantConsistent("an old database")
 	if err := b.SearchIndex.Build(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	b.wantWhole("a new database")
+	b.wantConsistent("a new database")
 	socialtest.WantIndexRight(b.Bundle)
-	records := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild gives it another name
+	records := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild changes the name
 	for name, c := range map[string]struct {
 		damage func()
 		found  string
@@ -100,10 +100,10 @@ func TestSearchIndex(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", name, found, c.found)
 		}
 		b.repair()
-		b.wantWhole(name)
+		b.wantConsistent(name)
 		socialtest.WantIndexRight(b.Bundle)
 	}
-	// What is on its way is no problem.
+	// A post that is being fanned out is no problem.
 	b.Redis("ZADD", "tasks", "1", b.PostTask(first))
 	b.Redis("HDEL", records(), storage.Itoa(first))
 	report := func(p check.Problem) {

@@ -8,8 +8,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// known caches what exists, by id, up to a limit: many timelines contain the same
-// posts.
+// known caches what exists, by ID, up to a limit: many timelines contain the same posts.
 type known[T any] struct{ ids map[int64]T }
 
 const maxKnown = 200_000
@@ -23,7 +22,7 @@ func (k *known[T]) add(id int64, value T) {
 
 func (k *known[T]) forget(id int64) { delete(k.ids, id) }
 
-// lookup returns what is known of these ids, and each of the others once.
+// lookup returns what is known of these IDs, and each of the other IDs once.
 func (k *known[T]) lookup(ids []int64) (found map[int64]T, others []int64) {
 	found = make(map[int64]T, len(ids))
 	for _, id := range ids {
@@ -38,8 +37,8 @@ func (k *known[T]) lookup(ids []int64) (found map[int64]T, others []int64) {
 	return found, others
 }
 
-// isAnyClosed reports whether one of the accounts is being deleted: what others have of it
-// is removed step by step.
+// isAnyClosed reports whether one of the accounts is being deleted: references to it are removed
+// step by step.
 func (c *checker) isAnyClosed(ctx context.Context, users ...int64) (bool, error) {
 	standings, err := reads.Field(ctx, c.client, users, storage.UserKey, "standing")
 	return slices.Contains(standings, storage.Closed), err

@@ -14,18 +14,18 @@ import (
 // libraryCheck checks the lists of people.
 type libraryCheck struct{ check *checker }
 
-// some checks the lists of users: their owners and members exist, and who is left out of the
-// home timeline follows from them.
-func (c *libraryCheck) some(ctx context.Context, keys []string) error {
+// lists checks the lists of users: their owners and members exist, and the users omitted from the
+// home timeline match them.
+func (c *libraryCheck) lists(ctx context.Context, keys []string) error {
 	for _, owner := range idsOf(keys) {
-		if err := c.one(ctx, owner); err != nil {
+		if err := c.list(ctx, owner); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *libraryCheck) one(ctx context.Context, owner int64) error {
+func (c *libraryCheck) list(ctx context.Context, owner int64) error {
 	store, key := c.check.app.Internals().Library, storage.ListsKey(owner)
 	all, err := store.Get(ctx, owner)
 	if storage.IsDamaged(err) {
@@ -66,7 +66,7 @@ func (c *libraryCheck) one(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// findings reports what other packages find in what they store.
+// findings reports the findings of other packages in their own data.
 func (c *keyCheck) findings(ctx context.Context) error {
 	if c.check.opt.Part < 1 {
 		return nil

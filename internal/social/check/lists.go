@@ -30,12 +30,12 @@ func (c *listCheck) homes(ctx context.Context, keys []string) error {
 	if err := check(ctx, keys); err != nil {
 		return err
 	}
-	c.check.result.Timelines += int64(len(keys) - len(known)) // timeline counts the others
+	c.check.result.Timelines += int64(len(keys) - len(known)) // timelines counts the others
 	return c.timelines(ctx, known)
 }
 
-// timelines checks that timelines are in order, within their bounds and without
-// duplicates, and that their posts exist.
+// timelines checks that timelines are sorted, within their limits and without duplicates, and that
+// their posts exist.
 func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 	b, cmd := c.check.batch(), c.check.client.B()
 	lengths, lists := make([]*int64, len(keys)), make([]*[]string, len(keys))
@@ -104,8 +104,8 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 	return c.check.foundAll(ctx, problems, func(ctx context.Context) (bool, error) { return c.repairList(ctx, key, lost) })
 }
 
-// isEnd reports whether an entry is the end of a home timeline on a Cluster: 0, or a
-// negative number while it is being made.
+// isEnd reports whether an entry marks the end of a home timeline on a Cluster: 0, or a negative
+// number while the timeline is being built.
 func (c *listCheck) isEnd(key, text string) bool {
 	if !c.check.cluster || key == storage.Timeline {
 		return false
@@ -114,9 +114,9 @@ func (c *listCheck) isEnd(key, text string) bool {
 	return err == nil && n <= 0 && storage.Itoa(n) == text
 }
 
-// offList says why a post does not belong on a timeline; empty if it does. A home timeline is
-// a hint: readers look past posts that are deleted, or lost. What a reader does not see is
-// harmless: a deleted post, on its way off all lists.
+// offList returns why a post does not belong on a timeline, or empty if it does. A home timeline is
+// a hint: readers skip posts that are deleted or lost. A problem that readers do not notice is
+// harmless: a deleted post that is being removed from all lists.
 func offList(key string, s state) (reason string, harmless bool) {
 	switch {
 	case key != storage.Timeline:
@@ -133,10 +133,9 @@ func offList(key string, s state) (reason string, harmless bool) {
 	return "", false
 }
 
-// repairList puts a timeline in order, without these posts. A post is written
-// before it is put on a list, so a missing one was lost. repairList checks again
-// at the end: should the id have been assigned a second time at this moment, by a
-// counter that had fallen back, the post is added again.
+// repairList sorts a timeline and removes these posts. A post is written before it is put on a
+// list, so a missing one was lost. repairList checks again at the end: if the ID was assigned again
+// at this moment, by a counter that had fallen back, it adds the post again.
 func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (bool, error) {
 	var still []string
 	var off []int64
@@ -171,8 +170,8 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 	return changed, nil
 }
 
-// putBack puts a post on a timeline again. On a Cluster a home timeline that expires
-// meanwhile stays away.
+// putBack adds a post to a timeline again. On a Cluster it does not recreate a home timeline that
+// has expired meanwhile.
 func (c *listCheck) putBack(ctx context.Context, id int64, key string) error {
 	lists := c.check.lists
 	if c.check.cluster && key != storage.Timeline {

@@ -1,10 +1,10 @@
--- Writes a stub in the place of a post that was lost but has replies.
+-- Writes a stub in place of a post that was lost but has replies.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the set of its replies
--- KEYS[3..] what else belonged to it
+-- KEYS[3..] other keys that belonged to it
 -- ARGV[1]   the time now
--- ARGV[2]   the root of the conversation, empty where it is this post
--- Reply     1 when there was none, else 0
+-- ARGV[2]   the root of the conversation; empty if it is this post
+-- Reply     1 if the post did not exist, else 0
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end

@@ -21,7 +21,7 @@ import (
 // moderationCheck checks roles, standings and the queue of reports.
 type moderationCheck struct{ check *checker }
 
-// user checks that the role and the standing of a user are noted elsewhere as they are.
+// user checks that the role and the standing of a user agree with their copies in other keys.
 func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, signUp string) error {
 	if role == "" && standing == "" {
 		return nil
@@ -55,12 +55,12 @@ func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted strin
 }
 
 func (c *moderationCheck) standing(ctx context.Context, uid int64, detail string) error {
-	p := Problem{Kind: maintain.Stale, Key: storage.UserKey(uid), Detail: detail, Repair: "note the standing of the user"}
+	p := Problem{Kind: maintain.Stale, Key: storage.UserKey(uid), Detail: detail, Repair: "record the standing of the user"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyStanding(ctx, uid) })
 }
 
-// noted is a key with what is noted about users beside their hashes.
-type noted struct {
+// userIndex is a key that indexes a field of the user hashes.
+type userIndex struct {
 	key, field string
 	pages      func(ctx context.Context, key string, visit func(ids, values []string) error) error
 	repair     string
@@ -69,10 +69,11 @@ type noted struct {
 	report     func(ctx context.Context, uid int64, stored, value string) error
 }
 
-// all checks that everybody in `staff`, `standings`, `standing_ends` and `signups` exists, and
-// has the role, the standing, its end, and waits for an approval; and the reports.
+// all checks that every user in `staff`, `standings`, `standing_ends` and `signups` exists and has
+// the role, the standing, its end, or the pending sign-up recorded there; and it checks the
+// reports.
 func (c *moderationCheck) all(ctx context.Context) error {
-	another := func(key string) func(context.Context, int64, string, string) error {
+	differs := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
 			return c.standing(ctx, uid, "has another standing than "+key)
 		}
@@ -80,7 +81,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 	zrem := func(key string) func(id string) rueidis.Completed {
 		return func(id string) rueidis.Completed { return c.check.client.B().Zrem().Key(key).Member(id).Build() }
 	}
-	for _, n := range []noted{
+	for _, n := range []userIndex{
 		{
 			key: storage.Staff, field: "role", pages: c.check.hash, repair: "remove the role", report: c.role,
 			remove: func(id string) rueidis.Completed {
@@ -89,22 +90,22 @@ func (c *moderationCheck) all(ctx context.Context) error {
 			agrees: func(role, stored string) bool { return role == stored },
 		},
 		{
-			key: storage.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.Standings),
+			key: storage.Standings, field: "standing", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.Standings),
 			remove: zrem(storage.Standings),
 			agrees: func(score, stored string) bool { return standingOf(score) == cmp.Or(stored, social.Good.String()) },
 		},
 		{
-			key: storage.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.SignUps),
+			key: storage.SignUps, field: "signup", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.SignUps),
 			remove: zrem(storage.SignUps),
 			agrees: func(_, stored string) bool { return stored != "" },
 		},
 		{
-			key: storage.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: another(storage.StandingEnds),
+			key: storage.StandingEnds, field: "standing_until", pages: c.check.sortedSet, repair: "remove the entry", report: differs(storage.StandingEnds),
 			remove: zrem(storage.StandingEnds),
 			agrees: sameNumber,
 		},
 	} {
-		if err := c.noted(ctx, n); err != nil {
+		if err := c.index(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -116,7 +117,7 @@ func (c *moderationCheck) all(ctx context.Context) error {
 	return c.reports(ctx)
 }
 
-// tags checks what was decided about tags.
+// tags checks the decisions about tags.
 func (c *moderationCheck) tags(ctx context.Context) error {
 	if c.check.foreign[storage.TrendTags] {
 		return nil
@@ -126,7 +127,7 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 			if search.IsDecision(tag, stored[i]) {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.TrendTags, Detail: fmt.Sprintf("%.60q is no decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.TrendTags, Detail: fmt.Sprintf("%.60q is not a decision about the tag %.60q", stored[i], tag), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.TrendTags).Field(tag).Build()).AsBool()
 			})
@@ -151,7 +152,7 @@ func (c *moderationCheck) site(ctx context.Context) error {
 			if _, err := site.Clean(site.Field(field), texts[i]); err == nil {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.Site, Detail: fmt.Sprintf("%.60q is no %s of a site", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Site, Detail: fmt.Sprintf("%.60q is not a valid %s of a site", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Site).Field(field).Build()).AsBool()
 			})
@@ -163,7 +164,7 @@ func (c *moderationCheck) site(ctx context.Context) error {
 	})
 }
 
-// blocks checks what must not sign up or post.
+// blocks checks the blocklist.
 func (c *moderationCheck) blocks(ctx context.Context) error {
 	if c.check.foreign[storage.Blocklist] {
 		return nil
@@ -173,7 +174,7 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 			if _, ok := blocklist.Parse(field, texts[i]); ok {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is no block of %.60q", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is not a block of %.60q", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Blocklist).Field(field).Build()).AsBool()
 			})
@@ -185,13 +186,13 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 	})
 }
 
-// standingOf reads the standing that a score stands for.
+// standingOf returns the standing that a score stands for.
 func standingOf(score string) string {
 	n, _ := strconv.ParseFloat(score, 64)
 	return timeline.StandingOfScore(n).String()
 }
 
-func (c *moderationCheck) noted(ctx context.Context, n noted) error {
+func (c *moderationCheck) index(ctx context.Context, n userIndex) error {
 	if c.check.foreign[n.key] {
 		return nil
 	}
@@ -219,15 +220,15 @@ func (c *moderationCheck) noted(ctx context.Context, n noted) error {
 	})
 }
 
-// reports puts open reports that no ring has into theirs.
+// reports adds open reports that are in no ring to theirs.
 func (c *moderationCheck) reports(ctx context.Context) error {
 	missing, err := c.check.app.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
 	p := Problem{
-		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "put them there",
-		Detail: fmt.Sprintf("%d open reports wait in no ring", missing),
+		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "add them there",
+		Detail: fmt.Sprintf("%d open reports are in no ring", missing),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		n, err := c.check.app.Reports.RefillReports(ctx)

@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// latest finds out since when the users by time are complete on a Cluster, and checks the
-// buckets of names, before the names.
+// latest finds out from which time on the users by time are complete on a Cluster, and checks the
+// buckets of names before the names.
 func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
@@ -23,7 +23,7 @@ func (c *userCheck) latest(ctx context.Context) error {
 	return c.buckets(ctx)
 }
 
-// bucketsAtOnce is how many buckets are looked at in one step.
+// bucketsAtOnce is how many buckets are checked in one step.
 const bucketsAtOnce = 512
 
 // buckets checks the types of the buckets of names.
@@ -33,7 +33,7 @@ func (c *userCheck) buckets(ctx context.Context) error {
 		for i := range keys {
 			keys[i] = storage.BucketKey(from + i)
 		}
-		if _, err := c.check.ofTheirType(ctx, keys); err != nil {
+		if _, err := c.check.wellTyped(ctx, keys); err != nil {
 			return err
 		}
 	}
@@ -43,8 +43,8 @@ func (c *userCheck) buckets(ctx context.Context) error {
 // allNames calls visit with each page of the names of all users, and their keys.
 func (c *userCheck) allNames(ctx context.Context, visit func(key string, names, ids []string) error) error {
 	for page, err := range c.check.names.All(ctx, scanCount) {
-		one := func(yield func([]string, error) bool) { yield(page.Names, err) }
-		if err := c.check.pairs(ctx, one, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil {
+		single := func(yield func([]string, error) bool) { yield(page.Names, err) }
+		if err := c.check.pairs(ctx, single, func(names, ids []string) error { return visit(page.Key, names, ids) }); err != nil {
 			return err
 		}
 	}

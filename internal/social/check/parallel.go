@@ -11,32 +11,31 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// visitors is how many parts of a page of keys are checked at the same time. Most of a
-// check is waiting for replies: together they fill the pipelines to all masters.
+// visitors is how many parts of a page of keys are checked concurrently. A check mostly waits for
+// replies, and together the visitors fill the pipelines to all masters.
 const visitors = 16
 
-// waiting is a client that releases the lock of a check while it waits for a reply. Only the
-// goroutine that holds the lock runs, so that all of them can share what the check knows
-// without locks of their own.
-type waiting struct {
+// unlockingClient is a client that releases the lock of a check while it waits for a reply. Only
+// the goroutine that holds the lock runs, so all of them can share the state of the check without
+// other locks.
+type unlockingClient struct {
 	rueidis.Client
 	running *sync.Mutex
 }
 
-func (w waiting) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (w unlockingClient) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	w.running.Unlock()
 	defer w.running.Lock()
 	return w.Client.Do(ctx, cmd)
 }
 
-func (w waiting) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (w unlockingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	w.running.Unlock()
 	defer w.running.Lock()
 	return w.Client.DoMulti(ctx, cmds...)
 }
 
-// visitAll makes visits, at the same time unless what they find is repaired: repairs come
-// one after the other.
+// visitAll runs visits, concurrently unless this is a repair: repairs run one after the other.
 func (c *checker) visitAll(ctx context.Context, visits []func(context.Context) error) error {
 	workers := visitors
 	if c.repair {
@@ -63,8 +62,8 @@ func (c *checker) visitAll(ctx context.Context, visits []func(context.Context) e
 	return failed
 }
 
-// inPart reports whether a key is in the part that is checked: all keys of a user or of a
-// post are, or none.
+// inPart reports whether a key is in the part that is checked: either all keys of a user or post
+// are, or none.
 func (c *checker) inPart(key string) bool {
 	if c.opt.Part >= 1 {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A part of the users is checked: always the same ones, and some of the problems are found.
+// A part of the users is checked, always the same ones, and some of the problems are found.
 func TestPart(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {

@@ -31,33 +31,32 @@ func (c *postCheck) orphans(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// post is a post with what must agree with it.
+// post is a post with everything that must agree with it.
 type post struct {
 	state
 	key    string
 	id     int64
 	body   string
 	media  social.Media
-	counts [3]string // as its fields say, in the order of counters
+	counts [3]string // according to its fields, in the order of counters
 
-	isPending          *bool // it is on its way to timelines
+	isPending          *bool // it is being fanned out
 	cards              [3]*int64
 	listedOn           []string  // the sorted sets where it belongs, unless it is deleted
 	scores             []*string // its scores there
 	edits, stubs       *int64
-	inReplies, inStubs *int64 // of its parent
+	inReplies, inStubs *int64 // in the sets of its parent
 	inThread, claim    *string
 	parentIs, repeated state
 }
 
-// holds reports whether a deleted post has replies, or stubs that have.
-func (p *post) holds() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
+// hasReplies reports whether a deleted post has replies, or stubs with replies.
+func (p *post) hasReplies() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
 
 // counters are the counters of a post, in the order in which they are read.
 var counters = [...]string{"likes", "reposts", "replies"}
 
-// isLost reports whether a post has no author. That of the stub of a lost post is not
-// known.
+// isLost reports whether a post has no author. The author of the stub of a lost post is unknown.
 func (p *post) isLost() bool { return !p.readable && (!p.stub || p.by != nobody) }
 
 // parse reads posts.
@@ -76,7 +75,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 	for i, key := range keys {
 		f := *fields[i]
 		if f == nil {
-			continue // reported with the types
+			continue // reported by the check of types
 		}
 		p := &post{state: parseState(f), key: key, body: f[7], counts: [3]string(f[8:11]), media: social.Media(f[11])}
 		_, p.id, _ = storage.ParseKey(key)
@@ -89,7 +88,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 	return posts, err
 }
 
-func (c *postCheck) some(ctx context.Context, keys []string) error {
+func (c *postCheck) posts(ctx context.Context, keys []string) error {
 	posts, err := c.parse(ctx, keys)
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// read reads what must agree with a post.
+// read reads everything that must agree with a post.
 func (c *postCheck) read(b *reads.Batch, p *post) {
 	cmd, id := c.check.client.B(), storage.Itoa(p.id)
 	p.isPending = isPending(b, c.check.client, p.id, p.author, p.time)
@@ -150,8 +149,8 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 	}
 }
 
-// post checks one post: it has an author; a deleted one has nothing else; its counters
-// are right; it is on the lists where it belongs.
+// post checks one post: it has an author; if it is deleted, nothing else is left of it; its
+// counters are right; it is on the lists where it belongs.
 func (c *postCheck) post(ctx context.Context, p *post) error {
 	c.check.lastPost = max(c.check.lastPost, p.id)
 	if p.isLost() {
@@ -179,8 +178,8 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 	return nil
 }
 
-// lost reports a post without an author. One that is gone by now was that of an account whose
-// removal goes on, in a repair too.
+// lost reports a post without an author. If the post is gone by now, it belonged to an account
+// whose removal is in progress, in a repair too.
 func (c *postCheck) lost(ctx context.Context, post *post) error {
 	isThere, err := c.check.client.Do(ctx, c.check.client.B().Exists().Key(post.key).Build()).AsBool()
 	if err != nil || !isThere {
@@ -203,14 +202,14 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 	return c.check.found(ctx, p, repair)
 }
 
-// listed checks that a post is on each list where it belongs. A post on its way is there soon;
-// a process that died while it wrote the post can have left that.
+// listed checks that a post is on each list where it belongs. A post that is being fanned out will
+// be there soon; a process that died while writing the post can have left this.
 func (c *postCheck) listed(ctx context.Context, p *post) error {
 	for i, key := range p.listedOn {
 		if *p.scores[i] != "" || *p.isPending {
 			continue
 		}
-		problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: "is not in " + key, Repair: "put it there"}
+		problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: "is not in " + key, Repair: "add it there"}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
 		if err != nil {
 			return err
@@ -239,9 +238,8 @@ func (c *postCheck) recount(ctx context.Context, id int64) (bool, error) {
 	return recountScript.Run(ctx, c.check.client, []string{storage.PostKey(id), storage.LikersKey(id), storage.RepostersKey(id), storage.RepliesKey(id)}, nil).AsBool()
 }
 
-// deleted checks that nothing is left of a deleted post but its stub, which is in its
-// conversation as long as it has replies. Other lists that have it are reported by
-// their own checks.
+// deleted checks that nothing is left of a deleted post but its stub, which is in its conversation
+// as long as it has replies. Other lists that contain it are reported by their own checks.
 func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	hasPictures := p.media != "" && c.check.app.Internals().Pictures.Files != nil
 	if p.body != "" || hasPictures || *p.cards[0] > 0 || *p.cards[1] > 0 || *p.edits > 0 {
@@ -262,22 +260,22 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	if p.parent == 0 {
 		return nil
 	}
-	if p.holds() {
+	if p.hasReplies() {
 		if err := c.ancestors(ctx, p); err != nil {
 			return err
 		}
 	}
-	if p.holds() == (*p.inStubs > 0) && p.holds() == (*p.inThread != "") {
+	if p.hasReplies() == (*p.inStubs > 0) && p.hasReplies() == (*p.inThread != "") {
 		return nil
 	}
 	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
-	if p.holds() {
-		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
+	if p.hasReplies() {
+		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "add it there"
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.check.fanOut.Deletions.Place(ctx, p.id) })
 }
 
-// delete deletes a post, or finishes that.
+// delete deletes a post, or finishes its deletion.
 func (c *postCheck) delete(ctx context.Context, id int64) error {
 	c.check.knownPosts.forget(id)
 	return c.check.fanOut.Deletions.Delete(ctx, id)

@@ -12,9 +12,9 @@ import (
 	"retwis/maintain"
 )
 
-// refuses says why a post does not belong on a list of posts that is a sorted set, and returns
-// an empty text where it does. A deleted reply stays in its conversation.
-func refuses(key string, s state, body string) string {
+// refusal returns why a post does not belong on a sorted set of posts, or an empty string if it
+// does. A deleted reply stays in its conversation.
+func refusal(key string, s state, body string) string {
 	prefix, _, _ := storage.ParseKey(key)
 	switch {
 	case s.by == "":
@@ -34,16 +34,16 @@ func (c *postCheck) belongs(ctx context.Context, key string, id int64) (bool, er
 		return false, err
 	}
 	body, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Hget().Key(storage.PostKey(id)).Field("body").Build()))
-	return refuses(key, s, body) == "", err
+	return refusal(key, s, body) == "", err
 }
 
-// postSet checks a list of posts that is a sorted set.
+// postSet checks a sorted set of posts.
 func (c *postCheck) postSet(ctx context.Context, key string) error {
 	_, _, isTag := storage.ParseTagKey(key)
 	return c.check.sortedSet(ctx, key, func(members, scores []string) error {
 		ids := make([]int64, len(members))
 		for i, member := range members {
-			ids[i], _ = storage.ParseID(member) // 0: no id
+			ids[i], _ = storage.ParseID(member) // 0 if not an ID
 		}
 		bodies := make([]string, len(members))
 		if isTag {
@@ -57,7 +57,7 @@ func (c *postCheck) postSet(ctx context.Context, key string) error {
 			return err
 		}
 		for i, member := range members {
-			if err := c.member(ctx, key, member, scores[i], refuses(key, states[ids[i]], bodies[i])); err != nil {
+			if err := c.member(ctx, key, member, scores[i], refusal(key, states[ids[i]], bodies[i])); err != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.zrem(ctx, key, member) })
 	case reason != "":
 		p.Detail = fmt.Sprintf("post %d %s", id, reason)
-		p.Leftover = reason == "is deleted" // a delete that was cut short; nobody sees the post
+		p.Leftover = reason == "is deleted" // an interrupted deletion; nobody sees the post
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.takeOff(ctx, key, id) })
 	case !sameNumber(score, member):
 		p.Kind, p.Detail, p.Repair = maintain.Stale, fmt.Sprintf("post %d has the score %s", id, score), "set the score"
@@ -85,8 +85,8 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 	return nil
 }
 
-// putOn puts a post on a list. It checks again afterwards, and takes the post off
-// again if it was deleted or edited meanwhile.
+// putOn adds a post to a list. It checks again afterwards, and removes the post if it was deleted
+// or edited meanwhile.
 func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || !ok {
@@ -102,8 +102,8 @@ func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, erro
 	return true, err
 }
 
-// takeOff takes a post off a list. It checks again afterwards, and puts the post on
-// it again if it belongs there by then.
+// takeOff removes a post from a list. It checks again afterwards, and adds the post again if it
+// belongs there by then.
 func (c *postCheck) takeOff(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || ok {

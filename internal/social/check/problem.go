@@ -4,16 +4,15 @@ import (
 	"retwis/maintain"
 )
 
-// Problem is a place where two keys that must agree do not, or where a key
-// holds what it should not.
+// Problem is a place where two keys that must agree do not, or where a key has wrong contents.
 type Problem struct {
 	Kind   maintain.Kind
-	Key    string // the key in which it was found
+	Key    string // the key with the problem
 	Detail string
-	// Leftover problems were left by a write that a crash cut short. They are
-	// invisible to users, or repaired by the next write of the same kind.
+	// Leftover problems remain from a write that a crash interrupted. They are invisible to users,
+	// or repaired by the next write of the same kind.
 	Leftover bool
-	// Repair describes the repair; empty where only a person can decide.
+	// Repair describes the repair; it is empty if only a person can decide.
 	Repair   string
 	Repaired bool
 }
@@ -32,37 +31,35 @@ func (p Problem) String() string {
 	return text
 }
 
-// Result counts what was checked and what was found. Problems and Leftovers
-// include what was repaired.
+// Result counts what was checked and what was found. Problems and Leftovers include what was
+// repaired.
 type Result struct {
 	Users, Sessions, Follows, Posts, Timelines int64
 	Problems, Leftovers, Repaired              int64
-	// Remaining are the problems that are still there, without leftovers.
+	// Remaining is the number of problems that still exist, without leftovers.
 	Remaining int64
-	// Report counts problems and leftovers by their kind.
+	// Report counts problems and leftovers by kind.
 	Report maintain.Report
 }
 
 // Options are the settings of a check. The zero value is a good default.
 type Options struct {
-	// Rate is in keys per second, Progress counts keys: a repair passes over all
-	// of them three times.
+	// Rate is in keys per second, Progress counts keys: a repair scans all of them three times.
 	maintain.Options
-	// Report is called with each problem. Default: no call.
+	// Report is called for each problem; it may be nil.
 	Report func(Problem)
-	// Followers is the size of the random sample of followers, for each author,
-	// whose timelines are searched for the author's latest posts. Default: 100.
-	// Negative: none.
+	// Followers is the size of the random sample of followers, for each author, whose timelines are
+	// searched for the author's latest posts. 0 means 100; a negative number means none.
 	Followers int
-	// Part is the share of the users and posts that are checked, above 0, chosen by
-	// their ids: the same ones each time. Keys with the names, the sessions and the
-	// latest posts of all are checked whole. Default: 1, all.
+	// Part is the share of the users and posts that are checked, above 0, chosen by their IDs:
+	// always the same ones. Keys with the names, the sessions and the latest posts of all users are
+	// checked completely. 0 means 1: all.
 	Part float64
-	// Exclusive says that no process uses the database: a repair finishes work that
-	// one has begun a moment ago, as it is found in a backup.
+	// Exclusive says that no process uses the database, so a repair also finishes work begun a
+	// moment ago, as found in a backup.
 	Exclusive bool
-	// DeleteFiles lets a repair delete the files of pictures that nothing uses: no other site, and
-	// no copy of this one, has its pictures in the same place.
+	// DeleteFiles lets a repair delete unused picture files. It requires that no other site, and no
+	// copy of this one, stores its pictures in the same place.
 	DeleteFiles bool
 }
 

@@ -17,8 +17,8 @@ var digest = strings.Repeat("ab", 32)
 
 // planted is damage to the database of bundle.conversation.
 type planted struct {
-	want   string // what a line of the check has
-	repair string // what it says about the repair
+	want   string // the expected line of the check
+	repair string // the expected repair
 	redis  []string
 	more   []string
 }
@@ -32,7 +32,7 @@ func TestCheckFindsEach(t *testing.T) {
 		{want: "logins:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "logins:{user:99}", digest, "x"}},
 		{want: "import:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"HSET", "import:{user:99}", "state", "done"}},
 		{want: "import_entries:{user:99}: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "import_entries:{user:99}", "-x"}},
-		{want: "sessions:{user:2}: an entry of a session abababab", repair: "remove it", redis: []string{"HSET", "sessions:{user:2}", digest, "x"}},
+		{want: "sessions:{user:2}: an entry for a session abababab", repair: "remove it", redis: []string{"HSET", "sessions:{user:2}", digest, "x"}},
 		{want: "login_places:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "login_places:99", "5", "::1"}},
 		{want: "notifications:99: user 99 does not exist", repair: "remove it", redis: []string{"RPUSH", "notifications:99", "x"}},
 		{want: "following_tags:99: user 99 does not exist", repair: "remove it", redis: []string{"ZADD", "following_tags:99", "5", "tea"}},
@@ -84,13 +84,13 @@ func TestCheckFindsEach(t *testing.T) {
 		{want: "staff: user 99 does not exist", repair: "remove the role", redis: []string{"HSET", "staff", "99", "owner"}},
 		{want: "standings: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "standings", "2", "99"}},
 		{want: "standing_ends: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "standing_ends", "7", "99"}},
-		{want: "user:1: has another standing than standings", repair: "note the standing of the user", redis: []string{"ZADD", "standings", "2", "1"}},
-		{want: "user:1: is limited, which standings does not have", repair: "note the standing of the user", redis: []string{"HSET", "user:1", "standing", "limited"}},
-		{want: `trend_tags: "hidden 5" is no decision about the tag "go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "go", "hidden 5"}},
-		{want: `trend_tags: "pinned 5" is no decision about the tag "#Go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "#Go", "pinned 5"}},
-		{want: `blocklist: "5" is no block of "word a"`, repair: "remove it", redis: []string{"HSET", "blocklist", "word a", "5"}},
-		{want: `blocklist: "5 0" is no block of "color red"`, repair: "remove it", redis: []string{"HSET", "blocklist", "color red", "5 0"}},
-		{want: `site: "nowhere" is no contact of a site`, repair: "remove it", redis: []string{"HSET", "site", "contact", "nowhere"}},
+		{want: "user:1: has another standing than standings", repair: "record the standing of the user", redis: []string{"ZADD", "standings", "2", "1"}},
+		{want: "user:1: is limited, which standings does not have", repair: "record the standing of the user", redis: []string{"HSET", "user:1", "standing", "limited"}},
+		{want: `trend_tags: "hidden 5" is not a decision about the tag "go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "go", "hidden 5"}},
+		{want: `trend_tags: "pinned 5" is not a decision about the tag "#Go"`, repair: "remove it", redis: []string{"HSET", "trend_tags", "#Go", "pinned 5"}},
+		{want: `blocklist: "5" is not a block of "word a"`, repair: "remove it", redis: []string{"HSET", "blocklist", "word a", "5"}},
+		{want: `blocklist: "5 0" is not a block of "color red"`, repair: "remove it", redis: []string{"HSET", "blocklist", "color red", "5 0"}},
+		{want: `site: "nowhere" is not a valid contact of a site`, repair: "remove it", redis: []string{"HSET", "site", "contact", "nowhere"}},
 		{want: "trend:{#go}:5: does not expire", repair: "let it expire in two days", redis: []string{"PFADD", "trend:{#go}:5", "1"}},
 		{want: "trend_hour:tags:5: does not expire", repair: "let it expire in two days", redis: []string{"ZADD", "trend_hour:tags:5", "1", "go"}},
 		{want: "trend_hour:tags:5: a string, where Retwis keeps a zset", redis: []string{"SET", "trend_hour:tags:5", "x"}},
@@ -110,8 +110,8 @@ func TestCheckFindsEach(t *testing.T) {
 	}
 }
 
-// wantFound checks that a check reports a line with this text, and that a repair leaves
-// nothing to report.
+// wantFound checks that a check reports a line with this text, and that a repair leaves nothing to
+// report.
 func (b *bundle) wantFound(want, repair string) {
 	b.T.Helper()
 	var found []string
@@ -130,18 +130,18 @@ func (b *bundle) wantFound(want, repair string) {
 		b.T.Errorf("repair = %+v", repaired)
 	}
 	b.Eventually("the background to end", func() bool { return b.isIdle() })
-	b.wantWhole(want)
+	b.wantConsistent(want)
 }
 
-// On a Cluster names are in buckets, and posts of celebrities are merged. What two servers
-// have is repaired as on one.
+// On a Cluster, names are in buckets and posts of celebrities are merged. Facts stored on two
+// servers are repaired as on one.
 func TestCheckFindsOnACluster(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
 	b.conversation()
-	b.wantWhole("new")
+	b.wantConsistent("new")
 	for _, p := range []planted{
-		{want: `"ada" belongs into users:`, repair: "remove it there", redis: []string{"HSET", "users:7", "ada", "1"}},
+		{want: `"ada" belongs in users:`, repair: "remove it there", redis: []string{"HSET", "users:7", "ada", "1"}},
 		{want: "celebrities: user 99 does not exist", repair: "remove the entry", redis: []string{"ZADD", "celebrities", "1", "99"}},
 		{want: `celebrities: user 1 has "-5", not the id of a post`, repair: "merge all posts", redis: []string{"ZADD", "celebrities", "-5", "1"}},
 		{want: "write what following:2 says to followers:1", redis: []string{"ZREM", "followers:1", "2"}},
@@ -157,7 +157,7 @@ func TestCheckFindsOnACluster(t *testing.T) {
 	}
 }
 
-// Sessions that have expired are ended.
+// Expired sessions are ended.
 func TestCheckFindsExpiredSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -172,8 +172,8 @@ func TestCheckFindsExpiredSessions(t *testing.T) {
 	}
 }
 
-// One repair corrects damage that depends on other damage: a user is lost, with everything
-// that others have with them.
+// One repair corrects damage that depends on other damage: a user is lost, with everything that
+// others have with them.
 func TestRepairOfALostUser(t *testing.T) {
 	t.Parallel()
 	for uid := range 4 {
@@ -186,7 +186,7 @@ func TestRepairOfALostUser(t *testing.T) {
 				t.Errorf("repair = %+v", repaired)
 			}
 			b.Eventually("the background to end", func() bool { return b.isIdle() })
-			b.wantWhole("without a user")
+			b.wantConsistent("without a user")
 		})
 	}
 }

@@ -3,7 +3,7 @@
 -- KEYS[2]   the sorted set of those who like it
 -- KEYS[3]   the sorted set of those who have reposted it
 -- KEYS[4]   the set of the replies to it
--- Reply     1 when one of them was wrong, else 0
+-- Reply     1 if one of them was wrong, else 0
 if redis.call('HEXISTS', KEYS[1], 'user_id') == 0 then
   return 0
 end

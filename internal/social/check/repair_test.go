@@ -19,8 +19,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// damageEnv is how many times TestRepairAfterRandomDamage damages a database,
-// for a long run.
+// damageEnv sets how many times TestRepairAfterRandomDamage damages a database, for a long run.
 const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 
 // repair repairs the database.
@@ -33,7 +32,7 @@ func (b *bundle) repair() check.Result {
 	return result
 }
 
-func (b *bundle) wantWhole(what string) {
+func (b *bundle) wantConsistent(what string) {
 	b.T.Helper()
 	result, err := b.Check(check.Options{Followers: 10_000, Report: func(p check.Problem) {
 		b.T.Errorf("%s: after the repair: %s", what, p)
@@ -69,7 +68,7 @@ func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	return users
 }
 
-// damage changes one key as Retwis never does, and returns a description.
+// damage changes one key in a way Retwis never does, and returns a description.
 func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	uid, other := fmt.Sprint(1+rng.IntN(people+2)), fmt.Sprint(1+rng.IntN(people+2))
 	pid := fmt.Sprint(1 + rng.IntN(posts+2))
@@ -100,7 +99,7 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 		{"ZADD", "tasks", "1", pick("post:"+pid+":"+uid+":1", "post:x")},
 	}
 	words := commands[rng.IntN(len(commands))]
-	if rng.IntN(8) == 0 { // another type
+	if rng.IntN(8) == 0 { // the wrong type
 		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "next_post_id")
 		b.Redis("DEL", key)
 		words = []string{pick("SADD", "PFADD"), key, "foreign"}
@@ -145,7 +144,7 @@ func TestRepairAfterRandomDamage(t *testing.T) {
 func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	const people, posts = 12, 30
 	users := b.network(people, posts, rng)
-	b.wantWhole(what + ": before")
+	b.wantConsistent(what + ": before")
 	var done []string
 	for range 1 + rng.IntN(12) {
 		done = append(done, b.damage(rng, people, posts))
@@ -172,11 +171,11 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	}
 	close(stop)
 	wg.Wait()
-	b.Eventually("the fan-outs to end", func() bool { // of posts for which keys were damaged, those too
+	b.Eventually("the fan-outs to end", func() bool { // including those of posts whose keys were damaged
 		b.Clock.Advance(time.Minute)
 		return b.RetryTasks(b.Ctx) == nil && b.isIdle()
 	})
-	b.wantWhole(what)
+	b.wantConsistent(what)
 	// New users can register, and everything works.
 	session, err := b.Accounts.Register(b.Ctx, "ghost", socialtest.Password)
 	if err != nil {
@@ -187,7 +186,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 		b.T.Errorf("%s: the session of a new user: %v", what, err)
 	}
 	b.Publish(session.User, "hello")
-	b.wantWhole(what + ": later")
+	b.wantConsistent(what + ": later")
 }
 
 // liveAmong performs a random action of a user who still exists.
@@ -201,11 +200,11 @@ func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
 	if err != nil || me.ID == other.ID {
 		return
 	}
-	_ = b.live(rng, me, other) // damaged keys may refuse
+	_ = b.live(rng, me, other) // fails if keys are damaged
 }
 
-// A failover with replication lag leaves the keys of a Cluster inconsistent. A check
-// finds that, and a repair makes them agree again.
+// A failover with replication lag leaves the keys of a Cluster inconsistent. A check finds that,
+// and a repair makes them consistent again.
 func TestRepairAfterLossyFailover(t *testing.T) {
 	t.Parallel()
 	c := socialtest.NewReplicated(t)
@@ -228,9 +227,9 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.Close() // it would write its latest posts again
+	b.Close() // otherwise it would write its latest posts again
 	c.FailOver()
-	other := on(t, c.DB) // a process that remembers nothing
+	other := on(t, c.DB) // a process without memory of the lost writes
 	other.Clock.Unix.Store(b.Clock.Unix.Load() + 120)
 	found, err := other.Check(check.Options{})
 	if err != nil || found.Problems < 10 {
@@ -239,7 +238,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	repaired := other.repair()
 	t.Logf("%d problems, %d leftovers; %d repaired, %d remain", found.Problems, found.Leftovers, repaired.Repaired, repaired.Remaining)
 	other.Eventually("the fan-outs to end", func() bool { return other.isIdle() })
-	other.wantWhole("lossy failover")
+	other.wantConsistent("lossy failover")
 }
 
 // Hundreds of keys are lost or restored from an old state.
@@ -280,11 +279,11 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 	if repaired := other.repair(); repaired.Remaining > 0 {
 		t.Errorf("repair = %+v", repaired)
 	}
-	other.wantWhole("keys lost")
+	other.wantConsistent("keys lost")
 }
 
-// The masters of a Cluster are backed up one after the other. A list can have posts of an
-// author who is no longer followed while a post of the same author is not on all lists.
+// The masters of a Cluster are backed up one after the other. So a list can have posts of an author
+// who is no longer followed while another post of that author is not on all lists.
 func TestRepairRestored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -302,5 +301,5 @@ func TestRepairRestored(t *testing.T) {
 	if err != nil || repaired.Remaining > 0 {
 		t.Fatalf("repair = %+v, %v", repaired, err)
 	}
-	other.wantWhole("restored")
+	other.wantConsistent("restored")
 }

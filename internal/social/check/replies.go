@@ -24,7 +24,7 @@ var (
 	orphanSetsScript = script.New(orphanSetsSource).Retryable()
 )
 
-// dropMember removes a member from a set of a post, and sets the counter of the post.
+// dropMember removes a member from a set of a post, and updates the counter of the post.
 func (c *checker) dropMember(ctx context.Context, key, counter, member, score string) (bool, error) {
 	_, post, _ := storage.ParseKey(key)
 	return dropMemberScript.Run(ctx, c.client, []string{storage.PostKey(post), key}, []string{counter, member, score}).AsBool()
@@ -40,8 +40,8 @@ func (c *postCheck) stubs(ctx context.Context, key string) error {
 	return c.children(ctx, key, "is not a deleted reply to this post", func(s state) bool { return s.stub })
 }
 
-// children checks that posts are replies to a post. A stub that has no other ones any more
-// leaves its conversation.
+// children checks that posts are replies to a post. A stub that has no replies left leaves its
+// conversation.
 func (c *postCheck) children(ctx context.Context, key, not string, is func(state) bool) error {
 	prefix, id, _ := storage.ParseKey(key)
 	counter := ""
@@ -51,7 +51,7 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 	return c.check.set(ctx, key, func(members []string) error {
 		ids := make([]int64, len(members))
 		for i, member := range members {
-			ids[i], _ = storage.ParseID(member) // 0: no id
+			ids[i], _ = storage.ParseID(member) // 0 if not an ID
 		}
 		states, err := c.check.states(ctx, ids)
 		if err != nil {
@@ -71,7 +71,7 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 					return false, err
 				}
 				if s, err := c.check.state(ctx, ids[i]); err == nil && s.isPost() && s.parent == id {
-					_, err = c.addReply(ctx, ids[i]) // the id was assigned at this moment
+					_, err = c.addReply(ctx, ids[i]) // the ID was assigned at this moment
 					return true, err
 				}
 				return true, c.check.fanOut.Deletions.Place(ctx, id)
@@ -84,12 +84,12 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 	})
 }
 
-// reposts checks that each entry among those who have reposted a post is a repost of it,
-// by this user.
+// reposts checks that each entry among those who have reposted a post is a repost of it by that
+// user.
 func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err error) {
 	ids := make([]int64, len(page))
 	for i, e := range page {
-		ids[i], _ = storage.ParseID(e.score) // 0: no id
+		ids[i], _ = storage.ParseID(e.score) // 0 if not an ID
 	}
 	states, err := c.check.states(ctx, ids)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 	return good, nil
 }
 
-// copyRepost copies a repost to the list of the user, with the time of the repost.
+// copyRepost copies a repost to the user's list, with the time of the repost.
 func copyRepost(ctx context.Context, client rueidis.Client, source, other storage.SetEntry) error {
 	user, _ := storage.ParseID(source.Member)
 	post, _ := storage.ParseID(other.Member)

@@ -10,32 +10,32 @@ import (
 	"retwis/maintain"
 )
 
-// A repair passes over all keys once for each phase: what one has repaired, the next can
-// rely on. A check that changes nothing does everything in one pass.
+// A repair scans all keys once for each phase, so that each phase can rely on the repairs of the
+// previous one. A check that changes nothing does everything in one scan.
 const (
 	owners  = iota // the type of each key, users, and whether posts have an author
-	sources        // posts, their lists, and the sets that have the last word on a fact
-	copies         // what follows from these: the mirrors of sets of posts, timelines
+	sources        // posts, their lists, and the authoritative sets
+	copies         // what follows from these: the mirrors of sets, and timelines
 	phases
 )
 
-// rule is what is checked of the keys with one prefix.
+// rule is the check for the keys with one prefix.
 type rule struct {
 	prefix string
 	phase  int
 	check  func(ctx context.Context, keys []string) error // nil: only their type
 }
 
-// allRules returns the rules of all keys that end in an id or a tag.
+// allRules returns the rules of all keys that end in an ID or a tag.
 func (c *checker) allRules() []rule {
 	users := &userCheck{c, &moderationCheck{c}}
 	posts := &postCheck{c}
 	lists, notices := &listCheck{c}, &noticeCheck{c}
 	rules := []rule{
-		{storage.UserPrefix, owners, users.some},
+		{storage.UserPrefix, owners, users.users},
 		{storage.DecisionsPrefix, owners, nil},
 		{storage.BucketPrefix, owners, nil},
-		{storage.PostPrefix, sources, posts.some},
+		{storage.PostPrefix, sources, posts.posts},
 		{storage.EditsPrefix, sources, c.ofPosts(nothing)},
 		{storage.RepliesPrefix, sources, c.ofPosts(posts.replies)},
 		{storage.StubsPrefix, sources, c.ofPosts(posts.stubs)},
@@ -54,10 +54,10 @@ func (c *checker) allRules() []rule {
 		{storage.TrendPrefix, sources, (&keyCheck{c}).expire},
 		{storage.TrendHourPrefix, sources, (&keyCheck{c}).expire},
 		{storage.TrendLinkPrefix, sources, (&keyCheck{c}).expire},
-		{storage.ListsPrefix, sources, (&libraryCheck{c}).some},
+		{storage.ListsPrefix, sources, (&libraryCheck{c}).lists},
 		{storage.HomePrefix, copies, lists.homes},
 	}
-	if c.repair { // others can repeat posts without an author, or reply to them
+	if c.repair { // other posts can be reposts of, or replies to, posts without an author
 		rules = append(rules, rule{storage.PostPrefix, owners, posts.orphans})
 	}
 	if c.opt.Followers >= 0 {
@@ -91,7 +91,7 @@ func (c *checker) pass(phase int) func(ctx context.Context) error {
 	}
 }
 
-// How many keys are checked with the same commands: more by a repair, which makes one visit
+// How many keys are checked with the same commands: a repair uses more, because it makes one visit
 // after the other.
 const (
 	keysAtOnce   = 25
@@ -105,13 +105,13 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 		return !c.inPart(key) || !slices.ContainsFunc(c.rules, func(r rule) bool { return r.prefix == prefix })
 	})
 	if phase == owners {
-		if keys, err = c.ofTheirType(ctx, keys); err != nil {
+		if keys, err = c.wellTyped(ctx, keys); err != nil {
 			return nil, err
 		}
 	}
-	most := keysAtOnce
+	limit := keysAtOnce
 	if c.repair {
-		most = keysOfRepair
+		limit = keysOfRepair
 	}
 	of := map[string][]string{}
 	for _, key := range keys {
@@ -121,15 +121,15 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 		if r.check == nil || c.repair && r.phase != phase {
 			continue
 		}
-		for some := range slices.Chunk(of[r.prefix], most) {
-			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, some) })
+		for chunk := range slices.Chunk(of[r.prefix], limit) {
+			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, chunk) })
 		}
 	}
 	return visits, nil
 }
 
-// prefixOf returns the prefix of a key that ends in an id, a tag or an hour; empty for
-// another key.
+// prefixOf returns the prefix of a key that ends in an ID, a tag or an hour, or an empty string for
+// any other key.
 func prefixOf(key string) string {
 	if prefix, _, ok := storage.ParseKey(key); ok {
 		return prefix
@@ -141,7 +141,7 @@ func prefixOf(key string) string {
 	return prefix
 }
 
-// each checks one key after the other.
+// each returns a check that checks one key after the other.
 func each(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		for _, key := range keys {
@@ -155,7 +155,7 @@ func each(check func(ctx context.Context, key string) error) func(ctx context.Co
 
 func nothing(context.Context, string) error { return nil }
 
-// ofUsers checks keys of users who exist, and reports the others.
+// ofUsers returns a check for keys of users that reports keys of users who do not exist.
 func (c *checker) ofUsers(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		users, err := c.usersExist(ctx, idsOf(keys))
@@ -175,7 +175,7 @@ func (c *checker) ofUsers(check func(ctx context.Context, key string) error) fun
 	}
 }
 
-// ofPosts checks keys of posts that exist, and reports the others.
+// ofPosts returns a check for keys of posts that reports keys of posts that do not exist.
 func (c *checker) ofPosts(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		posts, err := c.states(ctx, idsOf(keys))

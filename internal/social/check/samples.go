@@ -21,15 +21,15 @@ import (
 // sampleCheck looks for posts that never arrived.
 type sampleCheck struct {
 	check  *checker
-	public map[int64]bool // what the public timeline has
+	public map[int64]bool // the posts on the public timeline
 	read   time.Time      // when it was read
 }
 
-// samplePosts is how many of the latest posts of each author are looked for on
-// the timelines of followers.
+// samplePosts is how many of the latest posts of each author are looked for on the timelines of
+// followers.
 const samplePosts = 3
 
-// publicAge is how old what is known of the public timeline can be.
+// publicAge is how long a read of the public timeline is used.
 const publicAge = 10 * time.Second
 
 // readPublic reads the public timeline.
@@ -50,9 +50,9 @@ func (c *sampleCheck) readPublic(ctx context.Context) error {
 	return nil
 }
 
-// sample looks for the latest posts of an author on the author's timeline, on the public
-// timeline, and on those of some followers. A post that is still on its way is left out;
-// tasks are read after the profile.
+// sample looks for the latest posts of an author on the author's timeline, on the public timeline,
+// and on those of some followers. It skips posts that are still being fanned out; tasks are read
+// after the profile.
 func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err := c.readPublic(ctx); err != nil {
 		return err
@@ -88,10 +88,10 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 		}
 		readers := followers
 		if merged != 0 && id >= merged {
-			readers = nil // it is not put on their timelines
+			readers = nil // it is not pushed to their timelines
 		}
 		for _, f := range readers {
-			// Without the time of the follow, later posts are not known.
+			// Without the time of the follow, it is unknown which posts are later.
 			if _, ok := storage.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
 				lists = append(lists, storage.HomePrefix+f.Member)
 			}
@@ -103,9 +103,9 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	return nil
 }
 
-// oldestPublic returns the oldest of some posts that is on the public timeline. The posts of
-// an author leave it in their order, to make room for later ones, and do not come back when
-// those are deleted: of the posts before the oldest one, nothing is known.
+// oldestPublic returns the oldest of these posts that is on the public timeline. The posts of an
+// author leave it in order, to make room for later ones, and do not come back when those are
+// deleted. So nothing is known about posts older than the oldest one.
 func (c *sampleCheck) oldestPublic(posts []string) int64 {
 	for _, post := range slices.Backward(posts) {
 		if id, ok := storage.ParseID(post); ok && c.public[id] {
@@ -115,8 +115,7 @@ func (c *sampleCheck) oldestPublic(posts []string) int64 {
 	return math.MaxInt64
 }
 
-// written returns those of the posts of an author that are on all timelines, as far as
-// the tasks know.
+// written returns those posts of an author that are on all timelines, as far as the tasks show.
 func (c *sampleCheck) written(ctx context.Context, author int64, posts []string) (map[int64]state, error) {
 	read, claims := c.check.batch(), c.check.batch()
 	fields := map[int64]*[]string{}
@@ -131,7 +130,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	states, unfinished := map[int64]state{}, map[int64]*bool{}
 	for id, f := range fields {
 		if *f == nil {
-			continue // reported with the types
+			continue // reported by the check of types
 		}
 		s := parseState(*f)
 		// Posts of an older program may never have been on every timeline.
@@ -151,8 +150,8 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	return states, nil
 }
 
-// lookFor reports the lists that lack a post. One repair, a new fan-out of the
-// post, corrects them all.
+// lookFor reports the lists that lack a post. One repair, a new fan-out of the post, corrects them
+// all.
 func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) error {
 	post := storage.Itoa(id)
 	lpos := func(list string) rueidis.Completed { return c.check.client.B().Lpos().Key(list).Element(post).Build() }
@@ -185,9 +184,9 @@ func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) err
 	})
 }
 
-// mayLack reports whether a list need not have a post: it has later ones in its place. A
-// home timeline on a Cluster can have expired, or is being made again. A key of another
-// type is reported with the types.
+// mayLack reports whether a list may lack a post because it has later ones instead. A home timeline
+// on a Cluster may have expired or be under construction. A key of the wrong type is reported by
+// the check of types.
 func (c *sampleCheck) mayLack(ctx context.Context, list string, id int64) (bool, error) {
 	cmd := c.check.client.B()
 	res := c.check.client.DoMulti(ctx, cmd.Llen().Key(list).Build(), cmd.Lindex().Key(list).Index(-1).Build())

@@ -1,5 +1,5 @@
--- Removes what is left of the sessions of a user: everything where there is no such
--- user, else the entries of sessions that are not open.
+-- Removes stale sessions of a user: everything if there is no such user, else the entries of
+-- sessions that are not open.
 -- KEYS[1]   the hash of the user
 -- KEYS[2]   the hash of the user's sessions, or of their log-ins
 -- ARGV      the entries

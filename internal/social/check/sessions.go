@@ -14,7 +14,7 @@ import (
 	"retwis/maintain"
 )
 
-// sessionCheck checks what is known of sessions.
+// sessionCheck checks the entries of sessions.
 type sessionCheck struct{ check *checker }
 
 //go:embed session_strip.lua
@@ -22,8 +22,8 @@ var sessionStripSource string
 
 var sessionStripScript = script.New(sessionStripSource).Retryable()
 
-// entries checks that what is known of sessions belongs to open ones, and that none of
-// these has expired.
+// entries checks that the entries of sessions belong to open ones, and that none of these has
+// expired.
 func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	hkeys := func(key string) rueidis.Completed { return c.check.client.B().Hkeys().Key(key).Build() }
 	tokens, err := reads.Many(ctx, c.check.client, keys, hkeys, rueidis.RedisResult.AsStrSlice)
@@ -67,7 +67,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, token
 		}
 		p := Problem{
 			Kind: maintain.Dangling, Key: key, Leftover: true, Repair: "remove it",
-			Detail: fmt.Sprintf("an entry of a session %.8s… that is not open", token),
+			Detail: fmt.Sprintf("an entry for a session %.8s… that is not open", token),
 		}
 		if err := c.check.found(ctx, p, strip(token)); err != nil {
 			return err

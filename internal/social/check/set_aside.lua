@@ -2,10 +2,9 @@
 -- KEYS[1]   the key
 -- KEYS[2]   its new name, in the same slot
 -- ARGV[1]   the type of the key
--- ARGV[2]   a field of the hash and
--- ARGV[3]   its value, empty if it has none; both can be left out
--- Reply     1 when it was renamed, 0 when it no longer matches, -1
---           when the new name is in use
+-- ARGV[2]   optional: a field of the hash and
+-- ARGV[3]   its value, empty if it has none
+-- Reply     1 if it was renamed, 0 if it no longer matches, -1 if the new name is in use
 if redis.call('TYPE', KEYS[1])['ok'] ~= ARGV[1] then
   return 0
 end

@@ -15,62 +15,62 @@ import (
 	"retwis/maintain"
 )
 
-// relation is a fact that two sorted sets have, in different slots. One is authoritative,
-// the other must agree with it.
+// relation is a fact stored in two sorted sets in different slots. One is authoritative, the other
+// must agree with it.
 type relation struct {
 	source, mirror string // their prefixes
-	what           string // the fact, of the owner and the member of the source
-	ends           bool   // the score is an end: afterwards either side can have been removed
-	visible        bool   // users see it where one side is missing: no leftover
-	anyScore       bool   // the mirror has another score
+	what           string // the fact as a format, given the owner and the member of the source
+	scoreIsEnd     bool   // the score is an end, after which either side can be missing
+	visible        bool   // users notice if one side is missing: not a leftover
+	anyScore       bool   // the score of the mirror differs
 	copy           func(ctx context.Context, client rueidis.Client, source, mirror storage.SetEntry) error
 }
 
-// What a set has.
+// Kinds of members of a set.
 const (
 	ofUsers = iota
 	ofPosts
 	ofTags
 )
 
-// set is a sorted set with members of one kind.
+// set describes a sorted set with members of one kind.
 type set struct {
-	prefix  string
-	phase   int
-	members int
-	of      *relation // what the set has half of; nil: nothing mirrors it
-	self    string    // what it says of a user in a set of their own
-	lost    string    // what it says of a user who does not exist
-	counter string    // the field of the post that counts the set
-	count   *int64
-	also    func(ctx context.Context, page []entry) ([]entry, error) // returns those that are compared
+	prefix         string
+	phase          int
+	members        int
+	relation       *relation // the relation that the set is one side of; nil if nothing mirrors it
+	selfProblem    string    // the problem of a user in a set of their own
+	missingProblem string    // the problem of a member that does not exist
+	counter        string    // the field of the post that counts the set
+	count          *int64
+	filter         func(ctx context.Context, page []entry) ([]entry, error) // further checks; returns the entries to compare
 }
 
-// setCheck checks that the members of sorted sets exist, and that two sets with the same
-// facts agree.
+// setCheck checks that the members of sorted sets exist, and that two sets with the same facts
+// agree.
 type setCheck struct{ check *checker }
 
 func (c *setCheck) sets() []set {
 	const nobody, themselves = "user %q does not exist", "has the user themselves"
 	like := &relation{source: storage.LikersPrefix, mirror: storage.LikedPrefix, what: "user %[2]s likes post %[1]s", copy: storage.CopyEntry}
 	repost := &relation{source: storage.RepostersPrefix, mirror: storage.RepostedPrefix, what: "user %[2]s has reposted post %[1]s", anyScore: true, copy: copyRepost}
-	block := &relation{source: storage.BlockedPrefix, mirror: storage.BlockersPrefix, what: "user %s has blocked user %s", ends: true, copy: storage.CopyEntry}
+	block := &relation{source: storage.BlockedPrefix, mirror: storage.BlockersPrefix, what: "user %s has blocked user %s", scoreIsEnd: true, copy: storage.CopyEntry}
 	tag := &relation{source: storage.FollowingTagsPrefix, mirror: storage.TagFollowersPrefix, what: "user %s follows #%s", copy: storage.CopyEntry}
 	follow := &relation{source: storage.FollowingPrefix, mirror: storage.FollowersPrefix, what: "user %s follows user %s", visible: true, copy: storage.CopyEntry}
 	return []set{
-		{prefix: storage.LikersPrefix, phase: sources, members: ofUsers, of: like, lost: nobody, counter: "likes"},
-		{prefix: storage.LikedPrefix, phase: copies, members: ofPosts, of: like},
-		{prefix: storage.RepostersPrefix, phase: sources, members: ofUsers, of: repost, lost: nobody, counter: "reposts", also: c.reposts},
-		{prefix: storage.RepostedPrefix, phase: copies, members: ofPosts, of: repost},
+		{prefix: storage.LikersPrefix, phase: sources, members: ofUsers, relation: like, missingProblem: nobody, counter: "likes"},
+		{prefix: storage.LikedPrefix, phase: copies, members: ofPosts, relation: like},
+		{prefix: storage.RepostersPrefix, phase: sources, members: ofUsers, relation: repost, missingProblem: nobody, counter: "reposts", filter: c.reposts},
+		{prefix: storage.RepostedPrefix, phase: copies, members: ofPosts, relation: repost},
 		{prefix: storage.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
-		{prefix: storage.MutedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
-		{prefix: storage.DismissedPrefix, phase: sources, members: ofUsers, lost: nobody, self: themselves},
-		{prefix: storage.BlockedPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves, also: c.blockedFollows},
-		{prefix: storage.BlockersPrefix, phase: sources, members: ofUsers, of: block, lost: nobody, self: themselves},
-		{prefix: storage.FollowingTagsPrefix, phase: sources, members: ofTags, of: tag},
-		{prefix: storage.TagFollowersPrefix, phase: sources, members: ofUsers, of: tag, lost: nobody},
-		{prefix: storage.FollowingPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves", count: &c.check.result.Follows},
-		{prefix: storage.FollowersPrefix, phase: sources, members: ofUsers, of: follow, lost: "user:%s does not exist", self: "the user follows themselves"},
+		{prefix: storage.MutedPrefix, phase: sources, members: ofUsers, missingProblem: nobody, selfProblem: themselves},
+		{prefix: storage.DismissedPrefix, phase: sources, members: ofUsers, missingProblem: nobody, selfProblem: themselves},
+		{prefix: storage.BlockedPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: nobody, selfProblem: themselves, filter: c.blockedFollows},
+		{prefix: storage.BlockersPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: nobody, selfProblem: themselves},
+		{prefix: storage.FollowingTagsPrefix, phase: sources, members: ofTags, relation: tag},
+		{prefix: storage.TagFollowersPrefix, phase: sources, members: ofUsers, relation: tag, missingProblem: nobody},
+		{prefix: storage.FollowingPrefix, phase: sources, members: ofUsers, relation: follow, missingProblem: "user:%s does not exist", selfProblem: "the user follows themselves", count: &c.check.result.Follows},
+		{prefix: storage.FollowersPrefix, phase: sources, members: ofUsers, relation: follow, missingProblem: "user:%s does not exist", selfProblem: "the user follows themselves"},
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *setCheck) rules() []rule {
 // postSets are the prefixes of the keys that end in the key of a post in braces.
 var postSets = []string{storage.LikersPrefix, storage.RepostersPrefix, storage.RepliesPrefix, storage.StubsPrefix}
 
-// setKey is the key of a set of a user, a post or a tag.
+// setKey returns the key of a set of a user, a post or a tag.
 func setKey(prefix, owner string) string {
 	if slices.Contains(postSets, prefix) {
 		return prefix + "{" + storage.PostPrefix + owner + "}"
@@ -102,7 +102,7 @@ func setKey(prefix, owner string) string {
 	return prefix + owner
 }
 
-// entry is a member of a set. id is 0 where the member is not an id.
+// entry is a member of a set. id is 0 if the member is not an ID.
 type entry struct {
 	key, owner, member, score string
 	id                        int64
@@ -125,10 +125,10 @@ func (c *setCheck) all(ctx context.Context, s set, key string) error {
 			page[i].id, _ = storage.ParseID(member)
 		}
 		page, err := c.members(ctx, s, page)
-		if err == nil && s.also != nil {
-			page, err = s.also(ctx, page)
+		if err == nil && s.filter != nil {
+			page, err = s.filter(ctx, page)
 		}
-		if err != nil || s.of == nil {
+		if err != nil || s.relation == nil {
 			return err
 		}
 		return c.mirrored(ctx, s, page)
@@ -158,10 +158,10 @@ func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []ent
 			p.Detail = fmt.Sprintf("%.40q is not the id of a post", e.member)
 		case e.id == 0:
 			p.Detail = fmt.Sprintf("%.40q is not a user id", e.member)
-		case s.self != "" && e.member == e.owner:
-			p.Detail = s.self
+		case s.selfProblem != "" && e.member == e.owner:
+			p.Detail = s.selfProblem
 		case s.members == ofUsers && !exist[e.id]:
-			p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf(s.lost, e.member)
+			p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf(s.missingProblem, e.member)
 			repair = c.check.withoutUser(e.id, repair)
 		default:
 			good = append(good, e)
@@ -174,7 +174,7 @@ func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []ent
 	return good, nil
 }
 
-// remove removes an entry, and counts the set again.
+// remove removes an entry, and updates the counter of the set.
 func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
 	if s.counter == "" {
 		return c.check.zrem(ctx, e.key, e.member)
@@ -182,7 +182,7 @@ func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
 	return c.check.dropMember(ctx, e.key, s.counter, e.member, "")
 }
 
-// sides returns where the two sides of a fact are, and what it is.
+// sides returns the entries on both sides of a fact, and its description.
 func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) {
 	owner, member := e.owner, e.member
 	if e.key != setKey(r.source, owner) {
@@ -196,7 +196,7 @@ func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) 
 // mirrored compares entries with those on the other side.
 func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 	there, err := reads.Many(ctx, c.check.client, page, func(e entry) rueidis.Completed {
-		source, other, _ := s.of.sides(e)
+		source, other, _ := s.relation.sides(e)
 		if source.Key == e.key {
 			source = other
 		}
@@ -206,15 +206,15 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 		return err
 	}
 	for i, e := range page {
-		if err := c.compare(ctx, s.of, e, there[i]); err != nil {
+		if err := c.compare(ctx, s.relation, e, there[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compare reports a mirror that does not agree. A process that died between its two
-// writes can have left that.
+// compare reports a mirror that does not agree, as left by a process that died between its two
+// writes.
 func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there string) error {
 	if c.agree(r, e.score, there) {
 		return nil
@@ -258,10 +258,9 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there stri
 	})
 }
 
-// agree reports whether the scores on both sides agree; empty ones are those of
-// missing members.
+// agree reports whether the scores on both sides agree; an empty score is that of a missing member.
 func (c *setCheck) agree(r *relation, a, b string) bool {
-	if r.ends && !c.inForce(a) && !c.inForce(b) {
+	if r.scoreIsEnd && !c.inForce(a) && !c.inForce(b) {
 		return true
 	}
 	if a == "" || b == "" || r.anyScore {
@@ -310,9 +309,9 @@ func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, e
 	return page, nil
 }
 
-// blockedFollow reports a follow between two people, one of them blocked by the other.
-// The repair checks the block again afterwards: had it just been ended, and the follow
-// begun again, the follow is restored.
+// blockedFollow reports a follow between two people of whom one has blocked the other. The repair
+// checks the block again afterwards: if the block was just ended and the follow begun again, the
+// follow is restored.
 func (c *setCheck) blockedFollow(ctx context.Context, block entry, from, to, since string) error {
 	if since == "" {
 		return nil

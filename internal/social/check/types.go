@@ -25,13 +25,13 @@ var counterUpSource string
 
 var counterUpScript = script.New(counterUpSource).Retryable()
 
-// keyCheck checks the keys without an id.
+// keyCheck checks the keys without an ID.
 type keyCheck struct{ check *checker }
 
-// singletons checks the types of the keys without an id.
+// singletons checks the types of the keys without an ID.
 func (c *keyCheck) singletons(ctx context.Context) error {
 	keys := storage.Singletons()
-	good, err := c.check.ofTheirType(ctx, keys)
+	good, err := c.check.wellTyped(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func (c *keyCheck) singletons(ctx context.Context) error {
 	return nil
 }
 
-// ofTheirType returns the keys that have their type or are missing, and reports
-// the others. Retwis skips foreign keys named like a user or a post: they can
-// belong to another program and are left alone. It needs all other names.
-func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, error) {
+// wellTyped returns the keys that have the right type or are missing, and reports the others.
+// Retwis skips foreign keys named like a user or a post: they may belong to another program and are
+// left alone. It needs all other names.
+func (c *checker) wellTyped(ctx context.Context, keys []string) ([]string, error) {
 	kindOf := func(key string) rueidis.Completed { return c.client.B().Type().Key(key).Build() }
 	kinds, err := reads.Many(ctx, c.client, keys, kindOf, reply.Text)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, err
 	return good, nil
 }
 
-// counters reports counters that are below the ids in use, or not numbers.
+// counters reports counters that are below the IDs in use, or not numbers.
 func (c *keyCheck) counters(ctx context.Context) error {
 	for _, n := range []struct {
 		key, prefix string
@@ -114,10 +114,10 @@ func (c *keyCheck) counters(ctx context.Context) error {
 	return nil
 }
 
-// expireAfter is when a key expires that was written to do so, and does not.
+// expireAfter is the expiry set on a key that should have one and does not.
 const expireAfter = 2 * 24 * time.Hour
 
-// expire reports keys that count people for trends, and do not expire: the process has died
+// expire reports keys that count people for trends and do not expire, because the process died
 // between the two commands that write them.
 func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 	ttl := func(key string) rueidis.Completed { return c.check.client.B().Ttl().Key(key).Build() }
@@ -140,8 +140,8 @@ func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// unfinished reports unfinished tasks, and finishes those of dead processes, in the order
-// in which they wait for each other.
+// unfinished reports unfinished tasks, and finishes those of dead processes in the order in which
+// they depend on each other.
 func (c *keyCheck) unfinished(ctx context.Context) error {
 	if c.check.foreign[storage.Tasks] {
 		return nil
@@ -169,7 +169,7 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 func (c *keyCheck) task(ctx context.Context, member, score string) error {
 	p := Problem{
 		Kind: maintain.Missing, Key: storage.Tasks, Leftover: true,
-		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it goes on", member),
+		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it continues", member),
 	}
 	at, _ := strconv.ParseFloat(score, 64)
 	var repair fix
@@ -187,8 +187,8 @@ var setAsideSource string
 
 var setAsideScript = script.New(setAsideSource).Retryable()
 
-// setAsideKey is the new name of a key that Retwis cannot read but that may hold
-// valuable data. It is in the slot of the key.
+// setAsideKey returns the new name for a key that Retwis cannot read but that may hold valuable
+// data. It is in the slot of the key.
 func setAsideKey(key string, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("damaged:{%s}", key)
@@ -196,10 +196,10 @@ func setAsideKey(key string, n int) string {
 	return fmt.Sprintf("damaged:{%s}:%d", key, n)
 }
 
-// maxSetAside bounds how many keys of one name can be set aside.
+// maxSetAside limits how many keys of one name can be set aside.
 const maxSetAside = 1000
 
-// setAside renames a key of this type, if a field of it still has this value.
+// setAside renames a key of this type, provided that a field of it still has this value.
 func (c *checker) setAside(ctx context.Context, key, kind string, field ...string) (bool, error) {
 	for n := 1; n <= maxSetAside; n++ {
 		moved, err := setAsideScript.Run(ctx, c.client, []string{key, setAsideKey(key, n)}, append([]string{kind}, field...)).AsInt64()
@@ -210,7 +210,7 @@ func (c *checker) setAside(ctx context.Context, key, kind string, field ...strin
 	return false, fmt.Errorf("%d keys that begin with %s are in the way", maxSetAside, setAsideKey(key, 1))
 }
 
-// imported checks that an import of lists that has not ended has a task.
+// imported checks that an unfinished import of lists has a task.
 func (c *keyCheck) imported(ctx context.Context, key string) error {
 	_, uid, _ := storage.ParseKey(key)
 	p, err := takeout.NewStore(c.check.client).Get(ctx, uid)
@@ -223,21 +223,21 @@ func (c *keyCheck) imported(ctx context.Context, key string) error {
 		return err
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "go on with it",
+		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "continue it",
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
 }
 
-// ranges checks the ranges of ids that imports of a user have got: each is among those of all.
+// ranges checks that each ID range assigned to a user's imports is among those of all users.
 func (c *keyCheck) ranges(ctx context.Context, key string) error {
 	return c.check.sortedSet(ctx, key, func(members, _ []string) error {
 		for _, member := range members {
-			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is no range of ids", member), Repair: "remove it"}
-			repair := c.check.removes(key, member)
+			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%.40q is not a range of ids", member), Repair: "remove it"}
+			repair := c.check.removal(key, member)
 			if first, _, ok := storage.ParseRange(member); ok {
 				err := c.check.client.Do(ctx, c.check.client.B().Zscore().Key(storage.ImportedPosts).Member(member).Build()).Error()
 				switch {
-				case err == nil || rediserr.IsWrongType(err): // reported with the types
+				case err == nil || rediserr.IsWrongType(err): // reported by the check of types
 					continue
 				case !rueidis.IsRedisNil(err):
 					return err

@@ -51,13 +51,13 @@ func (c *userCheck) usernames(ctx context.Context) error {
 	})
 }
 
-// name checks one username. A user is written before the name leads there, and no
-// id is assigned twice: the user of a name without one was lost for good.
+// name checks one username. A user is written before the name leads there, and no ID is assigned
+// twice, so if a name has no user, the user was lost for good.
 func (c *userCheck) name(ctx context.Context, key, name, id string, user []string) error {
 	if _, bucket, ok := storage.ParseKey(key); ok && int(bucket) != storage.Bucket(name) {
 		p := Problem{
 			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
-			Detail: fmt.Sprintf("%q belongs into %s", name, storage.BucketKey(storage.Bucket(name))),
+			Detail: fmt.Sprintf("%q belongs in %s", name, storage.BucketKey(storage.Bucket(name))),
 		}
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.names.Free(ctx, key, name, id) })
 	}
@@ -90,8 +90,8 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 	})
 }
 
-// some checks users against the keys that refer to them.
-func (c *userCheck) some(ctx context.Context, keys []string) error {
+// users checks users against the keys that refer to them.
+func (c *userCheck) users(ctx context.Context, keys []string) error {
 	ids := make([]string, len(keys))
 	for i, key := range keys {
 		ids[i] = strings.TrimPrefix(key, storage.UserPrefix)
@@ -124,7 +124,7 @@ func (c *userCheck) some(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// closed checks that an account that was closed is being deleted.
+// closed checks that a closed account is being deleted.
 func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) error {
 	c.check.knownUsers.add(uid, true)
 	member := removal.Member(uid, name, joined)
@@ -185,7 +185,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	return nil
 }
 
-// notLatest reports a user who is missing among the users by time.
+// notLatest reports a user who is missing from the users by time.
 func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) error {
 	p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
@@ -197,8 +197,7 @@ func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) err
 	})
 }
 
-// pinned checks that the post at the top of a profile is one of the user's. A deleted
-// one is not shown.
+// pinned checks that the post pinned to a profile belongs to the user. A deleted one is not shown.
 func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	if post == "" {
 		return nil
@@ -214,9 +213,8 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	})
 }
 
-// unreachable reports a user that no name leads to. The next step of a
-// registration is the same as the repair, or removes the user: both can run at
-// once.
+// unreachable reports a user that no name leads to. The next step of a registration does the same
+// as the repair, or removes the user, so both can run at once.
 func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owner string) error {
 	p := Problem{Kind: maintain.Missing, Key: storage.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
 	if owner == "" {
@@ -226,8 +224,8 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 			return has == uid, err
 		})
 	}
-	// Another user has the name. A user without sessions and data lost the race
-	// for it, and the process that should have removed the user died.
+	// Another user has the name. A user without sessions and data lost the race for it, and the
+	// process that should have removed the user died.
 	data := []string{storage.ProfileKey(uid), storage.FollowingKey(uid), storage.FollowersKey(uid), storage.HomeKey(uid)}
 	exists := func(key string) rueidis.Completed { return c.check.client.B().Exists().Key(key).Build() }
 	has, err := reads.Many(ctx, c.check.client, data, exists, rueidis.RedisResult.AsBool)
@@ -245,8 +243,8 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	})
 }
 
-// isLatest reports whether somebody who registered at a time belongs among the users by
-// time: on a Cluster it has the latest only.
+// isLatest reports whether a user who joined at that time belongs among the users by time, which
+// has only the latest on a Cluster.
 func (c *userCheck) isLatest(joined string) bool {
 	if !c.check.cluster || c.check.sinceLatest.IsZero() {
 		return true
@@ -278,8 +276,8 @@ func (c *userCheck) byTime(ctx context.Context) error {
 	})
 }
 
-// removeByTime checks again after it has removed a name: a user who registers
-// under it at the same moment is added again.
+// removeByTime removes a name and then checks again: a user who registers under it at the same
+// moment is added again.
 func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool, error) {
 	found, err := c.named(ctx, []string{name})
 	if err != nil || found[0] {
@@ -295,7 +293,7 @@ func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool,
 	return true, c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(storage.UsersByTime).Args("NX", score, name).Build()).Error()
 }
 
-// named reports which of these names belong to users, as they typed them.
+// named reports which of these names belong to users, spelled as they typed them.
 func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 	owners, err := c.check.names.Owners(ctx, names...)
 	if err != nil {

@@ -14,32 +14,34 @@ import (
 
 const (
 	digestEvery = 24 * time.Hour
-	// digestLease is for how long a process has a digest: longer than the limits of a mail server.
+	// digestLease is how long a process leases a digest: longer than the timeouts of a mail server.
 	digestLease = 15 * time.Minute
-	// digestsAtOnce is how many are read at a time.
+	// digestsAtOnce is how many due digests are read at a time.
 	digestsAtOnce = 50
-	// maxDeferred is how many digests in a row may be refused for now: after more, the mail server
-	// seems to refuse all.
+	// maxDeferred is how many digests in a row may be refused temporarily: after more, the mail
+	// server seems to refuse everything.
 	maxDeferred = 20
-	// maxLines is how many lines a digest has.
+	// maxLines is the maximum number of lines in a digest.
 	maxLines = 10
 )
 
-// SendDigests sends the digests that are due, and returns an error of the mail server or the database.
-// One that is about a single mail does not end it: that digest is tried again after its lease.
+// SendDigests sends the digests that are due, and returns an error of the mail server or the
+// database. An error that concerns a single mail does not stop it: that digest is retried after its
+// lease.
 func (s *Service) SendDigests(ctx context.Context) error {
 	var refused error
 	inRow := 0
 	for {
-		some, err := s.Store.due(ctx, s.Now())
+		batch, err := s.Store.due(ctx, s.Now())
 		if err != nil {
 			return err
 		}
 		taken := 0
-		for _, rec := range some {
+		for _, rec := range batch {
 			now, due := s.Now(), *rec.Due
 			lease := now.Add(digestLease).Unix()
-			// The digests before this one may have taken a while: its user has another address now.
+			// The previous digests may have taken a while, and the user may have another address
+			// now.
 			rec, ok, err := s.Store.move(ctx, rec.ID, due, lease, 0)
 			if err != nil {
 				return err
@@ -72,14 +74,14 @@ func (s *Service) SendDigests(ctx context.Context) error {
 	}
 }
 
-// next is when the digest after one that was due is due: at the same time of a day.
+// next returns when the digest after one that was due is due: at the same time of day.
 func (s *Service) next(due int64) int64 {
 	const day = int64(digestEvery / time.Second)
 	return due + (max(0, s.Now().Unix()-due)/day+1)*day
 }
 
-// sendDigest sends what a user has not seen since the last digest, if there is something, or
-// returns errLimited.
+// sendDigest sends what a user has not seen since the last digest, if there is anything, or returns
+// errLimited.
 func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	user, err := s.Users.Record(social.WithFresh(ctx), rec.ID)
 	if errors.Is(err, social.ErrNotFound) || err == nil && (user.Standing.Hidden() || rec.Address == nil) {
@@ -105,7 +107,7 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	return s.send(ctx, rec, *rec.Address, true, func() (mail.Message, error) { return m, nil })
 }
 
-// lines are what a user has not seen since a time, as the page of notifications shows it, and
+// lines returns what a user has not seen since a time, as the page of notifications shows it, and
 // whether there is more.
 func (s *Service) lines(ctx context.Context, l *i18n.Language, user storage.Record, since time.Time) (lines []string, more bool, err error) {
 	ctx = social.WithFresh(ctx)

@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A digest comes once a day, from one of two processes, with what its user sees and has not read;
+// A digest is sent once a day, by one of two processes, with what its user sees and has not read;
 // one click ends it.
 func TestDigest(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestDigest(t *testing.T) {
 	b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, adaAt))
 	_, err := b.Email.Confirm(b.Ctx, strings.TrimPrefix(b.quiet(1)[0].Link("/confirm/"), "/confirm/"))
 	b.do(err)
-	b.Clock.Unix.Store(time.Now().Unix()) // notifications have the time of the server
+	b.Clock.Unix.Store(time.Now().Unix()) // notifications have the server's time
 	b.do(b.Email.SetDigest(b.Ctx, ada, true))
 	round := func() {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestDigest(t *testing.T) {
 	if due := *b.record(ada).Due; due <= b.Clock.Now().Unix() || due > b.Clock.Now().Add(24*time.Hour).Unix() {
 		t.Errorf("the next one is due in %v", time.Unix(due, 0).Sub(b.Clock.Now()))
 	}
-	b.Clock.Advance(72 * time.Hour) // nothing new: what there was is older than a day
+	b.Clock.Advance(72 * time.Hour) // nothing new: the old notifications are older than a day
 	for range 3 {
 		round()
 	}
@@ -87,7 +87,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Digests that a process was killed with, or that the server did not take, are sent later.
+// Digests whose process was killed, or that the mail server did not accept, are sent later.
 func TestDigestLater(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited)
@@ -102,7 +102,7 @@ func TestDigestLater(t *testing.T) {
 	}
 	b.mails.Set(func(s *mailtest.Server) { s.Data = nil })
 	b.do(b.Email.SendDigests(b.Ctx))
-	b.quiet(1) // it waits for the lease of the one that failed
+	b.quiet(1) // it waits for the lease of the failed one
 	b.Clock.Advance(16 * time.Minute)
 	b.do(b.Email.SendDigests(b.Ctx))
 	if m := b.quiet(2)[1]; !strings.Contains(m.Text, "- ben followed you\n") {
@@ -110,13 +110,13 @@ func TestDigestLater(t *testing.T) {
 	}
 }
 
-// Some recipients' server refuses their mails for now: the others get their digests in the same
-// round.
+// The server of some recipients refuses their mail temporarily: the others get their digests in the
+// same round.
 func TestDigestDeferred(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited)
 	eve, at := b.NewUser("eve"), []string{"a@example.net", "b@example.net", "c@example.net"}
-	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the time of the server
+	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the server's time
 	for i, address := range at {
 		user := b.confirmed(fmt.Sprint("user", i), address)
 		b.do(b.Email.SetDigest(b.Ctx, user, true))
@@ -138,13 +138,13 @@ func TestDigestDeferred(t *testing.T) {
 	b.quiet(before + 3)
 }
 
-// While the mail server is slow, somebody whose digest comes after that of another confirms a new
-// address: it goes there.
+// While the mail server is slow, somebody whose digest comes after that of another user confirms a
+// new address: the digest goes there.
 func TestDigestToNewAddress(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited)
 	ada, ben, eve := b.confirmed("ada", adaAt), b.confirmed("ben", benAt), b.NewUser("eve")
-	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the time of the server
+	b.Clock.Unix.Store(time.Now().Add(-time.Minute).Unix()) // notifications have the server's time
 	for _, user := range []social.User{ada, ben} {
 		b.Connect(eve, user)
 		b.do(b.Email.SetDigest(b.Ctx, user, true))
@@ -169,13 +169,13 @@ func TestDigestToNewAddress(t *testing.T) {
 	}
 }
 
-// A digest that meets the limit of its address is not sent: the next one has what it had.
+// A digest that exceeds the limit of its address is not sent: the next one has its contents.
 func TestDigestLimited(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	b := openOn(t, client)
 	free := socialtest.On(t, client, unlimited, idle, sends(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
-	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben") // the first of three mails that somebody asks for
+	ada, ben := b.confirmed("ada", adaAt), b.NewUser("ben") // the first of three requested mails
 	b.Clock.Unix.Store(time.Now().Unix())
 	b.do(b.Email.SetDigest(b.Ctx, ada, true))
 	b.Connect(ben, ada)
@@ -198,8 +198,8 @@ func TestDigestLimited(t *testing.T) {
 	}
 }
 
-// A process is killed after some of the commands of a digest. Another one sends it, once its lease
-// has ended; where the first has sent it, and could not note that, it comes twice.
+// A process is killed after some of the commands of a digest. Another one sends it once the lease
+// has expired; if the first has sent it but could not record that, it is sent twice.
 func TestDigestKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

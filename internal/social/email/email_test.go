@@ -72,7 +72,7 @@ func (b *bundle) do(err error) {
 	}
 }
 
-// quiet waits until no mail waits, and wants so many to have arrived.
+// quiet waits until no mail is queued, and checks that want mails have arrived.
 func (b *bundle) quiet(want int) []mailtest.Mail {
 	b.T.Helper()
 	b.Eventually("the mails to be sent", func() bool {
@@ -86,7 +86,7 @@ func (b *bundle) quiet(want int) []mailtest.Mail {
 	return all
 }
 
-// confirmed is a user with a confirmed address.
+// confirmed returns a user with a confirmed address.
 func (b *bundle) confirmed(name, address string) social.User {
 	b.T.Helper()
 	user := b.NewUser(name)
@@ -105,7 +105,8 @@ func (b *bundle) record(user social.User) email.Record {
 	return rec
 }
 
-// An address counts once the link of a mail was used, within a day. Using it again changes nothing.
+// An address is in effect once the link of a mail was used, within a day. Using it again changes
+// nothing.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -157,7 +158,8 @@ func TestConfirm(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Somebody who enters the address of another account sees the usual page, and the owner gets a mail.
+// Somebody who enters the address of another account sees the usual page, and the owner gets a
+// mail.
 func TestOwned(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -175,7 +177,7 @@ func testOwned(t *testing.T, b *bundle) {
 	if b.record(ada).Confirmed() != adaAt || b.record(ben).Confirmed() != "" || b.record(ben).Pending != adaAt {
 		t.Errorf("%+v, %+v", b.record(ada), b.record(ben))
 	}
-	// Of two who wait for the same address one gets it.
+	// Of two users with the same pending address, one gets it.
 	cid, dan := b.NewUser("cid"), b.NewUser("dan")
 	tokens := map[int64]string{}
 	for i, user := range []social.User{cid, dan} {
@@ -190,8 +192,8 @@ func testOwned(t *testing.T, b *bundle) {
 	b.WantHealthy()
 }
 
-// A forgotten password is replaced by the link of a mail, found by the name or the address. For
-// others nothing is sent, after as many commands.
+// The link of a mail resets a forgotten password; the account is found by its name or address. For
+// other input nothing is sent, after equally many commands.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -200,7 +202,7 @@ func TestReset(t *testing.T) {
 	ada := b.confirmed("ada", adaAt)
 	process := socialtest.Dying(client, 1<<40)
 	asks := socialtest.On(t, process, idle, unlimited, sends(t, b.mails))
-	b.do(asks.Email.RequestReset(b.Ctx, "nobody")) // the first one loads scripts
+	b.do(asks.Email.RequestReset(b.Ctx, "nobody")) // the first call loads scripts
 	used := map[int64][]string{}
 	sent := 1
 	for _, typed := range []string{adaAt, "Ada@Example.net", "ada", "@ADA", benAt, "ben", "nobody", "nobody@example.net", "two words"} {
@@ -235,7 +237,7 @@ func TestReset(t *testing.T) {
 	if m := b.quiet(sent + 1)[sent]; m.Header.Get("Subject") != "Your password was changed" {
 		t.Errorf("%+v", m)
 	}
-	// An hour later the link does not work, and a suspended account gets no rights by one.
+	// An hour later the link does not work, and it gives a suspended account no rights.
 	b.do(b.Email.RequestReset(b.Ctx, "ada"))
 	token = strings.TrimPrefix(b.quiet(sent + 2)[sent+1].Link("/reset/"), "/reset/")
 	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended}))
@@ -255,8 +257,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Who changes a password gets rid of an address that somebody else has typed with the old one, also
-// where the mail has not been sent yet.
+// Changing a password ends the pending confirmation of an address that somebody else has entered
+// with the old one, even if the mail has not been sent yet.
 func TestPasswordEndsConfirmation(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited, idle)
@@ -290,7 +292,7 @@ func TestPasswordEndsConfirmation(t *testing.T) {
 	}
 }
 
-// A link for a forgotten password that has gone to an address ends with it.
+// Replacing an address ends a reset link that was sent to it.
 func TestAddressEndsReset(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited)
@@ -336,11 +338,11 @@ func TestAddressEndsReset(t *testing.T) {
 	reset()
 	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, ada.ID))
 	wantEnded("removed by an operator")
-	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, 99)) // nobody
+	b.do(b.Email.RemoveFor(b.Ctx, social.Operator, 99)) // a user who does not exist
 }
 
-// Changes of what guards an account are reported to its address, and those of the address to the
-// one before. What did not change is not.
+// Security changes of an account are reported to its address, and changes of the address to the
+// previous one. Changes without effect are not reported.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited)
@@ -386,10 +388,10 @@ func TestWarnings(t *testing.T) {
 	b.WantHealthy()
 }
 
-// warner is what the application gives to package auth.
+// warner returns what the application passes to package auth.
 func (b *bundle) warner() *email.Outbox { return b.Email.Outbox }
 
-// The archive has the address, and nothing is left of a deleted account.
+// An export contains the address, and nothing is left of a deleted account.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -418,7 +420,7 @@ func TestLeaving(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A check finds and repairs addresses of nobody.
+// A check finds and repairs addresses whose users do not exist.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -437,7 +439,7 @@ func TestCheck(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A check names a record that cannot be read, and does not say that it has repaired it.
+// A check names an unreadable record, and does not claim to have repaired it.
 func TestCheckDamaged(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -457,7 +459,7 @@ func TestCheckDamaged(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Without a mail server nothing is noted.
+// Without a mail server nothing is queued.
 func TestOff(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)

@@ -16,34 +16,35 @@ import (
 	"retwis/internal/social/work"
 )
 
-// kind is what a mail is about.
+// kind is the kind of a mail.
 type kind string
 
-// The kinds of mails that wait.
+// The kinds of queued mails.
 const (
 	confirmMail kind = "confirm" // a link that confirms an address
-	resetMail   kind = "reset"   // one for a forgotten password
-	warningMail kind = "warning" // something that guards the account has changed
-	movedMail   kind = "moved"   // the address is another one, or none
+	resetMail   kind = "reset"   // a link for a forgotten password
+	warningMail kind = "warning" // the security of the account has changed
+	movedMail   kind = "moved"   // the address was replaced or removed
 )
 
-// keepFor is how long it is tried to send a mail.
-var keepFor = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
+// mailTTL is how long delivery of a mail is attempted.
+var mailTTL = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
 
-// note is a mail that waits, as storage.MailKey has it. The text is written when it is sent.
+// note is a queued mail, as stored under storage.MailKey. The text is written when it is sent.
 type note struct {
 	Kind  kind   `json:"kind"`
 	User  int64  `json:"user,omitempty"`
-	To    string `json:"to"`              // an address; what was typed, of a forgotten password
-	Field string `json:"field,omitempty"` // of the user that changes, or must not
-	Was   string `json:"was,omitempty"`   // digest of its value before
-	At    int64  `json:"at"`              // in unix seconds
+	To    string `json:"to"`              // an address; for a forgotten password what was typed
+	Field string `json:"field,omitempty"` // the user's field that changes, or must not change
+	Was   string `json:"was,omitempty"`   // digest of its previous value
+	At    int64  `json:"at"`              // in Unix seconds
 }
 
-// taskKind is the kind of the tasks: "mail:<id>". A member is logged, so it has no address.
+// taskKind is the kind of the tasks: "mail:<id>". Task names are logged, so they contain no
+// address.
 const taskKind = "mail"
 
-// Outbox has the mails that wait. It is safe for concurrent use.
+// Outbox is the queue of mails. It is safe for concurrent use.
 type Outbox struct {
 	client rueidis.Client
 	store  *Store
@@ -51,12 +52,12 @@ type Outbox struct {
 	now    func() time.Time
 }
 
-// NewOutbox returns the mails that wait in the database behind client.
+// NewOutbox returns the Outbox of the database behind client.
 func NewOutbox(client rueidis.Client, store *Store, tasks *work.Engine, now func() time.Time) *Outbox {
 	return &Outbox{client, store, tasks, now}
 }
 
-// add notes a mail, and returns its task. Two round trips.
+// add queues a mail, and returns its task. Two round trips.
 func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	id := strings.ToLower(rand.Text())
 	n.At = o.now().Unix()
@@ -64,7 +65,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	if err != nil {
 		return "", failed(err)
 	}
-	set := o.client.B().Set().Key(storage.MailKey(id)).Value(string(text)).Ex(keepFor[n.Kind]).Build().ToRetryable()
+	set := o.client.B().Set().Key(storage.MailKey(id)).Value(string(text)).Ex(mailTTL[n.Kind]).Build().ToRetryable()
 	if err := o.client.Do(ctx, set).Error(); err != nil {
 		return "", failed(err)
 	}
@@ -72,7 +73,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	return member, o.tasks.Note(ctx, member)
 }
 
-// read returns a mail that waits, false for one that was sent or is too old.
+// read returns a queued mail; ok is false if it was sent or has expired.
 func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err error) {
 	text, err := o.client.Do(ctx, o.client.B().Get().Key(storage.MailKey(id)).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
@@ -81,7 +82,7 @@ func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err erro
 	if err != nil {
 		return note{}, false, failed(err)
 	}
-	return n, json.Unmarshal(text, &n) == nil, nil // damage is no mail
+	return n, json.Unmarshal(text, &n) == nil, nil // a damaged mail is ignored
 }
 
 // remove removes a mail.
@@ -89,8 +90,8 @@ func (o *Outbox) remove(ctx context.Context, id string) error {
 	return failed(o.client.Do(ctx, o.client.B().Del().Key(storage.MailKey(id)).Build().ToRetryable()).Error())
 }
 
-// Begin notes a warning that a field of a user changes, before it does; end sends it. It does
-// nothing for a user without an address. Four round trips.
+// Begin records a warning before a field of a user changes; end sends it. It does nothing for a
+// user without an address. Four round trips.
 func (o *Outbox) Begin(ctx context.Context, uid int64, field string) (end func(), err error) {
 	rec, err := o.store.Get(ctx, uid)
 	if err != nil || rec.Address == nil {
@@ -104,7 +105,7 @@ func (o *Outbox) Begin(ctx context.Context, uid int64, field string) (end func()
 	return func() { o.tasks.Queue(member) }, err
 }
 
-// digest is the SHA-256 of a field of a user.
+// digest returns the SHA-256 of a field of a user.
 func (o *Outbox) digest(ctx context.Context, uid int64, field string) (string, error) {
 	value, err := reply.TextOrEmpty(o.client.Do(ctx, o.client.B().Hget().Key(storage.UserKey(uid)).Field(field).Build()))
 	return digest(value), failed(err)

@@ -12,13 +12,13 @@ import (
 	"retwis/internal/social/work"
 )
 
-// errNobody: nobody gets the mail.
-var errNobody = errors.New("social: nobody gets this mail")
+// errNobody: the mail has no recipient.
+var errNobody = errors.New("social: the mail has no recipient")
 
-// errLimited: the address has got as many mails as it may.
+// errLimited: the address has reached its limit of mails.
 var errLimited = errors.New("social: too many mails to this address")
 
-// task is a task of taskKind. What it fails at is tried again, until the key has expired.
+// task runs a task of taskKind. Failures are retried until the key has expired.
 func (s *Service) task(ctx context.Context, id string) error {
 	n, ok, err := s.Outbox.read(ctx, id)
 	if err != nil || !ok {
@@ -38,9 +38,9 @@ func (s *Service) task(ctx context.Context, id string) error {
 	return s.Outbox.remove(ctx, id)
 }
 
-// send sends a mail to an address of the user of a record, or returns errLimited. It is written
-// only where the limits allow it: a new link ends the one before. Another error is one of write, or
-// one after which it is tried again.
+// send sends a mail to an address of the user of a record, or returns errLimited. The mail is
+// written only if the limits allow it, because a new link ends the previous one. Any other error is
+// one of write, or leads to a retry.
 func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, write func() (mail.Message, error)) error {
 	var limit *limits.Error
 	if err := s.Limits.TakeMail(ctx, to, asked); errors.As(err, &limit) {
@@ -65,7 +65,7 @@ func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, w
 		return s.noteRefused(ctx, rec.ID, to, 0)
 	case errors.Is(err, mail.ErrRefused):
 		s.Counts.Refused.Add(1)
-		s.Log.InfoContext(ctx, "a mail was refused for good", "user", rec.ID, "error", err)
+		s.Log.InfoContext(ctx, "a mail was permanently refused", "user", rec.ID, "error", err)
 		return s.noteRefused(ctx, rec.ID, to, s.Now().Unix())
 	}
 	s.Counts.Failed.Add(1)
@@ -73,8 +73,8 @@ func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, w
 	return err
 }
 
-// noteRefused notes when a mail to an address of a user was refused for good, 0 for one that was
-// not. An address that gets no mails gets no digests any more.
+// noteRefused records when a mail to an address of a user was permanently refused, or 0 if it was
+// not. An address that accepts no mail gets no more digests.
 func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at int64) error {
 	err := s.Store.update(ctx, uid, func(r *Record) error {
 		if address != r.Confirmed() && address != r.Pending {
@@ -91,8 +91,8 @@ func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at
 	return err
 }
 
-// recipient finds out who gets a mail, or returns errNobody. The record and the name are those of
-// its user. Of a forgotten password, the note gets both.
+// recipient determines who gets a mail, or returns errNobody. The record and the name are those of
+// its user. For a forgotten password, it also sets both in the note.
 func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name string, err error) {
 	if n.Kind == resetMail {
 		if rec, err = s.find(ctx, n.To); err != nil {
@@ -128,7 +128,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 			err = errNobody // it did not change after all
 		}
 		m.Subject = l.Say(what)
-		m.Text = s.warning(ctx, l, warned{what, name, at, true})
+		m.Text = s.warning(ctx, l, warningInfo{what, name, at, true})
 		return m, err
 	case movedMail:
 		if rec.Confirmed() == n.To {
@@ -139,14 +139,14 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 			what = i18n.T("Your email address was removed")
 		}
 		m.Subject = l.Say(what)
-		m.Text = s.warning(ctx, l, warned{what, name, at, false})
+		m.Text = s.warning(ctx, l, warningInfo{what, name, at, false})
 		return m, nil
 	}
 	return m, errNobody
 }
 
-// newReset makes a link for a forgotten password, or returns errNobody where the address of the user
-// has become another one: that change may have been too early to end this link.
+// newReset creates a reset link, or returns errNobody if the user's address has been replaced: that
+// change may have been too early to end this link.
 func (s *Service) newReset(ctx context.Context, uid int64, address string) (token string, err error) {
 	if token, err = s.Auth.NewReset(ctx, uid, resetFor); err != nil {
 		return "", err
@@ -159,7 +159,7 @@ func (s *Service) newReset(ctx context.Context, uid int64, address string) (toke
 		return token, nil
 	}
 	if ended := s.endReset(ctx, uid); ended != nil {
-		return "", ended // it is tried again
+		return "", ended // it is retried
 	}
 	return "", err
 }
@@ -180,9 +180,9 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 	return rec, err
 }
 
-// writeConfirm writes the link that confirms an address, which is made now. Where the address belongs
-// to another account, the mail says so in place of a link. Nobody gets it where the password has
-// changed since.
+// writeConfirm writes a mail with a newly created link that confirms an address. If the address
+// belongs to another account, the mail says so instead. Nobody gets it if the password has changed
+// since.
 func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
 	if now, err := s.Outbox.digest(ctx, n.User, n.Field); err != nil {
 		return m, err
@@ -220,7 +220,7 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 	return m, err
 }
 
-// siteName is the name of the site, as far as it is known where the database does not answer.
+// siteName returns the name of the site, as far as it is known if the database does not answer.
 func (s *Service) siteName(ctx context.Context) string {
 	info, err := s.Site.Get(ctx)
 	if err != nil {

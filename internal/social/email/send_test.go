@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// An address gets five mails a day, and of those that somebody asks for three.
+// An address gets at most five mails a day, and three of those that somebody requests.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -41,7 +41,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Who asks for more links than an address gets mails does not spoil those that it has got.
+// Requesting more links than the limit of an address allows does not invalidate those already sent.
 func TestLimitKeepsLinks(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -62,7 +62,7 @@ func TestLimitKeepsLinks(t *testing.T) {
 	}
 }
 
-// A process is killed after some of its commands. What it has promised is sent by another one.
+// A process is killed after some of its commands. Another one sends the mails it has promised.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -123,7 +123,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// While the server is away nothing else waits, and mails arrive when it is back.
+// While the mail server is away, nothing else waits, and mails arrive when it is back.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -144,7 +144,7 @@ func TestAway(t *testing.T) {
 	b.mails.Wait(t, 3)
 }
 
-// A mail that is refused for good is not tried again; the settings say so, and digests end.
+// A permanently refused mail is not retried; the settings show that, and digests end.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -185,18 +185,18 @@ func TestSlow(t *testing.T) {
 	b.quiet(11)
 }
 
-// meddler calls a function before it sends commands with a word, the first time.
-type meddler struct {
+// interceptor calls a function before it sends commands with a word, the first time.
+type interceptor struct {
 	rueidis.Client
 	word   string
 	before func()
 }
 
-func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (m *interceptor) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	return m.DoMulti(ctx, cmd)[0]
 }
 
-func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (m *interceptor) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	for _, cmd := range cmds {
 		if before := m.before; before != nil && strings.Contains(strings.Join(cmd.Commands(), " "), m.word) {
 			m.before = nil
@@ -206,14 +206,14 @@ func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []ruei
 	return m.Client.DoMulti(ctx, cmds...)
 }
 
-// A link for a forgotten password does not work once its address was replaced: neither one of a slow
-// mail, which is made afterwards, nor one made just before the address is written.
+// A reset link does not work once its address was replaced: neither in a slow mail, created
+// afterwards, nor created just before the address is written.
 func TestResetMeetsNewAddress(t *testing.T) {
 	t.Parallel()
 	for _, isSlowMail := range []bool{true, false} {
 		client := redistest.DB(t).Client(t)
 		b := openOn(t, client, unlimited, idle) // the other process sends the mails
-		slow := &meddler{Client: client}
+		slow := &interceptor{Client: client}
 		process := socialtest.On(t, slow, unlimited, sends(t, b.mails))
 		ada := b.confirmed("ada", adaAt)
 		b.do(b.Email.Set(b.Ctx, ada, socialtest.Password, benAt))
@@ -239,8 +239,8 @@ func TestResetMeetsNewAddress(t *testing.T) {
 	}
 }
 
-// Whenever a process dies that replaces an address, no link that the old one has got works
-// beside the new one.
+// Whenever a process dies while it replaces an address, no link sent to the old address works
+// together with the new one.
 func TestKilledWhileAddressChanges(t *testing.T) {
 	t.Parallel()
 	const enough = 1000

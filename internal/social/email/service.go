@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// confirmFor is how long a link confirms an address, and resetFor how long one sets a password.
+	// confirmFor is how long a confirmation link is valid, and resetFor how long a reset link is.
 	confirmFor = 24 * time.Hour
 	resetFor   = time.Hour
-	// maxToken bounds what is typed as a token, and maxTyped what is typed as an address or a name.
+	// maxToken limits the length of a token, and maxTyped that of an address or a name.
 	maxToken = 100
 	maxTyped = 254
 )
 
-// ErrNoLink: the link has expired, was replaced by another, or ended by a new password.
-var ErrNoLink = errors.New("social: no such link of a mail")
+// ErrNoLink: the link has expired, was replaced by another, or was ended by a new password.
+var ErrNoLink = errors.New("social: no such link")
 
-// Options are what a Service needs. All are required but Server.
+// Options configure a Service. All are required but Server.
 type Options struct {
 	timeline.Parts
 	Store   *Store
 	Outbox  *Outbox
-	Server  *mail.Server // nil: this process sends no mails
+	Server  *mail.Server // nil: this process sends no mail
 	Auth    *auth.Service
 	Limits  *limits.Limits
 	Notices *notify.Service
@@ -47,18 +47,18 @@ type Options struct {
 	Audit   *audit.Log
 }
 
-// Service has the addresses of users, and sends their mails. It is safe for concurrent use.
+// Service manages the addresses of users, and sends their mails. It is safe for concurrent use.
 type Service struct {
 	Options
 	Counts Counts
 }
 
-// Counts are what a process has done with mails.
+// Counts counts what a process has done with mails.
 type Counts struct {
 	Sent, Refused, Failed, Limited atomic.Int64
 }
 
-// New returns a Service, whose tasks are those of opt.Outbox.
+// New returns a Service whose tasks are those of opt.Outbox.
 func New(opt Options) *Service {
 	s := &Service{Options: opt}
 	opt.Outbox.tasks.HandleMail(taskKind, s.task, s.IsOn())
@@ -71,7 +71,7 @@ func (s *Service) IsOn() bool { return s.Server != nil }
 // Get returns the address of a user. One round trip.
 func (s *Service) Get(ctx context.Context, uid int64) (Record, error) { return s.Store.Get(ctx, uid) }
 
-// Check returns *InvalidError for what is no address.
+// Check returns *InvalidError if typed is not an address.
 func Check(typed string) error {
 	if _, ok := mail.Address(typed); !ok {
 		return social.Invalid("address", "Use an address such as name@example.com.")
@@ -79,9 +79,9 @@ func Check(typed string) error {
 	return nil
 }
 
-// Set gives a user an address, which counts once it is confirmed by the link of a mail. It returns
-// ErrBadLogin for a wrong password, and *InvalidError for what is no address. That the address
-// belongs to another account is only said to the address.
+// Set gives a user an address, which takes effect once it is confirmed by the link in a mail. It
+// returns ErrBadLogin if the password is wrong, and *InvalidError if typed is not an address. Only
+// a mail to the address reveals that it belongs to another account.
 func (s *Service) Set(ctx context.Context, user social.User, password, typed string) error {
 	if err := Check(typed); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 	}
 	defer s.Outbox.tasks.Queue(member)
 	return s.Store.update(ctx, user.ID, func(r *Record) error {
-		if r.Pending != address { // else a link that it has got stays good until it gets another one
+		if r.Pending != address { // otherwise the current link stays valid until a new one is sent
 			r.Pending, r.Token, r.Ends = address, "", 0
 		}
 		r.Refused, r.Language = 0, i18n.From(ctx).Tag
@@ -115,7 +115,8 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 	})
 }
 
-// Remove removes the address of a user, and warns it. It returns ErrBadLogin for a wrong password.
+// Remove removes the address of a user, and sends it a warning. It returns ErrBadLogin if the
+// password is wrong.
 func (s *Service) Remove(ctx context.Context, user social.User, password string) error {
 	if err := s.Auth.ConfirmPassword(ctx, user.ID, password); err != nil {
 		return err
@@ -124,10 +125,10 @@ func (s *Service) Remove(ctx context.Context, user social.User, password string)
 	if err != nil {
 		return err
 	}
-	return s.moved(ctx, rec, func() error { return s.Store.Forget(ctx, user.ID) })
+	return s.changeAddress(ctx, rec, func() error { return s.Store.Forget(ctx, user.ID) })
 }
 
-// RemoveFor removes the address of a user for an operator. It is in the audit log.
+// RemoveFor removes the address of a user for an operator. It writes to the audit log.
 func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) error {
 	if err := s.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "remove-email", Target: audit.UserTarget(uid)}); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) 
 	return s.withoutReset(ctx, uid, func() error { return s.Store.Forget(ctx, uid) })
 }
 
-// moved changes the address of a user, and warns the one before.
-func (s *Service) moved(ctx context.Context, rec Record, change func() error) error {
+// changeAddress changes the address of a user, and warns the previous one.
+func (s *Service) changeAddress(ctx context.Context, rec Record, change func() error) error {
 	if rec.Address == nil {
 		return change()
 	}
@@ -148,8 +149,8 @@ func (s *Service) moved(ctx context.Context, rec Record, change func() error) er
 	return s.withoutReset(ctx, rec.ID, change)
 }
 
-// withoutReset changes the address of a user, and ends the link for a forgotten password that the
-// one before may have got: before, should this process die, and after, should there be a new one.
+// withoutReset changes the address of a user, and ends a reset link that the previous one may have
+// got: before the change, in case this process dies, and after it, in case there is a new link.
 func (s *Service) withoutReset(ctx context.Context, uid int64, change func() error) error {
 	err := s.endReset(ctx, uid)
 	if err == nil {
@@ -161,7 +162,7 @@ func (s *Service) withoutReset(ctx context.Context, uid int64, change func() err
 	return s.endReset(ctx, uid)
 }
 
-// endReset ends the link for a forgotten password of a user.
+// endReset ends the reset link of a user.
 func (s *Service) endReset(ctx context.Context, uid int64) error {
 	err := s.Users.Edit(ctx, uid, "reset", "")
 	if errors.Is(err, social.ErrNotFound) {
@@ -170,7 +171,7 @@ func (s *Service) endReset(ctx context.Context, uid int64) error {
 	return err
 }
 
-// SetDigest turns the daily digest of a user on or off. It returns *InvalidError without a
+// SetDigest turns the daily digest of a user on or off. It returns *InvalidError if the user has no
 // confirmed address. Two round trips.
 func (s *Service) SetDigest(ctx context.Context, user social.User, on bool) error {
 	err := s.Store.update(ctx, user.ID, func(r *Record) error {
@@ -196,8 +197,8 @@ func (s *Service) SetDigest(ctx context.Context, user social.User, on bool) erro
 	return err
 }
 
-// Pending returns the user of a link that confirms an address, and the address, or ErrNoLink. No
-// address is pending where the link has confirmed it.
+// Pending returns the user and the address of a confirmation link, or ErrNoLink. If the link was
+// already used, no address is pending.
 func (s *Service) Pending(ctx context.Context, token string) (social.User, Record, error) {
 	uid, ok := userOf(token)
 	if !ok {
@@ -221,25 +222,25 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 	return owner.User, rec, err
 }
 
-// confirmation is the SHA-256 of a link that confirms an address, and of the digest of the password
-// with which the address was typed: a new password ends the link.
+// confirmation returns the SHA-256 of a confirmation link together with the digest of the password
+// with which the address was entered, so that a new password ends the link.
 func confirmation(token, password string) string { return digest(token + " " + password) }
 
-// Confirm confirms the address of a link, and warns the address before. Repeating it changes nothing.
-// It returns ErrNoLink, also where the address was confirmed for another account meanwhile.
+// Confirm confirms the address of a link, and warns the previous one. Repeating it changes nothing.
+// It returns ErrNoLink, also if another account has confirmed the address meanwhile.
 func (s *Service) Confirm(ctx context.Context, token string) (social.User, error) {
 	user, rec, err := s.Pending(ctx, token)
 	if err != nil || rec.Pending == "" {
 		return user, err
 	}
-	err = s.moved(ctx, rec, func() error {
+	err = s.changeAddress(ctx, rec, func() error {
 		return s.Store.update(ctx, rec.ID, func(r *Record) error {
 			switch address := r.Pending; {
 			case r.Token != rec.Token:
 				return ErrNoLink
 			case address == "":
 				return errSame
-			default: // the token stays, for those who click again
+			default: // the token stays, in case the user clicks again
 				r.Address, r.Pending, r.Refused = &address, "", 0
 				return nil
 			}
@@ -254,9 +255,9 @@ func (s *Service) Confirm(ctx context.Context, token string) (social.User, error
 	return user, err
 }
 
-// RequestReset notes that somebody has forgotten the password of an account: typed is its name or
-// its address. It does the same whether there is such an account or not. It returns *InvalidError
-// for what is neither.
+// RequestReset records that somebody has forgotten the password of an account: typed is its name or
+// its address. It behaves the same whether or not there is such an account. It returns
+// *InvalidError if typed is neither.
 func (s *Service) RequestReset(ctx context.Context, typed string) error {
 	typed, err := social.CleanLine(typed, "account", maxTyped)
 	if err != nil {
@@ -283,7 +284,7 @@ func (s *Service) StopDigest(ctx context.Context, token string) error {
 	return s.SetDigest(ctx, social.User{ID: uid}, false)
 }
 
-// CheckStop returns ErrNoLink for a link that ends no digests.
+// CheckStop returns ErrNoLink if a link does not end digests.
 func (s *Service) CheckStop(ctx context.Context, token string) error {
 	uid, ok := userOf(token)
 	if !ok {
@@ -302,7 +303,7 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// tokenOf is the secret of a link with its user.
+// tokenOf returns the secret of a link together with its user.
 func tokenOf(uid int64, secret string) string { return storage.Itoa(uid) + "." + secret }
 
 func userOf(token string) (uid int64, ok bool) {

@@ -22,15 +22,16 @@ import (
 // Record is the address of a user: a record of storage.EmailModel.
 type Record struct {
 	ID      int64   `redis:",id"`            // of the user
-	Address *string `redis:"address,unique"` // that is confirmed, in lower case; nil for none
-	Pending string  `redis:"pending"`        // that waits for its confirmation
-	Token   string  `redis:"token"`          // of the link that confirms it: see confirmation
-	Ends    int64   `redis:"ends"`           // when the link does, in unix seconds
-	Refused int64   `redis:"refused"`        // when the last mail was refused for good, 0 if it was not
-	Due     *int64  `redis:"due,range"`      // when the next digest is due, in unix seconds; nil for no digests
-	Since   int64   `redis:"since"`          // from when on it has what is new
+	Address *string `redis:"address,unique"` // the confirmed address, in lower case; may be nil
+	Pending string  `redis:"pending"`        // the address waiting for confirmation
+	Token   string  `redis:"token"`          // of the confirmation link: see confirmation
+	Ends    int64   `redis:"ends"`           // when that link expires, in Unix seconds
+	Refused int64   `redis:"refused"`        // when the last mail was permanently refused; 0 if it was not
+	Due     *int64  `redis:"due,range"`      // when the next digest is due, in Unix seconds; nil for no digests
+	Since   int64   `redis:"since"`          // the time from which the digest covers notifications
 	Stop    string  `redis:"stop"`           // secret of the link that ends digests, and nothing else
-	// Language is the tag of that of the pages on which the address was given: see package i18n. Mails are in it.
+	// Language is the tag of the language of the page on which the address was entered: see package
+	// i18n. Mails are in it.
 	Language string `redis:"language"`
 	Version  int64  `redis:",version"`
 }
@@ -42,7 +43,7 @@ func (r Record) language() *i18n.Language {
 	return i18n.English
 }
 
-// Confirmed returns the address that is confirmed, empty for none.
+// Confirmed returns the confirmed address, or an empty string.
 func (r Record) Confirmed() string {
 	if r.Address == nil {
 		return ""
@@ -50,14 +51,15 @@ func (r Record) Confirmed() string {
 	return *r.Address
 }
 
-// Store has the addresses of all users. It is safe for concurrent use.
+// Store stores the addresses of all users. It is safe for concurrent use.
 type Store struct{ all *storage.Records[Record] }
 
-// NewStore returns the addresses of the database behind client, which is not asked.
+// NewStore returns the Store of the database behind client. It sends no command.
 func NewStore(client rueidis.Client) *Store {
 	return &Store{storage.NewRecords[Record](client, storage.EmailMeta, model.Options{
 		Name: storage.EmailModel, IDs: model.ClientAssigned, Partitions: storage.EmailPartitions,
-		// What a restored or damaged database has is deleted, and repaired, like any other.
+		// The records of a restored or damaged database can be deleted and repaired like any
+		// others.
 		Adopt: func(id string) bool { _, ok := storage.ParseID(id); return ok },
 	})}
 }
@@ -69,20 +71,20 @@ func failed(err error) error {
 	return fmt.Errorf("social: e-mail: %w", err)
 }
 
-// Get returns the record of a user, an empty one where there is none. One round trip, or two.
+// Get returns the record of a user, or an empty one. One or two round trips.
 func (s *Store) Get(ctx context.Context, uid int64) (Record, error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil {
 		return Record{ID: uid}, err
 	}
-	one, err := all.Get(ctx, storage.Itoa(uid))
+	record, err := all.Get(ctx, storage.Itoa(uid))
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{ID: uid}, nil
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
-// owner returns the record of the user whose confirmed address it is, or ErrNotFound.
+// owner returns the record of the user with this confirmed address, or ErrNotFound.
 func (s *Store) owner(ctx context.Context, address string) (Record, error) {
 	all, err := s.all.Existing(ctx)
 	if err != nil {
@@ -91,42 +93,42 @@ func (s *Store) owner(ctx context.Context, address string) (Record, error) {
 	if all == nil {
 		return Record{}, social.ErrNotFound
 	}
-	one, err := all.GetBy(ctx, "address", address)
+	record, err := all.GetBy(ctx, "address", address)
 	if errors.Is(err, model.ErrNotFound) {
 		err = social.ErrNotFound
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
-// errSame ends an update that has nothing to change.
+// errSame ends an update that changes nothing.
 var errSame = errors.New("social: nothing to change")
 
-// update changes the record of a user, which it makes where there is none. An error of change ends
-// it with nothing written.
+// update changes the record of a user, and creates it if necessary. If change returns an error,
+// nothing is written.
 func (s *Store) update(ctx context.Context, uid int64, change func(*Record) error) error {
 	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
 	for {
-		var own error // of change
+		var changeErr error // the error of change
 		_, err = all.Update(ctx, storage.Itoa(uid), func(r *Record) error {
-			own = change(r)
-			return own
+			changeErr = change(r)
+			return changeErr
 		})
 		if errors.Is(err, model.ErrNotFound) {
-			one := Record{ID: uid}
-			if own = change(&one); own == nil {
-				_, err = all.Create(ctx, one)
+			record := Record{ID: uid}
+			if changeErr = change(&record); changeErr == nil {
+				_, err = all.Create(ctx, record)
 			}
 		}
 		var taken *model.TakenError
 		switch {
-		case own != nil:
-			return own
+		case changeErr != nil:
+			return changeErr
 		case errors.As(err, &taken) && taken.Field == "address":
 			return errTaken
-		case !errors.Is(err, model.ErrTaken): // else it was made meanwhile
+		case !errors.Is(err, model.ErrTaken): // otherwise it was created meanwhile
 			return failed(err)
 		}
 	}
@@ -135,8 +137,9 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Record) erro
 // errTaken: the address is confirmed for another account.
 var errTaken = errors.New("social: the address belongs to another account")
 
-// move sets when the next digest of a user is due, and from when on it has what is new, 0 for no
-// change, if it is due at a time. It returns the record, and whether it was.
+// move postpones the next digest of a user to the time to, provided that it is due at from, and
+// unless since is 0, sets the time from which it covers notifications. It returns the record, and
+// whether the digest was due then.
 func (s *Store) move(ctx context.Context, uid, from, to, since int64) (moved Record, ok bool, err error) {
 	err = s.update(ctx, uid, func(r *Record) error {
 		if r.Due == nil || *r.Due != from {
@@ -152,17 +155,17 @@ func (s *Store) move(ctx context.Context, uid, from, to, since int64) (moved Rec
 	return moved, err == nil, err
 }
 
-// due returns some of the users whose digest is due. Those whose record cannot be read are left out.
+// due returns some of the users whose digest is due, omitting those with unreadable records.
 func (s *Store) due(ctx context.Context, now time.Time) ([]Record, error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil {
 		return nil, err
 	}
-	some, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
+	records, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
 	if storage.IsDamaged(err) {
 		err = nil // a check reports it
 	}
-	return some, failed(err)
+	return records, failed(err)
 }
 
 // Forget deletes the record of a user. It can be repeated.

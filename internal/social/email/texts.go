@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/notify"
 )
 
-// paragraphs is the text of a mail in a language. A paragraph is an i18n.Message, or a text that has no
-// language, such as a link.
+// paragraphs returns the text of a mail in a language. A paragraph is an i18n.Message, or a text in
+// no language, such as a link.
 func paragraphs(l *i18n.Language, all ...any) string {
 	texts := make([]string, len(all))
-	for i, one := range all {
-		switch one := one.(type) {
+	for i, paragraph := range all {
+		switch one := paragraph.(type) {
 		case i18n.Message:
 			texts[i] = l.Say(one)
 		case string:
@@ -26,23 +26,23 @@ func paragraphs(l *i18n.Language, all ...any) string {
 	return strings.Join(texts, "\n\n") + "\n"
 }
 
-// changes are the subjects of warnings, by the field of the user that has changed.
+// changes are the subjects of warnings, by the user's field that has changed.
 var changes = map[string]i18n.Message{
 	auth.PasswordField: i18n.T("Your password was changed"),
 	auth.FactorField:   i18n.T("Two-step log-in was turned off"),
 	auth.PasskeysField: i18n.T("A passkey was added"),
 }
 
-// warned is what somebody is warned of.
-type warned struct {
+// warningInfo describes what a warning is about.
+type warningInfo struct {
 	what  i18n.Message
 	name  string
 	at    time.Time
-	reset bool // a link for a forgotten password would still come to the address
+	reset bool // a reset link would still be sent to the address
 }
 
-// warning is the text of a warning.
-func (s *Service) warning(ctx context.Context, l *i18n.Language, w warned) string {
+// warning returns the text of a warning.
+func (s *Service) warning(ctx context.Context, l *i18n.Language, w warningInfo) string {
 	what := i18n.T("{change}: the account {name} on {site}, {time}.", w.what, w.name, s.siteName(ctx), w.at)
 	fine := i18n.T("If that was you, all is well.")
 	if w.reset {
@@ -52,10 +52,10 @@ func (s *Service) warning(ctx context.Context, l *i18n.Language, w warned) strin
 		i18n.T("If not, log in, change your password and set your address again; if you can't, write to those who run the site:"), s.Server.Link("/about"))
 }
 
-// maxExcerpt bounds the text of a post in a digest, in characters.
+// maxExcerpt limits the text of a post in a digest, in characters.
 const maxExcerpt = 100
 
-// digestLine is a group of notifications in one line.
+// digestLine formats a group of notifications as one line.
 func digestLine(l *i18n.Language, g notify.Group) string {
 	if g.Kind == notify.Decided {
 		return "- " + strings.Join(strings.Fields(l.Say(g.DecisionText())+" "+g.Reason+inBrackets(l.Say(g.DecisionAbout()))), " ")
@@ -71,7 +71,7 @@ func digestLine(l *i18n.Language, g notify.Group) string {
 	return line + ": " + string(body)
 }
 
-// inBrackets puts a text in brackets; nothing for an empty one.
+// inBrackets puts a text in brackets, unless it is empty.
 func inBrackets(text string) string {
 	if text == "" {
 		return ""

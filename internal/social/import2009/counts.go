@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// counts is what an import has done.
+// counts counts what an import has done.
 type counts struct {
 	users, followed, posted, skipped atomic.Int64
 	warned                           atomic.Int64
@@ -16,7 +16,7 @@ func (c *counts) result() Result {
 	return Result{Users: c.users.Load(), Follows: c.followed.Load(), Posts: c.posted.Load(), Skipped: c.skipped.Load()}
 }
 
-// maxWarnings is how many damaged entries are logged one by one.
+// maxWarnings is how many damaged entries are logged individually.
 const maxWarnings = 100
 
 // skip reports an entry that cannot be imported.

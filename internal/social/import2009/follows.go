@@ -18,7 +18,7 @@ import (
 // followsAtOnce is how many follows are written together.
 const followsAtOnce = 5000
 
-// follows imports the follows in the sets among the keys. The time of a follow is not known.
+// follows imports the follows in the sets among the keys. The times of follows are unknown.
 func (r *run) follows(ctx context.Context, keys []string) error {
 	var owners []int64
 	for _, key := range keys {
@@ -55,8 +55,8 @@ func (r *run) follows(ctx context.Context, keys []string) error {
 	})
 }
 
-// members imports follows of one set. Those in a set of followers are in the other set, too,
-// unless the old program was interrupted: these follows are completed.
+// members imports follows of one set. Follows in a set of followers are also in the other set,
+// unless the old program was interrupted; such follows are completed.
 func (r *run) members(ctx context.Context, key string, uid int64, field string, members []string) error {
 	var ids []int64
 	for _, member := range members {

@@ -1,13 +1,12 @@
 // Package import2009 copies a database of the case study of 2009 into an empty database.
 //
-// [Import.Run] reads the source in batches and writes nothing to it. Users and posts keep
-// their ids, so everything can be written again: an import that was interrupted is completed
-// by running it again. Until then storage.Restoring names its source, and no site is served on
-// the target.
+// [Import.Run] reads the source in batches and writes nothing to it. Users and posts keep their
+// IDs, so everything can be written again: an interrupted import is completed by running it again.
+// Until then storage.Restoring names its source, and no site is served on the target.
 //
-// Users come first, then their follows, then their posts: each step skips what refers to
-// something that was not imported. Home timelines and the public one are not copied; they are
-// made from the follows and the posts.
+// Users come first, then their follows, then their posts: each step skips what refers to something
+// that was not imported. Home timelines and the public one are not copied but built from the
+// follows and the posts.
 package import2009
 
 import (
@@ -32,25 +31,26 @@ import (
 var (
 	// ErrNot2009: the source is not a database of 2009.
 	ErrNot2009 = errors.New("there is no site of 2009")
-	// ErrNotEmpty: the target has keys of something else than an interrupted import of the
-	// same source.
+	// ErrNotEmpty: the target has keys other than those of an interrupted import of the same
+	// source.
 	ErrNotEmpty = errors.New("the database is not empty")
 )
 
-// Import is a database of 2009 to import, and where to. Source and Target stay the caller's.
+// Import is a database of 2009 to import, and its target. The caller keeps owning Source and
+// Target.
 type Import struct {
 	Source rueidis.Client
 	Name   string // of the source, without secrets
 	Target rueidis.Client
 	App    *app.App     // on Target
 	Log    *slog.Logger // warnings for the operator
-	// Progress is called with the number of keys that were read so far, and in total, about.
-	// May be nil.
+	// Progress is called with the number of keys read so far, and the approximate total. May be
+	// nil.
 	Progress func(done, total int64)
 }
 
-// Result counts what the target got. Skipped are entries of the source that could not be
-// imported; Log has the reasons of the first hundred.
+// Result counts what the target got. Skipped are entries of the source that could not be imported;
+// Log has the reasons for the first hundred.
 type Result struct {
 	Users   int64 `json:"users"`
 	Follows int64 `json:"follows"`
@@ -71,7 +71,7 @@ func Check(ctx context.Context, source rueidis.Client) error {
 	return err
 }
 
-// Run imports. It returns ErrNot2009 or ErrNotEmpty before it has written anything.
+// Run imports. It returns ErrNot2009 or ErrNotEmpty before writing anything.
 func (i Import) Run(ctx context.Context) (Result, error) {
 	if err := Check(ctx, i.Source); err != nil {
 		return Result{}, err
@@ -90,30 +90,30 @@ func (i Import) Run(ctx context.Context) (Result, error) {
 	return r.result(), err
 }
 
-// mark is before the name of the source in storage.Restoring while an import is not finished.
-const mark = "import-2009 "
+// markPrefix is the prefix of the source name in storage.Restoring while an import is unfinished.
+const markPrefix = "import-2009 "
 
-// Unfinished returns the name of the source of the unfinished import into a database, empty
-// if there is none. restoring is the value of storage.Restoring.
+// Unfinished returns the name of the source of the unfinished import into a database, or empty if
+// there is none. restoring is the value of storage.Restoring.
 func Unfinished(restoring string) (source string) {
-	source, _ = strings.CutPrefix(restoring, mark)
+	source, _ = strings.CutPrefix(restoring, markPrefix)
 	if source == restoring {
 		return ""
 	}
 	return source
 }
 
-// claim marks an empty target. One that has the mark of the same source is accepted.
+// claim marks an empty target. A target marked for the same source is accepted.
 func (i Import) claim(ctx context.Context) error {
 	b := i.Target.B()
 	owner, err := reply.TextOrEmpty(i.Target.Do(ctx, b.Get().Key(storage.Restoring).Build()))
 	switch {
-	case err != nil || owner == mark+i.Name:
+	case err != nil || owner == markPrefix+i.Name:
 		return err
 	case Unfinished(owner) != "":
 		return fmt.Errorf("%w: an import of %s is not finished", ErrNotEmpty, Unfinished(owner))
 	case owner != "":
-		return fmt.Errorf("%w: it has a part of a backup", ErrNotEmpty)
+		return fmt.Errorf("%w: it contains part of a backup", ErrNotEmpty)
 	}
 	keys, err := size(ctx, i.Target)
 	if err == nil && keys > 0 {
@@ -122,7 +122,7 @@ func (i Import) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = i.Target.Do(ctx, b.Set().Key(storage.Restoring).Value(mark+i.Name).Nx().Build()).Error()
+	err = i.Target.Do(ctx, b.Set().Key(storage.Restoring).Value(markPrefix+i.Name).Nx().Build()).Error()
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: another process has just begun to fill it", ErrNotEmpty)
 	}
@@ -145,12 +145,12 @@ func size(ctx context.Context, client rueidis.Client) (keys int64, err error) {
 	return keys, nil
 }
 
-// run is an import that runs.
+// run is an import in progress.
 type run struct {
 	Import
 	loader      load.Loader
 	done, total int64
-	lastUser    int64 // the largest ids in use
+	lastUser    int64 // the largest IDs in use
 	lastPost    int64
 	pending     pendingFollows
 	unwritten   pendingPosts
@@ -158,11 +158,11 @@ type run struct {
 }
 
 const (
-	// scanCount is how many keys one step of a scan asks for.
+	// scanCount is how many keys one step of a scan requests.
 	scanCount = 1000
 	// batch is how many posts or members one step reads.
 	batch = 200
-	// scans is how often all keys of the source are scanned.
+	// scans is how many times all keys of the source are scanned.
 	scans = 4
 )
 
@@ -222,7 +222,7 @@ func (r *run) finish(ctx context.Context) error {
 	return r.Target.Do(ctx, r.Target.B().Del().Key(storage.Restoring).Build()).Error()
 }
 
-// maxDigits is longer than any id.
+// maxDigits exceeds the length of any ID.
 const maxDigits = 24
 
 func (r *run) counter(ctx context.Context, key string) (int64, error) {

@@ -17,17 +17,17 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// differences are the lines in which an import differs from the conversion in place that
-// development versions had, with the reasons.
+// differences are the lines in which an import differs from the in-place conversion of development
+// versions, with the reasons.
 var differences = map[string][]string{
 	"article": {
 		`- "layout_adopted_posts" string "10344"`, // its posts are on all lists: no check has to excuse them
 	},
 	"damaged": {
 		`- "layout_adopted_posts" string "20000"`,
-		`- "next_user_id" string "99999999999999999"`, // not an id
+		`- "next_user_id" string "99999999999999999"`, // not an ID
 		`+ "next_user_id" string "1001"`,
-		`+ "posts:14" list "[\"10343\"]"`, // a follow that was completed: the post of the followed user
+		`+ "posts:14" list "[\"10343\"]"`, // a completed follow: the post of the followed user
 	},
 	"without-counters": {
 		`- "layout_adopted_posts" string "10344"`,
@@ -35,9 +35,8 @@ var differences = map[string][]string{
 	},
 }
 
-// What an import makes of a database is what its conversion in place made of it, but for
-// differences. testdata has the keys that conversions gave, without those of 2009, which they
-// kept beside the others.
+// An import yields the same as the in-place conversion did, except for differences. testdata has
+// the keys from conversions, without those of 2009, which they kept.
 func TestLikeConversion(t *testing.T) {
 	t.Parallel()
 	for name, commands := range fixtures {
@@ -46,7 +45,7 @@ func TestLikeConversion(t *testing.T) {
 			old := source(t, commands())
 			before := dump(t, old)
 			b := on(t, source(t, nil))
-			if _, err := b.from(old).Run(b.Ctx); err != nil {
+			if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(dump(t, old), before) {
@@ -79,8 +78,8 @@ func TestLikeConversion(t *testing.T) {
 	}
 }
 
-// unindexed returns the content of the database without the search index, which only an
-// import makes: a converted database gets it when it is served.
+// unindexed returns the contents of the database without the search index, which only an import
+// builds: a converted database gets it when it is served.
 func (b *bundle) unindexed() []string {
 	for _, uid := range []string{"13", "14", "1000", "1001"} {
 		b.Redis("HDEL", "user:"+uid, "searched")
@@ -88,7 +87,7 @@ func (b *bundle) unindexed() []string {
 	return slices.DeleteFunc(dump(b.T, b.DB), func(line string) bool { return strings.HasPrefix(line, `"{search`) })
 }
 
-// People go on with an imported site, on a single server and on a Cluster.
+// An imported site works, on a single server and on a Cluster.
 func TestImported(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *bundle{
@@ -99,7 +98,7 @@ func TestImported(t *testing.T) {
 			t.Parallel()
 			b := open(t)
 			told := false
-			i := b.from(source(t, damaged()))
+			i := b.importFrom(source(t, damaged()))
 			i.Progress = func(done, total int64) { told = done == total }
 			got, err := i.Run(b.Ctx)
 			if want := (import2009.Result{Users: 4, Follows: 2, Posts: 2, Skipped: 20}); err != nil || got != want || !told {
@@ -143,8 +142,7 @@ func TestImported(t *testing.T) {
 	}
 }
 
-// An import that is killed at any moment is completed by the next one, and nothing is there
-// twice.
+// An import that is killed at any moment is completed by the next one, without duplicates.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	stride := int64(3)
@@ -153,7 +151,7 @@ func TestKilled(t *testing.T) {
 	}
 	old, target := source(t, damaged()), source(t, nil)
 	b := on(t, target)
-	if _, err := b.from(old).Run(b.Ctx); err != nil {
+	if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	want := dump(t, target)
@@ -162,9 +160,9 @@ func TestKilled(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.Ctx)
 		killed := &bundle{socialtest.On(t, socialtest.Dying(target, cut), func(o *app.Options) {
 			o.NoJobs = true
-			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load tries for a minute
+			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load keeps trying for a minute
 		})}
-		i := killed.from(old)
+		i := killed.importFrom(old)
 		_, err := i.Run(ctx)
 		cancel()
 		ended := err == nil
@@ -175,7 +173,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		if !ended {
-			if _, err := b.from(old).Run(b.Ctx); err != nil {
+			if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 				t.Fatalf("killed after %d: %v", cut, err)
 			}
 		}
@@ -190,7 +188,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// canceling cancels what the first warning is about.
+// canceling cancels a context on the first warning.
 type canceling struct {
 	slog.Handler
 	cancel context.CancelFunc
@@ -216,7 +214,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			b := on(t, source(t, test.target))
 			before := dump(t, b.DB)
-			if _, err := b.from(source(t, test.old)).Run(b.Ctx); !errors.Is(err, test.want) {
+			if _, err := b.importFrom(source(t, test.old)).Run(b.Ctx); !errors.Is(err, test.want) {
 				t.Errorf("Run = %v, want %v", err, test.want)
 			}
 			if after := dump(t, b.DB); !slices.Equal(after, before) {

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// article is the database of the case study of 2009 with its own values, and a few entries
-// as its programs would have added.
+// article returns the database of the case study of 2009 with its own values, and a few entries as
+// its programs would have added.
 func article() [][]string {
 	const secret = "fea5e81ac8ca77622bed1c2132a021f9"
 	return [][]string{
@@ -30,7 +30,7 @@ func article() [][]string {
 		{"SET", "auth:" + secret, "1000"},
 		{"SET", "uid:1001:username", "pippo"},
 		{"SET", "uid:1001:password", "s3cret"},
-		{"SET", "username:pippo:id", "1001"}, // as login.php has it
+		{"SET", "username:pippo:id", "1001"}, // as in login.php
 		{"SADD", "uid:1000:following", "1001"},
 		{"SADD", "uid:1001:followers", "1000"},
 		{"SET", "global:nextPostId", "10344"},
@@ -42,7 +42,7 @@ func article() [][]string {
 	}
 }
 
-// damaged is the article's database with entries that cannot be read.
+// damaged returns the article's database with unreadable entries.
 func damaged() [][]string {
 	return append(article(), [][]string{
 		{"SET", "uid:7:password", "nameless"},
@@ -54,12 +54,12 @@ func damaged() [][]string {
 		{"SET", "uid:99999999999999999:username", "too large"},
 		{"SET", "uid:12:username", "antirez"}, // the name leads to 1000
 		{"SET", "uid:12:password", "intruder"},
-		{"SET", "uid:13:username", "Pippo"}, // another case of a name
+		{"SET", "uid:13:username", "Pippo"}, // the same name in another case
 		{"SET", "uid:13:password", "other"},
-		{"SET", "uid:14:username", "José the 1st."}, // nobody could register so today
+		{"SET", "uid:14:username", "José the 1st."}, /// not a valid name today
 		{"SET", "uid:14:password", "olé"},
 		{"SADD", "uid:77:following", "1000"},
-		{"SADD", "uid:1000:followers", "77", "x", "1000", "14"}, // 14 follows, but does not know it
+		{"SADD", "uid:1000:followers", "77", "x", "1000", "14"}, // 14 follows, but has no entry for it
 		{"SET", "uid:1001:following", "a string"},
 		{"SET", "post:1", "no bars"},
 		{"SET", "post:2", "1000|one bar"},
@@ -73,7 +73,7 @@ func damaged() [][]string {
 	}...)
 }
 
-// fixtures are the databases whose conversion in place is recorded in testdata.
+// fixtures are the databases whose in-place conversion is recorded in testdata.
 var fixtures = map[string]func() [][]string{
 	"article": article,
 	"damaged": damaged,
@@ -87,7 +87,7 @@ type bundle struct{ *socialtest.Bundle }
 
 func on(t testing.TB, client rueidis.Client) *bundle { return &bundle{socialtest.On(t, client)} }
 
-// source is a database with some content.
+// source returns a database with some contents.
 func source(t testing.TB, commands [][]string) rueidis.Client {
 	t.Helper()
 	client := redistest.DB(t).Client(t)
@@ -108,12 +108,12 @@ func fill(t testing.TB, client rueidis.Client, commands [][]string) {
 	}
 }
 
-// from is an import of a source into b.
-func (b *bundle) from(source rueidis.Client) import2009.Import {
+// importFrom returns an import of a source into b.
+func (b *bundle) importFrom(source rueidis.Client) import2009.Import {
 	return import2009.Import{Source: source, Name: "redis://old", Target: b.DB, App: b.App, Log: socialtest.Quiet()}
 }
 
-// dump returns the content of a database, a line for each key.
+// dump returns the contents of a database, one line per key.
 func dump(t testing.TB, client rueidis.Client) []string {
 	t.Helper()
 	ctx, b := context.Background(), client.B()

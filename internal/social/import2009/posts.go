@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// postsAtOnce and postBytes are how many posts are written together, and how long they
-	// are together.
+	// postsAtOnce and postBytes limit the number and the total length of posts that are written
+	// together.
 	postsAtOnce = 5000
 	postBytes   = 8 << 20
 )
@@ -29,8 +29,8 @@ type pendingPosts struct {
 
 // posts imports the posts among the keys.
 func (r *run) posts(ctx context.Context, keys []string) error {
-	for some := range slices.Chunk(keys, batch) {
-		if err := r.readPosts(ctx, some); err != nil {
+	for chunk := range slices.Chunk(keys, batch) {
+		if err := r.readPosts(ctx, chunk); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	var reads rueidis.Commands
 	for _, key := range keys {
 		if id, ok := storage.ParseID(strings.TrimPrefix(key, storage.PostPrefix)); ok {
-			r.lastPost = max(r.lastPost, id) // no new post can have the id of one that is skipped
+			r.lastPost = max(r.lastPost, id) // no new post can have the ID of a skipped one
 			ids = append(ids, id)
 			reads = append(reads, r.Source.B().Getrange().Key(key).Start(0).End(layout2009.MaxPost).Build())
 		}
@@ -86,7 +86,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	return r.flushPosts(ctx)
 }
 
-// flushPosts writes the posts that were read.
+// flushPosts writes the pending posts.
 func (r *run) flushPosts(ctx context.Context) error {
 	posts := r.unwritten.all
 	if len(posts) == 0 {

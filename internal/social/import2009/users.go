@@ -17,8 +17,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// firstUsers imports the users among the keys whose names are in lower case: a name that
-// differs from such a name in case only must not lead to another user in lower case.
+// firstUsers imports the users among the keys whose names are in lower case: a name that differs
+// from such a name only in case must not lead to another user in lower case.
 func (r *run) firstUsers(ctx context.Context, keys []string) error {
 	return r.importUsers(ctx, keys, true)
 }
@@ -37,7 +37,7 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	err = storage.AtOnce(len(found), func(i int) error {
 		owner, err := r.owner(ctx, found[i])
 		if mine[i] = owner == found[i].ID; err == nil && !mine[i] {
-			r.taken(ctx, found[i], owner)
+			r.reportTaken(ctx, found[i], owner)
 		}
 		return err
 	})
@@ -67,14 +67,14 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	}
 	for _, user := range users {
 		if !has[user.ID] {
-			r.taken(ctx, user, 0)
+			r.reportTaken(ctx, user, 0)
 		}
 	}
 	return nil
 }
 
-// taken reports a user whose name belongs to another user, 0 for one that is not known.
-func (r *run) taken(ctx context.Context, user load.NewUser, owner int64) {
+// reportTaken reports a user whose name belongs to another user, or to an unknown one if owner is 0.
+func (r *run) reportTaken(ctx context.Context, user load.NewUser, owner int64) {
 	of := "another user"
 	if owner != 0 {
 		of = fmt.Sprintf("user %d", owner)
@@ -82,15 +82,15 @@ func (r *run) taken(ctx context.Context, user load.NewUser, owner int64) {
 	r.skip(ctx, layout2009.UserKey(user.ID, "username"), "%q is the name of %s", user.Name, of)
 }
 
-// readUsers reads the users whose names are among the keys. Where first is true it reports
-// those that cannot be read.
+// readUsers reads the users whose names are among the keys. If first is set, it reports those that
+// are unreadable.
 func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.NewUser, error) {
 	var ids []int64
 	var reads rueidis.Commands
 	b := r.Source.B()
 	for _, key := range keys {
 		uid, field, ok := layout2009.ParseUserKey(key)
-		if ok { // also of one that is skipped: no new user can have its id
+		if ok { // even if skipped: no new user can have its ID
 			r.lastUser = max(r.lastUser, uid)
 		}
 		switch {
@@ -138,7 +138,7 @@ func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.
 	return users, nil
 }
 
-// unusable returns why a name cannot be looked up or shown, empty if it can.
+// unusable returns why a name cannot be looked up or shown, or empty if it can.
 func unusable(name string) string {
 	switch {
 	case name == "":
@@ -151,8 +151,8 @@ func unusable(name string) string {
 	return ""
 }
 
-// owner returns the id of the user that the old program found under the name of a user: of
-// this one, unless the name leads to another user of exactly this name.
+// owner returns the ID of the user that the old program found under the name of a user: this user,
+// unless the name leads to another user with exactly this name.
 func (r *run) owner(ctx context.Context, user load.NewUser) (int64, error) {
 	b := r.Source.B()
 	for _, key := range layout2009.NameKeys(user.Name) {

@@ -26,7 +26,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Keys without an id.
+// Keys without an ID.
 const (
 	NextUserID = "global:nextUserId"
 	NextPostID = "global:nextPostId"
@@ -39,8 +39,8 @@ const UserPrefix = "uid:"
 // UserKey is the key of one field of a user.
 func UserKey(uid int64, field string) string { return storage.Key(UserPrefix, uid) + ":" + field }
 
-// NameKeys are the keys that lead from a username to an id: one half of the program wrote
-// the first, the other half read the second.
+// NameKeys returns the keys that map a username to an ID: one half of the program wrote the first,
+// the other half read the second.
 func NameKeys(name string) [2]string {
 	return [2]string{"username:" + name + ":uid", "username:" + name + ":id"}
 }
@@ -74,7 +74,7 @@ type Post struct {
 	Body   string
 }
 
-// ParsePost reads "<uid>|<time>|<message>". The message may contain bars.
+// ParsePost parses "<uid>|<time>|<message>". The message may contain bars.
 func ParsePost(value string) (Post, error) {
 	if len(value) > MaxPost {
 		return Post{}, fmt.Errorf("longer than %d bytes", MaxPost)

@@ -1,14 +1,14 @@
-// Package limits bounds how often people do things on a site: log in, sign up, post,
-// follow, like. Without that one account wipes every timeline within seconds, and one
-// machine tries passwords as fast as the processor checks them.
+// Package limits limits how often people do things on a site: log in, sign up, post, follow, like.
+// Without limits, one account could fill every timeline within seconds, and one machine could try
+// passwords as fast as the processor checks them.
 //
-// Each [Event] has rules: by account, by address, or by both together; see [Config.Rules]
-// for all of them, and package ratelimit for how they count. [Limits.Take] decides about
-// an event by all its rules in one round trip; on a Cluster one for the account and one
-// for the address. What only reads takes no decision.
+// Each [Event] has rules: by account, by address, or by both together; see [Config.Rules] for all
+// of them, and package ratelimit for how they count. [Limits.Take] checks all rules of an event in
+// one round trip; on a Cluster it takes one for the account and one for the address. Of the
+// pages that only read, just searches are limited.
 //
-// A database that does not decide in time allows the event ("fail open"): limits must
-// not be what closes a site.
+// If the database does not decide in time, the event is allowed ("fail open"): limits must not be
+// what closes a site.
 package limits
 
 import (
@@ -34,55 +34,54 @@ import (
 // Error reports that an event would exceed a limit.
 type Error struct {
 	Event      Event
-	RetryAfter time.Duration // more than zero
+	RetryAfter time.Duration // greater than zero
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("social: too many events (%s); again in %v", e.Event, e.RetryAfter.Round(time.Millisecond))
 }
 
-// By is who does something.
+// By identifies who causes an event.
 type By struct {
-	// Account is the id of a user; 0 for none: the rules that count by account do not
-	// apply.
+	// Account is a user ID; if it is 0, the rules that count by account do not apply.
 	Account int64
-	// Address is the client's. One that is not valid is unknown, as behind a proxy that
-	// is not configured: all such clients share the limits of an address, which are 20
-	// times as large then.
+	// Address is the client's address. If it is not valid, it is unknown, as behind a proxy that is
+	// not configured: all such clients share the limits of one address, which are then 20 times as
+	// large.
 	Address netip.Addr
 }
 
-// unknownFactor is how many addresses an unknown one counts for.
+// unknownFactor is how many addresses an unknown one counts as.
 const unknownFactor = 20
 
 // Limits decides about events. It is safe for concurrent use.
 type Limits struct {
 	limiter   *ratelimit.Limiter
-	rules     map[Event][]applied
+	rules     map[Event][]appliedRule
 	log       *slog.Logger
 	refused   map[Event]*atomic.Uint64
 	unchecked atomic.Uint64
-	warned    atomic.Int64 // when a decision that failed was logged last
+	warned    atomic.Int64 // when a failed decision was last logged
 }
 
-// applied is a rule with its limits.
-type applied struct {
+// appliedRule is a rule with its limits.
+type appliedRule struct {
 	name    string
 	by      subject
 	windows []ratelimit.Limit
-	shared  []ratelimit.Limit // of an address that is unknown
+	shared  []ratelimit.Limit // for an unknown address
 }
 
-// timeout bounds a decision. A server that takes longer has other worries.
+// timeout limits a decision. A server that takes longer has other problems.
 const timeout = 500 * time.Millisecond
 
-// New returns the limits of a database. It asks no server.
+// New returns the Limits of a database. It sends no command.
 func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error) {
 	limiter, err := ratelimit.New(client, ratelimit.Options{FailOpen: true, Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
-	l := &Limits{limiter: limiter, rules: map[Event][]applied{}, log: log, refused: map[Event]*atomic.Uint64{}}
+	l := &Limits{limiter: limiter, rules: map[Event][]appliedRule{}, log: log, refused: map[Event]*atomic.Uint64{}}
 	left := len(config)
 	for _, r := range rules {
 		l.refused[r.event] = new(atomic.Uint64)
@@ -96,16 +95,16 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 			return nil, fmt.Errorf("limits: %s: %d limits: at most %d are allowed", r.name, len(windows), maxWindows)
 		}
 		if len(windows) > 0 {
-			l.rules[r.event] = append(l.rules[r.event], applied{r.name, r.by, windows, multiplied(windows, unknownFactor)})
+			l.rules[r.event] = append(l.rules[r.event], appliedRule{r.name, r.by, windows, multiplied(windows, unknownFactor)})
 		}
 	}
 	if left != 0 {
-		return nil, fmt.Errorf("limits: the configuration has an unknown name; there are %s", names())
+		return nil, fmt.Errorf("limits: the configuration has an unknown name; the names are %s", names())
 	}
 	return l, nil
 }
 
-// multiplied returns limits that are so many times as large, as far as that is possible.
+// multiplied returns limits multiplied by factor, as far as possible.
 func multiplied(windows []ratelimit.Limit, factor int) []ratelimit.Limit {
 	all := make([]ratelimit.Limit, len(windows))
 	for i, w := range windows {
@@ -117,15 +116,15 @@ func multiplied(windows []ratelimit.Limit, factor int) []ratelimit.Limit {
 	return all
 }
 
-// Take decides about an event and counts it if it is allowed. It returns *Error where it
-// is not, or the error of ctx. One round trip; two on a Cluster.
+// Take decides about an event and counts it if it is allowed. It returns *Error if it is not, or
+// the error of ctx. One round trip, two on a Cluster.
 func (l *Limits) Take(ctx context.Context, event Event, by By) error {
 	_, err := l.take(ctx, event, l.checks(event, "", by))
 	return err
 }
 
-// Crowds returns the limits of sign-ups of all people together. They refuse nobody: those who sign
-// up after so many wait for an approval; see accounts.SignUps.
+// Crowds returns the limits on all sign-ups together. They reject nobody: beyond them, sign-ups
+// need approval; see accounts.SignUps.
 func (l *Limits) Crowds() []ratelimit.Limit {
 	var all []ratelimit.Limit
 	for _, r := range l.rules[SignUps] {
@@ -134,16 +133,16 @@ func (l *Limits) Crowds() []ratelimit.Limit {
 	return all
 }
 
-// Return gives back an event that was counted and did not happen, such as a sign-up with
-// a name that is taken. One round trip.
+// Return gives back an event that was counted but did not happen, such as a sign-up with a name
+// that is taken. One round trip.
 func (l *Limits) Return(ctx context.Context, event Event, by By) {
 	l.give(ctx, l.checks(event, "", by))
 }
 
-// AllowLogin decides about one try of a password for an account, which need not exist,
-// and counts it. isKnown reports whether somebody has logged in to the account from the
-// address before; it is asked only where the account has seen too many tries from
-// everywhere. One round trip; up to three on a Cluster.
+// AllowLogin decides whether a password may be tried for an account, which need not exist, and
+// counts the try. isKnown reports whether somebody has logged in to the account from the address
+// before; it is called only if the account has seen too many tries overall. One round trip, up to
+// three on a Cluster.
 func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, isKnown func() (bool, error)) error {
 	checks := l.checks(Login, name, By{Address: from})
 	strict, err := l.try(ctx, checks)
@@ -151,7 +150,8 @@ func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, i
 		return err
 	}
 	if rest := exceptAccount(checks); len(rest) < len(checks) && len(rest) > 0 && from.IsValid() {
-		// The others may allow it. An error of the database means that it is not known.
+		// The other checks may still allow it. An error of the database means that the address
+		// counts as unknown.
 		if known, err := isKnown(); err == nil && known {
 			checks = rest
 			if strict, err = l.try(ctx, checks); err != nil || strict.Allowed {
@@ -162,14 +162,14 @@ func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, i
 	return l.refuse(Login, strict)
 }
 
-// GiveBackLogin takes back what AllowLogin counted, for a try that tells nobody whether a password
-// is right. One round trip.
+// GiveBackLogin undoes AllowLogin, for a try that did not reveal whether a password is right. One
+// round trip.
 func (l *Limits) GiveBackLogin(ctx context.Context, name string, from netip.Addr) {
 	l.give(ctx, l.checks(Login, name, By{Address: from}))
 }
 
-// LoggedIn takes back what AllowLogin counted, because the password was right: only wrong
-// ones count. What counts by account and address together is forgotten. Two round trips.
+// LoggedIn undoes AllowLogin after a right password, because only wrong ones count. It resets what
+// counts by account and address together. Two round trips.
 func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	var both, others []check
 	for _, c := range l.checks(Login, name, By{Address: from}) {
@@ -187,9 +187,9 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
-// TakeMail decides about a mail to an address, and counts it if it is allowed. Those that
-// somebody has asked for have another limit beside, so that a stranger who asks leaves room for
-// warnings. One round trip.
+// TakeMail decides about a mail to an address, and counts it if it is allowed. Requested mails have
+// an additional limit, so that a stranger who requests them leaves room for warnings. One round
+// trip.
 func (l *Limits) TakeMail(ctx context.Context, address string, asked bool) error {
 	_, err := l.take(ctx, Mail, l.mailChecks(address, asked))
 	return err
@@ -208,8 +208,8 @@ func (l *Limits) mailChecks(address string, asked bool) []check {
 	return checks
 }
 
-// OfAccounts returns a function that reports whether a key of the database counts events of
-// one of these accounts: names by id.
+// OfAccounts returns a function that reports whether a key of the database counts events of one of
+// these accounts, given as names by ID.
 func OfAccounts(names map[int64]string) func(key string) bool {
 	ids, logins := map[string]bool{}, map[string]bool{}
 	for uid, name := range names {
@@ -229,14 +229,14 @@ func OfAccounts(names map[int64]string) func(key string) bool {
 	}
 }
 
-// check is a limit of an event of somebody.
+// check is a limit on an event for a subject.
 type check struct {
 	ratelimit.Check
 	by subject
 }
 
-// checks returns what decides about an event. name is the account of a log-in, where
-// there is no session that says who it is.
+// checks returns the checks for an event. name is the account of a log-in, when no session
+// identifies the user.
 func (l *Limits) checks(event Event, name string, by By) []check {
 	account := ""
 	switch {
@@ -266,7 +266,7 @@ func (l *Limits) checks(event Event, name string, by By) []check {
 	return checks
 }
 
-// exceptAccount leaves out what counts by account alone.
+// exceptAccount removes the checks that count by account alone.
 func exceptAccount(checks []check) []check {
 	var rest []check
 	for _, c := range checks {
@@ -277,7 +277,7 @@ func exceptAccount(checks []check) []check {
 	return rest
 }
 
-// take decides, and returns *Error for an event that is not allowed.
+// take decides, and returns *Error if the event is not allowed.
 func (l *Limits) take(ctx context.Context, event Event, checks []check) (ratelimit.Result, error) {
 	result, err := l.try(ctx, checks)
 	if err == nil && !result.Allowed {
@@ -290,7 +290,7 @@ func (l *Limits) try(ctx context.Context, checks []check) (ratelimit.Result, err
 	if len(checks) == 0 {
 		return ratelimit.Result{Allowed: true}, nil
 	}
-	result, err := l.limiter.TakeAll(ctx, plain(checks)...)
+	result, err := l.limiter.TakeAll(ctx, ratelimitChecks(checks)...)
 	if err != nil {
 		return result, fmt.Errorf("social: limits: %w", err)
 	}
@@ -301,7 +301,7 @@ func (l *Limits) try(ctx context.Context, checks []check) (ratelimit.Result, err
 	return result, nil
 }
 
-func plain(checks []check) []ratelimit.Check {
+func ratelimitChecks(checks []check) []ratelimit.Check {
 	all := make([]ratelimit.Check, len(checks))
 	for i, c := range checks {
 		all[i] = c.Check
@@ -318,12 +318,12 @@ func (l *Limits) give(ctx context.Context, checks []check) {
 	if len(checks) == 0 {
 		return
 	}
-	if err := l.limiter.Give(ctx, plain(checks)...); err != nil {
+	if err := l.limiter.Give(ctx, ratelimitChecks(checks)...); err != nil {
 		l.warn(ctx, err)
 	}
 }
 
-// warnEvery is the pause between two lines about decisions that failed.
+// warnEvery is the minimum interval between log lines about failed decisions.
 const warnEvery = 10 * time.Second
 
 func (l *Limits) warn(ctx context.Context, err error) {
@@ -334,7 +334,7 @@ func (l *Limits) warn(ctx context.Context, err error) {
 	l.log.WarnContext(ctx, "limits cannot be checked; events are allowed", "error", err)
 }
 
-// Refused returns how often an event was not allowed, since the start of the process.
+// Refused returns how often an event was rejected since the start of the process.
 func (l *Limits) Refused(event Event) uint64 {
 	if n := l.refused[event]; n != nil {
 		return n.Load()
@@ -356,8 +356,8 @@ func Events() []Event {
 	return all
 }
 
-// Place is what an address counts as: an IPv4 address, or the /64 network of an IPv6
-// address, which is what one customer has at least.
+// Place returns what an address counts as: an IPv4 address, or the /64 network of an IPv6 address,
+// which is the minimum that one customer has.
 func Place(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {
@@ -371,8 +371,8 @@ func Place(addr netip.Addr) string {
 	return addr.String()
 }
 
-// Subject is a username in the key of a limit: the name, or the digest of one that is
-// not made of letters, digits and underscores only.
+// Subject returns a username for the key of a limit: the name, or its digest if it has characters
+// other than letters, digits and underscores.
 func Subject(name string) string {
 	isPlain := len(name) <= 20
 	for i := 0; isPlain && i < len(name); i++ {
@@ -386,7 +386,7 @@ func Subject(name string) string {
 	return "#" + hex.EncodeToString(sum[:12])
 }
 
-// perText writes a time as people do: 10m, 1h, 1d.
+// perText formats a duration as people do: 10m, 1h, 1d.
 func perText(per time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

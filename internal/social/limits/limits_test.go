@@ -54,8 +54,8 @@ func clients(t *testing.T) map[string]rueidis.Client {
 	return map[string]rueidis.Client{"server": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t)}
 }
 
-// An event is allowed if its account and its address allow it, and counts at both or at
-// none of them, on a Cluster too.
+// An event is allowed if its account and its address allow it, and counts for both or for neither,
+// on a Cluster too.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	here, there := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2")
@@ -89,7 +89,7 @@ func TestTake(t *testing.T) {
 			if !allowed(t, l.Take(t.Context(), limits.Reply, limits.By{Account: 7, Address: here})) {
 				t.Error("a limit that is off refuses")
 			}
-			// An unknown address is that of many people.
+			// An unknown address is shared by many people.
 			for i := range 100 {
 				if !take(int64(100+i), netip.Addr{}) {
 					t.Fatalf("unknown address: post %d was refused", i)
@@ -102,7 +102,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// 64 writers with one account get exactly the limit.
+// 64 concurrent writers with one account get exactly the limit.
 func TestTakeExactly(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), "post=20/1d", "post-address=500/1d")
@@ -125,7 +125,7 @@ func TestTakeExactly(t *testing.T) {
 	}
 }
 
-// The limits by default stop a flood at once, and guesses early.
+// The default limits stop a flood immediately, and guessing early.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	l, err := limits.New(redistest.DB(t).Client(t), nil, slog.New(slog.DiscardHandler))
@@ -156,7 +156,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A caller who has gone gets the reason, and a server that is gone stops nobody.
+// A caller who has gone gets the reason, and an unavailable server stops nobody.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -230,7 +230,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// docs/retwis.md lists the limits by default.
+// docs/retwis.md lists the default limits.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/retwis.md")

@@ -8,31 +8,31 @@ import (
 	"retwis/ratelimit"
 )
 
-// Event is something that people do, and that is limited.
+// Event is something people do that is limited.
 type Event string
 
-// What is limited.
+// The events.
 const (
 	Login        Event = "login"         // a password is tried; see AllowLogin
-	SecondFactor Event = "second-factor" // a code is tried, after the right password
-	Passkey      Event = "passkey"       // a log-in with a passkey begins or is tried
+	SecondFactor Event = "second-factor" // a code is tried after the right password
+	Passkey      Event = "passkey"       // a passkey log-in is started or tried
 	SignUp       Event = "sign-up"
-	SignUps      Event = "sign-ups" // of all people: see Crowds
+	SignUps      Event = "sign-ups" // all sign-ups together: see Crowds
 	Newcomer     Event = "newcomer" // a sign-up that is listed under "New members"
 	Post         Event = "post"
 	Reply        Event = "reply"
 	Repost       Event = "repost"
 	Edit         Event = "edit"
-	Follow       Event = "follow"  // of a person or a tag; also a mute and a block, and the end of each; a dismissed suggestion
-	Import       Event = "import"  // an entry of an import is done: a follow, a mute, a block, a bookmark
-	Like         Event = "like"    // also a bookmark and a pin, and the end of each
+	Follow       Event = "follow"  // a follow of a person or a tag, a mute or a block, or ending one; a dismissed suggestion
+	Import       Event = "import"  // an entry of an import is processed: a follow, a mute, a block, a bookmark
+	Like         Event = "like"    // a like, a bookmark or a pin, or ending one
 	Profile      Event = "profile" // a change of the profile or of settings
 	Report       Event = "report"
 	Export       Event = "export"
-	Password     Event = "password" // a change of the password, or of what else guards the account
-	Reset        Event = "reset"    // a link for a forgotten password is asked for; it, or an invitation, is tried
-	Invite       Event = "invite"   // an invitation is made
-	Moderate     Event = "moderate" // a decision of a moderator, or the end of an invitation
+	Password     Event = "password" // a change of the password, or of other credentials of the account
+	Reset        Event = "reset"    // a reset link is requested or tried, or an invitation is tried
+	Invite       Event = "invite"   // an invitation is created
+	Moderate     Event = "moderate" // a moderator's decision, or revoking an invitation
 	Delete       Event = "delete"   // of a post
 	Search       Event = "search"
 	Media        Event = "media" // a picture is uploaded
@@ -47,16 +47,15 @@ const (
 	byAccount subject = iota
 	byAddress
 	byBoth // by account and address together
-	bySite // all together
-	byMail // by the e-mail address that gets it
+	bySite // everybody together
+	byMail // by the recipient's e-mail address
 )
 
 func (s subject) String() string {
 	return [...]string{"account", "address", "account and address together", "the site", "e-mail address"}[s]
 }
 
-// rule is a limit of an event. An event is allowed if all limits of all its rules allow
-// it.
+// rule limits an event. An event is allowed if all limits of all its rules allow it.
 type rule struct {
 	name   string
 	event  Event
@@ -64,14 +63,14 @@ type rule struct {
 	limits string // the default
 }
 
-// rules are the limits by default. Most are a short one, which stops a flood, and a daily
-// one, which bounds what an account can store. Those of an address are ten times as
-// large, because a household, a school or a mobile network shares it.
+// rules are the default limits. Most have a short limit, which stops a flood, and a daily one,
+// which limits what an account can store. Limits by address are ten times as large, because a
+// household, a school or a mobile network shares an address.
 //
-// For log-ins they are a series that grows slower and slower: five at once, twenty in an
-// hour, fifty in a day. They count by account and address together, so that a stranger
-// cannot lock the owner out; a stranger with many addresses meets login-account, which
-// does not count for an address from which the owner has logged in before.
+// For log-ins the limits slow down more and more: five at once, twenty in an hour, fifty in a day.
+// They count by account and address together, so that a stranger cannot lock the owner out. A
+// stranger with many addresses is stopped by login-account, which does not count for an address
+// from which the owner has logged in before.
 var rules = []rule{
 	{"login", Login, byBoth, "5/1m,20/1h,50/1d"},
 	{"login-address", Login, byAddress, "30/10m,300/1d"},
@@ -108,18 +107,18 @@ var rules = []rule{
 	{"media", Media, byAccount, "30/10m,200/1d"},
 	{"media-address", Media, byAddress, "300/10m,2000/1d"},
 	{"mail", Mail, byMail, "5/1d"},
-	{"asked-mail", AskedMail, byMail, "3/1d"}, // the others are for warnings
+	{"asked-mail", AskedMail, byMail, "3/1d"}, // the rest is for warnings
 }
 
-// Rule is a limit as people see it.
+// Rule is a limit in readable form.
 type Rule struct {
 	Name   string // such as "post-address"
 	By     string // "account", "address", "account and address together", "e-mail address" or "the site"
-	Limits string // as Config takes them, or "off"
+	Limits string // in the syntax of Config, or "off"
 }
 
-// Config changes the limits by default: by the name of a rule, what replaces its limits.
-// A rule without limits is off. The zero value changes nothing; see Off.
+// Config overrides the default limits, by rule name. A rule without limits is off. The zero value
+// changes nothing; see Off.
 type Config map[string][]ratelimit.Limit
 
 // Off is a Config without any limit.
@@ -131,11 +130,11 @@ func Off() Config {
 	return c
 }
 
-// maxWindows is how many limits a rule may have. A decision takes at most 16 in all.
+// maxWindows is how many limits a rule may have. A decision takes at most 16 in total.
 const maxWindows = 5
 
-// Set reads a change as people write it, such as "post=30/10m,300/1d",
-// "follow=60/10m:20" (at most 20 at once), "sign-up=off", or "off" for all rules.
+// Set parses a change such as "post=30/10m,300/1d", "follow=60/10m:20" (at most 20 at once),
+// "sign-up=off", or "off" for all rules.
 func (c Config) Set(text string) error {
 	if text == "off" {
 		for name := range Off() {
@@ -145,10 +144,10 @@ func (c Config) Set(text string) error {
 	}
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return fmt.Errorf("limits: %q is no change of a limit: write it like post=30/10m, post=30/10m,300/1d or post=off", text)
+		return fmt.Errorf("limits: %q is not a limit setting: write it like post=30/10m, post=30/10m,300/1d or post=off", text)
 	}
 	if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == name }) {
-		return fmt.Errorf("limits: there is no limit %q: there are %s", name, names())
+		return fmt.Errorf("limits: unknown limit %q: the limits are %s", name, names())
 	}
 	windows, err := parseWindows(value)
 	if err != nil {
@@ -163,8 +162,8 @@ func parseWindows(value string) ([]ratelimit.Limit, error) {
 		return nil, nil
 	}
 	var windows []ratelimit.Limit
-	for one := range strings.SplitSeq(value, ",") {
-		limit, err := ratelimit.ParseLimit(one)
+	for window := range strings.SplitSeq(value, ",") {
+		limit, err := ratelimit.ParseLimit(window)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +186,7 @@ func names() string {
 	return strings.Join(all, ", ")
 }
 
-// Rules returns the limits that are in force with this configuration.
+// Rules returns the limits in force with this configuration.
 func (c Config) Rules() []Rule {
 	shown := make([]Rule, len(rules))
 	for i, r := range rules {

@@ -8,13 +8,13 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// audience is what the connections show, and who follows an author: it finds the
-// connections for which something is news.
+// audience knows what the connections show and who follows an author, to find the connections to
+// which an event is relevant.
 type audience struct {
 	people  map[int64]*member
-	authors map[int64][]*member  // who follows an author
-	tags    map[string][]*member // who follows a tag
-	topics  map[topic][]*client  // who shows a page that is not a home timeline
+	authors map[int64][]*member  // the followers of each author
+	tags    map[string][]*member // the followers of each tag
+	topics  map[topic][]*client  // the clients of each page that is not a home timeline
 	watched map[int64]*watched   // the posts that are shown
 }
 
@@ -25,7 +25,7 @@ func newAudience() audience {
 	}
 }
 
-// showing is a post that a client shows, and its place among the clients that do.
+// showing is a post that a client shows, and the client's index in watched.clients.
 type showing struct {
 	post *watched
 	at   int
@@ -41,8 +41,8 @@ type watched struct {
 	clients []*client
 }
 
-// member returns a user, and remembers it before it is read, so that no change is
-// missed meanwhile.
+// member returns the member of a user, and registers it before it is read, so that no concurrent
+// change is missed.
 func (a *audience) member(user social.User) *member {
 	m := a.people[user.ID]
 	if m == nil {
@@ -79,7 +79,7 @@ func reindex[K comparable](index map[K][]*member, m *member, before, after []K) 
 	}
 }
 
-// add makes known what a connection shows, and returns the posts that no other one shows.
+// add registers what a connection shows, and returns the posts that no other one shows.
 func (a *audience) add(c *client, posts []*timeline.View) (fresh []int64) {
 	if c.member != nil {
 		c.member.clients = append(c.member.clients, c)
@@ -87,7 +87,7 @@ func (a *audience) add(c *client, posts []*timeline.View) (fresh []int64) {
 		c.topic.kind = None
 	}
 	if c.topic.kind != None && c.topic.kind != Home {
-		c.topicAt = len(a.topics[c.topic])
+		c.topicIndex = len(a.topics[c.topic])
 		a.topics[c.topic] = append(a.topics[c.topic], c)
 	}
 	for _, view := range posts {
@@ -107,7 +107,7 @@ func (a *audience) add(c *client, posts []*timeline.View) (fresh []int64) {
 	return fresh
 }
 
-// drop forgets what a connection shows.
+// drop unregisters what a connection shows.
 func (a *audience) drop(c *client) {
 	if m := c.member; m != nil {
 		m.clients = slices.DeleteFunc(m.clients, func(other *client) bool { return other == c })
@@ -115,7 +115,7 @@ func (a *audience) drop(c *client) {
 	if c.topic.kind != None && c.topic.kind != Home {
 		all := a.topics[c.topic]
 		last := all[len(all)-1]
-		all[c.topicAt], last.topicAt = last, c.topicAt
+		all[c.topicIndex], last.topicIndex = last, c.topicIndex
 		all[len(all)-1] = nil
 		if a.topics[c.topic] = all[:len(all)-1]; len(all) == 1 {
 			delete(a.topics, c.topic)
@@ -138,7 +138,7 @@ func (a *audience) drop(c *client) {
 	c.posts = nil
 }
 
-// show appends the connections on whose pages an entry is new; one can be there twice.
+// show appends the connections on whose pages an entry is new; a connection may appear twice.
 func (a *audience) show(all []*client, e *stream.Entry) []*client {
 	for _, t := range topicsOf(e) {
 		all = append(all, a.topics[t]...)
@@ -157,7 +157,7 @@ func (a *audience) show(all []*client, e *stream.Entry) []*client {
 	return all
 }
 
-// topicsOf returns the pages on which a post is new, home timelines aside.
+// topicsOf returns the pages on which a post is new, except home timelines.
 func topicsOf(e *stream.Entry) []topic {
 	topics := make([]topic, 0, 4)
 	if e.Root != 0 {
@@ -174,7 +174,7 @@ func topicsOf(e *stream.Entry) []topic {
 	return topics
 }
 
-// homes appends the connections that show the home timeline of a person.
+// homes appends the connections that show the home timeline of the member.
 func (m *member) homes(all []*client) []*client {
 	if m.seen == 0 {
 		return all

@@ -14,19 +14,19 @@ type PageKind uint8
 
 // The kinds of pages.
 const (
-	None     PageKind = iota // a page that shows no new posts
-	Home                     // the home timeline of the viewer
+	None     PageKind = iota // a page without new posts
+	Home                     // the viewer's home timeline
 	Everyone                 // the public timeline
 	Tag                      // the posts with a tag
 	Thread                   // a conversation
 	Profile                  // the posts and reposts of a user
 )
 
-// topic is a page that looks the same to everybody, but for what is hidden.
+// topic is a page that looks the same to everybody, except for hidden posts.
 type topic struct {
 	kind PageKind
 	id   int64  // the first post of a thread, or the user of a profile
-	tag  string // already folded
+	tag  string // folded
 }
 
 // Subscription is what a connection wants to be notified of.
@@ -38,21 +38,21 @@ type Subscription struct {
 	ID      int64  // the first post of the conversation, or the user of the profile
 	Tag     string // folded, without #
 	Posts   []int64
-	Since   string // the id of the last event, or Hub.Position of the page; empty: from now on
+	Since   string // the ID of the last event, or Hub.Position of the page; empty: from now on
 }
 
-// MaxPosts bounds the posts whose counts a connection gets.
+// MaxPosts limits the number of posts whose counts a connection gets.
 const MaxPosts = 100
 
 // Conn is a connection to a client.
 type Conn interface {
-	// Write writes what the client takes without waiting, and returns how much that
-	// was. The hub calls it from one goroutine at a time.
+	// Write writes as much as the client accepts without blocking, and returns how much that was.
+	// The hub calls it from one goroutine at a time.
 	Write(p []byte) (int, error)
 	// WriteAll writes everything by a deadline.
 	WriteAll(p []byte, by time.Time) error
-	// Alive reports whether the client is still there, as far as that is known
-	// without waiting.
+	// Alive reports whether the client is still connected, as far as that is known without
+	// blocking.
 	Alive() bool
 	// Close closes the connection.
 	Close()
@@ -60,24 +60,23 @@ type Conn interface {
 
 // client is an open connection.
 type client struct {
-	conn    Conn
-	session string         // the secret of the session; empty for a visitor without one
-	member  *member        // nil for a visitor without a session
-	visitor *social.Viewer // a visitor without a session
-	topic   topic
-	topicAt int // its place in audience.topics
-	at      int // its place in connections.clients
-	posts   []showing
-	pending []byte    // what a slow reader has not taken yet; not nil while it is slow
-	address string    // the address that counts it; empty for none
-	beat    time.Time // of the next sign of life
-	ends    time.Time
-	last    stream.ID // the last entry that it got
-	gone    bool
+	conn          Conn
+	session       string         // the secret of the session; empty for a visitor without one
+	member        *member        // nil for a visitor without a session
+	visitor       *social.Viewer // a visitor without a session
+	topic         topic
+	topicIndex    int // index in audience.topics
+	index         int // index in connections.clients
+	posts         []showing
+	pending       []byte    // unsent data of a slow reader; not nil while it is slow
+	address       string    // the address that the connection counts for; may be empty
+	nextHeartbeat time.Time // when the next heartbeat is due
+	ends          time.Time
+	last          stream.ID // the last entry sent to it
+	gone          bool
 }
 
-// sees reports whether the viewer of a connection sees what a user writes, at least
-// so well.
+// sees reports whether the connection's viewer sees a user with at least the given visibility.
 func (c *client) sees(uid int64, least social.Visibility) bool {
 	v := c.viewer()
 	return !v.Suspended() && v.Sees(uid) >= least
@@ -95,7 +94,7 @@ func (c *client) hides(w *watched) bool {
 	return w.deleted || w.hidden && c.viewer().User.ID != w.author && c.viewer().User.Role < social.Moderator
 }
 
-// shown returns those of these posts whose counts a connection gets.
+// shown returns those of the posts whose counts a connection gets.
 func (c *client) shown(posts []*timeline.View) []*timeline.View {
 	all := make([]*timeline.View, 0, len(posts))
 	for _, view := range posts {
@@ -119,7 +118,7 @@ func (c *client) mayShow(e *stream.Entry) bool {
 		(c.topic.kind != Home || c.member.hasAtHome(e) && !c.member.viewer.LeavesOut(e.Author))
 }
 
-// counts returns the event with those of these counts that a connection shows.
+// counts returns an event with those of the counts that a connection shows.
 func (c *client) counts(news map[*watched]bool) []byte {
 	var b []byte
 	for _, s := range c.posts {

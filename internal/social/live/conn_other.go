@@ -10,7 +10,7 @@ const CanTakeOver = false
 // rawConn does not exist on this system: every connection has a goroutine.
 type rawConn struct{ Conn }
 
-// NewConn reports that the system cannot write without waiting.
+// NewConn reports that the system cannot write without blocking.
 func NewConn(net.Conn) (Conn, bool) { return nil, false }
 
 type rawWriter struct{}

@@ -12,14 +12,14 @@ import (
 // CanTakeOver reports whether NewConn works on this system.
 const CanTakeOver = true
 
-// rawConn is a connection that is written to without waiting.
+// rawConn is a connection with non-blocking writes.
 type rawConn struct {
 	conn net.Conn
 	raw  syscall.RawConn
 }
 
-// NewConn returns a connection that takes no goroutine, of one that was taken over
-// from an HTTP server. ok is false where the system or the connection cannot do that.
+// NewConn returns a connection that needs no goroutine for one taken over from an HTTP server. ok
+// is false if the system or the connection does not support that.
 func NewConn(conn net.Conn) (_ Conn, ok bool) {
 	sys, ok := conn.(syscall.Conn)
 	if !ok {
@@ -32,8 +32,7 @@ func NewConn(conn net.Conn) (_ Conn, ok bool) {
 	return &rawConn{conn: conn, raw: raw}, true
 }
 
-// rawWriter writes to one connection after the other. It exists so that a write
-// allocates nothing.
+// rawWriter writes to one connection at a time. It exists so that a write does not allocate.
 type rawWriter struct {
 	message []byte
 	n       int
@@ -51,7 +50,7 @@ func (w *rawWriter) write(c *rawConn, message []byte) (int, error) {
 	return w.n, errors.Join(err, w.err)
 }
 
-// attempt writes what fits. It always reports that it is done, so nothing waits.
+// attempt writes what fits. It always reports that it is done, so that nothing blocks.
 func (w *rawWriter) attempt(fd uintptr) bool {
 	for w.n < len(w.message) {
 		n, err := syscall.Write(int(fd), w.message[w.n:])
@@ -69,7 +68,7 @@ func (w *rawWriter) attempt(fd uintptr) bool {
 	return true
 }
 
-// Write writes what the client takes without waiting.
+// Write writes as much as the client accepts without blocking.
 func (c *rawConn) Write(p []byte) (int, error) {
 	var w rawWriter
 	return w.write(c, p)
@@ -84,8 +83,8 @@ func (c *rawConn) WriteAll(p []byte, by time.Time) error {
 	return errors.Join(err, c.conn.SetWriteDeadline(time.Time{}))
 }
 
-// Alive reads without waiting: a client that has gone has sent the end. What others
-// send is dropped.
+// Alive reads without blocking: if the client has gone, it has sent the end of the stream. Any data
+// is dropped.
 func (c *rawConn) Alive() bool {
 	alive := true
 	err := c.raw.Read(func(fd uintptr) bool {

@@ -11,18 +11,18 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// connections are the open connections of a process, what they show, and what was sent to
-// them. Its methods are called with mu, but for those that say so.
+// connections holds the open connections of a process, what they show, and what was sent to them.
+// Its methods must be called with mu held unless they say otherwise.
 type connections struct {
 	opt Options
 
 	mu      sync.Mutex
 	closed  bool
 	history history
-	// delivered is the last entry that every connection has got, if it was for it.
+	// delivered is the last entry that every connection it was meant for has got.
 	delivered  stream.ID
 	clients    []*client
-	open       int // clients, and those that are about to be
+	open       int // number of clients, including those about to connect
 	perUser    map[int64]int
 	perAddress map[string]int
 	audience   audience
@@ -34,28 +34,27 @@ func newConnections(opt Options) *connections {
 	return &connections{opt: opt, perUser: map[int64]int{}, perAddress: map[string]int{}, audience: newAudience()}
 }
 
-// maxPending bounds what waits for a slow reader, in bytes.
+// maxPending limits the unsent data of a slow reader, in bytes.
 const maxPending = 64 << 10
 
-// sendsAtOnce is how many connections are written to before others may use the hub.
+// sendsAtOnce is how many connections are written to before the hub is released for others.
 const sendsAtOnce = 100
 
-// sendPause is the pause after each sendsAtOnce connections: who reads a page does not
+// sendPause is the pause after each sendsAtOnce connections, so that the reader of a page does not
 // wait until a post has reached ten thousand others.
 const sendPause = 500 * time.Microsecond
 
-// close sends all clients away. It takes mu.
+// close disconnects all clients. It takes mu.
 func (cs *connections) close() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.closed = true
 	for len(cs.clients) > 0 {
-		cs.sendAway(cs.clients[len(cs.clients)-1])
+		cs.askToReconnect(cs.clients[len(cs.clients)-1])
 	}
 }
 
-// reserve counts a connection, unless there are too many, and the member that it
-// belongs to. It takes mu.
+// reserve counts a connection and its member, unless there are too many connections. It takes mu.
 func (cs *connections) reserve(c *client, sub Subscription) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -81,12 +80,12 @@ func (cs *connections) reserve(c *client, sub Subscription) error {
 	return nil
 }
 
-// addressOf returns the address that counts a visitor; empty for none.
+// addressOf returns the address that a visitor counts for; it may be empty.
 func addressOf(sub Subscription) string {
 	if sub.Viewer.ID != 0 || !sub.Address.IsValid() || sub.Address.IsLoopback() || sub.Address.IsPrivate() {
 		return ""
 	}
-	if sub.Address.Is6() { // a household has its own network
+	if sub.Address.Is6() { // each household has its own network
 		if prefix, err := sub.Address.Prefix(64); err == nil {
 			return prefix.String()
 		}
@@ -116,20 +115,20 @@ func (cs *connections) release(c *client) {
 	}
 }
 
-// insert makes a connection known, so that it gets everything from now on. It returns the
-// posts that no other connection shows.
+// insert registers a connection, so that it gets everything from now on. It returns the posts that
+// no other connection shows.
 func (cs *connections) insert(c *client, posts []*timeline.View) (fresh []int64) {
 	now := time.Now()
-	c.beat = cs.nextBeat(now)
+	c.nextHeartbeat = cs.nextHeartbeat(now)
 	c.ends = now.Add(cs.opt.MaxAge + rand.N(cs.opt.MaxAge/3+1))
 	c.last = cs.history.last
-	c.at = len(cs.clients)
+	c.index = len(cs.clients)
 	cs.clients = append(cs.clients, c)
 	return cs.audience.add(c, posts)
 }
 
-// nextBeat spreads the signs of life.
-func (cs *connections) nextBeat(now time.Time) time.Time {
+// nextHeartbeat spreads heartbeats over time.
+func (cs *connections) nextHeartbeat(now time.Time) time.Time {
 	return now.Add(cs.opt.Heartbeat - rand.N(cs.opt.Heartbeat/3+1))
 }
 
@@ -141,26 +140,26 @@ func (cs *connections) remove(c *client) {
 	cs.release(c)
 	c.conn.Close()
 	last := cs.clients[len(cs.clients)-1]
-	cs.clients[c.at], last.at = last, c.at
+	cs.clients[c.index], last.index = last, c.index
 	cs.clients[len(cs.clients)-1] = nil
 	cs.clients = cs.clients[:len(cs.clients)-1]
 	cs.audience.drop(c)
 }
 
-// sendAway asks a client to come back in a moment, and removes its connection.
-func (cs *connections) sendAway(c *client) {
+// askToReconnect asks a client to reconnect in a moment, and removes its connection.
+func (cs *connections) askToReconnect(c *client) {
 	if c.pending == nil {
-		_, _ = cs.write(c, farewell(c.at))
+		_, _ = cs.write(c, farewell(c.index))
 	}
 	cs.remove(c)
 }
 
-// send sends a message, without waiting. A connection that is broken is removed.
+// send sends a message without blocking. It removes a broken connection.
 func (cs *connections) send(c *client, message []byte) {
 	if c.gone {
 		return
 	}
-	c.beat = cs.nextBeat(time.Now())
+	c.nextHeartbeat = cs.nextHeartbeat(time.Now())
 	if c.pending != nil {
 		if len(c.pending)+len(message) > maxPending {
 			cs.remove(c)
@@ -187,10 +186,10 @@ func (cs *connections) write(c *client, message []byte) (int, error) {
 	return c.conn.Write(message)
 }
 
-// errSlow: a reader has not taken what waits for it in time.
+// errSlow: a reader has not accepted its pending data in time.
 var errSlow = errors.New("live: slow reader")
 
-// drain writes what waits for a slow reader. It takes mu.
+// drain writes the pending data of a slow reader. It takes mu.
 func (cs *connections) drain(c *client, by time.Time) {
 	for {
 		cs.mu.Lock()
@@ -224,7 +223,7 @@ func (cs *connections) deliverTo(c *client, e *stream.Entry, message []byte) {
 	cs.send(c, message)
 }
 
-// missed appends what a connection has missed since the event with this id.
+// missed appends what a connection has missed since the event with an ID.
 func (cs *connections) missed(b []byte, c *client, since string) []byte {
 	from, ok := stream.ParseID(since)
 	if !ok || c.topic.kind == None {
@@ -246,13 +245,13 @@ func (cs *connections) missed(b []byte, c *client, since string) []byte {
 	case len(posts) > 0:
 		return appendPosts(b, cs.history.last, posts...)
 	}
-	return appendBeat(b, cs.history.last)
+	return appendHeartbeat(b, cs.history.last)
 }
 
-// maxMissed bounds how many missed posts are listed: past it the page is loaded again.
+// maxMissed limits how many missed posts are listed: beyond that the page is reloaded.
 const maxMissed = 500
 
-// tendAll does what is due for each connection. It takes mu.
+// tendAll performs the periodic work for all connections. It takes mu.
 func (cs *connections) tendAll(now time.Time, round int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -261,28 +260,28 @@ func (cs *connections) tendAll(now time.Time, round int) {
 			cs.mu.Unlock()
 			cs.mu.Lock()
 		}
-		if i < len(cs.clients) { // others have gone meanwhile
+		if i < len(cs.clients) { // some may have disconnected meanwhile
 			cs.tend(cs.clients[i], now, round)
 		}
 	}
 }
 
-// aliveEvery is after how many seconds a connection is looked at.
+// aliveEvery is the interval in seconds at which a connection is checked.
 const aliveEvery = 5
 
-// tend does what is due for a connection.
+// tend performs the periodic work for a connection.
 func (cs *connections) tend(c *client, now time.Time, round int) {
 	switch {
 	case c.viewer().Suspended():
 		cs.remove(c)
 	case now.After(c.ends):
-		cs.sendAway(c)
-	case (c.at+round)%aliveEvery == 0 && !c.conn.Alive():
+		cs.askToReconnect(c)
+	case (c.index+round)%aliveEvery == 0 && !c.conn.Alive():
 		cs.remove(c)
-	case now.After(c.beat) && c.pending == nil:
+	case now.After(c.nextHeartbeat) && c.pending == nil:
 		if c.last.Less(cs.delivered) {
 			c.last = cs.delivered
 		}
-		cs.send(c, appendBeat(nil, c.last))
+		cs.send(c, appendHeartbeat(nil, c.last))
 	}
 }

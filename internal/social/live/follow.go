@@ -17,8 +17,8 @@ import (
 
 // follower reads the stream, and delivers its entries to the connections.
 type follower struct {
-	shared    rueidis.Client        // that of the application
-	server    *rueidis.ClientOption // nil: nobody reports changes
+	shared    rueidis.Client        // the client of the application
+	server    *rueidis.ClientOption // nil: changes are not reported
 	published func(post int64)      // called with posts on the public timeline
 	log       *slog.Logger
 	conns     *connections
@@ -41,9 +41,9 @@ func newFollower(service *app.App, conns *connections, changes *refresher) *foll
 func (f *follower) notified() bool { return f.server != nil }
 
 const (
-	// wait is how long one read of the stream waits for entries.
+	// wait is how long one read of the stream blocks.
 	wait = 20 * time.Second
-	// retryFirst and retryLast bound the pause after an error.
+	// retryFirst and retryLast are the minimum and maximum pause after an error.
 	retryFirst, retryLast = 20 * time.Millisecond, time.Second
 )
 
@@ -61,7 +61,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 		if !logged && pauseFor >= retryLast {
 			logged = true
-			f.log.Warn("open pages do not see what is new until the database answers", "error", err)
+			f.log.Warn("open pages get no updates until the database answers", "error", err)
 		}
 		sleep.For(ctx, pauseFor)
 		pauseFor = min(2*pauseFor, retryLast)
@@ -83,11 +83,11 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	f.refresher.use(client)
 	defer f.refresher.use(nil)
-	// What changed while nobody listened.
+	// Anything may have changed before the client was listening.
 	f.refresher.personChanged("")
 	for {
-		// A read that takes longer than it was asked to is lost. A client that sends a
-		// command with a deadline at once does not notice before it that ctx ends.
+		// A read that takes longer than its timeout is lost. A client that sends a command with a
+		// deadline immediately does not notice earlier that ctx has ended.
 		reading, cancel := context.WithCancel(ctx)
 		lost := time.AfterFunc(wait+5*time.Second, cancel)
 		entries, end, err := stream.Next(reading, client, last, wait)
@@ -113,13 +113,13 @@ func (f *follower) isReady() bool {
 	}
 }
 
-// begin returns the id after which the stream has to be read: the last entry that is
-// known. A stream that ends before it has lost its end, with a server: it is read
-// again, and what is new in it goes to the connections.
+// begin returns the ID after which to read the stream: the last known entry. If the stream ends
+// before that, a server has lost its end: the stream is reread, and new entries in it go to the
+// connections.
 func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID, error) {
-	last := f.conns.history.last // only this goroutine writes it
-	again := f.isReady()
-	if again {
+	last := f.conns.history.last // written only by this goroutine
+	wasReady := f.isReady()
+	if wasReady {
 		_, end, err := stream.Newest(ctx, client, 1)
 		if err != nil || !end.Less(last) {
 			return last, err
@@ -129,18 +129,18 @@ func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID,
 	if err != nil {
 		return last, err
 	}
-	f.deliver(f.restart(entries, end, again))
+	f.deliver(f.restart(entries, end, wasReady))
 	f.conns.mu.Lock()
 	defer f.conns.mu.Unlock()
 	f.conns.delivered = end
-	if !again {
+	if !wasReady {
 		close(f.ready)
 	}
 	return end, nil
 }
 
-// restart begins the history with these entries, and returns those that are new.
-func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []stream.Entry {
+// restart starts the history over with these entries, and returns the new ones.
+func (f *follower) restart(entries []stream.Entry, end stream.ID, wasReady bool) []stream.Entry {
 	f.conns.mu.Lock()
 	defer f.conns.mu.Unlock()
 	known := make(map[int64]bool, len(f.conns.history.entries))
@@ -152,14 +152,14 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, again bool) []
 	for _, c := range f.conns.clients {
 		c.last = stream.ID{}
 	}
-	if !again {
+	if !wasReady {
 		return nil
 	}
 	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })
 }
 
-// prefixes are the keys of people whose changes the server reports to the hub, by
-// name, whether it has read them or not: nobody has to remember ten thousand keys.
+// prefixes are the keys of people whose changes the server reports to the hub by name, whether or
+// not it has read them, so that the server need not remember ten thousand keys.
 var prefixes = []string{
 	storage.FollowingPrefix, storage.FollowingTagsPrefix, storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.NotificationsPrefix, storage.UserPrefix, storage.ListsBegin,
@@ -210,8 +210,8 @@ func (f *follower) connect(ctx context.Context) (rueidis.Client, error) {
 	}
 }
 
-// publish adds entries to the history and sends them to the connections that show
-// them. end is the end of the stream.
+// publish adds entries to the history and sends them to the connections that show them. end is the
+// end of the stream.
 func (f *follower) publish(entries []stream.Entry, end stream.ID) {
 	f.conns.mu.Lock()
 	now := time.Now()
@@ -229,8 +229,7 @@ func (f *follower) publish(entries []stream.Entry, end stream.ID) {
 	f.conns.mu.Unlock()
 }
 
-// deliver sends entries, in steps. Only the goroutine that follows the stream calls
-// it.
+// deliver sends entries, in steps. Only the goroutine that follows the stream calls it.
 func (f *follower) deliver(entries []stream.Entry) {
 	for i := range entries {
 		e := &entries[i]

@@ -39,9 +39,9 @@ func appendReset(b []byte, id stream.ID) []byte {
 	return append(appendID(b, id), "event: reset\ndata: 1\n\n"...)
 }
 
-// appendBeat appends a sign of life. It moves the id of the last event, so that a
-// client that comes back need not search what was never for it.
-func appendBeat(b []byte, id stream.ID) []byte {
+// appendHeartbeat appends a heartbeat. It advances the ID of the last event, so that for a
+// reconnecting client the hub need not search entries that were not meant for it.
+func appendHeartbeat(b []byte, id stream.ID) []byte {
 	return append(appendID(append(b, ":\n"...), id), '\n')
 }
 
@@ -75,8 +75,8 @@ func appendCount(b []byte, id int64, counts social.PostCounts, deleted bool) []b
 	return b
 }
 
-// farewell asks a client to come back after a pause, which differs from client to
-// client: ten thousand must not come at once.
+// farewell asks a client to reconnect after a pause, which differs from client to client, because
+// ten thousand must not reconnect at once.
 func farewell(n int) []byte {
 	return append(strconv.AppendInt([]byte("retry: "), 500+int64(n*37%2500), 10), "\n\n"...)
 }

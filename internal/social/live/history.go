@@ -7,11 +7,11 @@ import (
 	"retwis/internal/social/live/stream"
 )
 
-// history is the newest entries of the stream, in a ring.
+// history is a ring of the newest entries of the stream.
 type history struct {
 	entries []arrived
-	at      int       // the place of the oldest, once the ring is full
-	base    stream.ID // the entries after it are known
+	oldest  int       // index of the oldest entry, once the ring is full
+	base    stream.ID // all entries after it are known
 	last    stream.ID // the end of the stream
 }
 
@@ -23,7 +23,7 @@ type arrived struct {
 func (r *history) start(entries []stream.Entry, end stream.ID) {
 	r.last = end
 	if len(entries) < stream.MaxLen/2 {
-		// The server trims no stream that is so short: this is all of it.
+		// The server does not trim a stream this short: this is all of it.
 		r.base = stream.ID{}
 	} else {
 		r.base = entries[0].ID
@@ -38,15 +38,15 @@ func (r *history) add(e stream.Entry, when time.Time) {
 		r.entries = append(r.entries, arrived{e, when})
 		return
 	}
-	r.base = r.entries[r.at].ID
-	r.entries[r.at] = arrived{e, when}
-	r.at = (r.at + 1) % len(r.entries)
+	r.base = r.entries[r.oldest].ID
+	r.entries[r.oldest] = arrived{e, when}
+	r.oldest = (r.oldest + 1) % len(r.entries)
 }
 
-// get returns the entry at a place, counted from the oldest.
-func (r *history) get(i int) *arrived { return &r.entries[(r.at+i)%len(r.entries)] }
+// get returns an entry by index, counted from the oldest.
+func (r *history) get(i int) *arrived { return &r.entries[(r.oldest+i)%len(r.entries)] }
 
-// before returns the id of the last entry that arrived before a time.
+// before returns the ID of the last entry that arrived before a time.
 func (r *history) before(t time.Time) stream.ID {
 	n := sort.Search(len(r.entries), func(i int) bool { return !r.get(i).when.Before(t) })
 	switch {
@@ -58,8 +58,8 @@ func (r *history) before(t time.Time) stream.ID {
 	return r.get(n - 1).ID
 }
 
-// after calls each with the entries after an id, the oldest first, and reports whether
-// all of them are known.
+// after calls each with the entries after an ID, oldest first, and reports whether all of them are
+// known.
 func (r *history) after(id stream.ID, each func(e *stream.Entry)) (complete bool) {
 	n := sort.Search(len(r.entries), func(i int) bool { return id.Less(r.get(i).ID) })
 	for ; n < len(r.entries); n++ {

@@ -24,7 +24,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	p.Eventually("the slow one to be cut", slow.isClosed)
 	p.Eventually("one connection", func() bool { return p.hub.Connections() == 1 })
 
-	// One that has only stopped for a moment gets everything, in order.
+	// A reader that has only paused for a moment gets everything, in order.
 	other := start(t, redistest.Own(t).URL(), live.Options{SlowReader: time.Minute})
 	bob := other.NewUser("bob")
 	late := other.mustOpen(live.Subscription{Page: live.Everyone})
@@ -41,7 +41,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	}
 }
 
-// A connection counts before it is open: many that come at once are not too many.
+// A connection counts before it is open, so that concurrent attempts do not exceed the limit.
 func TestLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 1})
@@ -68,24 +68,24 @@ func TestLimits(t *testing.T) {
 	public := netip.MustParseAddr("198.51.100.7")
 	six := netip.MustParseAddr("2001:db8::1")
 	var detach []func()
-	for i, one := range []struct {
+	for i, attempt := range []struct {
 		sub  live.Subscription
 		want error
 	}{
 		{sub: live.Subscription{Viewer: ada, Address: public}},
 		{sub: live.Subscription{Viewer: ada, Address: public}},
-		{sub: live.Subscription{Viewer: ada, Address: public}, want: live.ErrTooMany}, // of the user
+		{sub: live.Subscription{Viewer: ada, Address: public}, want: live.ErrTooMany}, // per user
 		{sub: live.Subscription{Address: public}},
-		{sub: live.Subscription{Address: public}, want: live.ErrTooMany}, // of the address
+		{sub: live.Subscription{Address: public}, want: live.ErrTooMany}, // per address
 		{sub: live.Subscription{Address: six}},
-		{sub: live.Subscription{Address: six.Next()}, want: live.ErrTooMany}, // of the same network
+		{sub: live.Subscription{Address: six.Next()}, want: live.ErrTooMany}, // in the same network
 		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}},
 		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}}, // a proxy
 		{sub: live.Subscription{}, want: live.ErrFull},
 	} {
-		_, d, err := p.open(one.sub)
-		if !errors.Is(err, one.want) {
-			t.Errorf("connection %d: %v, want %v", i, err, one.want)
+		_, d, err := p.open(attempt.sub)
+		if !errors.Is(err, attempt.want) {
+			t.Errorf("connection %d: %v, want %v", i, err, attempt.want)
 		}
 		if err == nil {
 			detach = append(detach, d)
@@ -103,7 +103,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestSignsOfLife(t *testing.T) {
+func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	p := start(t, redistest.Own(t).URL(), live.Options{Heartbeat: time.Second})
 	ada := p.NewUser("ada")

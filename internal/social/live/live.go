@@ -1,19 +1,18 @@
-// Package live reports to open pages what happens while they are open: posts that are
-// new on them, the counts of the posts they show, and the number of unread
-// notifications.
+// Package live reports to open pages what happens while they are open: new posts on them, the counts
+// of the posts they show, and the number of unread notifications.
 //
-// A [Hub] follows the stream `live` (package stream), one read for the whole process
-// (follower), and knows which of its connections show which timeline, and who follows an
-// author (connections, audience). It keeps the latest entries in memory, so a connection that comes back with the id of the
-// last event that it had gets all that it missed, from whichever process; an event
-// can come twice, since an interrupted fan-out is repeated.
+// A [Hub] follows the stream `live` (package stream) with one read for the whole process
+// (follower). It knows which of its connections show which timeline, and who follows an author
+// (connections, audience). It keeps the latest entries in memory, so a connection that reconnects
+// with the ID of its last event gets everything it missed, whichever process it came from. An event
+// can come twice, because interrupted fan-outs are repeated.
 //
-// Counts and notifications need no stream: the server reports the keys that change, and
-// what has changed is read again (refresher).
+// Counts and notifications need no stream: the server reports the keys that change, and the hub
+// rereads what has changed (refresher).
 //
-// Connections take no goroutine: the hub writes to them without waiting. What a slow
-// reader does not take at once is written in the background, for a few seconds; then
-// the reader is cut. Events have the format of server-sent events.
+// Connections need no goroutine: the hub writes to them without blocking. What a slow reader does
+// not accept is written in the background for a few seconds; then the reader is disconnected.
+// Events have the format of server-sent events.
 package live
 
 import (
@@ -31,25 +30,25 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Options are the settings of a Hub. The zero value is a good default.
+// Options configure a Hub. The zero value is a good default.
 type Options struct {
-	// Logger receives lost connections to the database. Default: slog.Default().
+	// Logger logs lost connections to the database. Default: slog.Default().
 	Logger *slog.Logger
-	// MaxConnections bounds the open connections. Default: 20,000.
+	// MaxConnections limits the number of open connections. Default: 20,000.
 	MaxConnections int
-	// MaxPerUser bounds those of one user. Default: 20.
+	// MaxPerUser limits the connections of one user. Default: 20.
 	MaxPerUser int
-	// MaxPerAddress bounds those of visitors without a session from one address.
-	// Addresses of private networks have no bound: they are proxies. Default: 100.
+	// MaxPerAddress limits the connections of visitors without a session from one address.
+	// Addresses of private networks have no limit, because they are proxies. Default: 100.
 	MaxPerAddress int
-	// Heartbeat is after how long without an event a connection gets a sign of
-	// life. Default: 30 seconds.
+	// Heartbeat is the interval without events after which a connection gets a heartbeat. Default:
+	// 30 seconds.
 	Heartbeat time.Duration
-	// SlowReader is how long a connection may take nothing before it is cut.
-	// Default: 5 seconds.
+	// SlowReader is how long a connection may accept no data before it is closed. Default: 5
+	// seconds.
 	SlowReader time.Duration
-	// MaxAge is after about how long a connection is closed, so that its client
-	// comes back with a session that is still open. Default: 15 minutes.
+	// MaxAge is the approximate age at which a connection is closed, so that its client reconnects
+	// and its session is checked. Default: 15 minutes.
 	MaxAge time.Duration
 }
 
@@ -85,9 +84,9 @@ func (o *Options) prepare() error {
 }
 
 var (
-	// ErrFull: the process has as many connections as it may.
+	// ErrFull: the process has reached its limit of connections.
 	ErrFull = errors.New("live: too many connections")
-	// ErrTooMany: the user or the address has as many connections as it may.
+	// ErrTooMany: the user or the address has reached its limit of connections.
 	ErrTooMany = errors.New("live: too many connections of one client")
 )
 
@@ -106,8 +105,8 @@ type Hub struct {
 	unsubscribe func()
 }
 
-// New returns a hub on the database of a service. Close ends it. It tries to reach
-// the database as long as it takes.
+// New returns a hub on the database of a service. Close stops it. It keeps trying until it can
+// reach the database.
 func New(service *app.App, opt Options) (*Hub, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
@@ -123,8 +122,8 @@ func New(service *app.App, opt Options) (*Hub, error) {
 	return h, nil
 }
 
-// Close asks all clients to come back in a moment, to whichever process then serves
-// them, and ends the hub. Closing it again does nothing.
+// Close asks all clients to reconnect in a moment, to whichever process then serves them, and stops
+// the hub. Closing it again does nothing.
 func (h *Hub) Close() {
 	h.unsubscribe()
 	h.stop()
@@ -134,34 +133,33 @@ func (h *Hub) Close() {
 	h.conns.slow.Wait()
 }
 
-// Connections returns how many connections are open, or about to be.
+// Connections returns how many connections are open or about to be.
 func (h *Hub) Connections() int {
 	h.conns.mu.Lock()
 	defer h.conns.mu.Unlock()
 	return h.conns.open
 }
 
-// settled is how long ago an entry must have arrived to count as on a page that is
-// rendered now: what the page is made of is read over another connection.
-const settled = 3 * time.Second
+// settleTime is the minimum age of an entry that is assumed to be on a page rendered now, because
+// the contents of the page are read over a different connection.
+const settleTime = 3 * time.Second
 
-// Position returns a position in the stream from which a page that is rendered now
-// misses nothing; empty while there is none. A connection from this position can get
-// posts that the page has already.
+// Position returns a stream position from which a page rendered now misses nothing, or an empty
+// string if there is none. A connection from this position can get posts that are already on the
+// page.
 func (h *Hub) Position() string {
 	h.conns.mu.Lock()
 	defer h.conns.mu.Unlock()
 	if !h.follower.isReady() {
 		return ""
 	}
-	return h.conns.history.before(time.Now().Add(-settled)).String()
+	return h.conns.history.before(time.Now().Add(-settleTime)).String()
 }
 
-// Attach adds the connection that open returns, and sends it what it has missed. open
-// is called once nothing can fail any more; the hub owns what it returns, and closes
-// it. detach closes it too.
+// Attach adds the connection that open returns, and sends it what it has missed. It calls open when
+// nothing else can fail; the hub owns the connection and closes it. detach closes it too.
 //
-// ErrFull, ErrTooMany and ErrClosed report that the client should come back later.
+// ErrFull, ErrTooMany and ErrClosed mean that the client should reconnect later.
 func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, error)) (detach func(), err error) {
 	c := &client{topic: topic{sub.Page, sub.ID, sub.Tag}, session: sub.Session}
 	if err := h.conns.reserve(c, sub); err != nil {
@@ -196,7 +194,7 @@ func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, e
 	}, nil
 }
 
-// prepare reads what a connection starts with.
+// prepare reads the initial data of a connection.
 func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts []*timeline.View, unread int, err error) {
 	select {
 	case <-h.follower.ready:
@@ -220,15 +218,15 @@ func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts [
 	return posts, unread, err
 }
 
-// sweep sends signs of life, closes connections whose clients have gone or that are
-// old, and forgets people who have gone, until ctx ends.
+// sweep sends heartbeats, closes connections that are old or whose clients have gone, and forgets
+// members without connections, until ctx ends.
 func (h *Hub) sweep(ctx context.Context) {
 	for round := 0; sleep.For(ctx, time.Second); round++ {
 		now := time.Now()
 		h.conns.tendAll(now, round)
 		h.refresher.forget(now)
 		if !h.follower.notified() && round%5 == 0 {
-			h.refresher.personChanged("") // nobody reports changes
+			h.refresher.personChanged("") // changes are not reported
 		}
 	}
 }

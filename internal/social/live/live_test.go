@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// process is Retwis with its hub, as one process has it.
+// process is a process of Retwis with its hub.
 type process struct {
 	*socialtest.Bundle
 	hub *live.Hub
@@ -51,7 +51,7 @@ func start(t testing.TB, url string, opt live.Options) *process {
 type conn struct {
 	mu     sync.Mutex
 	text   strings.Builder
-	stuck  bool // it takes nothing
+	stuck  bool // it accepts no data
 	dead   bool
 	closed chan struct{}
 }
@@ -112,17 +112,17 @@ func (c *conn) set(change func()) {
 	change()
 }
 
-// events returns the data of the events of a kind, and the id of the last event.
+// events returns the data of the events of a kind, and the ID of the last event.
 func (c *conn) events(kind string) (data []string, last string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for one := range strings.SplitSeq(c.text.String(), "\n\n") {
-		for line := range strings.SplitSeq(one, "\n") {
+	for event := range strings.SplitSeq(c.text.String(), "\n\n") {
+		for line := range strings.SplitSeq(event, "\n") {
 			name, value, _ := strings.Cut(line, ": ")
 			if name == "id" {
 				last = value
 			}
-			if name == "data" && strings.Contains(one, "event: "+kind+"\n") {
+			if name == "data" && strings.Contains(event, "event: "+kind+"\n") {
 				data = append(data, value)
 			}
 		}
@@ -130,13 +130,13 @@ func (c *conn) events(kind string) (data []string, last string) {
 	return data, last
 }
 
-// posts returns the ids of the new posts that a client was notified of.
+// posts returns the IDs of the new posts reported to a client.
 func (c *conn) posts() []int64 {
 	data, _ := c.events("posts")
 	var ids []int64
 	for _, list := range data {
-		for one := range strings.SplitSeq(list, ",") {
-			id, _ := strconv.ParseInt(one, 10, 64)
+		for text := range strings.SplitSeq(list, ",") {
+			id, _ := strconv.ParseInt(text, 10, 64)
 			ids = append(ids, id)
 		}
 	}
@@ -158,7 +158,7 @@ func (p *process) mustOpen(sub live.Subscription) *conn {
 	return c
 }
 
-// distinct removes what a client gets twice, since a fan-out is repeated.
+// distinct removes duplicates, which repeated fan-outs cause.
 func distinct(ids []int64) []int64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -212,10 +212,10 @@ func whoSeesWhat(t *testing.T, url string) {
 	end := last + 1
 	all := []int64{plain, tagged, answer.ID, repeat.ID, last}
 	for name, want := range map[string][]int64{
-		"ada":      {plain, tagged, answer.ID, last}, // not what one has reposted
+		"ada":      {plain, tagged, answer.ID, last}, // one's own reposts are not reported
 		"bob":      {plain, tagged, repeat.ID, last},
 		"cyd":      append(all, end),
-		"dan":      {end}, // a notification reports the answer
+		"dan":      {end}, // a notification reports the reply
 		"timeline": {plain, tagged, last},
 		"tag":      {tagged, last},
 		"thread":   {answer.ID, end},
@@ -232,7 +232,7 @@ func whoSeesWhat(t *testing.T, url string) {
 		}
 	}
 
-	// Follows, mutes and blocks of other processes count at once.
+	// Follows, mutes and blocks through other processes take effect immediately.
 	reaches := func(c *conn, want bool) func() bool {
 		return func() bool {
 			post, end := here.Publish(ada, "again"), here.Publish(ada, "when all have it")
@@ -279,7 +279,7 @@ func whoSeesWhat(t *testing.T, url string) {
 	if got := blocked.posts(); len(got) > 0 {
 		t.Errorf("posts of who has blocked the viewer: %d", got)
 	}
-	// A moderator sees them, for as long as the role lasts.
+	// A moderator sees them, while the role lasts.
 	for _, role := range []social.Role{social.Moderator, social.Member} {
 		if err := here.Moderation.SetRole(here.Ctx, social.Operator, cyd.ID, role, ""); err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func whoSeesWhat(t *testing.T, url string) {
 	}
 }
 
-// listOf returns a list of one user by another.
+// listOf returns a list with one member.
 func listOf(p *process, owner, member social.User) people.List {
 	p.T.Helper()
 	list, err := p.Library.Create(p.Ctx, owner, "Loud")
@@ -352,8 +352,8 @@ func TestCountsAndNotifications(t *testing.T) {
 	}
 }
 
-// However often the process that a client is connected to is replaced, and the server
-// restarted, the client gets every post.
+// However often the process that a client is connected to is replaced and the server restarted, the
+// client gets every post.
 func TestNothingIsMissed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -402,7 +402,7 @@ func TestNothingIsMissed(t *testing.T) {
 	}
 	close(stop)
 	posted := <-done
-	// What the restarts have interrupted is finished later, by any process.
+	// Any process later finishes what the restarts have interrupted.
 	writer.Clock.Advance(5 * time.Minute)
 	writer.Eventually("the interrupted posts", func() bool { return writer.RetryTasks(writer.Ctx) == nil })
 	c := writer.mustOpen(live.Subscription{Viewer: bob, Page: live.Home, Since: since})
@@ -417,7 +417,7 @@ func TestNothingIsMissed(t *testing.T) {
 	t.Logf("%d posts", len(posted))
 }
 
-// newest returns the id of the last entry of the stream.
+// newest returns the ID of the last entry of the stream.
 func newest(p *process) string {
 	entries, err := p.DB.Do(p.Ctx, p.DB.B().Xrevrange().Key("live").End("+").Start("-").Count(1).Build()).AsXRange()
 	if err != nil || len(entries) != 1 {

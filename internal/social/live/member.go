@@ -13,41 +13,41 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// member is a user with connections, and until a while after the last has gone: a
-// reader who goes from page to page is read once.
+// member is a user with connections. It is kept for a while after the last one has closed, so that
+// a reader who goes from page to page is read once.
 type member struct {
-	user      social.User // as of the first connection; viewer has the user of now
+	user      social.User // as of the first connection; viewer has the current one
 	viewer    *social.Viewer
-	until     int64   // when a mute or a block ends, in unix seconds
+	until     int64   // when a mute or a block expires, in Unix seconds
 	following []int64 // sorted
 	tags      []string
 
-	changed, seen uint64 // it was read before its latest change where they differ
+	changed, seen uint64 // if they differ, it was read before its latest change
 	clients       []*client
-	refs          int       // the connections, and those that are about to be
-	since         time.Time // when the last connection went
+	refs          int       // connections, including those about to open
+	since         time.Time // when the last connection closed
 	unread        int
-	unreadAt      time.Time // when that was read
+	unreadAt      time.Time // when it was read
 }
 
 const (
-	// maxFollowing bounds how many people are followed live, the latest.
+	// maxFollowing limits how many followed people are tracked live, the latest.
 	maxFollowing = 10_000
-	// memberFor is how long a member without connections is remembered.
-	memberFor = 30 * time.Second
-	// loadsAtOnce bounds how many members are read at a time.
+	// memberTTL is how long a member without connections is kept.
+	memberTTL = 30 * time.Second
+	// loadsAtOnce limits how many members are read at a time.
 	loadsAtOnce = 16
 )
 
-// hasAtHome reports whether a post is news on the home timeline of a member.
+// hasAtHome reports whether a post is new on the home timeline of a member.
 func (m *member) hasAtHome(e *stream.Entry) bool {
 	if e.Author == m.user.ID {
-		return e.Of == 0 // what one has reposted is no news
+		return e.Of == 0 // one's own reposts are not reported
 	}
 	return social.Hears(m.viewer, social.Heard{Author: e.Author, Reply: e.Root != 0, To: e.To, Tags: e.Tags})
 }
 
-// load reads a member, unless what is known of it is current. One round trip.
+// load reads a member, unless it is up to date. One round trip.
 func (r *refresher) load(ctx context.Context, m *member) error {
 	r.conns.mu.Lock()
 	version, current, client := m.changed, m.seen == m.changed, r.reader()
@@ -61,14 +61,14 @@ func (r *refresher) load(ctx context.Context, m *member) error {
 	}
 	switch rec, err := storage.ParseRecord(m.user.ID, res[0]); {
 	case err == nil:
-		v.User = rec.User // with the role of now
+		v.User = rec.User // with the current role
 	case !errors.Is(err, social.ErrNotFound):
 		return err
 	}
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
 	if version < m.seen || r.conns.audience.people[m.user.ID] != m {
-		return nil // a later read was faster, or it is forgotten already
+		return nil // a later read was faster, or it was forgotten already
 	}
 	r.conns.audience.index(m, v.Following, v.Tags)
 	m.viewer, m.until, m.seen = v, until, version
@@ -83,7 +83,7 @@ func (r *refresher) countUnread(ctx context.Context, m *member) (int, error) {
 	return r.app.Notifications.UnreadNow(ctx, client, v)
 }
 
-// reader is the client to read members with: the server reports changes to it.
+// reader returns the client to read members with: the server reports changes to it.
 func (r *refresher) reader() rueidis.Client {
 	if r.client != nil {
 		return r.client
@@ -91,8 +91,8 @@ func (r *refresher) reader() rueidis.Client {
 	return r.shared
 }
 
-// forget removes the members who have been without connections for a while, and notes
-// those of which a mute or a block has ended.
+// forget removes members that have been without connections for a while, and marks those of which a
+// mute or a block has expired as changed.
 func (r *refresher) forget(now time.Time) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *refresher) forget(now time.Time) {
 			r.changed.members[m], r.changed.unread[m] = struct{}{}, struct{}{}
 			r.signal()
 		}
-		if m.refs == 0 && now.Sub(m.since) > memberFor {
+		if m.refs == 0 && now.Sub(m.since) > memberTTL {
 			r.conns.audience.index(m, nil, nil)
 			delete(r.conns.audience.people, id)
 			delete(r.changed.members, m)

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Queue is a connection that its own goroutine writes to: for one that cannot be
-// taken over from its server, as with HTTP/2. The zero value is not usable; see
-// NewQueue.
+// Queue is a connection that is written to by its own goroutine, for a connection that cannot be
+// taken over from its server, as with HTTP/2. The zero value is not usable; see NewQueue.
 type Queue struct {
 	mu      sync.Mutex
 	pending []byte
@@ -17,7 +16,7 @@ type Queue struct {
 	wake    chan struct{}
 }
 
-// NewQueue returns a Queue; call Run.
+// NewQueue returns a Queue; the caller must call Run.
 func NewQueue() *Queue { return &Queue{wake: make(chan struct{}, 1)} }
 
 var errQueue = errors.New("live: the connection is closed, or too slow")
@@ -47,7 +46,7 @@ func (q *Queue) Alive() bool {
 	return !q.closed
 }
 
-// Close ends Run once it has written what is queued.
+// Close makes Run return once it has written the queued messages.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +61,7 @@ func (q *Queue) signal() {
 	}
 }
 
-// Run writes what is queued until the queue is closed, ctx ends or write fails.
+// Run writes queued messages until the queue is closed, ctx ends or write fails.
 func (q *Queue) Run(ctx context.Context, write func(p []byte) error) {
 	for {
 		select {

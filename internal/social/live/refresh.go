@@ -14,22 +14,22 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// reports are the keys that have changed since they were last taken. The connections
-// to the database write them, which must not wait for a connection to a browser.
+// reports are the keys that have changed since they were last taken. The database connections write
+// them, and must not wait for a connection to a browser.
 type reports struct {
 	mu     sync.Mutex
-	all    bool // every person
+	all    bool // everybody may have changed
 	posts  map[int64]struct{}
-	people map[int64]struct{} // whose follows, mutes, blocks, lists or role may have changed
-	inbox  map[int64]struct{} // whose notifications have changed
-	users  map[int64]struct{} // whose sessions may have ended
+	people map[int64]struct{} // people whose follows, mutes, blocks, lists or role may have changed
+	inbox  map[int64]struct{} // people whose notifications have changed
+	users  map[int64]struct{} // people whose sessions may have ended
 }
 
 func newReports() reports {
 	return reports{posts: map[int64]struct{}{}, people: map[int64]struct{}{}, inbox: map[int64]struct{}{}, users: map[int64]struct{}{}}
 }
 
-// changes are what has to be read again, and what changed when.
+// changes are what has to be reread, and when it changed.
 type changes struct {
 	members  map[*member]struct{}
 	unread   map[*member]struct{}
@@ -42,17 +42,17 @@ func newChanges() changes {
 	return changes{members: map[*member]struct{}{}, unread: map[*member]struct{}{}, sessions: map[*member]struct{}{}, posts: map[int64]time.Time{}}
 }
 
-// refresher reads again what has changed, and sends what is new of it to the connections.
+// refresher rereads what has changed, and sends the news to the connections.
 type refresher struct {
 	app    *app.App
-	shared rueidis.Client // that of the application
+	shared rueidis.Client // the client of the application
 	now    func() time.Time
 	conns  *connections
 
 	reports reports
 	wake    chan struct{}
 
-	// With conns.mu.
+	// Guarded by conns.mu.
 	changed changes
 	client  rueidis.Client // see use
 }
@@ -65,17 +65,16 @@ func newRefresher(service *app.App, conns *connections) *refresher {
 	}
 }
 
-// use sets the client to read with: one to which the server reports changes of people; nil
-// while there is none.
+// use sets the client to read with, to which the server reports changes of people, or nil if there
+// is none.
 func (r *refresher) use(client rueidis.Client) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
 	r.client = client
 }
 
-// added notes that a connection is new, and which posts only it shows: what has changed
-// since these were read went unnoticed, and its session may have ended. The caller holds
-// conns.mu.
+// added registers a new connection and the posts that only it shows: changes since these were read
+// went unnoticed, and its session may have ended. The caller holds conns.mu.
 func (r *refresher) added(c *client, posts []int64) {
 	if c.member != nil && c.session != "" {
 		r.changed.sessions[c.member] = struct{}{}
@@ -89,17 +88,17 @@ func (r *refresher) added(c *client, posts []int64) {
 }
 
 const (
-	// refreshPause is the least time between two reads of what has changed.
+	// refreshPause is the minimum interval between two reads of what has changed.
 	refreshPause = 100 * time.Millisecond
-	// countsEvery is how often the counts of a post, and a number of notifications,
-	// are read and sent at most.
+	// countsEvery is the minimum interval at which the counts of a post, and a number of
+	// notifications, are read and sent.
 	countsEvery = time.Second
-	// changedFor is for how long after its last change a post is read again: a View
-	// can be up to a second old.
-	changedFor = 2500 * time.Millisecond
+	// recheckFor is how long after its last change a post is reread: a View can be up to a second
+	// old.
+	recheckFor = 2500 * time.Millisecond
 )
 
-// postChanged notes that a key that this process has read has changed.
+// postChanged records that a key that this process has read has changed.
 func (r *refresher) postChanged(key string) {
 	prefix, id, ok := storage.ParseKey(key)
 	if key != "" && (!ok || prefix != storage.PostPrefix) {
@@ -111,7 +110,8 @@ func (r *refresher) postChanged(key string) {
 	r.signal()
 }
 
-// personChanged notes that a key of a person has changed; any may have if it is empty.
+// personChanged records that a key of a person has changed, or that any key may have if key is
+// empty.
 func (r *refresher) personChanged(key string) {
 	prefix, id, ok := storage.ParseKey(key)
 	r.reports.mu.Lock()
@@ -158,7 +158,7 @@ func (r *refresher) take() {
 	for id := range news.people {
 		if m := r.conns.audience.people[id]; m != nil {
 			m.changed++
-			// Who is hidden decides which notifications count.
+			// Which people are hidden decides which notifications count.
 			c.members[m], c.unread[m] = struct{}{}, struct{}{}
 		}
 	}
@@ -184,7 +184,7 @@ func (r *refresher) take() {
 	clear(news.posts)
 }
 
-// run reads again what has changed, until ctx ends.
+// run rereads what has changed, until ctx ends.
 func (r *refresher) run(ctx context.Context) {
 	for {
 		select {
@@ -207,8 +207,8 @@ func (r *refresher) run(ctx context.Context) {
 	}
 }
 
-// catchUp reads the members who have changed. Those that cannot be read stay as they
-// are until the next time.
+// catchUp reads the members who have changed. Those that cannot be read stay unchanged until the
+// next time.
 func (r *refresher) catchUp(ctx context.Context) {
 	r.conns.mu.Lock()
 	r.take()
@@ -221,8 +221,8 @@ func (r *refresher) catchUp(ctx context.Context) {
 	r.forEach(members, func(m *member) error { return r.load(ctx, m) }, func(m *member) { r.changed.members[m] = struct{}{} })
 }
 
-// forEach calls do with each member, several at a time, and failed for those for which
-// it returns an error, while it holds conns.mu.
+// forEach calls do for each member, several at a time. Where do returns an error, it calls failed
+// with conns.mu held.
 func (r *refresher) forEach(members []*member, do func(*member) error, failed func(*member)) {
 	if len(members) == 0 {
 		return
@@ -295,7 +295,7 @@ func (r *refresher) sendCounts(ctx context.Context) {
 			if r.conns.audience.watched[id] != nil {
 				ids = append(ids, id)
 			}
-			if now.Sub(at) > changedFor || r.conns.audience.watched[id] == nil {
+			if now.Sub(at) > recheckFor || r.conns.audience.watched[id] == nil {
 				delete(r.changed.posts, id)
 			}
 		}
@@ -307,7 +307,7 @@ func (r *refresher) sendCounts(ctx context.Context) {
 	var views []*timeline.View
 	for len(ids) > 0 {
 		n := min(len(ids), social.MaxPage)
-		some, err := r.app.Views.Get(ctx, ids[:n]...)
+		loaded, err := r.app.Views.Get(ctx, ids[:n]...)
 		if err != nil {
 			r.conns.mu.Lock()
 			for _, id := range ids {
@@ -316,12 +316,12 @@ func (r *refresher) sendCounts(ctx context.Context) {
 			r.conns.mu.Unlock()
 			break
 		}
-		views, ids = append(views, some...), ids[n:]
+		views, ids = append(views, loaded...), ids[n:]
 	}
 	r.push(views)
 }
 
-// push sends the counts that differ from those that were sent.
+// push sends the counts that differ from those sent before.
 func (r *refresher) push(views []*timeline.View) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
@@ -340,7 +340,7 @@ func (r *refresher) push(views []*timeline.View) {
 		for _, c := range w.clients {
 			clients[c] = struct{}{}
 			if (w.deleted || w.hidden) && c.member != nil {
-				r.changed.unread[c.member] = struct{}{} // there may have been a notification of it
+				r.changed.unread[c.member] = struct{}{} // there may have been a notification about it
 			}
 		}
 	}

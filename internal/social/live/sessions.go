@@ -2,8 +2,8 @@ package live
 
 import "context"
 
-// endSessions closes the connections of sessions that have ended. Their browsers come
-// back without them.
+// endSessions closes the connections of sessions that have ended. Their browsers reconnect without
+// them.
 func (r *refresher) endSessions(ctx context.Context) {
 	r.conns.mu.Lock()
 	members := make([]*member, 0, len(r.changed.sessions))
@@ -38,7 +38,7 @@ func (r *refresher) endSessionsOf(ctx context.Context, m *member) error {
 	defer r.conns.mu.Unlock()
 	for i, c := range open {
 		if !states[i] && !c.gone {
-			r.conns.sendAway(c)
+			r.conns.askToReconnect(c)
 		}
 	}
 	return nil

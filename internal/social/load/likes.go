@@ -18,19 +18,19 @@ var countSource string
 // countScript can be repeated, as every command of a load must be.
 var countScript = script.New(countSource).Retryable()
 
-// count writes the size of a set of a post, zcard or scard, to a field of it.
+// count writes the size of a set of a post to a field of the post; size is zcard or scard.
 func (l Loader) count(post int64, set, size, field string) rueidis.Completed {
 	return countScript.Command(l.client, []string{storage.PostKey(post), set}, []string{size, field})
 }
 
-// NewLike is a like to be loaded.
+// NewLike is a like to load.
 type NewLike struct {
 	Post, User int64
 	Time       time.Time
 }
 
-// AddLikes loads likes of posts that exist, without notifications. Those of one post
-// should follow each other: the post counts them once.
+// AddLikes loads likes of existing posts, without notifications. Likes of one post should be
+// consecutive, so that the post counts them once.
 func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
 	b := l.client.B()
 	now, first := time.Now(), 0

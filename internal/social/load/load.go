@@ -1,4 +1,4 @@
-// Package load writes many users, follows and posts at once.
+// Package load bulk-loads users, follows, posts and likes.
 package load
 
 import (
@@ -23,10 +23,9 @@ import (
 	"retwis/internal/social/work"
 )
 
-// Loader writes many users, follows and posts at once, with given times, and
-// leaves the database as if each had been written separately: all invariants
-// hold. It is for trusted data: bodies are not validated. It writes by mass
-// insertion, or in pipelines; see app.Options.Server.
+// Loader bulk-loads users, follows and posts, with given times, and leaves the database as if each
+// had been written separately: all invariants hold. It is for trusted data: bodies are not
+// validated. It writes by mass insertion, or in pipelines; see app.Options.Server.
 type Loader struct {
 	app    *app.App
 	client rueidis.Client
@@ -35,7 +34,7 @@ type Loader struct {
 	server *rueidis.ClientOption
 	names  *storage.Directory
 	lists  *collection.Timelines
-	homes  *collection.Timelines // the home timelines; on a Cluster only those that exist
+	homes  *collection.Timelines // the home timelines; on a Cluster only existing ones
 }
 
 // New returns a loader.
@@ -51,9 +50,9 @@ func New(s *app.App) Loader {
 	}
 }
 
-// pipeline is how many commands are sent together: enough to make the cost of a load's
-// start and end small. Through a client they are sent in parts, so that other requests
-// are served in between.
+// pipeline is how many commands are sent together: enough to make the cost of starting and ending a
+// load small. Through a client they are sent in parts, so that other requests are served in
+// between.
 const (
 	pipeline     = 5000
 	pipelinePart = 1000
@@ -61,17 +60,17 @@ const (
 	postsAtOnce = 5000
 )
 
-// NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
-// returns it, or a password of an older program, which becomes one at the next login.
-// Empty, nobody can log in. ID is used by KeepUsers only.
+// NewUser is a user to load. PasswordHash is a PHC string, as returned by HashPassword, or a
+// password of an older program, which becomes a hash at the next login. If it is empty, nobody can
+// log in. ID is used by KeepUsers only.
 type NewUser struct {
 	ID                 int64
 	Name, PasswordHash string
-	Joined             time.Time // zero: not known
+	Joined             time.Time // zero if unknown
 }
 
-// registered is the score of a user among the users by time. Those whose time is not known
-// come before all others, in the order of their ids.
+// registered returns the score of a user among the users by time. Users whose time is unknown come
+// before all others, ordered by ID.
 func (u NewUser) registered() float64 {
 	if u.Joined.IsZero() {
 		return float64(u.ID - storage.MaxID)
@@ -79,9 +78,9 @@ func (u NewUser) registered() float64 {
 	return float64(u.Joined.Unix())
 }
 
-// AddUsers loads users and returns them with their ids. It returns social.ErrTaken,
-// with the name, where one is in use; then nothing is loaded, unless a concurrent
-// registration took the name.
+// AddUsers loads users and returns them with their IDs. If a name is in use, it returns
+// social.ErrTaken with the name; then nothing is loaded, unless a concurrent registration took the
+// name.
 func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, error) {
 	if len(users) == 0 {
 		return nil, nil
@@ -89,7 +88,7 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.checkNames(ctx, users); err != nil {
 		return nil, err
 	}
-	// Before and after: a build of the completions meanwhile does not see all of it.
+	// Both before and after, because a concurrent build of the completions does not see everything.
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
 	}
@@ -114,10 +113,10 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	return added, l.listUsers(ctx, users)
 }
 
-// KeepUsers loads users of an older program under their ids, with any names. Each name leads
-// to its user as it is spelled; in lower case, to the first user who needs it. A user whose
-// name, as it is spelled, leads to another one is not loaded: KeepUsers returns the others.
-// It can be repeated. No counter is raised.
+// KeepUsers loads users of an older program under their IDs, with any names. Each name leads to its
+// user as spelled, and in lower case to the first user with that name. A user whose name, as
+// spelled, leads to somebody else is not loaded: KeepUsers returns the others. It can be repeated.
+// No counter is raised.
 func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser, err error) {
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (l Loader) putUsers(ctx context.Context, users []NewUser) error {
 	})
 }
 
-// listUsers adds users whose names lead to them to the users by time and to the search.
+// listUsers adds users whose names lead to them to the users by time and to the search index.
 func (l Loader) listUsers(ctx context.Context, users []NewUser) error {
 	ids := make([]int64, len(users))
 	err := l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
@@ -221,7 +220,7 @@ func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	return taken, nil
 }
 
-// NewFollow is a follow to be loaded.
+// NewFollow is a follow to load.
 type NewFollow struct {
 	From, To int64
 	Time     time.Time
@@ -240,21 +239,19 @@ func (l Loader) AddFollows(ctx context.Context, follows []NewFollow) error {
 	})
 }
 
-// NewPost is a post to be loaded. ID is used by KeepPosts only.
+// NewPost is a post to load. ID is used by KeepPosts only.
 type NewPost struct {
 	ID     int64
 	Author int64
 	Time   time.Time
 	Body   string
 
-	// Of a reply: the post that it answers, which exists, its author, and the first
-	// post of the conversation.
+	// For a reply: the existing parent, its author, and the first post of the conversation.
 	Parent, ParentAuthor, Root int64
 }
 
-// AddPosts loads posts, which should be in the order of their times, and puts them
-// on all timelines where they belong, without notifications. It returns the id of the
-// first; the others follow.
+// AddPosts loads posts, which should be in order of time, and puts them on all timelines where they
+// belong, without notifications. It returns the ID of the first; the others follow consecutively.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err error) {
 	last, err := l.reserve(ctx, storage.NextPostID, len(posts))
 	if err != nil {
@@ -268,14 +265,14 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err
 	return first, l.KeepPosts(ctx, posts)
 }
 
-// KeepPosts is AddPosts for posts of an older program, in the order of their ids, which they
-// keep. It can be repeated. No counter is raised.
+// KeepPosts is AddPosts for posts of an older program, in order of the IDs, which they keep. It can
+// be repeated. No counter is raised.
 func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(posts, postsAtOnce) {
-		if err := l.addPosts(ctx, some); err != nil {
+	for chunk := range slices.Chunk(posts, postsAtOnce) {
+		if err := l.addPosts(ctx, chunk); err != nil {
 			return fmt.Errorf("social: load posts: %w", err)
 		}
 	}
@@ -344,14 +341,14 @@ func (l Loader) index(ctx context.Context, posts []NewPost) error {
 	})
 }
 
-// push puts posts on timelines, all that are for one timeline with one command: their
-// number grows with the audience of a large network, that of the timelines with its users.
+// push puts posts on timelines, with one command per timeline: the number of entries grows with the
+// audience of a large network, the number of timelines with its users.
 func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 	var public []int64
 	lists := map[string][]int64{}
 	add := func(list string, id int64) {
 		ids := lists[list]
-		if n := len(ids); n == 0 || ids[n-1] != id { // who follows the author and a tag
+		if n := len(ids); n == 0 || ids[n-1] != id { // a user may follow both the author and a tag
 			lists[list] = append(ids, id)
 		}
 	}
@@ -360,7 +357,7 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 			public = append(public, post.ID)
 		}
 		add(storage.HomeKey(post.Author), post.ID)
-		for _, home := range homes.of(post) {
+		for _, home := range homes.forPost(post) {
 			add(home, post.ID)
 		}
 	}
@@ -375,8 +372,8 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 		return l.send(ctx, cmds)
 	}
 	names := slices.Collect(maps.Keys(lists))
-	for some := range slices.Chunk(names, pipeline) {
-		if err := put(l.homes, some...); err != nil {
+	for chunk := range slices.Chunk(names, pipeline) {
+		if err := put(l.homes, chunk...); err != nil {
 			return err
 		}
 	}
@@ -390,18 +387,18 @@ func (p NewPost) places() storage.Places {
 	return storage.Places{Author: p.Author, Parent: p.Parent, Root: p.Root, Tags: text.Tags(p.Body)}
 }
 
-// member is the task of a post.
+// member returns the task of a post.
 func (p NewPost) member() string { return posts.Member(p.ID, p.Author, storage.Seconds(p.Time)) }
 
-// homes are the home timelines of the followers of authors and of tags.
+// homes holds the home timelines of the followers of authors and of tags.
 type homes struct {
 	authors map[int64][]string
 	tags    map[string][]string
 	sets    map[int64]map[string]bool // of authors that were replied to
 }
 
-// of returns the home timelines, without that of its author, on which a post belongs.
-func (h *homes) of(post NewPost) []string {
+// forPost returns the home timelines on which a post belongs, except its author's.
+func (h *homes) forPost(post NewPost) []string {
 	lists := h.authors[post.Author]
 	if post.Parent != 0 && post.ParentAuthor != post.Author {
 		both := h.sets[post.ParentAuthor]
@@ -426,7 +423,7 @@ func (h *homes) of(post NewPost) []string {
 	return lists
 }
 
-// followers returns the home timelines of the followers of these posts.
+// followers returns the home timelines of the followers of these posts' authors and tags.
 func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) {
 	var cmds rueidis.Commands
 	var add []func(lists []string)

@@ -19,8 +19,7 @@ import (
 	"retwis/internal/sleep"
 )
 
-// chunks sends the commands for n items, each of them up to each commands, in
-// pipelines.
+// chunks sends the commands for n items, up to each commands per item, in pipelines.
 func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
 	cmds := make(rueidis.Commands, 0, pipeline)
 	for i := range n {
@@ -36,16 +35,16 @@ func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) ru
 }
 
 const (
-	// loadTimeout is how long a server may be unavailable during a load, as in a
-	// failover, and loadPause the pause between two attempts.
+	// loadTimeout is how long a server may be unavailable during a load, as in a failover, and
+	// loadPause the pause between two attempts.
 	loadTimeout = time.Minute
 	loadPause   = 500 * time.Millisecond
 )
 
-// send sends commands and waits for their replies. Every command of a load can be
-// repeated, so all of them are, if the server becomes unavailable.
+// send sends commands and waits for their replies. Every command of a load can be repeated, so all
+// of them are, if the server becomes unavailable.
 func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
-	// A connection that broke can still read them: they must not change any more.
+	// A broken connection may still read them, so they must not change any more.
 	cmds = slices.Clone(cmds)
 	for i, cmd := range cmds {
 		cmds[i] = cmd.Pin()
@@ -67,8 +66,8 @@ type refusedError struct{ command, text string }
 
 func (e *refusedError) Error() string { return e.command + ": " + e.text }
 
-// isPermanent reports whether an error would recur if the command were repeated,
-// unlike errors of a connection, or of a server that starts or changes its role.
+// isPermanent reports whether an error would recur if the command were repeated, unlike errors of a
+// connection, or of a server that is starting or changing its role.
 func isPermanent(err error) bool {
 	var text string
 	var refused *refusedError
@@ -105,10 +104,10 @@ func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 	if report.Errors > 0 {
 		return &refusedError{report.Failures[0].Text, report.Failures[0].Error}
 	}
-	return l.invalidated(ctx)
+	return l.waitForInvalidation(ctx)
 }
 
-// encode writes commands in Redis' protocol.
+// encode writes commands in the Redis protocol.
 func encode(w io.Writer, cmds rueidis.Commands) error {
 	e := resp.NewEncoder(w)
 	var args []any
@@ -124,9 +123,9 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 	return e.Flush()
 }
 
-// invalidated waits until the client has dropped from its cache what other connections
-// have changed: invalidation messages arrive before the replies to later commands.
-func (l Loader) invalidated(ctx context.Context) error {
+// waitForInvalidation waits until the client has dropped what other connections have changed from
+// its cache: invalidation messages arrive before the replies to later commands.
+func (l Loader) waitForInvalidation(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, l.client)
 	if err != nil {
 		return err

@@ -17,15 +17,15 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// on is an application on a database, with a place for pictures.
+// on returns an application on a database, with a picture store.
 func on(t *testing.T, client rueidis.Client, change ...func(*app.Options)) bundle {
 	t.Helper()
 	place := files.Directory(t.TempDir())
 	return bundle{socialtest.On(t, client, append([]func(*app.Options){func(opt *app.Options) { opt.Media = place }}, change...)...), place}
 }
 
-// everywhere runs a test on a single server and on a Cluster.
-func everywhere(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
+// onEachServer runs a test on a single server and on a Cluster.
+func onEachServer(t *testing.T, test func(t *testing.T, b bundle), change ...func(*app.Options)) {
 	t.Helper()
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()
@@ -37,8 +37,8 @@ func everywhere(t *testing.T, test func(t *testing.T, b bundle), change ...func(
 	})
 }
 
-// The slots of a Cluster move from master to master while pictures are uploaded, posted and
-// deleted. Nothing fails, each post has its pictures, and no other files are left.
+// The slots of a Cluster migrate between masters while pictures are uploaded, posted and deleted.
+// Nothing fails, each post has its pictures, and no other files are left.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -74,18 +74,19 @@ func TestSlotsMove(t *testing.T) {
 	b.do(b.Leaving.FinishRemoval(b.Ctx, ben.ID))
 	b.wantPictures(ada, 0)
 	b.Clock.Advance(media.Unused + time.Hour)
-	const unused = rounds + rounds - 1 // with the avatars that were replaced
+	const unused = rounds + rounds - 1 // including replaced avatars
 	if n, err := b.Media.Store.Sweep(b.Ctx); n != unused || err != nil {
 		t.Errorf("%d unused pictures, %v; want %d", n, err, unused)
 	}
-	// Of ada there are the posts that were not deleted, with two pictures each, and an avatar.
+	// Of ada's pictures there remain those of the posts that were not deleted, two each, and an
+	// avatar.
 	if got, want := len(b.names()), 2*(2*rounds/2+1); got != want {
 		t.Errorf("there are %d files, want %d", got, want)
 	}
 	b.wantClean()
 }
 
-// usePictures does with pictures what people do.
+// usePictures uploads, posts and deletes pictures like a user.
 func (b bundle) usePictures(user social.User, round int) error {
 	upload := func(kind media.Kind) (media.Record, error) {
 		return b.Media.Upload(b.Ctx, user, "", photo(b.T, 60, 60), kind)
@@ -122,7 +123,7 @@ func (b bundle) usePictures(user social.User, round int) error {
 	return err
 }
 
-// moveSlot moves the slot of a random key of a master to the next one.
+// moveSlot migrates the slot of a random key of a master to the next master.
 func (b bundle) moveSlot(cluster *redistest.ClusterServers, from int) {
 	b.T.Helper()
 	client := cluster.Masters[from].Client(b.T)

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/picture"
 )
 
-// Reason says why an upload was refused.
+// Reason is why an upload was refused.
 type Reason int
 
 // The reasons.
@@ -20,14 +20,14 @@ const (
 	Busy
 	Full
 	Unavailable
-	Reasons // how many there are
+	Reasons // the number of reasons
 )
 
 func (r Reason) String() string {
 	return [...]string{"type", "size", "damaged", "quota", "busy", "full", "unavailable"}[r]
 }
 
-// Counts count uploads since the start of the process.
+// Counts counts uploads since the start of the process.
 type Counts struct {
 	Files, Bytes atomic.Int64
 	Refused      [Reasons]atomic.Int64

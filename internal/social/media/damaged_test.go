@@ -22,22 +22,22 @@ var damages = map[string]func(b bundle, id string){
 	},
 }
 
-// damaged is a user whose records of a post, an avatar and an unused picture cannot be read, while
-// that of another unused one can.
-type damaged struct {
+// damagedPictures is a user with unreadable records of pictures in a post, in an avatar, and
+// unused, and one readable record of an unused picture.
+type damagedPictures struct {
 	bundle
 	owner        social.User
 	posted       media.Record
 	unused, left media.Record
 }
 
-func everyDamage(t *testing.T, test func(t *testing.T, d damaged)) {
+func everyDamage(t *testing.T, test func(t *testing.T, d damagedPictures)) {
 	t.Parallel()
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everywhere(t, func(t *testing.T, b bundle) {
-				d := damaged{bundle: b, owner: b.NewUser("ada")}
+			onEachServer(t, func(t *testing.T, b bundle) {
+				d := damagedPictures{bundle: b, owner: b.NewUser("ada")}
 				d.posted, d.unused, d.left = b.upload(d.owner, media.Post), b.upload(d.owner, media.Post), b.upload(d.owner, media.Post)
 				b.post(d.owner, "look", d.posted)
 				avatar := b.upload(d.owner, media.Avatar)
@@ -51,9 +51,9 @@ func everyDamage(t *testing.T, test func(t *testing.T, d damaged)) {
 	}
 }
 
-// A record that cannot be read stops nothing: other pictures are uploaded, swept and set.
+// An unreadable record stops nothing: other pictures are uploaded, swept and set.
 func TestDamaged(t *testing.T) {
-	everyDamage(t, func(t *testing.T, d damaged) {
+	everyDamage(t, func(t *testing.T, d damagedPictures) {
 		second := d.upload(d.owner, media.Avatar)
 		d.do(d.Media.SetPortrait(d.Ctx, d.owner, media.Avatar, second.ID))
 		d.wantShown(map[string]bool{second.ID: true})
@@ -64,9 +64,9 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// An account is deleted with the pictures whose records cannot be read.
+// Deleting an account also deletes pictures with unreadable records.
 func TestDamagedRemoval(t *testing.T) {
-	everyDamage(t, func(t *testing.T, d damaged) {
+	everyDamage(t, func(t *testing.T, d damagedPictures) {
 		d.do(d.Leaving.DeleteAccount(d.Ctx, d.owner.ID))
 		d.Clock.Advance(time.Minute)
 		d.do(d.Leaving.FinishRemoval(d.Ctx, d.owner.ID))
@@ -77,10 +77,10 @@ func TestDamagedRemoval(t *testing.T) {
 	})
 }
 
-// A repair writes the record of a picture again that a post has, and deletes the others. Without
-// that their files are left alone.
+// A repair rewrites the record of a picture that is in a post, and deletes the others. Without a
+// repair their files are left alone.
 func TestDamagedRepair(t *testing.T) {
-	everyDamage(t, func(t *testing.T, d damaged) {
+	everyDamage(t, func(t *testing.T, d damagedPictures) {
 		d.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
 		for name, err := range d.Media.Store.Orphans(d.Ctx) {
 			t.Errorf("%s is an orphan, %v", name, err)
@@ -95,7 +95,7 @@ func TestDamagedRepair(t *testing.T) {
 	})
 }
 
-// A picture of a post whose record and files are lost stays a problem until the files are back.
+// A post picture whose record and files are lost remains a problem until the files are back.
 func TestLostPicture(t *testing.T) {
 	t.Parallel()
 	all := maps.Clone(damages)

@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// process is another process of the site, which ends before f returns.
+// process runs f in another process of the site, which ends before f returns.
 func (b bundle) process(client rueidis.Client, f func(service *app.App) error) error {
 	b.T.Helper()
 	service, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true, Media: b.place})
@@ -29,8 +29,8 @@ func (b bundle) process(client rueidis.Client, f func(service *app.App) error) e
 }
 
 // A process is killed after some of its commands: while it uploads pictures and posts them, deletes
-// the post, or removes the account. Another process goes on. Then each post has its pictures, and
-// a check finds nothing but what it deletes.
+// the post, or removes the account. Another process continues. Then each post has its pictures, and
+// a check finds only pictures that it deletes.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(b bundle, service *app.App, owner social.User, post int64) error{
@@ -57,12 +57,12 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everywhere(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
+			onEachServer(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
 		})
 	}
 }
 
-// kill kills processes in an act, each after a few more commands than the one before.
+// kill kills processes during an action, each after a few more commands than the one before.
 func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, post int64) error, removes bool) {
 	b.T.Helper()
 	stride := int64(11)
@@ -84,13 +84,13 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 		ended = err == nil && dying.Left() > 0
 		b.Clock.Advance(time.Minute)
 		b.do(b.RetryTasks(b.Ctx))
-		if removes { // which waits for requests of the user that still run
+		if removes { // it waits for running requests of the user
 			b.Clock.Advance(time.Minute)
 			b.do(b.Leaving.FinishRemoval(b.Ctx, owner.ID))
 		}
 		b.wantPictures(owner, cut)
 	}
-	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // file times come from the disk
 	_, err := check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 		if !p.Leftover {
 			b.T.Errorf("check: %v", p)
@@ -117,7 +117,7 @@ func (b bundle) draft(service *app.App, owner social.User) (posts.Draft, error) 
 	return draft, nil
 }
 
-// wantPictures checks that the pictures of a user's posts are there.
+// wantPictures checks that the pictures of a user's posts exist.
 func (b bundle) wantPictures(owner social.User, cut int64) {
 	b.T.Helper()
 	v, err := b.Viewers.Get(b.Ctx, owner)

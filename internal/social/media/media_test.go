@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// bundle is an application with a place for pictures.
+// bundle is an application with a picture store.
 type bundle struct {
 	*socialtest.Bundle
 	place files.Store
@@ -47,7 +47,7 @@ func (b bundle) do(err error) {
 }
 
 // photo is a picture as somebody uploads it.
-var photos sync.Map // what photo made: [2]int → []byte
+var photos sync.Map // results of photo: [2]int → []byte
 
 func photo(t testing.TB, width, height int) []byte {
 	t.Helper()
@@ -86,7 +86,7 @@ func (b bundle) post(author social.User, body string, records ...media.Record) s
 	return post
 }
 
-// names are the files that are there.
+// names returns the names of the existing files.
 func (b bundle) names() []string {
 	b.T.Helper()
 	names := []string{}
@@ -101,12 +101,12 @@ func (b bundle) sees(user social.User, id string) (found, public bool) {
 	b.T.Helper()
 	v, err := b.Viewers.Get(b.Ctx, user)
 	b.do(err)
-	one, err := b.Media.Find(b.Ctx, v, id)
+	picture, err := b.Media.Find(b.Ctx, v, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return false, false
 	}
 	b.do(err)
-	return true, one.Public
+	return true, picture.Public
 }
 
 func (b bundle) wantClean() {
@@ -119,41 +119,41 @@ func (b bundle) wantClean() {
 
 func TestPost(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testPost)
+	onEachServer(t, testPost)
 }
 
 func testPost(t *testing.T, b bundle) {
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	one, two := b.upload(ada, media.Post), b.upload(ada, media.Post)
-	if found, _ := b.sees(ada, one.ID); !found {
+	first, second := b.upload(ada, media.Post), b.upload(ada, media.Post)
+	if found, _ := b.sees(ada, first.ID); !found {
 		t.Error("the owner does not see what was uploaded")
 	}
 	for _, other := range []social.User{ben, {}} {
-		if found, _ := b.sees(other, one.ID); found {
+		if found, _ := b.sees(other, first.ID); found {
 			t.Errorf("%q sees what nothing uses", other.Name)
 		}
 	}
-	post := b.post(ada, "look", two, one)
+	post := b.post(ada, "look", second, first)
 	read, err := b.Posts.Posts(b.Ctx, post.ID)
 	b.do(err)
 	pictures := read[0].Media.Pictures()
-	if len(pictures) != 2 || pictures[0].ID != two.ID || pictures[1].Alt != "picture 1" || pictures[0].Large().Width != 600 || pictures[0].Blurhash == "" {
+	if len(pictures) != 2 || pictures[0].ID != second.ID || pictures[1].Alt != "picture 1" || pictures[0].Large().Width != 600 || pictures[0].Blurhash == "" {
 		t.Errorf("the post has %+v", pictures)
 	}
-	if r, err := b.Media.Store.Get(b.Ctx, one.ID); err != nil || r.Use != fmt.Sprint("post:", post.ID) || r.Picture.Alt != "picture 1" {
+	if r, err := b.Media.Store.Get(b.Ctx, first.ID); err != nil || r.Use != fmt.Sprint("post:", post.ID) || r.Picture.Alt != "picture 1" {
 		t.Errorf("the record is %+v, %v", r, err)
 	}
 	for _, user := range []social.User{ada, ben, {}} {
-		if found, public := b.sees(user, one.ID); !found || !public {
+		if found, public := b.sees(user, first.ID); !found || !public {
 			t.Errorf("%q: found %v, public %v", user.Name, found, public)
 		}
 	}
-	file, err := b.Media.Open(b.Ctx, one, "400")
+	file, err := b.Media.Open(b.Ctx, first, "400")
 	b.do(err)
 	if file.Size == 0 || file.Close() != nil {
 		t.Errorf("the file is %+v", file.Info)
 	}
-	if _, err := b.Media.Open(b.Ctx, one, "80"); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Media.Open(b.Ctx, first, "80"); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("a size that it does not have: %v", err)
 	}
 	b.wantClean()
@@ -167,7 +167,7 @@ func testPost(t *testing.T, b bundle) {
 	if names := b.names(); len(names) > 0 {
 		t.Errorf("after the deletion there are %v", names)
 	}
-	if found, _ := b.sees(ada, one.ID); found {
+	if found, _ := b.sees(ada, first.ID); found {
 		t.Error("a deleted picture is found")
 	}
 	if left := b.Redis("HKEYS", storage.PostKey(post.ID)); strings.Contains(left, "media") {
@@ -176,51 +176,51 @@ func testPost(t *testing.T, b bundle) {
 	b.wantClean()
 }
 
-// Who does not see a post does not see its pictures.
+// Pictures of a post are hidden from those who do not see the post.
 func TestHidden(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testHidden)
+	onEachServer(t, testHidden)
 }
 
 func testHidden(t *testing.T, b bundle) {
 	ada, ben, staff := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carol")
 	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
 	staff.Role = social.Moderator
-	one := b.upload(ada, media.Post)
-	post := b.post(ada, "look", one)
+	picture := b.upload(ada, media.Post)
+	post := b.post(ada, "look", picture)
 	b.do(b.Moderation.HidePost(b.Ctx, staff.Actor(), post.ID, "no", ""))
 	for user, want := range map[string]bool{"ada": true, "ben": false, "carol": true, "": false} {
 		of := map[string]social.User{"ada": ada, "ben": ben, "carol": staff}[user]
-		if found, public := b.sees(of, one.ID); found != want || public {
+		if found, public := b.sees(of, picture.ID); found != want || public {
 			t.Errorf("hidden, to %q: found %v, public %v", user, found, public)
 		}
 	}
 	b.do(b.Moderation.UnhidePost(b.Ctx, staff.Actor(), post.ID, ""))
-	if found, public := b.sees(social.User{}, one.ID); !found || !public {
+	if found, public := b.sees(social.User{}, picture.ID); !found || !public {
 		t.Error("it is not shown again")
 	}
 	b.do(b.Moderation.SetStanding(b.Ctx, staff.Actor(), ada.ID, moderation.StandingChange{Standing: social.Suspended}))
-	if found, _ := b.sees(ben, one.ID); found {
+	if found, _ := b.sees(ben, picture.ID); found {
 		t.Error("the picture of a suspended author is shown")
 	}
 }
 
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testClaims)
+	onEachServer(t, testClaims)
 }
 
 func testClaims(t *testing.T, b bundle) {
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	one := b.upload(ada, media.Post)
+	picture := b.upload(ada, media.Post)
 	avatar := b.upload(ada, media.Avatar)
 	draft := func(chosen ...media.Chosen) posts.Draft { return posts.Draft{Body: "x", Pictures: chosen} }
 	for what, d := range map[string]posts.Draft{
 		"not an id":   draft(media.Chosen{ID: "../../etc"}),
 		"unknown":     draft(media.Chosen{ID: strings.Repeat("0", 32)}),
 		"an avatar":   draft(media.Chosen{ID: avatar.ID}),
-		"twice":       draft(media.Chosen{ID: one.ID}, media.Chosen{ID: one.ID}),
-		"a long text": draft(media.Chosen{ID: one.ID, Alt: strings.Repeat("x", 1501)}),
+		"twice":       draft(media.Chosen{ID: picture.ID}, media.Chosen{ID: picture.ID}),
+		"a long text": draft(media.Chosen{ID: picture.ID, Alt: strings.Repeat("x", 1501)}),
 		"five":        draft(make([]media.Chosen, 5)...),
 	} {
 		_, err := b.Posts.PostOnce(b.Ctx, ada, d)
@@ -228,20 +228,20 @@ func testClaims(t *testing.T, b bundle) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := b.Posts.PostOnce(b.Ctx, ben, draft(media.Chosen{ID: one.ID})); err == nil {
+	if _, err := b.Posts.PostOnce(b.Ctx, ben, draft(media.Chosen{ID: picture.ID})); err == nil {
 		t.Error("ben has posted the picture of ada")
 	}
-	post := b.post(ada, "mine", one)
-	again := b.post(ada, "mine", one) // a double click
-	if again.ID != post.ID {
-		t.Errorf("a double click makes post %d and %d", post.ID, again.ID)
+	post := b.post(ada, "mine", picture)
+	repeated := b.post(ada, "mine", picture) // a double click
+	if repeated.ID != post.ID {
+		t.Errorf("a double click makes post %d and %d", post.ID, repeated.ID)
 	}
-	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: one.ID})); err == nil {
+	if _, err := b.Posts.PostOnce(b.Ctx, ada, draft(media.Chosen{ID: picture.ID})); err == nil {
 		t.Error("two posts have the picture")
 	}
-	// Without scripts a form that is sent twice stores its files twice.
+	// Without scripts, a form that is sent twice stores its files twice.
 	second := b.upload(ada, media.Post)
-	if same := b.post(ada, "mine", second); same.ID != post.ID || !same.Media.Has(one.ID) {
+	if same := b.post(ada, "mine", second); same.ID != post.ID || !same.Media.Has(picture.ID) {
 		t.Errorf("the second form is post %d with %s, want %d", same.ID, same.Media, post.ID)
 	}
 	// A post that could not be written leaves its claim.
@@ -258,7 +258,7 @@ func testClaims(t *testing.T, b bundle) {
 	}
 }
 
-// A picture that two posts have claimed gets into one of them, whichever is written first.
+// A picture that two posts have claimed goes to exactly one of them, whichever is written first.
 func TestClaimedTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -286,18 +286,18 @@ func TestClaimedTwice(t *testing.T) {
 	}
 }
 
-// Of two forms with the same picture that are sent at once, one is refused.
+// Of two concurrent forms with the same picture, one is refused.
 func TestPostedTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
 	for round := range redistest.Cases(10, 200) {
-		one := b.upload(ada, media.Post)
+		picture := b.upload(ada, media.Post)
 		made, failed := make([]social.Post, 2), make([]error, 2)
 		var both sync.WaitGroup
 		for i := range 2 {
 			both.Go(func() {
-				made[i], failed[i] = b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: fmt.Sprint(round, i), Pictures: []media.Chosen{{ID: one.ID}}})
+				made[i], failed[i] = b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: fmt.Sprint(round, i), Pictures: []media.Chosen{{ID: picture.ID}}})
 			})
 		}
 		both.Wait()
@@ -305,7 +305,7 @@ func TestPostedTwice(t *testing.T) {
 		for i, err := range failed {
 			invalid := new(social.InvalidError)
 			switch {
-			case err == nil && !made[i].Media.Has(one.ID):
+			case err == nil && !made[i].Media.Has(picture.ID):
 				t.Errorf("round %d: the post has no picture", round)
 			case errors.As(err, &invalid):
 				refused++
@@ -339,13 +339,13 @@ func TestLongestDescriptions(t *testing.T) {
 	b.wantClean()
 }
 
-// Uploads at once do not take more than there is.
+// Concurrent uploads do not exceed the quota.
 func TestQuotaAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
-	one := b.upload(ada, media.Post).Bytes
-	b.Media.Quota = 4*one + one/2
+	size := b.upload(ada, media.Post).Bytes
+	b.Media.Quota = 4*size + size/2
 	var all sync.WaitGroup
 	for range 12 {
 		all.Go(func() {
@@ -370,7 +370,7 @@ func TestQuotaAtOnce(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testSweep)
+	onEachServer(t, testSweep)
 }
 
 func testSweep(t *testing.T, b bundle) {
@@ -398,7 +398,7 @@ func testSweep(t *testing.T, b bundle) {
 
 func TestPortraits(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testPortraits)
+	onEachServer(t, testPortraits)
 }
 
 func testPortraits(t *testing.T, b bundle) {
@@ -446,7 +446,7 @@ func (b bundle) wantShown(pictures map[string]bool) {
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testQuota, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
+	onEachServer(t, testQuota, func(opt *app.Options) { opt.MediaQuota = 1_000_000 })
 }
 
 func testQuota(t *testing.T, b bundle) {
@@ -480,10 +480,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An account takes its pictures along.
+// Deleting an account deletes its pictures.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testRemoval)
+	onEachServer(t, testRemoval)
 }
 
 func testRemoval(t *testing.T, b bundle) {
@@ -503,19 +503,19 @@ func testRemoval(t *testing.T, b bundle) {
 	b.wantClean()
 }
 
-// A check finds what a crash leaves, and what was lost.
+// A check finds the remains of a crash, and what was lost.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	everywhere(t, testCheck)
+	onEachServer(t, testCheck)
 }
 
 func testCheck(t *testing.T, b bundle) {
 	ada := b.NewUser("ada")
-	lost, whole := b.upload(ada, media.Post), b.upload(ada, media.Post)
-	b.post(ada, "look", lost, whole)
+	lost, intact := b.upload(ada, media.Post), b.upload(ada, media.Post)
+	b.post(ada, "look", lost, intact)
 	b.Redis("DEL", storage.MediaKey(lost.ID))
 	b.do(b.place.Put(b.Ctx, strings.Repeat("a", 32)+"-400.jpg", []byte("orphan")))
-	b.do(b.place.Delete(b.Ctx, whole.Picture.Stored(whole.Picture.Small())))
+	b.do(b.place.Delete(b.Ctx, intact.Picture.Stored(intact.Picture.Small())))
 	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix())
 	var found []string
 	report := func(p check.Problem) { found = append(found, p.Detail) }

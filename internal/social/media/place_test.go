@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// failing is a place that fails, or ends the process as it were, at its n-th change.
+// failing is a store that fails, or acts as if the process had died, at its n-th change.
 type failing struct {
 	files.Store
 	left atomic.Int64
@@ -46,8 +46,8 @@ func (f *failing) Delete(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// A place that is lost at any step leaves nothing half: a post has its pictures, or there is none,
-// and a deletion goes on when the place is back.
+// A store that is lost at any step leaves nothing inconsistent: a post either has its pictures or
+// does not exist, and a deletion continues when the store is back.
 func TestPlaceLost(t *testing.T) {
 	t.Parallel()
 	for steps := range int64(10) {
@@ -74,7 +74,7 @@ func TestPlaceLost(t *testing.T) {
 			if n := len(post.Media.Pictures()); n != 2-failed {
 				t.Errorf("the post has %d pictures, %d have failed", n, failed)
 			}
-			b.do(b.Posts.Delete(b.Ctx, ada, post.ID)) // a part of it fails, and goes on in the background
+			b.do(b.Posts.Delete(b.Ctx, ada, post.ID)) // part of it fails, and continues in the background
 			place.left.Store(1000)
 			socialtest.Wait(t, "the end of the deletion", func() bool {
 				return b.Redis("HEXISTS", storage.PostKey(post.ID), "media") == "0"
@@ -93,7 +93,8 @@ func TestPlaceLost(t *testing.T) {
 	}
 }
 
-// A place that cannot be reached while an account is deleted has nothing of it in the end.
+// If the store is unreachable while an account is deleted, nothing of the account remains in it in
+// the end.
 func TestRemovalWithoutPlace(t *testing.T) {
 	t.Parallel()
 	for steps := range int64(5) {
@@ -122,7 +123,7 @@ func TestRemovalWithoutPlace(t *testing.T) {
 	}
 }
 
-// A process without the place leaves deletions to those that have it, and finishes other work.
+// A process without a store leaves deletions to those that have one, and finishes other work.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).Client(t)
@@ -146,9 +147,9 @@ func TestElsewhere(t *testing.T) {
 	b.wantClean()
 }
 
-// A backup that is tried with the place of the site deletes no files, neither when it is restored nor
-// when it is repaired later: a picture that nobody used yet when the backup was made, or that it does
-// not have, can be that of a post by now.
+// A backup that is tested with the store of the live site deletes no files, neither when it is
+// restored nor when it is repaired later: a picture that was still unused, or is missing, in the
+// backup may belong to a post by now.
 func TestRestoredBesideSite(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,7 +8,7 @@ import (
 	"retwis/model"
 )
 
-// Kind says what a picture was uploaded for.
+// Kind is what a picture was uploaded for.
 type Kind string
 
 // The kinds.
@@ -23,17 +23,17 @@ type Record struct {
 	ID      string         `redis:",id"` // 128 random bits
 	Owner   int64          `redis:"owner"`
 	Kind    Kind           `redis:"kind"`
-	Use     string         `redis:"use"` // see the functions below; empty: nothing uses it
+	Use     string         `redis:"use"` // see the functions below; empty if unused
 	Picture social.Picture `redis:"picture"`
 	Bytes   int64          `redis:"bytes"`   // of all files
-	Created int64          `redis:"created"` // when it was uploaded, or replaced, in unix seconds
+	Created int64          `redis:"created"` // when it was uploaded or replaced, in Unix seconds
 	Version int64          `redis:",version"`
 }
 
-// The index of pictures that nothing uses yet, or any more, by that time.
+// The index of pictures that are unused, by the time since when.
 const unused = "unused_since"
 
-// Indexes are those by owner and time, and of what nothing uses.
+// Indexes returns the indexes by owner and time, and of unused pictures.
 func (Record) Indexes() []model.Index[Record] {
 	return []model.Index[Record]{
 		model.Composite[Record]("owner", "created"),
@@ -48,30 +48,30 @@ func (Record) Indexes() []model.Index[Record] {
 
 // What uses a picture.
 const (
-	ofPost   = "post:"     // followed by the id of a post that has the picture
-	claimed  = "posting:"  // by that of one that is about to be written
-	replaced = "replaced:" // by the kind of an avatar or a header that its owner has replaced
+	usedByPost   = "post:"     // followed by the ID of the post that has the picture
+	claimedBy    = "posting:"  // followed by the ID of a post about to be written
+	replacedKind = "replaced:" // followed by the kind of an avatar or a header that its owner has replaced
 )
 
-func useOfPost(post int64) string { return storage.Key(ofPost, post) }
+func useOfPost(post int64) string { return storage.Key(usedByPost, post) }
 
-func useOfClaim(post int64) string { return storage.Key(claimed, post) }
+func useOfClaim(post int64) string { return storage.Key(claimedBy, post) }
 
-// isUsed reports whether it is certain that something uses the picture.
+// isUsed reports whether the picture is certainly in use.
 func (r *Record) isUsed() bool {
-	return r.Use != "" && !strings.HasPrefix(r.Use, claimed) && !r.isReplaced()
+	return r.Use != "" && !strings.HasPrefix(r.Use, claimedBy) && !r.isReplaced()
 }
 
-func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replaced) }
+func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replacedKind) }
 
-// Post returns the post that has the picture, or that it is claimed for; 0 for none.
+// Post returns the post that has or has claimed the picture, or 0.
 func (r *Record) Post() int64 {
 	_, id, _ := strings.Cut(r.Use, ":")
 	post, _ := storage.ParseID(id)
 	return post
 }
 
-// fileNames are the names under which the files of a picture are stored.
+// fileNames returns the names under which the files of a picture are stored.
 func fileNames(p *social.Picture) []string {
 	names := make([]string, len(p.Files))
 	for i, f := range p.Files {

@@ -21,50 +21,50 @@ import (
 // DefaultQuota is how many bytes the pictures of a user may take.
 const DefaultQuota = 1 << 30
 
-// QuotaError: a user has no room for another picture.
+// QuotaError reports that a user's quota has no room for another picture.
 type QuotaError struct {
-	Left int64 // bytes
+	Left int64 // in bytes
 }
 
-// Error says how much is left.
+// Error includes how much is left.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf("social: pictures: only %d bytes are left", e.Left)
 }
 
-// Maker makes the sizes of a picture. place is where it comes from.
+// Maker creates the sizes of a picture. place is where the request comes from.
 type Maker interface {
 	Make(ctx context.Context, place string, file []byte, kind picture.Kind) (picture.Picture, error)
 }
 
-// Options are what a Service needs. All are required.
+// Options configure a Service. All are required.
 type Options struct {
 	timeline.Parts
 	Store *Store
 	Maker Maker
 	Tasks *work.Engine
-	Quota int64 // bytes of a user
+	Quota int64 // bytes per user
 	// Changed is called when the avatar of a user has changed.
 	Changed func(ctx context.Context, uid int64) error
 }
 
-// Service takes and shows pictures. It is safe for concurrent use.
+// Service accepts and serves pictures. It is safe for concurrent use.
 type Service struct {
 	Options
 	Counts Counts
 }
 
-// portraitKind is the kind of tasks that make the pictures of a user agree with the fields of
-// the user: "portrait:<uid>".
+// portraitKind is the kind of tasks that make the pictures of a user agree with the fields of the
+// user: "portrait:<uid>".
 const portraitKind = "portrait"
 
-// New returns the pictures of an application.
+// New returns the Service of an application.
 func New(opt Options) *Service {
 	s := &Service{Options: opt}
 	s.Tasks.Handle(portraitKind, s.portraitTask)
 	return s
 }
 
-// Sweep deletes pictures that nothing has used for a day.
+// Sweep deletes pictures that have been unused for a day.
 func (s *Service) Sweep(ctx context.Context) error {
 	n, err := s.Store.Sweep(ctx)
 	if n > 0 {
@@ -76,11 +76,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 // IsOn reports whether pictures can be uploaded.
 func (s *Service) IsOn() bool { return s.Store.Files != nil }
 
-// makes is what is made of a picture of each kind.
-var makes = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
+// renditions maps each kind to the renditions that are created.
+var renditions = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
 
-// Upload stores a picture that nothing uses yet; place is where it comes from. It returns
-// *QuotaError, an error of package picture or of package files, or ErrNoPlace.
+// Upload stores a picture, which is unused at first; place is where the request comes from. It
+// returns *QuotaError, an error of package picture or of package files, or ErrNoPlace.
 func (s *Service) Upload(ctx context.Context, owner social.User, place string, file []byte, kind Kind) (r Record, err error) {
 	defer func() { s.Counts.uploaded(r, err) }()
 	if !s.IsOn() {
@@ -93,15 +93,15 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	if used >= s.Quota {
 		return Record{}, &QuotaError{}
 	}
-	made, err := s.Maker.Make(ctx, place, file, makes[kind])
+	made, err := s.Maker.Make(ctx, place, file, renditions[kind])
 	if err != nil {
 		return Record{}, err
 	}
 	r = Record{ID: newID(), Owner: owner.ID, Kind: kind, Created: s.Store.Now().Unix()}
 	r.Picture = social.Picture{ID: r.ID, Blurhash: made.Blurhash}
-	for _, one := range made.Renditions {
-		r.Picture.Files = append(r.Picture.Files, social.PictureFile{Name: one.Name + "." + one.Ext(), Width: one.Width, Height: one.Height})
-		r.Bytes += int64(len(one.Data))
+	for _, rendition := range made.Renditions {
+		r.Picture.Files = append(r.Picture.Files, social.PictureFile{Name: rendition.Name + "." + rendition.Ext(), Width: rendition.Width, Height: rendition.Height})
+		r.Bytes += int64(len(rendition.Data))
 	}
 	if used+r.Bytes > s.Quota {
 		return Record{}, &QuotaError{Left: s.Quota - used}
@@ -109,22 +109,22 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	if err := s.Store.create(ctx, r, made.Renditions); err != nil {
 		return Record{}, err
 	}
-	// Others of the user may have arrived meanwhile.
+	// Other pictures of the user may have arrived concurrently.
 	if used, err = s.Store.used(ctx, owner.ID); err == nil && used > s.Quota {
 		return Record{}, errors.Join(&QuotaError{Left: max(0, s.Quota-used+r.Bytes)}, s.Store.delete(ctx, r.Picture))
 	}
 	return r, err
 }
 
-// newID returns the id of a picture, which cannot be guessed.
+// newID returns a picture ID that cannot be guessed.
 func newID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])
 }
 
-// removeTimeout bounds the attempt to remove the files of a picture that was not stored. What
-// stays is found by Orphans.
+// removeTimeout limits the attempt to remove the files of a picture that was not stored. Orphans
+// finds files that remain.
 const removeTimeout = 5 * time.Second
 
 // create writes the files of a picture, and then its record.
@@ -134,7 +134,7 @@ func (s *Store) create(ctx context.Context, r Record, made []picture.Rendition) 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		if err := s.delete(ctx, r.Picture); err != nil {
-			s.Log.WarnContext(ctx, "a picture was not stored, and some of its files are left", "picture", r.ID, "error", err)
+			s.Log.WarnContext(ctx, "cannot remove all files of a picture that was not stored", "picture", r.ID, "error", err)
 		}
 	}
 	return err
@@ -153,10 +153,10 @@ func (s *Store) write(ctx context.Context, r Record, made []picture.Rendition) e
 	return failed(err)
 }
 
-// SetPortrait makes an uploaded picture the avatar or the header of its owner; without one, it
-// removes what is there, and deletes it. One that is replaced can still be seen for a moment: pages
-// that are in the memory of other processes name it. It returns ErrNotFound for a picture that
-// is not there, or was not uploaded for this. What a crash cuts short is finished by a task.
+// SetPortrait makes an uploaded picture the avatar or the header of its owner; with an empty id it
+// removes and deletes the current one. A replaced picture remains visible for a moment, because
+// pages in the memory of other processes refer to it. It returns ErrNotFound if the picture does
+// not exist, or was not uploaded for this. A task finishes what a crash interrupts.
 func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, id string) error {
 	value := ""
 	if id != "" {
@@ -179,8 +179,8 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 	return err
 }
 
-// portraitTask gives a user the pictures that the fields of the user name, and takes from the user
-// those that they have named before.
+// portraitTask assigns a user the pictures that the fields of the user name, and releases those
+// that they named before.
 func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	uid, ok := storage.ParseID(argument)
 	if !ok {
@@ -214,8 +214,8 @@ type Found struct {
 	Public bool // everybody may see it
 }
 
-// Find returns a picture, or ErrNotFound where the viewer must not see what it belongs to. One
-// that nothing uses is seen by its owner only. No round trip for what is in memory.
+// Find returns a picture, or ErrNotFound if the viewer must not see what it belongs to. An unused
+// picture is visible only to its owner. No round trip for what is in memory.
 func (s *Service) Find(ctx context.Context, v *social.Viewer, id string) (Found, error) {
 	r, err := s.Store.Get(ctx, id)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Service) Find(ctx context.Context, v *social.Viewer, id string) (Found,
 	return Found{}, social.ErrNotFound
 }
 
-// audience returns who sees a picture.
+// audience returns a function that reports who sees a picture.
 func (s *Service) audience(ctx context.Context, r Record) (func(v *social.Viewer) bool, error) {
 	switch post := r.Post(); {
 	case post != 0:
@@ -256,7 +256,7 @@ func (s *Service) audience(ctx context.Context, r Record) (func(v *social.Viewer
 	return func(v *social.Viewer) bool { return v.User.ID == r.Owner && !r.isUsed() }, nil
 }
 
-// Open opens a file of a picture by its size, such as 400; ErrNotFound for another one.
+// Open opens a file of a picture by its size, such as 400. It returns ErrNotFound for other sizes.
 func (s *Service) Open(ctx context.Context, r Record, size string) (*files.File, error) {
 	if !s.IsOn() {
 		return nil, social.ErrNotFound

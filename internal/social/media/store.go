@@ -19,44 +19,44 @@ import (
 )
 
 const (
-	// Unused is how long a picture is kept that nothing uses.
+	// Unused is how long an unused picture is kept.
 	Unused = 24 * time.Hour
-	// postTime is how long before that no post gets it any more: Sweep must not delete what is
-	// about to be posted.
+	// postTime is how long before that time posts can no longer claim it: Sweep must not delete
+	// what is about to be posted.
 	postTime = time.Hour
-	// Replaced is how long an avatar or a header can be seen that its owner has replaced: pages of
-	// other processes may name it for as long as they use what is in their memory, a minute, and
-	// then be on their way.
+	// Replaced is how long a replaced avatar or header remains visible: pages of other processes
+	// may refer to it while they use their memory, which is up to a minute, and then while they are
+	// being delivered.
 	Replaced = 5 * time.Minute
 )
 
-// ErrNoPlace: this process has no place for pictures.
-var ErrNoPlace = errors.New("social: no place for pictures is configured")
+// ErrNoPlace: this process has no picture store.
+var ErrNoPlace = errors.New("social: no picture store is configured")
 
-// StoreOptions are what a Store needs. All are required but Files.
+// StoreOptions configure a Store. All are required but Files.
 type StoreOptions struct {
 	storage.Parts
-	Files files.Store // nil: this process takes, serves and deletes no pictures
+	Files files.Store // nil: this process accepts, serves and deletes no pictures
 }
 
-// Store has the records and files of all pictures. It is safe for concurrent use.
+// Store stores the records and files of all pictures. It is safe for concurrent use.
 type Store struct {
 	StoreOptions
 	all *storage.Records[Record]
 }
 
-// NewStore returns the pictures of a database. It is not asked until there is something to read.
+// NewStore returns the Store of a database. It sends no command before the first read.
 func NewStore(opt StoreOptions) *Store {
 	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, storage.MediaMeta, model.Options{
-		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheFor,
-		// What a restored or damaged database has is deleted, and repaired, like any other.
+		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheTTL,
+		// The records of a restored or damaged database can be deleted and repaired like any
+		// others.
 		Adopt: social.IsPictureID,
 	})}
 }
 
-// cacheFor is for how long a record may be used from memory that the server has not reported as
-// changed.
-const cacheFor = time.Minute
+// cacheTTL is how long a cached record may be used that the server has not reported as changed.
+const cacheTTL = time.Minute
 
 func failed(err error) error {
 	if err == nil {
@@ -65,7 +65,7 @@ func failed(err error) error {
 	return fmt.Errorf("social: pictures: %w", err)
 }
 
-// Get returns a picture, or ErrNotFound. No round trip for one that is in memory, else one.
+// Get returns a picture, or ErrNotFound. No round trip for one in memory, otherwise one.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	r, err := s.get(ctx, id)
 	if storage.IsDamaged(err) {
@@ -74,7 +74,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	return r, err
 }
 
-// get is Get, and returns an error where the record cannot be read.
+// get is Get, but returns an error if the record is unreadable.
 func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if !social.IsPictureID(id) {
 		return Record{}, social.ErrNotFound
@@ -86,34 +86,34 @@ func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if all == nil {
 		return Record{}, social.ErrNotFound
 	}
-	one, err := all.Get(ctx, id)
+	record, err := all.Get(ctx, id)
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{}, social.ErrNotFound
 	}
-	return one, failed(err)
+	return record, failed(err)
 }
 
-// update changes a picture. An error of change ends it with nothing written.
+// update changes a picture. If change returns an error, nothing is written.
 func (s *Store) update(ctx context.Context, id string, change func(*Record) error) error {
 	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
-	var own error // of change
+	var changeErr error // the error of change
 	_, err = all.Update(ctx, id, func(r *Record) error {
-		own = change(r)
-		return own
+		changeErr = change(r)
+		return changeErr
 	})
 	switch {
-	case own != nil:
-		return own
+	case changeErr != nil:
+		return changeErr
 	case errors.Is(err, model.ErrNotFound), storage.IsDamaged(err):
 		return social.ErrNotFound
 	}
 	return failed(err)
 }
 
-// errSame ends an update that has nothing to change.
+// errSame ends an update that changes nothing.
 var errSame = errors.New("social: nothing to change")
 
 // Chosen is a picture that somebody adds to a post.
@@ -123,16 +123,17 @@ type Chosen struct {
 	FocusX, FocusY float64
 }
 
-// Looks returns what distinguishes pictures from others, also from the same ones that were stored
-// again under other ids; empty for none. No round trip for a picture that is in memory, else one.
+// Looks returns a text that distinguishes pictures from others, but is the same for the same
+// pictures stored again under other IDs; it is empty for none. No round trip for a picture in
+// memory, otherwise one.
 func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 	if err := checkChosen(chosen); err != nil {
 		return "", err
 	}
 	var looks strings.Builder
-	for _, one := range chosen {
-		r, err := s.Get(ctx, one.ID)
-		if err != nil && !errors.Is(err, social.ErrNotFound) { // which Claim reports
+	for _, picture := range chosen {
+		r, err := s.Get(ctx, picture.ID)
+		if err != nil && !errors.Is(err, social.ErrNotFound) { // Claim reports it
 			return "", err
 		}
 		fmt.Fprintf(&looks, "\x00%s %d", r.Picture.Blurhash, r.Bytes)
@@ -140,17 +141,17 @@ func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 	return looks.String(), nil
 }
 
-// Claim reserves pictures for a post of their owner that is about to be written, and returns
-// them as its field has them. It can be repeated for the same post. It returns *InvalidError for
-// one that is not there, belongs to another user or post, or has a text that is too long. Two
-// round trips for a picture.
+// Claim reserves pictures for a post of their owner that is about to be written, and returns them
+// in the form of its field. It can be repeated for the same post. It returns *InvalidError if a
+// picture does not exist, belongs to another user or post, or has a description that is too long.
+// Two round trips per picture.
 func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (social.Media, error) {
 	if err := checkChosen(chosen); err != nil {
 		return "", err
 	}
 	pictures := make([]social.Picture, 0, len(chosen))
-	for _, one := range chosen {
-		p, err := s.claim(ctx, owner, post, one)
+	for _, picture := range chosen {
+		p, err := s.claim(ctx, owner, post, picture)
 		if err != nil {
 			s.release(ctx, post, pictures)
 			return "", err
@@ -160,7 +161,8 @@ func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (
 	return social.FormatMedia(pictures), nil
 }
 
-// checkChosen refuses what cannot be claimed, before anything is, and cleans the texts.
+// checkChosen rejects what cannot be claimed before anything is claimed, and cleans the
+// descriptions.
 func checkChosen(chosen []Chosen) error {
 	if len(chosen) > social.MaxPictures {
 		return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
@@ -181,10 +183,10 @@ func checkChosen(chosen []Chosen) error {
 }
 
 // claim reserves one picture.
-func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claimed social.Picture, err error) {
-	err = s.update(ctx, one.ID, func(r *Record) error {
+func (s *Store) claim(ctx context.Context, owner, post int64, picture Chosen) (claimed social.Picture, err error) {
+	err = s.update(ctx, picture.ID, func(r *Record) error {
 		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
-			// It stays claimed by a post that could not be written.
+			// The claim of a post that could not be written stays.
 			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(storage.PostKey(other)).Build()).AsInt64()
 			if err != nil {
 				return failed(err)
@@ -200,7 +202,7 @@ func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claim
 		case r.Use == "":
 			r.Use = useOfClaim(post)
 		}
-		r.Picture.Alt, r.Picture.FocusX, r.Picture.FocusY = one.Alt, bounded(one.FocusX), bounded(one.FocusY)
+		r.Picture.Alt, r.Picture.FocusX, r.Picture.FocusY = picture.Alt, bounded(picture.FocusX), bounded(picture.FocusY)
 		claimed = r.Picture
 		return nil
 	})
@@ -210,8 +212,8 @@ func (s *Store) claim(ctx context.Context, owner, post int64, one Chosen) (claim
 	return claimed, err
 }
 
-// release undoes claims of a post that is not written. Where it fails, the pictures are deleted
-// after a day.
+// release undoes claims of a post that was not written. If it fails, the pictures are deleted after
+// a day.
 func (s *Store) release(ctx context.Context, post int64, pictures []social.Picture) {
 	for _, p := range pictures {
 		err := s.update(ctx, p.ID, func(r *Record) error {
@@ -222,7 +224,7 @@ func (s *Store) release(ctx context.Context, post int64, pictures []social.Pictu
 			return nil
 		})
 		if err != nil && !errors.Is(err, errSame) {
-			s.Log.WarnContext(ctx, "a picture stays reserved for a post that is not written", "picture", p.ID, "error", err)
+			s.Log.WarnContext(ctx, "cannot release a picture reserved for a post that was not written", "picture", p.ID, "error", err)
 		}
 	}
 }
@@ -231,7 +233,7 @@ func errGone() error {
 	return social.Invalid("media", "A picture is not there any more. Please add it again.")
 }
 
-// bounded returns a coordinate of a focus. It is also the one for what is no number.
+// bounded limits a coordinate of a focal point to its range, which also covers NaN.
 func bounded(n float64) float64 {
 	if !(n >= -1 && n <= 1) {
 		return 0
@@ -239,7 +241,7 @@ func bounded(n float64) float64 {
 	return n
 }
 
-// cleanAlt returns a description as it is stored.
+// CleanAlt returns a description in the form that is stored.
 func CleanAlt(typed string) (string, error) {
 	if len(typed) > social.MaxTyped {
 		return "", social.TooLong("alt", social.MaxAlt)
@@ -248,10 +250,10 @@ func CleanAlt(typed string) (string, error) {
 	return social.BoundText(text, "alt", social.MaxAlt)
 }
 
-// Attach gives the pictures of a post to it: those that are claimed, and those of a post that
-// was lost. It can be repeated. A picture that is gone is no error. It returns *InvalidError where
-// another post has a picture: two posts can have claimed it, if the first of them was not written
-// yet when the second one looked. Exactly one of them gets it. One or two round trips for a picture.
+// Attach assigns its pictures to a post: claimed ones, and those of a lost post. It can be
+// repeated. It is no error if a picture is gone. It returns *InvalidError if another post has a
+// picture: two posts can claim one if the first was not written yet when the second one checked.
+// Exactly one of them gets it. One or two round trips per picture.
 func (s *Store) Attach(ctx context.Context, post, author int64, media social.Media) error {
 	for _, p := range media.Pictures() {
 		err := s.update(ctx, p.ID, func(r *Record) error {
@@ -286,8 +288,8 @@ func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error
 	return fields[1] == "" && social.Media(fields[0]).Has(id), nil
 }
 
-// Remove deletes the pictures of a deleted post: files first, then records. It can be repeated
-// as long as it has their field.
+// Remove deletes the pictures of a deleted post: files first, then records. It can be repeated as
+// long as the post has their field.
 func (s *Store) Remove(ctx context.Context, post int64, media social.Media) error {
 	for _, p := range media.Pictures() {
 		r, err := s.Get(ctx, p.ID)
@@ -307,7 +309,8 @@ func (s *Store) Remove(ctx context.Context, post int64, media social.Media) erro
 	return nil
 }
 
-// delete deletes a picture: files first, as only the record leads to those that a failure leaves.
+// delete deletes a picture: files first, because only the record leads to files that a failure
+// leaves.
 func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
 		return fmt.Errorf("%w: %w", work.ErrElsewhere, ErrNoPlace)
@@ -318,7 +321,7 @@ func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	return deleteRecord(ctx, s.all, p.ID)
 }
 
-// deleteRecord deletes the record of a picture, also one that cannot be read.
+// deleteRecord deletes the record of a picture, even if it is unreadable.
 func deleteRecord(ctx context.Context, records *storage.Records[Record], id string) error {
 	all, err := records.Open(ctx)
 	if err == nil {
@@ -330,8 +333,8 @@ func deleteRecord(ctx context.Context, records *storage.Records[Record], id stri
 	return failed(err)
 }
 
-// listed returns the files of a picture whose record cannot be read. It lists all files of the
-// place; nil has none.
+// listed returns the files of a picture whose record is unreadable, by listing all files in the
+// store; without a store it returns none.
 func listed(ctx context.Context, place files.Store, id string) (social.Picture, error) {
 	p := social.Picture{ID: id}
 	if place == nil {
@@ -348,7 +351,7 @@ func listed(ctx context.Context, place files.Store, id string) (social.Picture, 
 	return p, nil
 }
 
-// Of returns the pictures of a user, the latest first.
+// Of returns the pictures of a user, latest first.
 func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
 	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] {
 		return all.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx)
@@ -357,12 +360,12 @@ func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
 
 // Forget deletes all pictures of a user. It can be repeated.
 func (s *Store) Forget(ctx context.Context, owner int64) error {
-	for one, err := range s.Of(ctx, owner) {
+	for record, err := range s.Of(ctx, owner) {
 		if damaged := (*model.RecordError)(nil); errors.As(err, &damaged) {
-			one.Picture, err = listed(ctx, s.Files, damaged.ID)
+			record.Picture, err = listed(ctx, s.Files, damaged.ID)
 		}
 		if err == nil {
-			err = s.delete(ctx, one.Picture)
+			err = s.delete(ctx, record.Picture)
 		}
 		if err != nil {
 			return err
@@ -371,7 +374,7 @@ func (s *Store) Forget(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// used returns how many bytes the files of a user take. Records that cannot be read do not count.
+// used returns how many bytes the files of a user take. Unreadable records do not count.
 func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil {

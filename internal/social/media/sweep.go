@@ -15,13 +15,13 @@ import (
 	"retwis/model"
 )
 
-// Use returns what uses a picture according to the posts and users: the value that the field
-// of its record should have. Empty: nothing. One round trip.
+// Use returns what uses a picture according to the posts and users: the value that the field of its
+// record should have, which is empty if nothing does. One round trip.
 func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
 		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(storage.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
-		switch was := replaced + string(r.Kind); {
+		switch was := replacedKind + string(r.Kind); {
 		case err != nil:
 			return "", failed(err)
 		case social.AvatarID(field) == r.ID:
@@ -42,9 +42,9 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	return useOfPost(post), nil
 }
 
-// Resolve makes the record of a picture agree with what uses it: a picture that nothing uses is
-// deleted, unless it was uploaded lately; one that was replaced, a day later. It reports whether
-// there was something to do. It can be repeated.
+// Resolve makes the record of a picture agree with its actual use: an unused picture is deleted
+// unless it was uploaded recently; a replaced one, a day later. It reports whether there was
+// anything to do. It can be repeated.
 func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error) {
 	r, err := s.Get(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
@@ -72,7 +72,7 @@ func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error
 	return true, err
 }
 
-// IsOutdated reports whether Resolve has something to do, by what uses a picture.
+// IsOutdated reports whether Resolve has anything to do, given the actual use of a picture.
 func (s *Store) IsOutdated(r Record, use string) bool {
 	if use != "" {
 		return use != r.Use
@@ -80,8 +80,8 @@ func (s *Store) IsOutdated(r Record, use string) bool {
 	return r.isUsed() || r.isReplaced() || !s.isRecent(r.Created)
 }
 
-// Restore writes the record of a picture of a post again, which is lost or cannot be read, if its
-// files are there, and reports whether it did.
+// Restore rewrites the lost or unreadable record of a picture in a post, if its files exist, and
+// reports whether it did.
 func (s *Store) Restore(ctx context.Context, post, author int64, p social.Picture) (bool, error) {
 	r := Record{ID: p.ID, Owner: author, Kind: Post, Use: useOfPost(post), Picture: p, Created: s.Now().Unix()}
 	for _, name := range fileNames(&p) {
@@ -108,13 +108,13 @@ func (s *Store) Restore(ctx context.Context, post, author int64, p social.Pictur
 	return err == nil, failed(err)
 }
 
-// isRecent reports whether something may be about to use what was written at a time.
+// isRecent reports whether something written at that time may be about to be used.
 func (s *Store) isRecent(seconds int64) bool {
 	return s.Now().Sub(time.Unix(seconds, 0)) < Unused
 }
 
-// Sweep deletes the pictures that nothing uses a day after their upload, or after they were
-// replaced, and returns how many there were. Where there are none it takes a round trip or two.
+// Sweep deletes the pictures that have been unused for a day after their upload or replacement, and
+// returns how many there were. A round trip or two if there are none.
 func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil || s.Files == nil {
@@ -143,8 +143,8 @@ func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
 	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] { return all.All(ctx) })
 }
 
-// Orphans returns the names of the files that belong to no picture, and were written more than a
-// day ago.
+// Orphans returns the names of the files that belong to no picture and were written more than a day
+// ago.
 func (s *Store) Orphans(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if s.Files == nil {
@@ -175,7 +175,7 @@ func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 		return true, nil
 	}
 	if storage.IsDamaged(err) {
-		return false, nil // perhaps its record has it
+		return false, nil // its record may have it
 	}
 	if err != nil {
 		return false, err
@@ -188,7 +188,8 @@ func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 	return true, nil
 }
 
-// RemoveOrphan deletes a file that belongs to no picture, and reports whether it still was one.
+// RemoveOrphan deletes a file that belongs to no picture, and reports whether it still was an
+// orphan.
 func (s *Store) RemoveOrphan(ctx context.Context, name string) (bool, error) {
 	isOrphan, err := s.isOrphan(ctx, files.Info{Name: name})
 	if err != nil || !isOrphan {

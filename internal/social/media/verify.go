@@ -15,8 +15,8 @@ import (
 )
 
 // Findings checks all pictures: each has files, and a post or a user that uses it; and each file
-// belongs to a picture. Files are looked at where this process has the place. They can be those of
-// another site too, which uses what this one does not: a repair deletes some only with deletes.
+// belongs to a picture. It checks files only if this process has the store. Files that this site
+// does not use may belong to another site: a repair deletes them only if deletes is set.
 func (s *Store) Findings(ctx context.Context, deletes bool) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) {
 		v := verifier{s, deletes}
@@ -24,16 +24,16 @@ func (s *Store) Findings(ctx context.Context, deletes bool) iter.Seq2[storage.Fi
 	}
 }
 
-// restoreFiles is what to do about a picture without its files.
+// restoreFiles is the advice for a picture without its files.
 const restoreFiles = "none: restore the files"
 
-// verifier finds what does not agree.
+// verifier finds inconsistencies.
 type verifier struct {
 	store   *Store
-	deletes bool // the files that nothing uses
+	deletes bool // whether repairs delete unused files
 }
 
-// deletion is the repair of what nothing uses.
+// deletion returns the repair for unused pictures.
 func (v verifier) deletion() string {
 	if v.deletes {
 		return "delete it"
@@ -41,8 +41,8 @@ func (v verifier) deletion() string {
 	return "delete it, with --delete-files"
 }
 
-// findModel compares the records with what package model keeps of them. Those that cannot be read
-// are reported by findRecords.
+// findModel compares the records with the bookkeeping of package model. findRecords reports
+// unreadable ones.
 func (v verifier) findModel(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	return v.store.all.FindModel(ctx, "pictures", func(f storage.Finding, err error) bool {
 		return f.Kind == maintain.Invalid || yield(f, err)
@@ -54,7 +54,7 @@ func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, e
 		var damaged *model.RecordError
 		if errors.As(err, &damaged) {
 			f := storage.Finding{Kind: maintain.Invalid, Key: storage.MediaKey(damaged.ID), Detail: damaged.Error(), Repair: "delete it, if no post has the picture"}
-			if v.store.Files != nil { // what a post has was written again before
+			if v.store.Files != nil { // the pictures of posts were rewritten before
 				f.Fix = func(ctx context.Context) (bool, error) { return true, deleteRecord(ctx, v.store.all, damaged.ID) }
 			}
 			if !yield(f, nil) {
@@ -69,8 +69,8 @@ func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, e
 		if err != nil {
 			return yield(storage.Finding{}, err)
 		}
-		for _, one := range found {
-			if !yield(one, nil) {
+		for _, finding := range found {
+			if !yield(finding, nil) {
 				return false
 			}
 		}
@@ -126,7 +126,7 @@ func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social
 		var damaged *model.RecordError
 		switch _, err := s.get(ctx, p.ID); {
 		case err == nil:
-			continue // Findings reports what is wrong with it
+			continue // Findings reports its problem
 		case errors.As(err, &damaged):
 			f.Kind, f.Detail = maintain.Invalid, "has picture "+p.ID+": "+damaged.Error()
 		case !errors.Is(err, social.ErrNotFound):

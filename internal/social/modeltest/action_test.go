@@ -11,31 +11,31 @@ import (
 	"retwis/internal/social/people"
 )
 
-// action is what a person does.
+// action is an action of a person.
 type action struct {
 	Kind  string
-	At    int64 // the time, in unix seconds
-	User  int   // who; the number of a person, not the id
-	Other int   // the one it is done to
+	At    int64 // the time, in Unix seconds
+	User  int   // the actor; the number of a person, not the ID
+	Other int   // the target person
 	Post  int64
-	Text  string // of a post, or a tag
-	Until int64  // the end of a mute or a block, 0 for none
+	Text  string // the text of a post, or a tag
+	Until int64  // the end of a mute or a block; 0 for none
 }
 
 func (a action) String() string {
 	return fmt.Sprintf("%d: person %d: %s post=%d other=%d text=%q until=%d", a.At, a.User, a.Kind, a.Post, a.Other, a.Text, a.Until)
 }
 
-// isDecision reports whether a moderator does it.
+// isDecision reports whether a moderator performs the action.
 func (a action) isDecision() bool { return a.Kind == "hide" || a.Kind == "unhide" }
 
-// outcome is what comes of an action: the id of a post, or the kind of an error.
+// outcome is the result of an action: the ID of a post, or the kind of an error.
 type outcome struct {
 	ID    int64
 	Error string
 }
 
-// failure names an error.
+// failure returns the name of an error.
 func failure(err error) string {
 	var invalid *social.InvalidError
 	switch {
@@ -56,7 +56,7 @@ func failure(err error) string {
 // perform performs an action.
 func perform(ctx context.Context, s *app.App, people []social.User, a action) outcome {
 	me, other := people[a.User], people[a.Other]
-	// The server has sent what others have changed before it answers this.
+	// The server sends invalidation messages for other processes' changes before it answers this.
 	if err := s.Ping(ctx); err != nil {
 		return outcome{Error: err.Error()}
 	}

@@ -18,13 +18,13 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// tags are those that people use.
+// tags are the tags that people use.
 var tags = []string{"tea", "go", "redis"}
 
 // stranger is the viewer who is not logged in.
 const stranger = -1
 
-// show writes an entry of a list as a viewer sees it.
+// show formats a list entry as a viewer sees it.
 func show(item timeline.Item) string {
 	return showPost(item.Entry.ID, item.Post.ID, item.Post.Body, item.Post.Counts, item.Marks)
 }
@@ -33,7 +33,7 @@ func showPost(entry, post int64, body string, counts social.PostCounts, marks so
 	return fmt.Sprintf("%d=%d %q %d/%d/%d %03b", entry, post, body, counts.Replies, counts.Reposts, counts.Likes, marks)
 }
 
-// show writes what a viewer sees of a post of the model.
+// show formats a post of the model as a viewer sees it.
 func (m *model) show(viewer int, p *entry) string {
 	post := p
 	if p.of != 0 {
@@ -58,8 +58,7 @@ func (m *model) show(viewer int, p *entry) string {
 	return showPost(p.id, post.id, post.text, counts, marks)
 }
 
-// sees reports whether a viewer sees a post on a list; asked is the person whose list
-// it is, else -1.
+// sees reports whether a viewer sees a post on a list; asked is the person whose list it is, or -1.
 func (m *model) sees(viewer, asked int, p *entry) bool {
 	if p.isGone(viewer) || m.hides(viewer, p.author) || p.author != asked && m.mutes(viewer, p.author) {
 		return false
@@ -67,7 +66,7 @@ func (m *model) sees(viewer, asked int, p *entry) bool {
 	return p.of == 0 || m.sees(viewer, asked, m.posts[p.of])
 }
 
-// list writes a list of the model as a viewer sees it.
+// list formats a list of the model as a viewer sees it.
 func (m *model) list(viewer, asked int, ids []int64) []string {
 	var lines []string
 	for _, id := range ids {
@@ -78,13 +77,13 @@ func (m *model) list(viewer, asked int, ids []int64) []string {
 	return lines
 }
 
-// window is within how many older entries of a home timeline a post is not repeated.
+// window is the number of older home timeline entries among which a post is not repeated.
 const window = 40
 
-// home writes a home timeline.
+// home formats a home timeline.
 func (m *model) home(viewer int) []string {
 	if m.people[viewer].expired {
-		m.remake(viewer)
+		m.rebuild(viewer)
 	}
 	// Deleted posts stay on the list, and count.
 	ids := slices.SortedFunc(maps.Keys(m.people[viewer].home), func(a, b int64) int { return cmp.Compare(b, a) })
@@ -109,7 +108,8 @@ func (m *model) home(viewer int) []string {
 	return m.list(viewer, -1, kept)
 }
 
-// liked returns how many likes of the last week each post has that a viewer sees and that has any.
+// liked returns the number of likes in the last week of each post that has any and that a viewer
+// sees.
 func (m *model) liked(viewer int) map[string]int {
 	likes := map[string]int{}
 	for _, p := range m.posts {
@@ -126,8 +126,8 @@ func (m *model) liked(viewer int) map[string]int {
 	return likes
 }
 
-// likedThisWeek compares the posts that were liked this week with the model: a page has some of them,
-// those with most likes first, and nothing else. Those that are trends today it has there.
+// likedThisWeek compares the posts liked this week with the model: a page has some of them, most
+// likes first, and nothing else. Those that are trends today are among the trends.
 func (m *model) likedThisWeek(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
 	v := &social.Viewer{}
 	var err error
@@ -162,7 +162,7 @@ func (m *model) likedThisWeek(ctx context.Context, s *app.App, people []social.U
 	return wrong, nil
 }
 
-// views are all lists that a viewer sees, by their names.
+// views returns all lists that a viewer sees, by name.
 func (m *model) views(viewer int) map[string][]string {
 	all := map[string][]string{}
 	all["public"] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.parent == 0 && p.of == 0 }))
@@ -268,8 +268,7 @@ func views(ctx context.Context, s *app.App, people []social.User, viewer int) (m
 	return all, err
 }
 
-// thread reads the replies in a conversation, the latest first, without those of which
-// only a stub is shown.
+// thread reads the replies in a conversation, latest first, without those shown only as a stub.
 func thread(ctx context.Context, s *app.App, v *social.Viewer, root int64) ([]string, error) {
 	shown := map[int64]string{}
 	for after := int64(0); ; {
@@ -324,7 +323,7 @@ func (m *model) differences(ctx context.Context, s *app.App, people []social.Use
 	return all, nil
 }
 
-// diff shows the lines of one list that the other one does not have.
+// diff shows the lines of each list that are missing from the other.
 func diff(got, want []string) string {
 	var b strings.Builder
 	for _, line := range got {
@@ -343,8 +342,8 @@ func diff(got, want []string) string {
 	return b.String()
 }
 
-// notices compares the notifications of a person with the model: none more than it
-// has, and none less than the certain ones.
+// notices compares the notifications of a person with the model: it must have no more than the
+// model, and at least the certain ones.
 func (m *model) notices(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
 	if viewer == stranger {
 		return nil, nil

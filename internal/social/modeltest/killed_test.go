@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// seeds runs a test with each seed. More cases are more networks, not longer ones: what timelines
-// keep of some hundred posts is bounded, of which the model says nothing.
+// seeds runs a test with each seed. More cases are more networks, not longer ones: timelines are
+// limited to a few hundred posts, which the model does not cover.
 func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range uint64(n) {
@@ -23,12 +23,12 @@ func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	}
 }
 
-// Several processes, one action after the other: everybody sees what the model says,
-// in a new process and, a moment later, in the old ones.
+// Several processes, one action after the other: everybody sees what the model says, in a new
+// process and, a moment later, in the old ones.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).amongOwn(8, 20)
+		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).actInLocalProcesses(8, 20)
 	})
 }
 
@@ -36,18 +36,18 @@ func TestSeveralProcesses(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).amongOwn(3, 20)
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).actInLocalProcesses(3, 20)
 	})
 }
 
-// amongOwn acts in all processes, alternately one by one and at once.
-func (n *network) amongOwn(rounds, actions int) {
+// actInLocalProcesses acts in all processes, alternating between sequential and concurrent actions.
+func (n *network) actInLocalProcesses(rounds, actions int) {
 	n.t.Helper()
 	for range rounds {
 		for range actions {
 			n.act(n.own[n.rng.IntN(len(n.own))], n.draw())
 		}
-		n.atOnce()
+		n.actConcurrently()
 		n.verify()
 		for _, p := range n.own {
 			n.eventually(p)
@@ -55,9 +55,9 @@ func (n *network) amongOwn(rounds, actions int) {
 	}
 }
 
-// eventually waits until a process that was here all the time sees what the model
-// says: other people's counts are up to a second old.
-func (n *network) eventually(p *own) {
+// eventually waits until a process that was running all the time shows what the model says: counts
+// of other people's actions are up to a second old.
+func (n *network) eventually(p *localProcess) {
 	n.t.Helper()
 	p.Clock.Unix.Store(n.model.now)
 	for {
@@ -76,9 +76,9 @@ func (n *network) eventually(p *own) {
 	}
 }
 
-// atOnce lets everybody act at the same time. Only what has the same result in any
-// order is drawn.
-func (n *network) atOnce() {
+// actConcurrently lets everybody act concurrently. It draws only actions whose result does not
+// depend on their order.
+func (n *network) actConcurrently() {
 	n.t.Helper()
 	n.model.now++
 	any := map[string]bool{"post": true, "reply": true, "repost": true, "like": true, "unlike": true, "bookmark": true}
@@ -113,31 +113,31 @@ func (n *network) atOnce() {
 	}
 }
 
-// Processes are killed while they act. What they were at has happened or not, but not
-// in part, after another process has finished what they left.
+// Processes are killed while they act. After another process has finished what they left, an
+// interrupted action has either happened completely or not at all.
 //
-// Time decides what a kill cuts short, so no two runs are the same.
-// TestKilledAtEveryStep of package posts kills after each command.
+// Timing decides what a kill interrupts, so no two runs are the same. TestKilledAtEveryStep of
+// package posts kills after each command.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).amongChildren(3, 12)
+		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).actInChildProcesses(3, 12)
 	})
 }
 
 func TestKilledOnCluster(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
-		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).amongChildren(2, 8)
+		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).actInChildProcesses(2, 8)
 	})
 }
 
-// maxLife is the longest time after which a process that acts is killed.
+// maxLife is the maximum time after which an acting process is killed.
 const maxLife = 3 * time.Millisecond
 
-func (n *network) amongChildren(processes, kills int) {
+func (n *network) actInChildProcesses(processes, kills int) {
 	n.t.Helper()
-	children := make([]*child, processes)
+	children := make([]*childProcess, processes)
 	for i := range children {
 		children[i] = startChild(n.t, n.url)
 	}
@@ -195,28 +195,28 @@ func (n *network) recover(a action) bool {
 		n.model.apply(a, id, false)
 		n.model.now = now
 		if a.Kind == "unfollow" || a.Kind == "block" {
-			n.kept(p, a, a.User, a.Other, followed[0], homes[0])
-			n.kept(p, a, a.Other, a.User, followed[1], homes[1])
+			n.keepPosts(p, a, a.User, a.Other, followed[0], homes[0])
+			n.keepPosts(p, a, a.Other, a.User, followed[1], homes[1])
 		}
-		// Of a tag that was not followed nothing shows whether it has begun.
+		// If the tag was not followed, nothing shows whether the action has begun.
 		if a.Kind == "unfollow tag" && !followedTag {
-			n.kept(p, a, a.User, a.Other, false, homes[0])
+			n.keepPosts(p, a, a.User, a.Other, false, homes[0])
 		}
 	}
 	if a.Kind == "edit" && !ok {
-		n.tagged(p, about(n.model, a))
+		n.addTagged(p, about(n.model, a))
 	}
 	if a.Kind == "follow" || a.Kind == "unfollow" || a.Kind == "block" || a.Kind == "unblock" {
-		n.cleared(p, a.User, a.Other)
-		n.cleared(p, a.Other, a.User)
+		n.removeCleared(p, a.User, a.Other)
+		n.removeCleared(p, a.Other, a.User)
 	}
 	return ok
 }
 
-// kept puts back what an unfollow or a block that was cut short may leave: a follow, if
-// the block had ended when another process took it up; and, where there was no follow,
-// posts that were on the home timeline for a tag, or for the author of what they reply to.
-func (n *network) kept(p *own, a action, from, to int, followed bool, home map[int64]bool) {
+// keepPosts restores what an interrupted unfollow or block may leave: a follow, if the block had
+// ended when another process took over; and, where there was no follow, posts that were on the home
+// timeline because of a tag, or because of the author they reply to.
+func (n *network) keepPosts(p *localProcess, a action, from, to int, followed bool, home map[int64]bool) {
 	reader := n.model.people[from]
 	if followed {
 		if a.Kind != "block" || end(a) > n.model.now ||
@@ -233,7 +233,7 @@ func (n *network) kept(p *own, a action, from, to int, followed bool, home map[i
 	}
 }
 
-// about returns the post that an action is about: of a repost, the original.
+// about returns the post that an action is about, which is the original of a repost.
 func about(m *model, a action) *entry {
 	p := m.posts[a.Post]
 	if p != nil && p.of != 0 && a.Kind != "delete" {
@@ -242,9 +242,9 @@ func about(m *model, a action) *entry {
 	return p
 }
 
-// tagged puts a post on the home timelines of the model that have it for one of its
-// tags: an edit that did not begin brings it to those who follow the tag by now.
-func (n *network) tagged(p *own, post *entry) {
+// addTagged adds a post to the home timelines of the model that have it because of one of its tags:
+// an edit that has not begun delivers it to those who follow the tag by now.
+func (n *network) addTagged(p *localProcess, post *entry) {
 	for reader := range n.model.people {
 		if n.model.isTagged(reader, post) && n.home(p, reader)[post.id] {
 			n.model.people[reader].home[post.id] = true
@@ -253,7 +253,7 @@ func (n *network) tagged(p *own, post *entry) {
 }
 
 // home returns the posts of a home timeline.
-func (n *network) home(p *own, reader int) map[int64]bool {
+func (n *network) home(p *localProcess, reader int) map[int64]bool {
 	ids := map[int64]bool{}
 	for text := range strings.FieldsSeq(p.Redis("LRANGE", storage.HomeKey(p.people[reader].ID), "0", "-1")) {
 		id, _ := strconv.ParseInt(text, 10, 64)
@@ -262,10 +262,10 @@ func (n *network) home(p *own, reader int) map[int64]bool {
 	return ids
 }
 
-// cleared takes posts off a home timeline of the model that a task has taken off,
-// which ran although the action did not happen. It takes off only what a person who
-// does not follow the author does not need there.
-func (n *network) cleared(p *own, from, to int) {
+// removeCleared removes posts from a home timeline of the model that a task has removed, which ran
+// although the action has not happened. It removes only posts that do not belong there for a person
+// who does not follow the author.
+func (n *network) removeCleared(p *localProcess, from, to int) {
 	if n.model.people[from].following[to] {
 		return
 	}
@@ -277,8 +277,8 @@ func (n *network) cleared(p *own, from, to int) {
 	}
 }
 
-// happened reads whether an action has happened, and the id of its post.
-func (n *network) happened(p *own, a action) (int64, bool) {
+// happened reads whether an action has happened, and the ID of its post.
+func (n *network) happened(p *localProcess, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
 	user, target, post := storage.Itoa(me), storage.Itoa(other), a.Post
@@ -297,7 +297,7 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 		if a.Kind == "repost" {
 			entry, was = n.model.posts[post].reposters[a.User]
 		}
-		return entry, was // a repost that was there before
+		return entry, was // a repost that existed before
 	case "unrepost":
 		return 0, p.Redis("ZSCORE", storage.RepostersKey(post), user) == ""
 	case "edit":
@@ -333,10 +333,9 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 	return 0, false
 }
 
-// blockEnded reports whether a block has ended follows, and then has ended itself: nothing
-// says any more that it was there. A process that was killed between the task and the block
-// leaves the same.
-func (n *network) blockEnded(p *own, a action) bool {
+// blockEnded reports whether a block has ended follows and then ended itself, so that no trace of
+// it is left. A process killed between the task and the block leaves the same state.
+func (n *network) blockEnded(p *localProcess, a action) bool {
 	if a.Until == 0 || a.Until > n.model.now {
 		return false
 	}
@@ -349,7 +348,7 @@ func (n *network) blockEnded(p *own, a action) bool {
 	return false
 }
 
-// ends reports whether a mute or a block has the end of an action.
+// ends reports whether a mute or a block has the end given by an action.
 func (n *network) ends(score string, a action) bool {
 	got, err := strconv.ParseFloat(score, 64)
 	if a.Until == 0 {

@@ -1,6 +1,6 @@
-// Package modeltest compares Retwis with a model of it in memory: random people act
-// at random, in several processes that are killed in between. Afterwards a check finds
-// nothing, and every list that anybody sees is the one of the model.
+// Package modeltest compares Retwis with an in-memory model of it: random people act at random, in
+// several processes that are killed in between. Afterwards a check finds nothing, and every list
+// that anybody sees equals that of the model.
 package modeltest
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(processEnv); url != "" {
-		actWithoutEnd(url)
+		actForever(url)
 	}
 	redistest.Main(m)
 }

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social/text"
 )
 
-// forever is the end of a mute or a block that has none.
+// forever is the end of a mute or a block without an end.
 const forever = int64(1) << 60
 
 // entry is a post of the model, a reply or a repost.
@@ -19,11 +19,11 @@ type entry struct {
 	author               int
 	text                 string
 	at                   int64
-	edits                []string // the earlier texts, the latest first
+	edits                []string // earlier texts, latest first
 	deleted              bool
 	hidden               bool          // by a moderator
 	likers               map[int]int64 // since when
-	reposters            map[int]int64 // by which entry
+	reposters            map[int]int64 // with the ID of the repost
 }
 
 // person is a person of the model.
@@ -32,12 +32,12 @@ type person struct {
 	muted, blocked       map[int]int64 // until when
 	tags                 map[string]bool
 	home                 map[int64]bool
-	expired              bool            // on a Cluster: their home timeline does not exist
+	expired              bool            // on a Cluster: the home timeline does not exist
 	saved                map[int64]int64 // since when
 	notified             map[notice]certainty
 	notices              int            // how many have been written
-	number               map[notice]int // of each, the last one is notices
-	decisions            map[string]int // how often each was made about them
+	number               map[notice]int // of each notice; the last one written has the number notices
+	decisions            map[string]int // how often each was made about the person
 }
 
 // notice is a notification.
@@ -47,8 +47,8 @@ type notice struct {
 	post  int64
 }
 
-// certainty is whether a notification was written: one can get lost with a process,
-// and a process may not know yet that another one has muted its actor.
+// certainty says whether a notification was written: it can be lost with a process, and a process
+// may not know yet that another one has muted its actor.
 type certainty int
 
 const (
@@ -61,7 +61,7 @@ type model struct {
 	now    int64
 	people []*person
 	posts  map[int64]*entry
-	strict map[[2]int]bool // pairs of people of which one has ever muted or blocked the other
+	strict map[[2]int]bool // pairs of people of whom one has ever muted or blocked the other
 }
 
 func newModel(people int) *model {
@@ -75,7 +75,7 @@ func newModel(people int) *model {
 	return m
 }
 
-// hides reports whether one of two people has blocked the other.
+// hides reports whether either of two people has blocked the other.
 func (m *model) hides(a, b int) bool {
 	return a >= 0 && (m.people[a].blocked[b] > m.now || m.people[b].blocked[a] > m.now)
 }
@@ -83,8 +83,8 @@ func (m *model) hides(a, b int) bool {
 // mutes reports whether a person has muted another.
 func (m *model) mutes(a, b int) bool { return a >= 0 && m.people[a].muted[b] > m.now }
 
-// find returns the post on which a person acts: that one, or the one that it repeats;
-// nil where there is none that the person may see.
+// find returns the post that a person acts on: the given one or the original of a repost, or nil if
+// there is none that the person may see.
 func (m *model) find(user int, id int64) *entry {
 	p := m.posts[id]
 	if p == nil || p.isGone(user) || m.hides(user, p.author) {
@@ -96,7 +96,7 @@ func (m *model) find(user int, id int64) *entry {
 	return p
 }
 
-// expect returns the error of an action.
+// expect returns the expected error of an action.
 func (m *model) expect(a action) string {
 	m.now = a.At
 	p := m.posts[a.Post]
@@ -131,8 +131,8 @@ func (m *model) expect(a action) string {
 // isGone reports whether a post is deleted, or hidden from a person.
 func (p *entry) isGone(user int) bool { return p.deleted || p.hidden && p.author != user }
 
-// ofAuthor returns the error of what only the author of a post may do. Deleting a post
-// twice is no error.
+// ofAuthor returns the error of an action that only the author of a post may perform. Deleting a
+// post twice is no error.
 func (m *model) ofAuthor(user int, p *entry, twice bool) string {
 	switch {
 	case p == nil, p.deleted && !(twice && p.author == user), p.hidden && p.author != user, m.hides(user, p.author):
@@ -261,8 +261,8 @@ func end(a action) int64 {
 	return a.Until
 }
 
-// remake makes a home timeline that has expired: from what there is now.
-func (m *model) remake(viewer int) {
+// rebuild rebuilds an expired home timeline from the current state.
+func (m *model) rebuild(viewer int) {
 	me := m.people[viewer]
 	me.home, me.expired = map[int64]bool{}, false
 	for id, p := range m.posts {
@@ -272,8 +272,8 @@ func (m *model) remake(viewer int) {
 	}
 }
 
-// isHeard reports whether a post is of the viewer, or of a person they follow who does
-// not reply to a stranger.
+// isHeard reports whether a post is by the viewer, or by a person they follow and not a reply to
+// somebody they do not follow.
 func (m *model) isHeard(viewer int, p *entry) bool {
 	me := m.people[viewer]
 	if p.author == viewer || !me.following[p.author] {
@@ -329,7 +329,7 @@ func (m *model) remove(p *entry) {
 	p.likers = map[int]int64{}
 }
 
-// filled is how many posts of a profile a follow brings.
+// filled is how many posts of a profile a follow adds.
 const filled = 100
 
 func (m *model) follow(from, to int, sure bool) {
@@ -360,7 +360,7 @@ func (m *model) isTagged(user int, p *entry) bool {
 	return false
 }
 
-// noticePost notifies of a new text.
+// noticePost notifies people of a new text.
 func (m *model) noticePost(p *entry, before []string, sure bool) {
 	parent := -1
 	if p.parent != 0 && len(p.edits) == 0 {
@@ -374,7 +374,7 @@ func (m *model) noticePost(p *entry, before []string, sure bool) {
 	}
 }
 
-// named returns the person with a name, -1 for none.
+// named returns the person with a name, or -1.
 func (m *model) named(name string) int {
 	var person int
 	if _, err := fmt.Sscanf(name, "person%d", &person); err != nil || person >= len(m.people) {
@@ -392,7 +392,7 @@ func (m *model) notify(to int, n notice, sure bool) {
 	person.number[n] = person.notices
 	all := person.notified
 	switch {
-	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe, n.kind == "mention" && all[n] != 0: // perhaps there are two
+	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe, n.kind == "mention" && all[n] != 0: // there may be two
 		all[n] = max(all[n], maybe)
 	default:
 		all[n] = surely
@@ -401,7 +401,7 @@ func (m *model) notify(to int, n notice, sure bool) {
 
 func (m *model) unnotify(to int, n notice, sure bool) {
 	all := m.people[to].notified
-	// The time of the model is not that of the server, so only new ones are found.
+	// The model's time is not the server's, so only new ones are found.
 	if isNew := m.people[to].notices-m.people[to].number[n] < 50; sure && isNew && all[n] != maybe {
 		delete(all, n)
 	} else if all[n] != 0 {
@@ -409,8 +409,7 @@ func (m *model) unnotify(to int, n notice, sure bool) {
 	}
 }
 
-// ids returns the posts that are not deleted, and for which ok holds, the latest
-// first.
+// ids returns the posts that are not deleted and for which ok holds, latest first.
 func (m *model) ids(ok func(p *entry) bool) []int64 {
 	var ids []int64
 	for id, p := range m.posts {
@@ -423,8 +422,7 @@ func (m *model) ids(ok func(p *entry) bool) []int64 {
 	return ids
 }
 
-// byTime returns the keys of a map, the latest first; those of the same time in the
-// order of Redis.
+// byTime returns the keys of a map, latest first, with ties in Redis's order.
 func byTime[K int | int64](since map[K]int64) []K {
 	return slices.SortedFunc(maps.Keys(since), func(a, b K) int {
 		if since[a] != since[b] {

@@ -16,11 +16,10 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// processEnv makes the test binary a process that performs actions on the database
-// with this address.
+// processEnv makes the test binary a process that performs actions on the database at that address.
 const processEnv = "MODELTEST_PROCESS"
 
-// names are those of the people.
+// names returns the names of the people.
 func names(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -29,30 +28,30 @@ func names(n int) []string {
 	return all
 }
 
-// process performs actions: this process, or another one.
+// process performs actions, either in this process or in another one.
 type process interface {
 	do(a action) (outcome, error)
 }
 
-// own is a Service of this process, with all of its caches.
-type own struct {
+// localProcess is a Service of this process, with all its caches.
+type localProcess struct {
 	*socialtest.Bundle
 	people []social.User
 }
 
-func (p *own) do(a action) (outcome, error) {
+func (p *localProcess) do(a action) (outcome, error) {
 	p.Clock.Unix.Store(a.At)
 	return perform(p.Ctx, p.App, p.people, a), nil
 }
 
-// child is another process.
-type child struct {
+// childProcess is another process.
+type childProcess struct {
 	cmd *exec.Cmd
 	in  *json.Encoder
 	out *bufio.Scanner
 }
 
-func startChild(t testing.TB, url string) *child {
+func startChild(t testing.TB, url string) *childProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), processEnv+"="+url)
@@ -68,21 +67,21 @@ func startChild(t testing.TB, url string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewScanner(out)}
+	c := &childProcess{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewScanner(out)}
 	t.Cleanup(c.kill)
 	return c
 }
 
-// do performs an action. An error means that the process has died: the action has
-// happened, or not, or in part.
-func (c *child) do(a action) (outcome, error) {
+// do performs an action. An error means that the process has died: the action has happened
+// completely, partly or not at all.
+func (c *childProcess) do(a action) (outcome, error) {
 	if err := c.in.Encode(a); err != nil {
 		return outcome{}, err
 	}
 	return c.reply()
 }
 
-func (c *child) reply() (outcome, error) {
+func (c *childProcess) reply() (outcome, error) {
 	var out outcome
 	if !c.out.Scan() {
 		return out, fmt.Errorf("the process ended: %w", c.out.Err())
@@ -91,7 +90,7 @@ func (c *child) reply() (outcome, error) {
 }
 
 // doAndDie performs an action and kills the process after a while.
-func (c *child) doAndDie(a action, after time.Duration) (outcome, error) {
+func (c *childProcess) doAndDie(a action, after time.Duration) (outcome, error) {
 	if err := c.in.Encode(a); err != nil {
 		return outcome{}, err
 	}
@@ -103,13 +102,14 @@ func (c *child) doAndDie(a action, after time.Duration) (outcome, error) {
 	return out, err
 }
 
-func (c *child) kill() {
+func (c *childProcess) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
 
-// actWithoutEnd is the main function of a child: an action a line, an outcome a line.
-func actWithoutEnd(url string) {
+// actForever is the main function of a child: it reads an action per line and writes an outcome per
+// line.
+func actForever(url string) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, url, store.Options{Logger: socialtest.Quiet()})
 	if err != nil {

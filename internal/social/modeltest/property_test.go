@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// crowd is how many people there are.
+// crowd is the number of people.
 const crowd = 6
 
 // network is Retwis and its model.
@@ -27,12 +27,12 @@ type network struct {
 	url     string
 	rng     *rand.Rand
 	model   *model
-	own     []*own
+	own     []*localProcess
 	cluster bool
 	history []string
 }
 
-// celebrity is from how many followers on the posts of a person are merged with home
+// celebrity is the number of followers from which on a person's posts are merged into home
 // timelines, on a Cluster.
 const celebrity = 2
 
@@ -50,10 +50,10 @@ func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 	return n
 }
 
-// open starts another process, so to speak.
-func (n *network) open() *own {
+// open opens another Service, as a new process would.
+func (n *network) open() *localProcess {
 	n.t.Helper()
-	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
+	p := &localProcess{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
 	for _, name := range names(crowd) {
 		user, err := p.Users.UserByName(p.Ctx, name)
 		if err != nil {
@@ -64,7 +64,7 @@ func (n *network) open() *own {
 	return p
 }
 
-// draw draws an action. What people do most is most frequent.
+// draw draws a random action. Common actions are more frequent.
 func (n *network) draw() action {
 	kinds := []string{
 		"post", "post", "post", "reply", "reply", "reply", "reply", "repost", "repost", "unrepost", "like", "like", "like", "unlike",
@@ -95,7 +95,7 @@ func (n *network) draw() action {
 
 func (n *network) text() string {
 	text := fmt.Sprint("text ", n.rng.IntN(1000))
-	if n.rng.IntN(2) == 0 { // often: an edit can bring a tag back
+	if n.rng.IntN(2) == 0 { // often, because an edit can bring a tag back
 		text += " #" + tags[n.rng.IntN(len(tags))]
 	}
 	if n.rng.IntN(4) == 0 {
@@ -104,11 +104,11 @@ func (n *network) text() string {
 	return text
 }
 
-// post draws a post, a recent one more often than an old one; sometimes one that is
-// deleted, or that never was.
+// post draws a post, more often a recent one than an old one, and sometimes one that is deleted or
+// never existed.
 func (n *network) post(ok func(p *entry) bool) int64 {
 	var ids []int64
-	for _, id := range slices.Sorted(maps.Keys(n.model.posts)) { // a seed draws the same each time
+	for _, id := range slices.Sorted(maps.Keys(n.model.posts)) { // so that a seed always draws the same
 		if p := n.model.posts[id]; ok(p) && (!p.deleted || n.rng.IntN(20) == 0) {
 			ids = append(ids, id)
 		}
@@ -142,7 +142,7 @@ func (n *network) act(p process, a action) {
 	}
 }
 
-// expire removes a home timeline, as if its time were over.
+// expire removes a home timeline, as if it had expired.
 func (n *network) expire(user int) {
 	n.t.Helper()
 	n.history = append(n.history, fmt.Sprintf("the home timeline of person %d expires", user))
@@ -155,7 +155,7 @@ func (n *network) fatalf(format string, args ...any) {
 	n.t.Fatalf("after\n%s\n%s", strings.Join(n.history, "\n"), fmt.Sprintf(format, args...))
 }
 
-// verify looks at everything through a process that has nothing in memory.
+// verify checks everything through a process without anything in memory.
 func (n *network) verify() {
 	n.t.Helper()
 	p := n.open()
@@ -173,7 +173,7 @@ func (n *network) verify() {
 	}
 }
 
-func (n *network) compare(p *own) {
+func (n *network) compare(p *localProcess) {
 	n.t.Helper()
 	wrong, err := n.model.differences(p.Ctx, p.App, p.people)
 	if err != nil {
@@ -184,7 +184,7 @@ func (n *network) compare(p *own) {
 	}
 }
 
-// One process, without kills: after each few actions everybody sees what the model says.
+// One process, without kills: after every few actions everybody sees what the model says.
 func TestOneProcess(t *testing.T) {
 	t.Parallel()
 	seeds(t, redistest.Cases(100, 1000), func(t *testing.T, seed uint64) {

@@ -13,30 +13,30 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Applications are the accounts of people who have signed up and wait for an approval. Until then
-// they are suspended, with the field `signup`, so that nobody sees them and they cannot log in;
-// `signups` has all of them, as a copy that FollowStanding writes.
+// Applications are the accounts of people who have signed up and need approval. Until then they are
+// suspended and have the field `signup`, so nobody sees them and they cannot log in. `signups`
+// lists all of them; it is a copy that FollowStanding writes.
 //
-// An account is written before its name leads to it. Where the process died in between, the name
-// leads to nobody, or to the account of the same person who has sent the form again: such an
-// account does not wait, and nobody decides about it.
+// An account is written before its name leads to it. If the process dies in between, the name leads
+// to nobody, or to the account of the same person who has sent the form again. Such an account is
+// not an application, and nobody decides about it.
 type Applications struct {
 	moderation *Service
 	directory  *storage.Directory
 	remove     func(ctx context.Context, uid int64) error
 }
 
-// NewApplications returns the applications; remove deletes an account.
+// NewApplications returns the Applications; remove deletes an account.
 func NewApplications(m *Service, directory *storage.Directory, remove func(ctx context.Context, uid int64) error) *Applications {
 	return &Applications{m, directory, remove}
 }
 
-// Application is a person who waits for an approval.
+// Application is a person who needs approval.
 type Application struct {
 	User   social.User
 	Since  time.Time
 	Reason string
-	Place  string // the address or network of the sign-up; empty where it is not known
+	Place  string // the address or network of the sign-up; empty if unknown
 }
 
 // Approval is a decision about an application.
@@ -48,13 +48,13 @@ const (
 	Refuse  Approval = "refuse" // the account is deleted
 )
 
-// ParseApproval reads a decision.
+// ParseApproval parses a decision.
 func ParseApproval(text string) (Approval, bool) {
 	a := Approval(text)
 	return a, a == Approve || a == Refuse
 }
 
-// Count returns how many wait. No round trip while that has not changed.
+// Count returns the number of applications. No round trip while that has not changed.
 func (a *Applications) Count(ctx context.Context) (int64, error) {
 	c := a.moderation.DB.Client
 	n, err := c.DoCache(ctx, c.B().Zcard().Key(storage.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
@@ -64,8 +64,8 @@ func (a *Applications) Count(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Waiting returns those who wait, the first who came first, and whether there are more than
-// limit. Three round trips.
+// Waiting returns the applications, oldest first, and whether there are more than limit. Three
+// round trips.
 func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Application, more bool, err error) {
 	c := a.moderation.DB.Client
 	ids, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.SignUps).Min("0").Max(storage.Itoa(int64(limit))).Build()).AsStrSlice())
@@ -85,36 +85,36 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
 			continue // decided meanwhile
 		}
-		one := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
-		one.Place, one.Reason = social.ParseSignUp(fields[3])
-		waiting = append(waiting, one)
+		application := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
+		application.Place, application.Reason = social.ParseSignUp(fields[3])
+		waiting = append(waiting, application)
 	}
 	waiting, err = a.named(ctx, waiting)
 	return waiting, more, err
 }
 
-// named returns those of some applications to which their names lead. One round trip.
+// named returns those applications whose names lead to them. One round trip.
 func (a *Applications) named(ctx context.Context, all []Application) ([]Application, error) {
 	names := make([]string, len(all))
-	for i, one := range all {
-		names[i] = one.User.Name
+	for i, application := range all {
+		names[i] = application.User.Name
 	}
 	owners, err := a.directory.Owners(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	named := all[:0]
-	for i, one := range all {
-		if owners[i].First() == storage.Itoa(one.User.ID) {
-			named = append(named, one)
+	for i, application := range all {
+		if owners[i].First() == storage.Itoa(application.User.ID) {
+			named = append(named, application)
 		}
 	}
 	return named, nil
 }
 
-// Decide approves an account, which is in good standing then, or refuses it, which deletes it.
-// It returns ErrForbidden for others than moderators, and ErrNotFound for one that does not wait.
-// About ten round trips.
+// Decide approves an account, which is then in good standing, or refuses it, which deletes it. It
+// returns ErrForbidden unless the actor is a moderator, and ErrNotFound if the account is not
+// waiting. About ten round trips.
 func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64, decision Approval) error {
 	if err := a.moderation.authorize(ctx, actor, uid); err != nil {
 		return err
@@ -141,14 +141,14 @@ func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64
 }
 
 const (
-	// maxDecided is how many applications DecideAll decides at most.
+	// maxDecided is the maximum number of applications that DecideAll decides.
 	maxDecided = 100
-	// maxLooked is among how many it looks for those of a place.
+	// maxLooked is the number of applications among which it looks for those from a place.
 	maxLooked = 1000
 )
 
-// DecideAll decides about those who have signed up from a place, up to a hundred of the first
-// thousand who wait, and returns how many there were.
+// DecideAll decides about the applications from a place, up to a hundred among the first thousand,
+// and returns how many there were.
 func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place string, decision Approval) (n int, err error) {
 	if err := a.moderation.authorize(ctx, actor, 0); err != nil {
 		return 0, err
@@ -157,11 +157,11 @@ func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place 
 	if err != nil {
 		return 0, err
 	}
-	for _, one := range waiting {
-		if one.Place != place || place == "" || n == maxDecided {
+	for _, application := range waiting {
+		if application.Place != place || place == "" || n == maxDecided {
 			continue
 		}
-		switch err := a.Decide(ctx, actor, one.User.ID, decision); {
+		switch err := a.Decide(ctx, actor, application.User.ID, decision); {
 		case err == nil:
 			n++
 		case !errors.Is(err, social.ErrNotFound): // another moderator was faster

@@ -1,3 +1,4 @@
-// Package moderation is what moderators do: roles, standings and hidden posts ([Service]),
-// and what others have reported ([Reports]). What they decide is in the log of package audit.
+// Package moderation implements the work of moderators: roles, standings and hidden posts
+// ([Service]), and reports by users ([Reports]). Decisions are recorded in the log of package
+// audit.
 package moderation

@@ -25,7 +25,7 @@ var (
 // Service decides about roles, standings and posts.
 type Service struct{ Options }
 
-// Options are what a Service needs; all are required.
+// Options configure a Service; all are required.
 type Options struct {
 	timeline.Parts
 	Sessions *auth.Sessions
@@ -34,7 +34,7 @@ type Options struct {
 	Notices  *notify.Service
 }
 
-// New returns a Service, and gives its tasks to the fan-out's engine of tasks.
+// New returns a Service, and registers its tasks with the task engine of the fan-out.
 func New(opt Options) *Service {
 	m := &Service{opt}
 	m.FanOut.Tasks().Handle(strings.TrimSuffix(roleTask, ":"), m.copyRole)
@@ -42,16 +42,16 @@ func New(opt Options) *Service {
 	return m
 }
 
-// HidePost hides a post from everybody but its author, who is notified with the message, and
-// moderators, who read the note. Where it is hidden with that message already, nothing
-// is written. It returns ErrForbidden, *InvalidError for a text that is too long, and
-// ErrNotFound. About five round trips.
+// HidePost hides a post from everybody except its author, who is notified with the message, and
+// moderators, who read the note. If it is already hidden with that message, nothing is written. It
+// returns ErrForbidden, *InvalidError if a text is too long, or ErrNotFound. About five round
+// trips.
 func (m *Service) HidePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
 	_, err := m.hidePost(ctx, actor, post, message, note)
 	return err
 }
 
-// hidePost is HidePost; it reports whether it has changed something.
+// hidePost implements HidePost and reports whether anything changed.
 func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, message, note string) (changed bool, err error) {
 	message, err = social.CleanNote(message)
 	if err != nil {
@@ -59,8 +59,8 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 	}
 	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "hide", post: post, message: message, note: note,
-		done: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
-		do:   func() (bool, error) { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
+		isDone: func(p *timeline.View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
+		do:     func() (bool, error) { return m.setHidden(ctx, post, storage.Seconds(m.Now())+" "+message) },
 	})
 }
 
@@ -68,8 +68,8 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64, note string) error {
 	_, err := m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "unhide", post: post, note: note,
-		done: func(p *timeline.View) bool { return p.Hidden.IsZero() },
-		do:   func() (bool, error) { return m.setHidden(ctx, post, "") },
+		isDone: func(p *timeline.View) bool { return p.Hidden.IsZero() },
+		do:     func() (bool, error) { return m.setHidden(ctx, post, "") },
 	})
 	return err
 }
@@ -87,7 +87,7 @@ func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64
 	}
 	_, err = m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "delete", post: post, message: message, note: note,
-		done: func(*timeline.View) bool { return false },
+		isDone: func(*timeline.View) bool { return false },
 		do: func() (bool, error) {
 			defer m.Views.Touch(post)
 			return true, m.FanOut.Deletions.Delete(ctx, post)
@@ -96,20 +96,20 @@ func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64
 	return err
 }
 
-// postDecision is what an actor has decided about a post.
+// postDecision is an actor's decision about a post.
 type postDecision struct {
 	actor   social.Actor
 	action  string
 	post    int64
 	message string // for the author
 	note    string
-	done    func(*timeline.View) bool // the post is so already
+	isDone  func(*timeline.View) bool // whether the decision is already in effect
 	do      func() (changed bool, err error)
 }
 
-// decideOnPost does what an actor has decided about a post, and notifies its author: once, also of
-// what several moderators decide at the same time. It reports whether that has
-// changed something: what does not is not in the audit log, which would be full of it.
+// decideOnPost carries out a decision about a post, and notifies its author, once even if several
+// moderators decide at the same time. It reports whether anything changed. Decisions without effect
+// are not in the audit log, which they would flood.
 func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
 	found, err := m.Views.Get(social.WithFresh(ctx, d.post), d.post)
 	if err != nil {
@@ -122,7 +122,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	if err := m.authorize(ctx, d.actor, author); err != nil {
 		return false, err
 	}
-	if d.done(found[0]) {
+	if d.isDone(found[0]) {
 		return false, nil
 	}
 	err = m.Audit.Add(ctx, audit.Entry{Actor: d.actor, Action: d.action, Target: audit.PostTarget(d.post), Person: author, Note: d.note})
@@ -132,7 +132,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	changed, err = d.do()
 	if err == nil && changed {
 		decision := notify.Decision{Action: d.action, Person: author, Post: d.post, Reason: d.message}
-		if d.action == "delete" { // which is possible once
+		if d.action == "delete" { // which is possible only once
 			decision.Since = found[0].Time
 		}
 		m.Notices.NotifyDecision(ctx, decision, author)
@@ -140,7 +140,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	return true, err
 }
 
-// setHidden hides a post, or shows it again, and reports whether it was not so already.
+// setHidden hides a post or shows it again, and reports whether that changed anything.
 func (m *Service) setHidden(ctx context.Context, post int64, hidden string) (changed bool, err error) {
 	found, err := postHideScript.RunFenced(ctx, m.DB.Client, []string{storage.PostKey(post)}, []string{hidden}).AsInt64()
 	m.Views.Touch(post)

@@ -4,16 +4,16 @@
 --           it was reported, a JSON array, or empty
 -- KEYS[2]   sorted set: the targets of open cases, scored by the first report
 -- ARGV[1]   the target
--- ARGV[2]   the person who reports
+-- ARGV[2]   the reporter
 -- ARGV[3]   the report
--- ARGV[4]   the time, unix milliseconds
--- ARGV[5]   1 when the target has a role, else 0
--- ARGV[6]   how many reports a case keeps
+-- ARGV[4]   the time, in Unix milliseconds
+-- ARGV[5]   1 if the target has a role, else 0
+-- ARGV[6]   the maximum number of reports in a case
 -- ARGV[7]   the person, or the author of the post
--- ARGV[8]   since when the post has its text, a space, and the text; empty for none
+-- ARGV[8]   since when the post has its text, a space, and the text; empty if it has none
 -- ARGV[9]   how many texts a case keeps: the first ones, and the latest
--- Reply     1 when it was added, 0 when the person had one, or the case is full; and `staff` of
---           the case, which the first report about it has set
+-- Reply     1 if it was added, 0 if the reporter had one, or the case is full; and `staff` of
+--           the case, as set by the first report about it
 redis.call('HSETNX', KEYS[1], 'staff', ARGV[5])
 redis.call('HSETNX', KEYS[1], 'about', ARGV[7])
 redis.call('HSETNX', KEYS[1], 'texts', '')

@@ -1,4 +1,4 @@
--- Reads the texts of a case, and counts its reports by their kind.
+-- Reads the texts of a case, and counts its reports by kind.
 -- KEYS[1]   hash: the case; see report_add.lua
 -- Reply     the texts, kind, number, kind, number ...
 local case, counts, reply = redis.call('HGETALL', KEYS[1]), {}, {''}

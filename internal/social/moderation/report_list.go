@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Count returns how many cases are open; from memory where nothing has changed.
+// Count returns the number of open cases, from memory if nothing has changed.
 func (s *reportStore) Count(ctx context.Context) (int64, error) {
 	n, err := s.client.DoCache(ctx, s.client.B().Zcard().Key(storage.OpenReports).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *reportStore) Count(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Oldest returns when the first of the open cases was reported; the zero time for none.
+// Oldest returns when the oldest open case was first reported, or the zero time if there is none.
 func (s *reportStore) Oldest(ctx context.Context) (time.Time, error) {
 	first, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("0").Withscores().Build()).AsZScores()
 	if err != nil {
@@ -37,11 +37,11 @@ func (s *reportStore) Oldest(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(int64(first[0].Score)).UTC(), nil
 }
 
-// maxAboutScan bounds how many open cases Others looks at, the earliest first.
+// maxAboutScan limits how many open cases Others examines, earliest first.
 const maxAboutScan = 500
 
-// Others returns the open cases about a person or their posts, but for one. Of more than
-// maxAboutScan open cases it misses the latest. Two round trips.
+// Others returns the open cases about a person or their posts, except one. If there are more than
+// maxAboutScan open cases, it misses the latest. Two round trips.
 func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]openCase, error) {
 	b := s.client.B()
 	open, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min("0").Max(strconv.Itoa(maxAboutScan-1)).Withscores().Build()).AsZScores()
@@ -49,8 +49,8 @@ func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]op
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	cmds := make(rueidis.Commands, len(open))
-	for i, one := range open {
-		cmds[i] = b.Hget().Key(storage.ReportKey(one.Member)).Field("about").Build()
+	for i, member := range open {
+		cmds[i] = b.Hget().Key(storage.ReportKey(member.Member)).Field("about").Build()
 	}
 	var others []openCase
 	for i, res := range s.client.DoMulti(ctx, cmds...) {
@@ -65,14 +65,13 @@ func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]op
 	return others, nil
 }
 
-// openCase is a target with an open case, and since when.
+// openCase is a target with an open case, and the time since which it is open.
 type openCase struct {
 	Target string
 	Since  time.Time
 }
 
-// List returns open cases, the earliest first, and whether there are more. Three round
-// trips.
+// List returns open cases, earliest first, and whether there are more. Three round trips.
 func (s *reportStore) List(ctx context.Context, from, limit int) (page []waitingCase, more bool, err error) {
 	b := s.client.B()
 	entries, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+limit)).Withscores().Build()).AsZScores()
@@ -97,26 +96,26 @@ func (s *reportStore) List(ctx context.Context, from, limit int) (page []waiting
 		calls[i].Keys = []string{storage.ReportKey(e.Member)}
 	}
 	for i, res := range reportKindsScript.RunMany(ctx, s.client, calls) {
-		one := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
+		entry := waitingCase{Target: entries[i].Member, Since: time.UnixMilli(int64(entries[i].Score))}
 		texts, err := res.AsStrSlice()
 		if err == nil {
-			one.Texts = parseTexts(texts[0])
-			one.Kinds, err = parseKindCounts(texts[1:])
+			entry.Texts = parseTexts(texts[0])
+			entry.Kinds, err = parseKindCounts(texts[1:])
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("report: %w", err)
 		}
-		for _, kind := range one.Kinds {
-			one.Reporters += kind.N
+		for _, kind := range entry.Kinds {
+			entry.Reporters += kind.N
 		}
-		item := held[one.Target]
-		one.Holder, one.Until = item.Holder(), item.LeasedUntil
-		page = append(page, one)
+		item := held[entry.Target]
+		entry.Holder, entry.Until = item.Holder(), item.LeasedUntil
+		page = append(page, entry)
 	}
 	return page, more, nil
 }
 
-// parseKindCounts reads the reply of report_kinds.lua after the texts.
+// parseKindCounts parses the reply of report_kinds.lua after the texts.
 func parseKindCounts(texts []string) ([]kindCount, error) {
 	kinds := make([]kindCount, 0, len(texts)/2)
 	for pair := range slices.Chunk(texts, 2) {

@@ -37,34 +37,34 @@ var (
 )
 
 const (
-	// Lease is how long a moderator has a report without a sign of life.
+	// ReportLease is how long a moderator holds a report without any activity.
 	ReportLease = 15 * time.Minute
-	// MaxReporters bounds the reports of a target that are stored. Further ones change
-	// nothing.
+	// MaxReporters limits the stored reports about a target. Further ones change nothing.
 	MaxReporters = 1000
-	// maxReportedTexts bounds the texts of a post that a case keeps: the first ones, and the latest.
+	// maxReportedTexts limits how many texts of a post a case keeps: the first ones, and the
+	// latest.
 	maxReportedTexts = 5
 )
 
 // Errors that a caller can act on.
 var (
-	// ErrNone: there is no open report about the target, or none that waits.
+	// ErrNoReport: there is no open report about the target, or none is waiting.
 	ErrNoReport = errors.New("report: no open report")
-	// ErrHeld: another moderator has it.
+	// ErrReportHeld: another moderator holds the report.
 	ErrReportHeld = errors.New("report: another moderator has it")
-	// ErrNotHeld: the moderator does not have it, or no longer.
+	// ErrReportNotHeld: the moderator does not hold the report, or not any more.
 	ErrReportNotHeld = errors.New("report: not held")
 )
 
-// storedReport is what one person has reported.
+// storedReport is the report of one person.
 type storedReport struct {
 	By   int64
 	Time time.Time
 	Reason
 }
 
-// pack is a report as it is stored: the time, the kind and the text, with a space between two. The
-// text of one about a rule begins with a line: the number of the rule, a space, and the rule.
+// pack encodes a report: the time, the kind and the text, separated by spaces. If the report is
+// about a rule, the text starts with a line that has the number of the rule, a space, and the rule.
 func (r storedReport) pack() string {
 	text := r.Text
 	if r.Kind == RuleKind {
@@ -73,7 +73,7 @@ func (r storedReport) pack() string {
 	return storage.Seconds(r.Time) + " " + r.Kind + " " + text
 }
 
-// unpackReport reads what pack has written; of what is damaged, what can be read.
+// unpackReport decodes the result of pack; if it is damaged, it decodes what it can.
 func unpackReport(by int64, value string) storedReport {
 	parts := append(strings.SplitN(value, " ", 3), "", "")
 	r := storedReport{By: by, Time: storage.ParseTime(parts[0]), Reason: Reason{Kind: parts[1], Text: parts[2]}}
@@ -86,7 +86,7 @@ func unpackReport(by int64, value string) storedReport {
 	return r
 }
 
-// storedCase is a target with its reports, the earliest first.
+// storedCase is a target with its reports, earliest first.
 type storedCase struct {
 	Target  string // the key of a user or a post
 	Staff   bool   // it is about a moderator or above
@@ -98,7 +98,7 @@ type storedCase struct {
 type newReport struct {
 	target string
 	about  int64 // the person, or the author of the post
-	staff  bool  // who has a role
+	staff  bool  // that person has a role
 	text   ReportedText
 	report storedReport
 }
@@ -109,31 +109,31 @@ type waitingCase struct {
 	Texts     []ReportedText
 	Since     time.Time
 	Reporters int64
-	Kinds     []kindCount // why, the most frequent first
-	Holder    string      // who has it; empty for nobody
-	Until     time.Time   // for how long
+	Kinds     []kindCount // the reasons, most frequent first
+	Holder    string      // who holds it; empty if nobody does
+	Until     time.Time   // the end of the lease
 }
 
-// kindCount is how many reports of a case are of a kind.
+// kindCount is the number of reports of a kind in a case.
 type kindCount struct {
 	Name string
 	N    int64
 }
 
-// reportStore is what people have reported: for each target, a post or a person, the reports
-// of all who have reported it, until a moderator has decided.
+// reportStore stores the reports about each target, a post or a person, until a moderator has
+// decided.
 //
-// Targets wait in rings (collection.Ring), which lease each to one moderator at a time: those
-// about people without a role in one, those about moderators and above in another. A sorted
-// set has all open targets and is written by the same script as the reports; a target that the
-// ring lacks, because a process died in between, is put there again. All keys are in one slot
-// of a Cluster.
+// Targets wait in rings (collection.Ring), which lease each one to one moderator at a time. One
+// ring has the targets about people without a role, the other those about moderators and above. A
+// sorted set has all open targets and is written by the same script as the reports; if a process
+// died before it added a target to its ring, the target is added again later. All keys are in one
+// slot of a Cluster.
 type reportStore struct {
 	client rueidis.Client
-	rings  [2]*collection.Ring // without and with a role
+	rings  [2]*collection.Ring // for people without and with a role
 }
 
-// newReportStore returns the reports of the database behind a client. It sends nothing.
+// newReportStore returns the reportStore of the database behind a client. It sends no command.
 func newReportStore(client rueidis.Client) (*reportStore, error) {
 	s := &reportStore{client: client}
 	for i, key := range []string{storage.Reports, storage.StaffReports} {
@@ -152,9 +152,10 @@ func (s *reportStore) ring(staff bool) *collection.Ring {
 	return s.rings[0]
 }
 
-// Add adds a report, unless the person has an open one about the target: added is false then. A case
-// stays in the ring of its first report, whatever staff is now. The reports are written before the
-// ring: repeating it does no harm, and Take repairs what a crash leaves. Two round trips.
+// Add adds a report, unless the reporter has an open one about the target; then added is false. A
+// case stays in the ring of its first report, even if staff has changed since. The reports are
+// written before the ring: repeating Add is safe, and Take repairs what a crash leaves. Two round
+// trips.
 func (s *reportStore) Add(ctx context.Context, n newReport) (added bool, err error) {
 	r, text := n.report, ""
 	if n.text.Text != "" {
@@ -180,7 +181,7 @@ func flag(on bool) string {
 	return "0"
 }
 
-// Case returns an open case, or ErrNone. One round trip.
+// Case returns an open case, or ErrNoReport. One round trip.
 func (s *reportStore) Case(ctx context.Context, target string) (storedCase, error) {
 	fields, err := s.client.Do(ctx, s.client.B().Hgetall().Key(storage.ReportKey(target)).Build()).AsStrMap()
 	if err != nil {
@@ -206,22 +207,22 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 	return c, nil
 }
 
-// parseTexts reads the field `texts` of a case; none of a damaged one.
+// parseTexts parses the field `texts` of a case; it returns none if the field is damaged.
 func parseTexts(field string) []ReportedText {
 	var stored []string
 	if field == "" || json.Unmarshal([]byte(field), &stored) != nil {
 		return nil
 	}
 	texts := make([]ReportedText, len(stored))
-	for i, one := range stored {
-		since, text, _ := strings.Cut(one, " ")
+	for i, t := range stored {
+		since, text, _ := strings.Cut(t, " ")
 		texts[i] = ReportedText{storage.ParseTime(since), text}
 	}
 	return texts
 }
 
-// Held returns the case that a holder has, the one that was taken last, and extends its
-// lease; ErrNone for none. A few round trips.
+// Held returns the case that a holder has, the last one taken, and extends its lease. It returns
+// ErrNoReport if there is none. A few round trips.
 func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, error) {
 	for _, ring := range s.rings {
 		items, err := ring.Leased(ctx, holder)
@@ -238,8 +239,8 @@ func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, erro
 	return storedCase{}, ErrNoReport
 }
 
-// open extends a lease and returns its case. What was decided meanwhile leaves the ring, and so does
-// a case of the other one: two moderators would get it.
+// open extends a lease and returns its case. A case that was decided meanwhile leaves the ring, and
+// so does one that belongs in the other ring, because two moderators would get it.
 func (s *reportStore) open(ctx context.Context, ring *collection.Ring, lease *collection.Lease) (storedCase, error) {
 	switch err := lease.Extend(ctx, ReportLease); {
 	case errors.Is(err, collection.ErrLeaseOver):
@@ -254,20 +255,20 @@ func (s *reportStore) open(ctx context.Context, ring *collection.Ring, lease *co
 	if err := lease.Remove(ctx); err != nil && !errors.Is(err, collection.ErrLeaseOver) {
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
-	// A report that arrived before it left has to come back.
+	// A report that arrived before the target left the ring has to come back.
 	if c, err := s.Case(ctx, lease.Item); err == nil {
 		return storedCase{}, errors.Join(s.ring(c.Staff).Put(ctx, lease.Item), ErrNoReport)
 	}
 	return storedCase{}, ErrNoReport
 }
 
-// maxReportTakes bounds how many entries without a case, or that a moderator may not decide,
-// one Take passes over.
+// maxReportTakes limits how many entries without a case, or that a moderator may not decide, one
+// Take skips.
 const maxReportTakes = 50
 
-// Take leases the next case to a holder, also about staff if may says so, which is asked
-// about each target; it returns ErrNone where none waits. Those that may refuses go back
-// to the end of the ring. A few round trips.
+// Take leases the next case to a holder, including cases about staff if staff is set. It calls may
+// for each target; refused targets go back to the end of the ring. It returns ErrNoReport if no
+// case is waiting. A few round trips.
 func (s *reportStore) Take(ctx context.Context, holder string, staff bool, may func(target string) (bool, error)) (storedCase, error) {
 	if err := s.refill(ctx); err != nil {
 		return storedCase{}, err
@@ -319,7 +320,7 @@ func (s *reportStore) takeFrom(ctx context.Context, ring *collection.Ring, holde
 	return storedCase{}, ErrNoReport
 }
 
-// TakeTarget leases one case to a holder, or returns ErrHeld or ErrNone. A few round
+// TakeTarget leases one case to a holder, or returns ErrReportHeld or ErrNoReport. A few round
 // trips.
 func (s *reportStore) TakeTarget(ctx context.Context, target, holder string) (storedCase, error) {
 	c, err := s.Case(ctx, target)
@@ -343,7 +344,7 @@ func (s *reportStore) TakeTarget(ctx context.Context, target, holder string) (st
 	return s.open(ctx, ring, lease)
 }
 
-// lease returns the lease that a holder has on a target, and its ring, or ErrNotHeld.
+// lease returns the lease that a holder has on a target, and its ring, or ErrReportNotHeld.
 func (s *reportStore) lease(ctx context.Context, target, holder string) (*collection.Lease, *collection.Ring, error) {
 	for _, ring := range s.rings {
 		items, err := ring.Leased(ctx, holder)
@@ -359,12 +360,12 @@ func (s *reportStore) lease(ctx context.Context, target, holder string) (*collec
 	return nil, nil, ErrReportNotHeld
 }
 
-// Keep extends the lease of a holder on a target, or returns ErrNotHeld.
+// Keep extends a holder's lease on a target, or returns ErrReportNotHeld.
 func (s *reportStore) Keep(ctx context.Context, target, holder string) error {
 	return s.with(ctx, target, holder, func(l *collection.Lease) error { return l.Extend(ctx, ReportLease) })
 }
 
-// Return puts a case back, for others; ErrNotHeld if the holder does not have it.
+// Return puts a case back for others. It returns ErrReportNotHeld if the holder does not have it.
 func (s *reportStore) Return(ctx context.Context, target, holder string) error {
 	return s.with(ctx, target, holder, func(l *collection.Lease) error { return l.Return(ctx) })
 }
@@ -384,10 +385,10 @@ func (s *reportStore) with(ctx context.Context, target, holder string, do func(*
 	return nil
 }
 
-// Close removes a decided case: its reports in one script, then it leaves the ring. A
-// report that arrives in between opens another case, which Take puts into the ring
-// again. The other ring can have the target of a case that was there before. It returns who has
-// reported, to the caller that has removed the case.
+// Close removes a decided case: first its reports, in one script, then its ring entry. A report
+// that arrives in between opens another case, which Take adds to the ring again. The other ring may
+// still have the target from an earlier case. Close returns the reporters to the caller that has
+// removed the case.
 func (s *reportStore) Close(ctx context.Context, target, holder string) (reporters []int64, err error) {
 	lease, of, err := s.lease(ctx, target, holder)
 	if err != nil {
@@ -411,8 +412,7 @@ func (s *reportStore) Close(ctx context.Context, target, holder string) (reporte
 	return reporters, nil
 }
 
-// refill puts open cases into the rings that a crash has left out. One round trip while
-// there are none.
+// refill adds open cases to the rings that a crash has left out. One round trip if there are none.
 func (s *reportStore) refill(ctx context.Context) error {
 	missing, err := s.Missing(ctx)
 	if err == nil && missing > 0 {
@@ -421,7 +421,7 @@ func (s *reportStore) refill(ctx context.Context) error {
 	return err
 }
 
-// Missing returns by how many the open cases are more than the entries of the rings.
+// Missing returns how many more open cases than ring entries there are.
 func (s *reportStore) Missing(ctx context.Context) (int64, error) {
 	missing, err := s.client.Do(ctx, s.client.B().Zcard().Key(storage.OpenReports).Build()).AsInt64()
 	if err != nil {
@@ -437,11 +437,11 @@ func (s *reportStore) Missing(ctx context.Context) (int64, error) {
 	return max(missing, 0), nil
 }
 
-// reportRefillBatch is how many cases one step of Refill looks at.
+// reportRefillBatch is how many cases one step of Refill examines.
 const reportRefillBatch = 500
 
-// Refill puts every open case into its ring that is not there, and returns how many
-// that were. Repeating it does no harm.
+// Refill adds every open case that is missing from its ring, and returns how many there were.
+// Repeating it is safe.
 func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	b := s.client.B()
 	for from := 0; ; from += reportRefillBatch {
@@ -468,8 +468,8 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 			}
 			of[at] = append(of[at], targets[i])
 		}
-		for i, some := range of {
-			n, err := s.rings[i].PutMany(ctx, slices.Values(some))
+		for i, batch := range of {
+			n, err := s.rings[i].PutMany(ctx, slices.Values(batch))
 			if added += n; err != nil {
 				return added, fmt.Errorf("report: %w", err)
 			}
@@ -477,8 +477,8 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	}
 }
 
-// Forget removes the reports by a person, and about them and their posts. It costs O(n) of the
-// open cases, and can be repeated.
+// Forget removes the reports by a person, and about them and their posts. It costs O(n) of the open
+// cases, and can be repeated.
 func (s *reportStore) Forget(ctx context.Context, uid int64) error {
 	targets, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {

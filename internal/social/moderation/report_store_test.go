@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("REPORT_TAKER"); url != "" {
-		take(url, os.Getenv("REPORT_HOLDER"))
+		takeReports(url, os.Getenv("REPORT_HOLDER"))
 		return
 	}
 	redistest.Main(m)
@@ -43,7 +43,7 @@ func add(t testing.TB, s *reportStore, target string, by int64) {
 	}
 }
 
-// A person has one open report about a target, and those of several people are one case.
+// A person can have one open report about a target, and reports by several people form one case.
 func TestOneReportEach(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]rueidis.Client{"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -80,8 +80,8 @@ func TestOneReportEach(t *testing.T) {
 	}
 }
 
-// What a crash left out of the ring is handed out all the same, and what it left in the
-// ring without a case is not.
+// A case that a crash left out of the ring is still handed out, and a ring entry without a case is
+// not.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -107,7 +107,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// The person of a case gets a role, or loses it, and is reported again: one moderator has the case.
+// The person in a case gains or loses a role and is reported again: one moderator gets the case.
 func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	for _, staff := range []bool{true, false} {
@@ -124,7 +124,7 @@ func TestRoleChanges(t *testing.T) {
 		if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
 			t.Errorf("another moderator: %+v, %v", c, err)
 		}
-		// What is in the other ring is nobody's either.
+		// An entry in the other ring goes to nobody either.
 		for range 2 {
 			if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
 				t.Fatal(err)
@@ -147,7 +147,7 @@ func TestRoleChanges(t *testing.T) {
 	}
 }
 
-// A report about somebody that the moderator must not decide about waits for another.
+// A report about somebody whom the moderator must not decide about stays for another moderator.
 func TestRefusedStays(t *testing.T) {
 	t.Parallel()
 	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
@@ -160,8 +160,8 @@ func TestRefusedStays(t *testing.T) {
 	}
 }
 
-// Sixteen moderators in this process and three more processes, which are killed now and
-// then, take reports at once: each is held by one at a time, and every one is decided.
+// Sixteen moderators in this process and three more processes, which are killed now and then, take
+// reports concurrently: each report is held by one at a time, and every one is decided.
 func TestNoneLostNoneTwice(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -173,7 +173,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	}
 	var killers, takers sync.WaitGroup
 	for i := range 3 {
-		killers.Go(func() { kill(t, db.URL(), fmt.Sprintf("process%d", i)) })
+		killers.Go(func() { killTaker(t, db.URL(), fmt.Sprintf("process%d", i)) })
 	}
 	var mu sync.Mutex
 	holders, decided := map[string]string{}, map[string]int{}
@@ -215,7 +215,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	}
 	takers.Wait()
 	killers.Wait()
-	// What the dead processes hold comes back when their leases end.
+	// Reports held by the dead processes come back when their leases expire.
 	held := 0
 	for i := range 3 {
 		for {
@@ -244,7 +244,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	t.Logf("%d were held by processes that were killed", held)
 }
 
-// decidedOnce reports whether this is the first time that a name is noted.
+// decidedOnce records a name and reports whether this is the first time.
 func decidedOnce(mu *sync.Mutex, noted map[string]int, name string) bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -252,8 +252,8 @@ func decidedOnce(mu *sync.Mutex, noted map[string]int, name string) bool {
 	return noted[name] == 1
 }
 
-// kill runs a process that takes reports, and kills it when it has taken a few.
-func kill(t *testing.T, url, holder string) {
+// killTaker runs a process that takes reports, and kills it when it has taken a few.
+func killTaker(t *testing.T, url, holder string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "REPORT_TAKER="+url, "REPORT_HOLDER="+holder)
 	out, err := cmd.StdoutPipe()
@@ -273,8 +273,8 @@ func kill(t *testing.T, url, holder string) {
 	_ = cmd.Wait() // it was killed
 }
 
-// take takes reports until it is killed, or none is left.
-func take(url, holder string) {
+// takeReports takes reports until it is killed, or none are left.
+func takeReports(url, holder string) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
 		panic(err)
@@ -296,8 +296,8 @@ func take(url, holder string) {
 	}
 }
 
-// A report is read as it was written, also one of a rule with a text of several lines. What is damaged
-// is no rule.
+// A report is read as it was written, even one about a rule with a text of several lines. A damaged
+// rule is ignored.
 func TestStoredReport(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0).UTC()
@@ -319,8 +319,8 @@ func TestStoredReport(t *testing.T) {
 	}
 }
 
-// The oldest case is the one that was reported first. The other cases about a person are those that
-// are about them or their posts.
+// The oldest case is the one reported first. The other cases about a person are about them or their
+// posts.
 func TestOtherCases(t *testing.T) {
 	t.Parallel()
 	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()

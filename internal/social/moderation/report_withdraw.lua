@@ -1,4 +1,4 @@
--- Removes the report of a person, and the case where it was the only one, or is about them.
+-- Removes a person's report, and the case if that was the only report, or the case is about them.
 -- KEYS[1]   hash: the case; see report_add.lua
 -- KEYS[2]   sorted set: the targets of open cases
 -- ARGV[1]   the target

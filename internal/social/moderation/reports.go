@@ -20,7 +20,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// ReportKind is why somebody reports a post or a person.
+// ReportKind is a reason for reporting a post or a person.
 type ReportKind struct {
 	Name  string
 	Label i18n.Message
@@ -36,28 +36,28 @@ var ReportKinds = [...]ReportKind{
 	{"other", i18n.T("Something else")},
 }
 
-// RuleKind is the kind of a report that something breaks a rule of the site. It is a reason to choose
-// where the site has rules.
+// RuleKind is the kind of a report that a rule of the site is broken. It can be chosen if the site
+// has rules.
 const RuleKind = "rule"
 
 // Reason is why somebody reports a post or a person.
 type Reason struct {
 	Kind string // one of ReportKinds, or RuleKind
-	Rule Rule   // of RuleKind
-	Text string // what the reporter adds, at most MaxReportText characters
+	Rule Rule   // only for RuleKind
+	Text string // added by the reporter, at most MaxReportText characters
 }
 
-// Rule is a rule of the site as it was when somebody reported that it is broken. The operators can
-// change it meanwhile.
+// Rule is a rule of the site as it was at the time of the report. The operators may have changed it
+// since.
 type Rule struct {
-	Number int // from 1 on
+	Number int // starting at 1
 	Text   string
 }
 
-// maxRuleBytes bounds the text of a rule.
+// maxRuleBytes limits the text of a rule.
 const maxRuleBytes = 4000
 
-// String returns a rule with its number; empty for the zero value.
+// String returns the rule with its number, or an empty string for the zero value.
 func (r Rule) String() string {
 	if r.Number == 0 {
 		return ""
@@ -78,16 +78,16 @@ func KindLabel(name string) i18n.Message {
 	return i18n.Verbatim(name)
 }
 
-// MaxReportText bounds what a reporter can add, in characters.
+// MaxReportText is the maximum length of a reporter's text, in characters.
 const MaxReportText = 500
 
-// Reports are what users have reported.
+// Reports manages the reports by users.
 type Reports struct {
 	store *reportStore
 	m     *Service
 }
 
-// NewReports returns the reports about which a Service decides.
+// NewReports returns Reports whose decisions are carried out by m.
 func NewReports(m *Service) (*Reports, error) {
 	store, err := newReportStore(m.DB.Client)
 	if err != nil {
@@ -99,10 +99,10 @@ func NewReports(m *Service) (*Reports, error) {
 // Subject is what a report is about.
 type Subject struct {
 	Target string         // UserTarget or PostTarget
-	Person social.User    // the person, or the author of the post; the zero User where both are gone
-	Post   *timeline.View // nil for a person, and for a post that is gone
+	Person social.User    // the person, or the author of the post; the zero User if both are gone
+	Post   *timeline.View // nil for a person, or if the post is gone
 
-	// Of a post that was deleted: when and by which actor: its author, or a moderator.
+	// When a deleted post was deleted and by whom: its author or a moderator.
 	Deleted   time.Time
 	DeletedBy social.Actor
 }
@@ -117,16 +117,16 @@ type ReportCase struct {
 	Reports []UserReport
 }
 
-// ReportedText is the text of a post as it was when somebody reported it. Its author can edit and
-// delete the post; moderators still read what was reported.
+// ReportedText is the text of a post at the time of a report. Even if the author edits or deletes
+// the post, moderators can read what was reported.
 type ReportedText struct {
 	Time time.Time // since when the post had it
 	Text string
 }
 
-// UserReport is what one person has reported.
+// UserReport is the report of one person.
 type UserReport struct {
-	By   social.User // without a name where the account is deleted
+	By   social.User // without a name if the account is deleted
 	Time time.Time
 	Reason
 }
@@ -137,19 +137,19 @@ type WaitingReport struct {
 	Texts     []ReportedText
 	Since     time.Time
 	Reporters int64
-	Kinds     []kindCount  // why, the most frequent first; see KindLabel
-	Holder    social.Actor // who has it, 0 for nobody
+	Kinds     []kindCount  // the reasons, most frequent first; see KindLabel
+	Holder    social.Actor // who holds it; 0 if nobody does
 	Until     time.Time
 }
 
-// ReportPost reports a post to the moderators. A reporter has one open report about a
-// target: another one changes nothing. It returns *InvalidError for a kind that does not
-// exist, a rule without a text, a text that is too long, and one's own posts, and ErrNotFound for a post that the
-// reporter does not see, unless it is a block that hides it: one who insults and then
-// blocks can be reported, and so can one who insults and then deletes, for a day. The case has
-// the text until it is decided. About five round trips.
-func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, why Reason) error {
-	why, err := why.checked(reporter)
+// ReportPost reports a post to the moderators. A reporter can have one open report about a target;
+// another one changes nothing. It returns *InvalidError if the kind does not exist, a rule has no
+// text, the text is too long, or the post is the reporter's own. It returns ErrNotFound if the post
+// is hidden from the reporter, except by a block: authors who insult and then block can be
+// reported, and so can those who insult and then delete, for a day. The case keeps the text until
+// it is decided. About five round trips.
+func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int64, reason Reason) error {
+	reason, err := reason.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -176,16 +176,16 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 		return err
 	}
 	if p.RepostOf != 0 {
-		return r.ReportPost(ctx, reporter, p.RepostOf, why)
+		return r.ReportPost(ctx, reporter, p.RepostOf, reason)
 	}
-	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, why)
+	return r.add(ctx, reporter, newReport{target: audit.PostTarget(post), about: p.Author.ID, text: TextOf(p)}, reason)
 }
 
-// reportableFor is for how long a deleted post can be reported: somebody may have had the form open.
+// reportableFor is how long a deleted post can be reported: somebody may have had the form open.
 const reportableFor = 24 * time.Hour
 
-// deletedText returns what is left of the text of a post that has just been deleted, which goes once
-// the search has forgotten it.
+// deletedText returns the text of a recently deleted post, which remains until the search index has
+// forgotten it.
 func (r *Reports) deletedText(ctx context.Context, post int64) (string, error) {
 	text, err := reply.TextOrEmpty(r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("deleted_body").Build()))
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *Reports) deletedText(ctx context.Context, post int64) (string, error) {
 	return text, err
 }
 
-// maxReportedBytes bounds what is kept of a text.
+// maxReportedBytes limits how much of a text is kept.
 const maxReportedBytes = 2 * social.MaxBodyBytes
 
 // TextOf returns what a report keeps of a post: its text and the descriptions of its pictures.
@@ -213,8 +213,8 @@ func TextOf(p social.Post) ReportedText {
 }
 
 // ReportUser reports a person; see ReportPost.
-func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, why Reason) error {
-	why, err := why.checked(reporter)
+func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int64, reason Reason) error {
+	reason, err := reason.checked(reporter)
 	if err != nil {
 		return err
 	}
@@ -228,32 +228,32 @@ func (r *Reports) ReportUser(ctx context.Context, reporter social.User, uid int6
 	if _, err := r.m.Users.Record(ctx, uid); err != nil {
 		return err
 	}
-	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, why)
+	return r.add(ctx, reporter, newReport{target: audit.UserTarget(uid), about: uid}, reason)
 }
 
-// checked returns a reason as it is kept.
-func (why Reason) checked(reporter social.User) (Reason, error) {
+// checked validates a reason and returns the form that is stored.
+func (reason Reason) checked(reporter social.User) (Reason, error) {
 	if reporter.ID == 0 {
 		return Reason{}, social.ErrNoSession
 	}
 	switch {
-	case why.Kind == RuleKind:
-		if why.Rule.Number < 1 || why.Rule.Text == "" || len(why.Rule.Text) > maxRuleBytes || strings.Contains(why.Rule.Text, "\n") {
+	case reason.Kind == RuleKind:
+		if reason.Rule.Number < 1 || reason.Rule.Text == "" || len(reason.Rule.Text) > maxRuleBytes || strings.Contains(reason.Rule.Text, "\n") {
 			return Reason{}, social.Invalid("rule", "Choose the rule.")
 		}
-	case slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == why.Kind }):
-		why.Rule = Rule{}
+	case slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == reason.Kind }):
+		reason.Rule = Rule{}
 	default:
 		return Reason{}, social.Invalid("kind", "Choose a reason.")
 	}
-	why.Text = strings.TrimSpace(strings.ReplaceAll(why.Text, "\r\n", "\n"))
-	if !utf8.ValidString(why.Text) || len(why.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(why.Text) > MaxReportText {
+	reason.Text = strings.TrimSpace(strings.ReplaceAll(reason.Text, "\r\n", "\n"))
+	if !utf8.ValidString(reason.Text) || len(reason.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(reason.Text) > MaxReportText {
 		return Reason{}, social.Invalid("text", "Use at most {n} characters.", MaxReportText)
 	}
-	return why, nil
+	return reason, nil
 }
 
-func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, why Reason) error {
+func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, reason Reason) error {
 	if n.about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
@@ -262,34 +262,32 @@ func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, wh
 		return err
 	}
 	n.staff = roles[0] > social.Member
-	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Reason: why}
+	n.report = storedReport{By: reporter.ID, Time: r.m.Now(), Reason: reason}
 	_, err = r.store.Add(ctx, n)
 	return err
 }
 
-// TargetOf returns what a moderator sees of a target, with ErrNotFound where the person is gone;
+// TargetOf returns what a moderator sees of a target, along with ErrNotFound if the person is gone;
 // or ErrForbidden.
 func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target string) (Subject, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return Subject{}, err
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
 	return s, err
 }
 
-// UsersOf returns the users with these ids, without those who are gone. One round trip
-// at most.
+// UsersOf returns the users with these IDs, omitting those who are gone. At most one round trip.
 func (r *Reports) UsersOf(ctx context.Context, ids ...int64) (map[int64]social.User, error) {
 	return r.m.Users.ByID(ctx, ids)
 }
 
-// TakeReport leases the next report to a moderator, for ReportLease: nobody else gets it
-// meanwhile. Where the moderator has one already, it is that one, and its lease begins
-// again. It returns ErrNoReport if none waits that the moderator may decide, and
-// ErrForbidden.
+// TakeReport leases the next report to a moderator for ReportLease; nobody else gets it meanwhile.
+// If the moderator already holds one, it returns that and renews its lease. It returns ErrNoReport
+// if no waiting report may be decided by the moderator, and ErrForbidden.
 func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCase, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return ReportCase{}, err
@@ -304,10 +302,10 @@ func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCas
 	return r.complete(ctx, c)
 }
 
-// mayDecide reports whether an actor may decide about a target. One that is gone can be
-// dismissed by all moderators.
+// mayDecide reports whether an actor may decide about a target. Any moderator can dismiss reports
+// about a target that is gone.
 func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target string) (bool, error) {
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err != nil {
 		return false, err
 	}
@@ -318,8 +316,8 @@ func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target stri
 	return err == nil, err
 }
 
-// about returns what a target is.
-func (r *Reports) about(ctx context.Context, target string) (Subject, error) {
+// subject returns what a target is.
+func (r *Reports) subject(ctx context.Context, target string) (Subject, error) {
 	s := Subject{Target: target}
 	uid, pid := audit.ParseTarget(target)
 	if pid != 0 {
@@ -345,7 +343,7 @@ func (r *Reports) about(ctx context.Context, target string) (Subject, error) {
 	return s, err
 }
 
-// deletedBy returns who has deleted a post: its author, unless the log has somebody else.
+// deletedBy returns who has deleted a post: its author, unless the log names somebody else.
 func (r *Reports) deletedBy(ctx context.Context, target string, author int64) (social.Actor, error) {
 	page, err := r.m.Audit.Read(ctx, audit.Filter{Person: author, Target: target}, "", social.MaxPage)
 	for _, e := range page.Entries {
@@ -356,10 +354,10 @@ func (r *Reports) deletedBy(ctx context.Context, target string, author int64) (s
 	return social.Actor(author), err
 }
 
-// TakeReportOf leases the report about one target; ErrReportHeld if another moderator
-// has it. See TakeReport.
+// TakeReportOf leases the report about one target. It returns ErrReportHeld if another moderator
+// holds it. See TakeReport.
 func (r *Reports) TakeReportOf(ctx context.Context, actor social.Actor, target string) (ReportCase, error) {
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil {
 		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
@@ -373,8 +371,7 @@ func (r *Reports) TakeReportOf(ctx context.Context, actor social.Actor, target s
 	return r.complete(ctx, c)
 }
 
-// HeldReport returns the report that a moderator has, and begins its lease again; or
-// ErrNoReport.
+// HeldReport returns the report that a moderator holds, and renews its lease; or ErrNoReport.
 func (r *Reports) HeldReport(ctx context.Context, actor social.Actor) (ReportCase, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return ReportCase{}, err
@@ -398,8 +395,8 @@ func (r *Reports) ReportOf(ctx context.Context, actor social.Actor, target strin
 	return r.complete(ctx, c)
 }
 
-// ReturnReport puts a report back, for other moderators; ErrReportNotHeld if the moderator
-// does not have it.
+// ReturnReport puts a report back for other moderators. It returns ErrReportNotHeld if the
+// moderator does not hold it.
 func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target string) error {
 	return r.store.Return(ctx, target, actor.String())
 }
@@ -408,47 +405,47 @@ func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target s
 func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error) {
 	full := ReportCase{Texts: c.Texts}
 	var err error
-	if full.Subject, err = r.about(ctx, c.Target); err != nil {
+	if full.Subject, err = r.subject(ctx, c.Target); err != nil {
 		return ReportCase{}, err
 	}
 	ids := make([]int64, len(c.Reports))
-	for i, one := range c.Reports {
-		ids[i] = one.By
+	for i, report := range c.Reports {
+		ids[i] = report.By
 	}
 	people, err := r.m.Users.ByID(ctx, ids)
 	if err != nil {
 		return ReportCase{}, err
 	}
-	for _, one := range c.Reports {
-		by, ok := people[one.By]
+	for _, report := range c.Reports {
+		by, ok := people[report.By]
 		if !ok {
-			by = social.User{ID: one.By}
+			by = social.User{ID: report.By}
 		}
-		full.Reports = append(full.Reports, UserReport{By: by, Time: one.Time, Reason: one.Reason})
+		full.Reports = append(full.Reports, UserReport{By: by, Time: report.Time, Reason: report.Reason})
 	}
 	return full, nil
 }
 
-// ReportDecision is what a moderator decides about a report.
+// ReportDecision is a moderator's decision about a report.
 type ReportDecision struct {
 	Action  string    // one of ReportActions
 	Message string    // for the person, at most MaxNote characters
 	Note    string    // for other moderators, at most MaxNote characters
-	Until   time.Time // when a limit or a suspension ends by itself; zero for no end
+	Until   time.Time // when a limit or a suspension expires; zero for no end
 }
 
-// ReportActions are the actions of a ReportDecision. Those on a post are only for a
-// report of one; the others are about its author.
+// ReportActions are the actions of a ReportDecision. Actions on a post are only for a report about
+// one; the others are about its author.
 var ReportActions = []string{"dismiss", "hide", "delete", "limit", "suspend"}
 
-// Decide does what a moderator has decided about a target without a report: an action
-// of ReportActions but "dismiss", or "restore" for a person and "unhide" for a post. See
-// SetStanding and HidePost for its errors.
+// Decide carries out a decision about a target without a report: an action of ReportActions except
+// "dismiss", or "restore" for a person and "unhide" for a post. See SetStanding and HidePost for
+// its errors.
 func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if d.Action == "dismiss" {
 		return social.Invalid("action", "Choose what to do.")
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil && s.Person.ID == 0 {
 		err = social.ErrNotFound
 	}
@@ -459,10 +456,10 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 	return err
 }
 
-// DecideReport does what a moderator has decided about a report that they have taken, and
-// closes it: those who have reported it are notified. It returns ErrReportNotHeld if they do
-// not have it, or no longer; then nothing is done. Operator need not take it before, unless a moderator has it. To hide or delete a post that
-// is gone ends the report. It can be repeated.
+// DecideReport carries out a moderator's decision about a report that they hold, and closes it; the
+// reporters are notified. It returns ErrReportNotHeld if they do not hold it, or not any more; then
+// nothing is done. An operator need not take the report first, unless a moderator holds it. Hiding
+// or deleting a post that is gone closes the report. It can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
 		return social.Invalid("action", "Choose what to do.")
@@ -474,7 +471,7 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	} else if err := r.store.Keep(ctx, target, actor.String()); err != nil {
 		return err
 	}
-	s, err := r.about(ctx, target)
+	s, err := r.subject(ctx, target)
 	if err == nil {
 		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
@@ -484,10 +481,10 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	changed, err := r.decide(ctx, actor, target, s.Person, d)
 	outcome := d.Action
 	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
-		// The post is gone: somebody has deleted it, or the first attempt.
+		// The post is gone: somebody has deleted it, or the first attempt did.
 		changed, outcome, err = false, "delete", nil
 	}
-	if err == nil && !changed { // the end of the report is a decision
+	if err == nil && !changed { // closing the report is a decision
 		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
 	}
 	if err != nil {
@@ -503,8 +500,8 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	return nil
 }
 
-// decide does what a moderator has decided. It reports whether that has changed
-// something, which is in the audit log then.
+// decide carries out a decision, and reports whether that changed anything, in which case it is in
+// the audit log.
 func (r *Reports) decide(ctx context.Context, actor social.Actor, target string, person social.User, d ReportDecision) (changed bool, err error) {
 	_, post := audit.ParseTarget(target)
 	switch d.Action {
@@ -528,7 +525,7 @@ func (r *Reports) decide(ctx context.Context, actor social.Actor, target string,
 	return false, social.Invalid("action", "Choose what to do.")
 }
 
-// OpenReports returns open reports, the earliest first, from a place on, and whether more
+// OpenReports returns open reports, earliest first, starting at a position, and whether more
 // follow. About five round trips.
 func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, limit int) (page []WaitingReport, more bool, err error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
@@ -538,11 +535,11 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 	if err != nil {
 		return nil, false, err
 	}
-	for _, one := range open {
+	for _, waiting := range open {
 		w := WaitingReport{
-			Texts: one.Texts, Since: one.Since, Reporters: one.Reporters, Kinds: one.Kinds, Holder: social.ParseActor(one.Holder), Until: one.Until,
+			Texts: waiting.Texts, Since: waiting.Since, Reporters: waiting.Reporters, Kinds: waiting.Kinds, Holder: social.ParseActor(waiting.Holder), Until: waiting.Until,
 		}
-		if w.Subject, err = r.about(ctx, one.Target); err != nil {
+		if w.Subject, err = r.subject(ctx, waiting.Target); err != nil {
 			return nil, false, err
 		}
 		page = append(page, w)
@@ -550,16 +547,16 @@ func (r *Reports) OpenReports(ctx context.Context, actor social.Actor, from, lim
 	return page, more, nil
 }
 
-// OpenReport is an open case about a person, or about a post of theirs.
+// OpenReport is an open case about a person, or about one of their posts.
 type OpenReport struct {
 	Target string
 	Since  time.Time
-	Post   *timeline.View // nil for a person, and for a post that is gone
+	Post   *timeline.View // nil for a person, or if the post is gone
 }
 
-// OtherReports returns the open cases about the person of a subject and their posts, but for the
-// subject itself, the earliest first. Where more than 500 cases are open, it can miss the latest. Three
-// round trips at most.
+// OtherReports returns the open cases about the person of a subject and their posts, except the
+// subject itself, earliest first. If more than 500 cases are open, it can miss the latest. At most
+// three round trips.
 func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, error) {
 	if s.Person.ID == 0 {
 		return nil, nil
@@ -569,9 +566,9 @@ func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, er
 		return nil, err
 	}
 	others, ids := make([]OpenReport, len(open)), []int64(nil)
-	for i, one := range open {
-		others[i] = OpenReport{Target: one.Target, Since: one.Since}
-		if _, post := audit.ParseTarget(one.Target); post != 0 {
+	for i, other := range open {
+		others[i] = OpenReport{Target: other.Target, Since: other.Since}
+		if _, post := audit.ParseTarget(other.Target); post != 0 {
 			ids = append(ids, post)
 		}
 	}
@@ -590,23 +587,23 @@ func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, er
 	return others, nil
 }
 
-// OpenReportCount returns how many targets have open reports. No round trip while that
-// does not change.
+// OpenReportCount returns how many targets have open reports. No round trip while that has not
+// changed.
 func (r *Reports) OpenReportCount(ctx context.Context) (int64, error) { return r.store.Count(ctx) }
 
-// OldestReport returns when the open case that waits longest was reported first; the zero time for
+// OldestReport returns when the oldest open case was first reported, or the zero time if there is
 // none. One round trip.
 func (r *Reports) OldestReport(ctx context.Context) (time.Time, error) { return r.store.Oldest(ctx) }
 
-// RefillReports makes the queue of reports complete, and returns how many were missing
-// there: what a process that died has left out. TakeReport does it too.
+// RefillReports completes the queue of reports, and returns how many were missing because a process
+// died. TakeReport does that too.
 func (r *Reports) RefillReports(ctx context.Context) (int, error) { return r.store.Refill(ctx) }
 
-// MissingReports returns how many open reports the queue lacks; see RefillReports.
+// MissingReports returns how many open reports are missing from the queue; see RefillReports.
 func (r *Reports) MissingReports(ctx context.Context) (int64, error) { return r.store.Missing(ctx) }
 
-// ForgetReports removes the reports by a person, and about them and their posts: for the
-// deletion of an account. It can be repeated.
+// ForgetReports removes the reports by a person, and about them and their posts, when an account is
+// deleted. It can be repeated.
 func (r *Reports) ForgetReports(ctx context.Context, uid int64) error {
 	return r.store.Forget(ctx, uid)
 }

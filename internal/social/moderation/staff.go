@@ -18,16 +18,15 @@ var (
 	staffSetScript = script.New(staffSetSource).Retryable()
 )
 
-// SetRole gives a user a role, or takes it with the role Member. An owner gives and
-// takes every role, an admin that of a moderator; neither acts on people whose role is
-// equal to their own or greater, except that everybody may give up their own. The last
-// owner cannot do that. Operator may do everything. The first user who registers gets
-// no role by that: an operator names the first owner, with `retwis user role`.
+// SetRole gives a user a role, or removes it if role is Member. An owner grants and revokes every
+// role, an admin the moderator role. Neither can act on people whose role is equal to their own or
+// greater, except that everybody may give up their own role, other than the last owner. Operator
+// may do everything. The first user who registers gets no special role: an operator names the first
+// owner with `retwis user role`.
 //
-// It returns ErrForbidden for what the actor may not do, *InvalidError for a user who
-// is suspended, and ErrNotFound. The role is decided in `staff`, in one script, and then
-// copied to the user; another process finishes that if this one dies. About six round
-// trips.
+// It returns ErrForbidden if the actor may not do that, *InvalidError if the user is suspended, and
+// ErrNotFound. One script changes `staff`, which is authoritative; then the role is copied to the
+// user, which another process finishes if this one dies. About six round trips.
 func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, role social.Role, note string) error {
 	if role > social.Owner {
 		return social.Invalid("role", "Use member, moderator, admin or owner.")
@@ -69,13 +68,13 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 			return err
 		}
 	}
-	return errors.New("social: the role was changed by others at the same time")
+	return errors.New("social: the role was changed concurrently")
 }
 
 const (
-	// maxRoleTries is how often a role is set again that somebody else has changed.
+	// maxRoleTries is how many times a role is set again after somebody else has changed it.
 	maxRoleTries = 10
-	// roleTask begins the name of the task that copies a role to its user.
+	// roleTask is the prefix of the task that copies a role to its user.
 	roleTask = "role:"
 )
 
@@ -86,7 +85,7 @@ func roleNote(role social.Role, note string) string {
 	return role.String() + ": " + note
 }
 
-// mayGive is the rule of SetRole.
+// mayGive implements the rules of SetRole.
 func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
 	switch {
 	case actor == social.Operator:
@@ -107,14 +106,14 @@ func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
 	return nil
 }
 
-// writeRole changes `staff` if it is still as it was read. It reports whether it was.
+// writeRole changes `staff` if it is still as it was read, and reports whether it was.
 func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.Role, uid int64, from, to social.Role) (bool, error) {
 	var who, hasName string
 	if actor > 0 {
-		who, hasName = actor.String(), stored(has)
+		who, hasName = actor.String(), storedRole(has)
 	}
 	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{storage.Staff},
-		[]string{storage.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
+		[]string{storage.Itoa(uid), storedRole(from), storedRole(to), who, hasName}).AsInt64()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("social: set a role: %w", err)
@@ -126,8 +125,8 @@ func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.
 
 var errLastOwner = social.Forbidden("Nobody else is an owner. Give another person that role first.")
 
-// stored is a role as the database has it: nothing for a member.
-func stored(role social.Role) string {
+// storedRole returns the stored form of a role: empty for a member.
+func storedRole(role social.Role) string {
 	if role == social.Member {
 		return ""
 	}
@@ -147,13 +146,13 @@ func (m *Service) copyRole(ctx context.Context, argument string) error {
 			return err
 		}
 		before = roles[0]
-		if err := m.Users.Edit(ctx, uid, "role", stored(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
+		if err := m.Users.Edit(ctx, uid, "role", storedRole(before)); err != nil && !errors.Is(err, social.ErrNotFound) {
 			return err
 		}
 	}
 }
 
-// CopyRole makes the role of a user agree with `staff`: for repairs.
+// CopyRole makes the role of a user agree with `staff`, for repairs.
 func (m *Service) CopyRole(ctx context.Context, uid int64) error {
 	return m.copyRole(ctx, storage.Itoa(uid))
 }

@@ -1,12 +1,11 @@
--- Changes the role of a user, if nobody else has changed it meanwhile.
+-- Changes the role of a user, provided that nobody else has changed it meanwhile.
 -- KEYS[1]   hash: staff, user id -> role
 -- ARGV[1]   the user
--- ARGV[2]   the role that the user has, empty for none
+-- ARGV[2]   the expected role of the user, empty for none
 -- ARGV[3]   the new one, empty for none
--- ARGV[4]   who gives it, empty for an operator
--- ARGV[5]   the role that they have
--- Reply     1 when it is changed; 0 when a role was another one by now; -1 for the
---           last owner, who stays
+-- ARGV[4]   the actor, empty for an operator
+-- ARGV[5]   the expected role of the actor
+-- Reply     1 if it was changed; 0 if a role was different; -1 for the last owner, who stays
 local function role(uid)
   return redis.call('HGET', KEYS[1], uid) or ''
 end

@@ -32,32 +32,32 @@ var (
 // StandingChange is a decision about a user.
 type StandingChange struct {
 	Standing social.Standing
-	Until    time.Time // when it ends by itself; zero for no end, and for Good
+	Until    time.Time // when it expires; zero for no end, and for Good
 	Message  string    // for the user, at most MaxNote characters
 	Note     string    // for other moderators, at most MaxNote characters
 }
 
-// standingTask begins the name of the task that makes what follows from a standing
-// agree with it.
+// standingTask is the prefix of the task that makes everything that depends on a standing agree
+// with it.
 const standingTask = "standing:"
 
-// standingActions are the actions of the audit log.
+// standingActions are the audit log actions for each standing.
 var standingActions = [...]string{social.Good: "restore", social.Limited: "limit", social.Suspended: "suspend"}
 
-// SetStanding limits a user (absent from public lists), suspends them (their sessions
-// end, they cannot log in, and nobody but moderators sees what they write), or restores
-// them. It returns ErrForbidden for what the actor may not do, *InvalidError for a text
-// that is too long or an end that has passed, and ErrNotFound. Where their standing is
-// that already, nothing is written. The user is notified, with the message.
+// SetStanding limits a user (absent from public lists), suspends them (their sessions end, they
+// cannot log in, and only moderators see their posts), or restores them. It returns ErrForbidden if
+// the actor may not do that, *InvalidError if a text is too long or the end has passed, and
+// ErrNotFound. If the standing is already in effect, nothing is written. The user is notified, with
+// the message.
 //
-// `user:<uid>` decides, written by one script; what follows is a task that another
+// `user:<uid>` is authoritative and written by one script; the consequences are a task that another
 // process finishes if this one dies. About ten round trips.
 func (m *Service) SetStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) error {
 	_, err := m.changeStanding(ctx, actor, uid, change)
 	return err
 }
 
-// changeStanding is SetStanding; it reports whether it has changed something.
+// changeStanding implements SetStanding and reports whether anything changed.
 func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) (changed bool, err error) {
 	if change.Standing > social.Suspended {
 		return false, social.Invalid("standing", "Use good, limited or suspended.")
@@ -92,7 +92,7 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err := m.setStanding(ctx, uid, change.Standing, change.Until, message, ""); err != nil {
 		return true, err
 	}
-	// Who is approved has been told nothing before, and needs no notification.
+	// An approved user was not told of the suspension, and needs no notification.
 	if !before.Pending() {
 		m.Notices.NotifyDecision(ctx, notify.Decision{
 			Action: standingActions[change.Standing], Person: uid, Reason: message, Since: m.Now().Add(-time.Minute),
@@ -101,8 +101,8 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	return true, nil
 }
 
-// setStanding writes a standing, and what follows from it. Where expected is set, the
-// end of the former standing must still be that.
+// setStanding writes a standing and its consequences. If expected is not empty, the end of the
+// former standing must still be that.
 func (m *Service) setStanding(ctx context.Context, uid int64, standing social.Standing, until time.Time, message, expected string) error {
 	var name, ends string
 	if standing != social.Good {
@@ -137,7 +137,7 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	// Somebody else may change it between the read and the writes.
 	for before := (social.StandingInfo{Standing: social.Closed + 1}); ; {
 		info, err := m.Users.Standing(social.WithFresh(ctx), uid)
-		if errors.Is(err, social.ErrNotFound) { // deleted, perhaps since the last read
+		if errors.Is(err, social.ErrNotFound) { // deleted, possibly since the last read
 			return reply.FirstError(m.DB.Client.DoMulti(ctx, m.dropStanding(uid)...))
 		}
 		if err != nil || info == before {
@@ -169,8 +169,8 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	}
 }
 
-// Forget removes what is noted about a user whose account is being deleted; see package
-// removal. Until running requests are over, all processes hide the user.
+// Forget removes a user whose account is being deleted from the records of this package; see
+// package removal. Until running requests have ended, all processes hide the user.
 func (m *Service) Forget(ctx context.Context, uid int64) error {
 	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(storage.UserKey(uid)).Field("closed").Build()))
 	if err != nil {
@@ -196,20 +196,19 @@ func (m *Service) dropStanding(uid int64) rueidis.Commands {
 	}
 }
 
-// CopyStanding makes what follows from the standing of a user agree with it: for repairs.
+// CopyStanding makes everything that depends on the standing of a user agree with it, for repairs.
 func (m *Service) CopyStanding(ctx context.Context, uid int64) error {
 	return m.FollowStanding(ctx, storage.Itoa(uid))
 }
 
-// StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
-// for one who was asked for lately, else one.
+// StandingOf returns the standing of a user, or ErrNotFound. No round trip for a recently requested
+// user, otherwise one.
 func (m *Service) StandingOf(ctx context.Context, uid int64) (social.StandingInfo, error) {
 	return m.Users.Standing(ctx, uid)
 }
 
-// StandingPeople returns a page of the users who are limited or suspended, the latest
-// decision first, with the cursor of the next page. One or two round trips, more where
-// many were restored.
+// StandingPeople returns a page of the users who are limited or suspended, latest decision first,
+// and the cursor of the next page. One or two round trips, or more if many were restored.
 func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) (social.People, error) {
 	all := func(page []storage.Member) ([]storage.Member, error) {
 		kept := page[:0]
@@ -223,11 +222,11 @@ func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) 
 	return m.Users.People(ctx, storage.Standings, cursor, limit, all)
 }
 
-// maxLifts is how many ends one round looks at.
+// maxLifts is how many expired standings one round examines.
 const maxLifts = 100
 
-// LiftEnded restores the users whose limit or suspension has come to its end. One round trip
-// while there is nothing to do.
+// LiftEnded restores the users whose limit or suspension has expired. One round trip if there are
+// none.
 func (m *Service) LiftEnded(ctx context.Context) error {
 	now := storage.Seconds(m.Now())
 	ended, err := m.DB.Client.Do(ctx, m.DB.Client.B().Zrangebyscore().Key(storage.StandingEnds).
@@ -245,14 +244,13 @@ func (m *Service) LiftEnded(ctx context.Context) error {
 	return err
 }
 
-// lift restores a user whose standing ends at a time, unless somebody has changed it
-// since.
+// lift restores a user whose standing ends at a time, unless somebody has changed it since.
 func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 	info, err := m.Users.Standing(social.WithFresh(ctx), uid)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
-	if err == nil && info.Standing == social.Closed { // nothing restores it
+	if err == nil && info.Standing == social.Closed { // final
 		return m.FollowStanding(ctx, storage.Itoa(uid))
 	}
 	if err == nil && !info.Until.IsZero() && storage.Seconds(info.Until) == ends {

@@ -1,12 +1,12 @@
--- Sets the standing of a user. That decides about a sign-up that waits, too.
+-- Sets the standing of a user. That also decides a pending sign-up.
 -- KEYS[1]   hash: the user
--- ARGV[1]   the standing, empty for a good one
--- ARGV[2]   the time, unix seconds
--- ARGV[3]   when it ends by itself, empty for never
--- ARGV[4]   a message for the user, perhaps empty
--- ARGV[5]   the end that the former standing must have, empty for any
--- Reply     1, or 0 when there is no such user, the account is being deleted, or the
---           former standing is another one
+-- ARGV[1]   the standing, empty for good
+-- ARGV[2]   the time, in Unix seconds
+-- ARGV[3]   when it expires, empty for never
+-- ARGV[4]   a message for the user, may be empty
+-- ARGV[5]   the expected end of the former standing, empty for any
+-- Reply     1, or 0 if there is no such user, the account is being deleted, or the former
+--           standing is different
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 or redis.call('HGET', KEYS[1], 'standing') == 'closed' then
   return 0
 end

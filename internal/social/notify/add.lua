@@ -1,7 +1,7 @@
--- Adds a notification under the server's time, or after the newest where that is later, unless the
--- list has got it since a time.
+-- Adds a notification, stamped with the server's time or, if the newest one is later, just after
+-- that. It does nothing if the list has got the same notification since a time.
 -- ARGV[1]   its text
--- ARGV[2]   that time in milliseconds; 0: it has not got it
+-- ARGV[2]   that time in milliseconds; 0 to add it in any case
 -- Reply     how many were added
 local time = redis.call('TIME')
 local ms, seq = time[1] * 1000 + math.floor(time[2] / 1000), 0

@@ -10,18 +10,19 @@ import (
 	"retwis/internal/social"
 )
 
-// Decision is what a moderator has decided about a person or a post.
+// Decision is a moderator's decision about a person or a post.
 type Decision struct {
-	Action string // what the audit log calls it
+	Action string // as in the audit log
 	Person int64  // the user that it is about; the author of the post
 	Post   int64  // 0 for a person
-	Reason string // what the moderator tells the person, at most social.MaxNote characters
-	// Since is from when on an equal decision is the same one; zero: each is another one.
+	Reason string // the message to the person, at most social.MaxNote characters
+	// Since is the time since when an equal decision is considered the same one; zero: every
+	// decision is different.
 	Since time.Time
 }
 
-// NotifyDecision tells people of a decision: the person, with the reason, or those who have reported
-// what it is about. Nobody is told who has decided, and who has reported. An error is logged only.
+// NotifyDecision notifies people of a decision: the person, with the reason, or those who have
+// reported the subject. It reveals neither who decided nor who reported. Errors are only logged.
 // Three round trips.
 func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 	if d.Person == 0 || len(to) == 0 {
@@ -35,11 +36,11 @@ func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 		err = n.store.Add(ctx, e, d.Since, wanted...)
 	}
 	if err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be written", "kind", Decided.String(), "post", d.Post, "error", err)
+		n.Log.WarnContext(ctx, "cannot write a notification", "kind", Decided.String(), "post", d.Post, "error", err)
 	}
 }
 
-// wantDecisions returns those of some users who exist, and get notifications of decisions.
+// wantDecisions returns those of the users who exist and want notifications of decisions.
 func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64, err error) {
 	users, err := n.Users.ByID(ctx, to)
 	if err != nil {
@@ -61,33 +62,33 @@ func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64
 	return wanted, nil
 }
 
-// DecisionText says what was decided; the reason follows where there is one. It is empty for a group
-// of another kind.
+// DecisionText describes the decision; the reason follows if there is one. It is empty for other
+// kinds of groups.
 func (g Group) DecisionText() i18n.Message {
 	switch {
 	case g.Kind != Decided:
 		return i18n.Message{}
 	case !g.Own:
-		if outcome, ok := outcomes[g.Action]; ok {
+		if outcome, ok := reporterTexts[g.Action]; ok {
 			return outcome
 		}
 		return i18n.T("Thank you: we took action on what you reported.")
 	}
-	deed, ok := deeds[g.Action]
+	deed, ok := personTexts[g.Action]
 	if !ok {
-		deed = decided{
+		deed = decisionText{
 			i18n.T("A moderator made a decision about your account."),
 			i18n.T("A moderator made a decision about your account:"),
 		}
 	}
 	if g.Reason != "" {
-		return deed.because
+		return deed.withReason
 	}
 	return deed.alone
 }
 
-// DecisionAbout says what a reporter has reported; empty for who is told of a decision about
-// themselves.
+// DecisionAbout describes what the viewer has reported; it is empty if the decision is about the
+// viewer.
 func (g Group) DecisionAbout() i18n.Message {
 	switch {
 	case g.Kind != Decided || g.Own:
@@ -98,11 +99,11 @@ func (g Group) DecisionAbout() i18n.Message {
 	return i18n.Verbatim("@" + g.Actors[0].Name)
 }
 
-// decided says what was decided: alone, and before a reason.
-type decided struct{ alone, because i18n.Message }
+// decisionText describes a decision: on its own, and before a reason.
+type decisionText struct{ alone, withReason i18n.Message }
 
-// deeds say what was decided, to the person that it is about.
-var deeds = map[string]decided{
+// personTexts describe decisions to the person they are about.
+var personTexts = map[string]decisionText{
 	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
 	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
 	"delete":  {i18n.T("A moderator deleted your post."), i18n.T("A moderator deleted your post:")},
@@ -111,8 +112,8 @@ var deeds = map[string]decided{
 	"restore": {i18n.T("A moderator restored your account."), i18n.T("A moderator restored your account:")},
 }
 
-// outcomes are what reporters are told. That somebody is limited is nobody else's business.
-var outcomes = map[string]i18n.Message{
+// reporterTexts are what reporters are told. They are not told that somebody was limited.
+var reporterTexts = map[string]i18n.Message{
 	"dismiss": i18n.T("We looked at what you reported and took no action."),
 	"hide":    i18n.T("Thank you: what you reported was hidden."),
 	"delete":  i18n.T("Thank you: what you reported was deleted."),

@@ -19,15 +19,15 @@ const (
 	Like    Kind = 'l'
 	Repost  Kind = 'p'
 	Follow  Kind = 'f'
-	// Decided is a decision of moderators: for the author of a post, and for who has reported
-	// something.
+	// Decided is a decision of moderators: for the author of a post, or for somebody who has
+	// reported something.
 	Decided Kind = 'd'
 )
 
-// Kinds are all kinds, in the order in which settings list them.
+// Kinds returns all kinds, in the order in which the settings list them.
 func Kinds() []Kind { return []Kind{Mention, Reply, Like, Repost, Follow, Decided} }
 
-// String returns the name of a kind, as it is stored in a user's settings.
+// String returns the name of a kind as stored in a user's settings.
 func (k Kind) String() string {
 	switch k {
 	case Mention:
@@ -46,7 +46,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// ParseKind reads the name of a kind.
+// ParseKind parses the name of a kind.
 func ParseKind(name string) (Kind, bool) {
 	for _, k := range Kinds() {
 		if k.String() == name {
@@ -56,11 +56,11 @@ func ParseKind(name string) (Kind, bool) {
 	return 0, false
 }
 
-// ID is the id of an entry: the server's clock in milliseconds, and a
-// number within the millisecond. The zero value is before every entry.
+// ID identifies an entry: the server's time in milliseconds, and a number within the millisecond.
+// The zero value is before every entry.
 type ID struct{ MS, Seq int64 }
 
-// ParseID reads an id in the form in which String writes it.
+// ParseID parses the result of ID.String.
 func ParseID(text string) (ID, bool) {
 	ms, seq, ok := strings.Cut(text, "-")
 	if !ok {
@@ -70,7 +70,7 @@ func ParseID(text string) (ID, bool) {
 	var err [2]error
 	id.MS, err[0] = strconv.ParseInt(ms, 10, 64)
 	id.Seq, err[1] = strconv.ParseInt(seq, 10, 64)
-	// A script compares ids as numbers, which are exact up to here.
+	// Scripts compare IDs as numbers, which are exact up to here.
 	ok = err[0] == nil && err[1] == nil && id.MS >= 0 && id.MS <= storage.MaxID && id.Seq >= 0 && id.Seq <= storage.MaxID
 	if !ok || id.String() != text {
 		return ID{}, false
@@ -80,26 +80,26 @@ func ParseID(text string) (ID, bool) {
 
 func (id ID) String() string { return storage.Itoa(id.MS) + "-" + storage.Itoa(id.Seq) }
 
-// Less reports whether an entry is older than another one.
+// Less reports whether the entry is older than another one.
 func (id ID) Less(other ID) bool {
 	return id.MS < other.MS || id.MS == other.MS && id.Seq < other.Seq
 }
 
-// Time is when the entry was added.
+// Time returns when the entry was added.
 func (id ID) Time() time.Time { return time.UnixMilli(id.MS).UTC() }
 
 // Entry is one notification.
 type Entry struct {
 	ID    ID
 	Kind  Kind
-	Actor int64 // the user who did it; of a decision, the user that it is about: who decides is not told
-	Post  int64 // the post of the recipient that was liked or reposted, or the reply or mention itself; 0 for a follow
+	Actor int64 // the user who did it; for a decision, the user that it is about, because the moderator is not revealed
+	Post  int64 // the recipient's post that was liked or reposted, or the reply or mention itself; 0 for a follow
 
-	Action string // of a decision: what the audit log calls it
-	Reason string // of a decision about the recipient
+	Action string // only for a decision: as in the audit log
+	Reason string // only for a decision about the recipient
 }
 
-// pack is the text of an entry without its id.
+// pack returns the text of an entry without its ID.
 func (e Entry) pack() string {
 	b := make([]byte, 0, 40)
 	b = append(b, byte(e.Kind), ':')
@@ -112,8 +112,7 @@ func (e Entry) pack() string {
 	return string(b)
 }
 
-// unpack reads an entry. An id alone can be read too: then ok is false, and the entry
-// has nothing else.
+// unpack parses an entry. If only the ID can be parsed, ok is false and nothing else is set.
 func unpack(raw string) (e Entry, ok bool) {
 	id, text, _ := strings.Cut(raw, " ")
 	if e.ID, ok = ParseID(id); !ok {
@@ -145,7 +144,7 @@ func unpack(raw string) (e Entry, ok bool) {
 	return full, true
 }
 
-// IsValid reports whether an entry of a list can be read.
+// IsValid reports whether an entry of a list can be parsed.
 func IsValid(raw string) bool {
 	_, ok := unpack(raw)
 	return ok

@@ -1,9 +1,9 @@
--- Notes up to which entry a user has seen the notifications. It never goes back, so
--- repeating it, or a page that was opened long ago, changes nothing.
+-- Records up to which entry a user has seen the notifications. It never goes back, so repeating
+-- it, or viewing a page that was opened long ago, changes nothing.
 -- KEYS[1]   the user
 -- ARGV[1]   the id of the entry: its milliseconds
 -- ARGV[2]   and its number within the millisecond
--- Reply     1 when it moved forward, else 0; 0 where there is no such user
+-- Reply     1 if it moved forward, else 0; 0 if there is no such user
 local seen, name = unpack(redis.call('HMGET', KEYS[1], 'notifications_seen', 'username'))
 if not name then return 0 end
 local ms, seq = string.match(seen or '', '^(%d+)%-(%d+)$')

@@ -1,9 +1,9 @@
-// Package notify stores notifications: for each user a list of the latest thousand or
-// so, the latest first, each a text of about 30 bytes. A first one takes 250 bytes of the
-// server's memory; in a stream, it took 4.35 KB.
+// Package notify stores notifications: for each user a list of the latest thousand or so, latest
+// first, each a text of about 30 bytes. The first one takes 250 bytes of the server's memory; in a
+// stream, it took 4.35 KB.
 //
-// An entry is never sent again after an error. What a list has got since an action that may be
-// repeated is not added again, so that the action notifies once, however often it is repeated.
+// A write is never retried after an error. An action that may be repeated does not add an entry
+// that the list has got since the action began, so it notifies once, however often it is repeated.
 package notify
 
 import (
@@ -46,28 +46,28 @@ var (
 )
 
 const (
-	// maxKept is how many notifications of a user there can be: 1,000, and a tenth more
-	// before the oldest go.
+	// maxKept is the maximum number of notifications of a user: 1,000, and a tenth more before the
+	// oldest are removed.
 	maxKept = 1100
-	// newestLooks is among how many entries the newest that is not damaged is looked for.
+	// newestLooks is the number of entries among which the newest undamaged one is looked for.
 	newestLooks = 100
-	// Skew is by how much the clocks of a process and of the server may differ.
+	// Skew is the maximum clock difference between a process and the server.
 	Skew = time.Minute
 )
 
 // Store reads and writes notifications. Its zero value is not usable; see New.
 type Store struct{ client rueidis.Client }
 
-// New returns the notifications of a database.
+// New returns the Store of a database.
 func New(client rueidis.Client) Store { return Store{client: client} }
 
-// call is a run of a script on the notifications of a user.
+// call returns a call of a script on the notifications of a user.
 func call(uid int64, args ...string) script.Call {
 	return script.Call{Keys: []string{storage.NotificationsKey(uid)}, Args: args}
 }
 
-// Add adds one notification for each of these users, unless they have got it since a time of the
-// server, which may be zero. One round trip.
+// Add adds a notification for each of these users, unless they have got it since a time of the
+// server; since may be zero. One round trip.
 func (s Store) Add(ctx context.Context, e Entry, since time.Time, to ...int64) error {
 	if len(to) == 0 {
 		return nil
@@ -83,8 +83,8 @@ func (s Store) Add(ctx context.Context, e Entry, since time.Time, to ...int64) e
 	return reply.FirstError(addScript.RunMany(ctx, s.client, calls))
 }
 
-// Remove removes the notification of what was done at about this time. Repeating it
-// changes nothing. One round trip.
+// Remove removes the notification of an action at about this time. Repeating it changes nothing.
+// One round trip.
 func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) error {
 	run := call(uid, e.pack(), storage.Itoa(at.Add(-Skew).UnixMilli()))
 	if err := removeScript.Run(ctx, s.client, run.Keys, run.Args).Error(); err != nil {
@@ -93,8 +93,8 @@ func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) err
 	return nil
 }
 
-// RemoveActors removes what some users have caused from the notifications of others, about
-// 0.3 ms of the server's time for each. One round trip. A key of another type has none.
+// RemoveActors removes the notifications that the actors have caused for other users, which takes
+// about 0.3 ms of the server's time for each user. One round trip. It skips keys of the wrong type.
 func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) error {
 	args := make([]string, len(actors))
 	for i, actor := range actors {
@@ -110,9 +110,8 @@ func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) 
 	return nil
 }
 
-// Page returns up to n entries before an id, the newest first; the zero id stands
-// for the end. next is the id of the last entry that was read, damaged ones included, or
-// zero where there are no more. One round trip.
+// Page returns up to n entries before an ID, newest first; the zero ID starts at the newest. next
+// is the ID of the last entry read, including damaged ones, or zero at the end. One round trip.
 func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries []Entry, next ID, err error) {
 	read := n
 	if before != (ID{}) {
@@ -132,20 +131,20 @@ func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries [
 	return readable(all), next, nil
 }
 
-// NewestCommand reads the newest entries of a user; ParseNewest reads its reply.
+// NewestCommand reads the newest entries of a user; ParseNewest parses its reply.
 func (s Store) NewestCommand(uid int64, n int) rueidis.Cacheable {
 	return s.client.B().Lrange().Key(storage.NotificationsKey(uid)).Start(0).Stop(int64(n - 1)).Cache()
 }
 
-// ParseNewest reads the reply to NewestCommand, as far as its entries are after an id, the
-// newest first. A key of another type has no entries.
+// ParseNewest parses the reply to NewestCommand and returns the entries after an ID, newest first.
+// A key of the wrong type counts as empty.
 func ParseNewest(res rueidis.RedisResult, seen ID) ([]Entry, error) {
 	all, err := parse(res)
 	return slices.DeleteFunc(readable(all), func(e Entry) bool { return !seen.Less(e.ID) }), err
 }
 
-// parse reads the entries of a list, the newest first. An entry that cannot be read has only its
-// id, or is left out.
+// parse parses the entries of a list, newest first. For unreadable entries only the ID is returned,
+// or nothing.
 func parse(res rueidis.RedisResult) ([]Entry, error) {
 	texts, err := reply.OrEmpty(res.AsStrSlice())
 	if err != nil {
@@ -167,19 +166,18 @@ func readable(all []Entry) []Entry {
 
 // Settings are the fields of a user about notifications.
 type Settings struct {
-	Off  []Kind // kinds that are off
+	Off  []Kind // kinds that are turned off
 	Seen ID     // the last entry that the user has seen
 }
 
 func (s Settings) isOff(k Kind) bool { return slices.Contains(s.Off, k) }
 
-// SettingsCommand reads the settings of a user; ParseSettings reads its reply.
+// SettingsCommand reads the settings of a user; ParseSettings parses its reply.
 func (s Store) SettingsCommand(uid int64) rueidis.Cacheable {
 	return s.client.B().Hmget().Key(storage.UserKey(uid)).Field("notify_off", "notifications_seen").Cache()
 }
 
-// ParseSettings reads the reply to SettingsCommand. What is damaged counts as not
-// set.
+// ParseSettings parses the reply to SettingsCommand. Damaged settings count as not set.
 func ParseSettings(res rueidis.RedisResult) (Settings, error) {
 	fields, err := reply.Fields(res)
 	if err != nil {
@@ -195,8 +193,8 @@ func ParseSettings(res rueidis.RedisResult) (Settings, error) {
 	return set, nil
 }
 
-// MarkRead notes that a user has seen the entries up to an id, at most the newest.
-// It never goes back. Two round trips.
+// MarkRead records that a user has seen the entries up to an ID, at most the newest. It never goes
+// back. Two round trips.
 func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 	newest, err := s.newest(ctx, uid)
 	if err != nil {
@@ -208,7 +206,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 	return s.changeUser(ctx, markReadScript, uid, storage.Itoa(upTo.MS), storage.Itoa(upTo.Seq))
 }
 
-// newest returns the id of the newest entry.
+// newest returns the ID of the newest entry.
 func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
 	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, newestLooks))))
 	if err != nil || len(all) == 0 {
@@ -217,7 +215,7 @@ func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
 	return all[0].ID, nil
 }
 
-// SetOff sets which kinds are off. One round trip.
+// SetOff sets which kinds are turned off. One round trip.
 func (s Store) SetOff(ctx context.Context, uid int64, off []Kind) error {
 	var names []string
 	for _, kind := range Kinds() {
@@ -228,9 +226,8 @@ func (s Store) SetOff(ctx context.Context, uid int64, off []Kind) error {
 	return s.changeUser(ctx, setOffScript, uid, strings.Join(names, ","))
 }
 
-// changeUser runs a script on the hash of a user. The reply to the PING after it
-// arrives after the server's invalidation messages, so that a later read sees the
-// change.
+// changeUser runs a script on the hash of a user. The PING after it is answered after the server's
+// invalidation messages, so that a later read sees the change.
 func (s Store) changeUser(ctx context.Context, change script.Script, uid int64, args ...string) error {
 	key := storage.UserKey(uid)
 	res := s.client.DoMulti(ctx, change.Command(s.client, []string{key}, args), s.client.B().Ping().Build().ToRetryable())

@@ -9,19 +9,20 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Group is what a page of notifications shows as one: all likes of a
-// post, all reposts of a post, the followers of a day, one reply or one mention.
+// Group is what a page of notifications shows as one: all likes of a post, all reposts of a post,
+// the followers of a day, one reply or one mention.
 type Group struct {
 	Kind   Kind
-	Time   time.Time      // of the newest
-	Unread bool           // the newest is
-	Actors []social.User  // the latest first, at most 8
-	Count  int            // of different people: "ada and 12 others" has 13
+	Time   time.Time      // of the newest notification
+	Unread bool           // the newest notification is unread
+	Actors []social.User  // latest first, at most 8
+	Count  int            // number of different people: "ada and 12 others" has 13
 	Post   *timeline.Item // the post that was liked or reposted, the reply or the mention; nil for followers
 
-	// Of a decision: Actors has the user that it is about, and Post is nil where the viewer does not see it.
-	Action string // what the audit log calls it
-	Reason string // what the moderator has told the author
+	// Only for a decision, where Actors has the user that it is about, and Post is nil if the
+	// viewer does not see it.
+	Action string // as in the audit log
+	Reason string // the moderator's message to the author
 	Own    bool   // it is about the viewer
 	IsPost bool   // it is about a post
 
@@ -29,23 +30,23 @@ type Group struct {
 	actors []int64
 }
 
-// Page is one page of notifications, the newest first.
+// Page is one page of notifications, newest first.
 type Page struct {
 	Groups []Group
-	Newest string // the newest notification, for MarkRead; empty where there are none
+	Newest string // the newest notification, for MarkRead; empty if there are none
 	Next   string // the cursor of the next page, empty at the end
 }
 
-// maxNotificationLooks bounds how many batches of entries a page reads.
+// maxNotificationLooks limits how many batches of entries a page reads.
 const maxNotificationLooks = 5
 
-// Page returns a page of the viewer's notifications, in groups, without
-// those by people and of posts that the viewer does not see. before is the cursor of
-// the page, empty for the first; *InvalidError reports one that is malformed.
+// Page returns a page of the viewer's notifications, in groups, without those by people and of
+// posts hidden from the viewer. before is the cursor of the page, empty for the first; a malformed
+// one is *InvalidError.
 //
-// A page groups what it shows: likes of a post that go on for longer than a page are
-// a group on each. It can have fewer groups than asked for although another page
-// follows. Where kinds are given, it has only these. Three round trips where the posts are in memory.
+// Groups do not span pages: likes of a post that go on for longer than a page form a group on each
+// page. A page can have fewer groups than requested even if another page follows. If kinds are
+// given, the page has only these. Three round trips if the posts are in memory.
 func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, limit int, kinds ...Kind) (Page, error) {
 	var from ID
 	if before != "" {
@@ -83,10 +84,10 @@ func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, lim
 	return page, err
 }
 
-// grouping makes groups of entries.
+// grouping groups entries.
 type grouping struct {
 	viewer *social.Viewer
-	kinds  []Kind // none for all
+	kinds  []Kind // empty for all kinds
 	limit  int
 	seen   ID
 	newest ID // the first entry
@@ -97,8 +98,8 @@ type grouping struct {
 
 type groupKey struct {
 	kind Kind
-	of   int64 // the post, or the day of followers
-	id   ID    // of a decision: each is a group
+	of   int64 // the post, or the day of the followers
+	id   ID    // only for a decision: each one is its own group
 }
 
 // add adds entries, and reports whether the page is full.
@@ -139,13 +140,13 @@ func (g *grouping) add(entries []Entry) (full bool) {
 	return false
 }
 
-// isSeen reports whether a viewer sees what an actor has done. A decision is the site's, and may be
-// about somebody who is suspended by now.
+// isSeen reports whether a viewer sees the action of an actor. A decision is made by the site, and
+// may be about somebody who is suspended by now.
 func isSeen(v *social.Viewer, e Entry) bool {
 	return e.Kind == Decided || v.Sees(e.Actor) >= social.Unlisted
 }
 
-// complete adds the posts and the people, and drops the groups without.
+// complete adds the posts and the people, and drops groups that lack them.
 func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group) ([]Group, error) {
 	var posts, people []int64
 	for _, g := range groups {

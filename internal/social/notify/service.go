@@ -15,63 +15,63 @@ import (
 	"retwis/internal/watched"
 )
 
-// MaxUnread is the largest number that Unread returns: that many or more.
+// MaxUnread is the largest number that Unread returns; it means that many or more.
 const MaxUnread = 100
 
 const (
-	// maxMentions bounds how many people a post notifies because it mentions them.
+	// maxMentions limits how many mentioned people a post notifies.
 	maxMentions = 10
-	// unreadScan is how many of the newest entries are looked at to count the unread
-	// ones: some can be by people who are hidden by now.
+	// unreadScan is how many of the newest entries are examined to count the unread ones: some may
+	// be by people who are hidden by now.
 	unreadScan = MaxUnread + 28
 	// notificationBatch is how many entries are read at a time for a page.
 	notificationBatch = 100
-	// maxActors is how many of the people of a group are named.
+	// maxActors is how many people of a group are named.
 	maxActors = 8
-	// notifyTimeout bounds the time that an action waits for its notification.
+	// notifyTimeout limits how long an action waits for its notification.
 	notifyTimeout = 2 * time.Second
 )
 
-// Service tells users what others did with their posts: they write, count and
-// group.
+// Service notifies users of what others do with their posts: it writes, counts and groups
+// notifications.
 //
-// A notification of a post is part of its fan-out: what repeats that notifies too, and changes nothing
-// where a notification is there. One of a like or a follow is written after it: a crash in between
-// loses it.
+// A notification of a post is part of its fan-out: repeating the fan-out also notifies, and changes
+// nothing if the notification exists. A notification of a like or a follow is written after it: a
+// crash in between loses it.
 type Service struct {
 	timeline.Parts
 	store  Store
-	unread *watched.Map[[]Entry] // what users have not seen, decoded; never changed
+	unread *watched.Map[[]Entry] // decoded unseen notifications by user; never changed
 }
 
-// NewService returns the notifications of a database.
+// NewService returns the Service of a database.
 func NewService(parts timeline.Parts) (*Service, error) {
 	n := &Service{Parts: parts, store: New(parts.DB.Client)}
 	var err error
 	n.unread, err = storage.NewMap(n.DB, watched.Options[[]Entry]{
 		Keys: []string{storage.NotificationsPrefix, storage.UserPrefix}, Most: timeline.CachedViewers, Fenced: true,
-		// A post that hundreds like each second notifies its author hundreds of times.
+		// A post with hundreds of likes per second notifies its author hundreds of times.
 		Lag: watched.Lag,
 	})
 	return n, err
 }
 
 // Notify writes a notification for a user, unless they did it themselves, do not see the actor, or
-// have turned this kind off. since is zero, or the time by the server's clock since when the action may
-// have notified them already. An error is logged only: the action has happened. One round trip where the recipient
-// is in memory.
+// have turned this kind off. since is zero, or the server's time since when the action may already
+// have notified them. Errors are only logged, because the action has happened. One round trip if
+// the recipient is in memory.
 func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor, post int64, since time.Time) {
 	n.notifyMany(ctx, []int64{to}, kind, actor, post, since)
 }
 
-// NotifyMentions notifies the users with these names of a post that mentions them,
-// except those that are notified of it already; since is that of Notify.
+// NotifyMentions notifies the users with these names of a post that mentions them, except those
+// that are notified of it anyway; since is as for Notify.
 func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names []string, since time.Time, except ...int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	to, err := n.named(ctx, names)
 	if err != nil {
-		n.Log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot notify a mentioned user", "post", post, "error", err)
 		return
 	}
 	to = slices.DeleteFunc(to, func(uid int64) bool { return slices.Contains(except, uid) })
@@ -79,13 +79,13 @@ func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names [
 }
 
 // UnnotifyMentions removes the notifications of a post of that time from the users with these
-// names, after an edit that mentions them no more. An error is logged only.
+// names, after an edit that no longer mentions them. Errors are only logged.
 func (n *Service) UnnotifyMentions(ctx context.Context, actor, post int64, names []string, at time.Time) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	to, err := n.named(ctx, names)
 	if err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be removed", "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot remove a notification", "post", post, "error", err)
 		return
 	}
 	for _, uid := range to {
@@ -108,9 +108,8 @@ func (n *Service) named(ctx context.Context, names []string) (uids []int64, err 
 	return uids, nil
 }
 
-// detached is the context in which a notification is written: whether the browser still
-// waits makes no difference, and what others have done since is known well enough from
-// memory.
+// detached returns the context in which a notification is written: it does not end with the
+// request, and reads may be answered from memory, which is recent enough.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
 }
@@ -122,13 +121,13 @@ func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor, 
 	for _, uid := range to {
 		ok, err := n.wants(ctx, uid, kind, actor)
 		if err != nil {
-			n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
+			n.Log.WarnContext(ctx, "cannot write a notification", "kind", kind.String(), "user", uid, "error", err)
 		} else if ok {
 			wanted = append(wanted, uid)
 		}
 	}
 	if err := n.store.Add(ctx, Entry{Kind: kind, Actor: actor, Post: post}, since, wanted...); err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
+		n.Log.WarnContext(ctx, "cannot write a notification", "kind", kind.String(), "post", post, "error", err)
 	}
 }
 
@@ -152,8 +151,8 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor int64) 
 	return !slices.Contains(off, kind), err
 }
 
-// Unnotify removes the notification of what an actor did at this time and has undone.
-// An error is logged only. Two round trips.
+// Unnotify removes the notification of an action at this time that the actor has undone. Errors are
+// only logged. Two round trips.
 func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor, post int64, at time.Time) {
 	if to == actor || to == 0 {
 		return
@@ -161,26 +160,24 @@ func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor, post
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	if err := n.store.Remove(ctx, to, Entry{Kind: kind, Actor: actor, Post: post}, at); err != nil {
-		n.Log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
+		n.Log.WarnContext(ctx, "cannot remove a notification", "kind", kind.String(), "user", to, "error", err)
 	}
 }
 
-// NotifyOff returns the kinds of notifications that a user does not get. One round
-// trip at most.
+// NotifyOff returns the kinds of notifications that a user has turned off. At most one round trip.
 func (n *Service) NotifyOff(ctx context.Context, uid int64) ([]Kind, error) {
 	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(uid)))
 	return set.Off, err
 }
 
-// SetNotifyOff sets the kinds of notifications that a user does not get from now on.
-// One round trip.
+// SetNotifyOff sets the kinds of notifications that a user turns off. One round trip.
 func (n *Service) SetNotifyOff(ctx context.Context, user social.User, off []Kind) error {
 	return n.store.SetOff(ctx, user.ID, off)
 }
 
-// MarkRead notes that a user has seen all notifications up to this one (see
-// NotificationPage.Newest), or all that there are where it is empty. Marking less
-// than before changes nothing. *InvalidError reports a malformed id. Two round trips.
+// MarkRead records that a user has seen all notifications up to this one (see Page.Newest), or all
+// existing ones if upTo is empty. Marking less than before changes nothing. A malformed ID is
+// *InvalidError. Two round trips.
 func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) error {
 	id := ID{MS: 1<<53 - 1}
 	if upTo != "" {
@@ -196,9 +193,9 @@ func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) e
 	return nil
 }
 
-// Unread returns how many notifications that the page shows the viewer has not seen, at
-// most MaxUnread. It is answered from memory, up to a second late, and for one who was
-// not here lately in three round trips.
+// Unread returns how many notifications that the page shows the viewer has not seen, at most
+// MaxUnread. It is answered from memory, at most a second late, and for a viewer who was not here
+// recently in three round trips.
 func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	if v.User.ID == 0 {
 		return 0, nil
@@ -210,8 +207,8 @@ func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	return n.countUnread(ctx, v, entries)
 }
 
-// countUnread counts the entries by people and of posts that the viewer sees; equal ones count once,
-// as the page shows them once.
+// countUnread counts the entries by people and of posts that the viewer sees; equal entries count
+// once, because the page shows them once.
 func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []Entry) (int, error) {
 	unread := 0
 	var ids []int64
@@ -247,8 +244,8 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 	return min(unread, MaxUnread), nil
 }
 
-// UnreadNow is Unread for one who is notified of each change: it reads through another client
-// of the database and bypasses all caches, but for those of posts. Three round trips.
+// UnreadNow is Unread for a client that is notified of each change: it reads through another client
+// of the database and bypasses all caches, except those of posts. Three round trips.
 func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *social.Viewer) (int, error) {
 	set, err := ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
 	if err != nil {
@@ -261,7 +258,7 @@ func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *socia
 	return n.countUnread(ctx, v, entries)
 }
 
-// readUnread reads what a user has not seen.
+// readUnread reads the entries a user has not seen.
 func (n *Service) readUnread(ctx context.Context, r *watched.Read[[]Entry]) ([]Entry, error) {
 	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(r.ID)))
 	if err != nil {

@@ -2,10 +2,10 @@ package notify
 
 import "retwis/internal/i18n"
 
-// Text says what the people of a group have done; latest is the first of them, as a text or as markup.
-// It is zero for a decision: see DecisionText.
+// Text describes what the people of a group have done; latest is the first of them, as text or
+// markup. It is zero for a decision: see DecisionText.
 func (g Group) Text(latest any) i18n.Message {
-	n := int64(g.Count) - 1 // how many others
+	n := int64(g.Count) - 1 // the number of other people
 	switch {
 	case g.Kind == Mention && n > 0:
 		return i18n.N(n, "{name} and {n} other mentioned you", "{name} and {n} others mentioned you", latest)

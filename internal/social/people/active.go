@@ -29,15 +29,15 @@ var (
 )
 
 const (
-	// maxActive is how many active accounts are kept, and maxExamined among how many of
-	// those with most followers they are chosen.
+	// maxActive is how many active accounts are kept, and maxExamined the number of accounts with
+	// the most followers among which they are chosen.
 	maxActive   = 100
 	maxExamined = 200
-	// activeWithin is within which time an active account has posted.
+	// activeWithin is the period in which an active account has posted.
 	activeWithin = 7 * 24 * time.Hour
-	// latestPosts is how many of the latest posts of an account are read.
+	// latestPosts is how many of an account's latest posts are read.
 	latestPosts = 10
-	// step is how many commands are sent at once, so that other requests come in between.
+	// step is how many commands are sent at once, so that other requests get a turn.
 	step = 100
 )
 
@@ -46,15 +46,15 @@ type account struct {
 	user      social.User
 	followers int64
 	posts     int    // in the last week, at most latestPosts
-	topic     string // the tag that it uses most; empty for none
+	topic     string // its most used tag; may be empty
 	score     float64
 }
 
-// Refresh ranks the active accounts again: those which are active already, and the authors on
-// the public timeline. They have a good standing and have posted within a week. They are
-// ranked by followers and posts, both by their logarithms; the second about a topic counts
-// half, the third a third, so that one topic does not fill the list. It reads about 5,000 keys,
-// a hundred at a time.
+// Refresh rebuilds the ranking of active accounts from those already in it and the authors on the
+// public timeline. An active account is in good standing and has posted within a week. Accounts are
+// ranked by the logarithms of followers and posts; the second account with the same topic counts
+// half, the third a third, so that one topic does not fill the list. Refresh reads about 5,000
+// keys, a hundred at a time.
 func (s *Suggestions) Refresh(ctx context.Context) error {
 	all, err := s.accounts(ctx)
 	if err == nil {
@@ -80,12 +80,12 @@ func (s *Suggestions) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// rank returns the best of the accounts that have posted, the best first.
+// rank returns the best of the accounts that have posted, best first.
 func rank(all []*account) []*account {
 	all = slices.DeleteFunc(all, func(a *account) bool { return a.posts == 0 })
 	for _, a := range all {
 		a.score = math.Log2(2+float64(a.followers)) * math.Log2(1+float64(a.posts))
-		if a.user.Unlisted { // one of many from an address
+		if a.user.Unlisted { // one of many accounts from an address
 			a.score /= 4
 		}
 	}
@@ -104,8 +104,8 @@ func rank(all []*account) []*account {
 	return all[:min(len(all), maxActive)]
 }
 
-// accounts returns the accounts that are active already, and the authors of recent posts on
-// the public timeline.
+// accounts returns the accounts that are already active, and the authors of recent posts on the
+// public timeline.
 func (s *Suggestions) accounts(ctx context.Context) ([]*account, error) {
 	c := s.opt.DB.Client
 	active, err := memberIDs(c.Do(ctx, c.B().Zrange().Key(storage.Active).Min("0").Max("-1").Build()))
@@ -177,7 +177,7 @@ func (s *Suggestions) countFollowers(ctx context.Context, all []*account) error 
 	return nil
 }
 
-// readPosts reads how much these accounts have posted lately, and about what.
+// readPosts reads how much these accounts have posted recently, and about what.
 func (s *Suggestions) readPosts(ctx context.Context, all []*account) error {
 	byID := make(map[int64]*account, len(all))
 	var ids []int64
@@ -210,8 +210,8 @@ func (s *Suggestions) readPosts(ctx context.Context, all []*account) error {
 		}
 	}
 	for a, counts := range tags {
-		a.topic = slices.MaxFunc(slices.Collect(maps.Keys(counts)), func(one, other string) int {
-			return cmp.Or(counts[one]-counts[other], cmp.Compare(other, one))
+		a.topic = slices.MaxFunc(slices.Collect(maps.Keys(counts)), func(first, other string) int {
+			return cmp.Or(counts[first]-counts[other], cmp.Compare(other, first))
 		})
 	}
 	return nil

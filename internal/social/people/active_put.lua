@@ -1,7 +1,7 @@
 -- Replaces the active accounts.
 -- KEYS[1]   active
--- ARGV      score, user id, score, user id ...; none: there are no active accounts
--- Reply     how many there are
+-- ARGV      score, user id, score, user id ...; empty if there are no active accounts
+-- Reply     the number of active accounts
 redis.call('DEL', KEYS[1])
 if #ARGV == 0 then
   return 0

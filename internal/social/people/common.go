@@ -13,29 +13,29 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Common is how many followers two users have in common. Counting stops at a
-// bound, for users with many followers: then there are N or more.
+// Common is the number of followers that two users have in common. For users with many followers,
+// counting stops at a limit: then there are N or more.
 type Common struct {
 	N       int64
 	AtLeast bool
 }
 
-// examine is how many followers of the one are looked up among those of the other at
-// the most: the server does that in well under a millisecond.
-const examine = 1000
+// maxCompareFollowers is the maximum number of followers of one user that are looked up among those
+// of the other: the server does that in well under a millisecond.
+const maxCompareFollowers = 1000
 
 const (
-	// commonFor is how long the followers in common are remembered.
-	commonFor = time.Minute
-	// commonPairs bounds the pairs that are remembered, about 150 bytes each.
+	// commonTTL is how long common followers are cached.
+	commonTTL = time.Minute
+	// commonPairs limits the number of cached pairs, about 150 bytes each.
 	commonPairs = 50_000
 )
 
-// commons remembers followers in common: two users with 100,000 followers each are
-// compared in a millisecond of two servers, and a profile is looked at again and again.
+// commons caches common followers: comparing two users with 100,000 followers each takes two
+// servers a millisecond, and profiles are viewed repeatedly.
 type commons struct {
 	pairs   *otter.Cache[commonPair, knownCommon]
-	changes [1024]atomic.Uint64 // of the follows of users, by their ids
+	changes [1024]atomic.Uint64 // counts changes of follows, by user ID
 }
 
 type commonPair struct{ viewer, user int64 }
@@ -47,7 +47,7 @@ type knownCommon struct {
 	seen    whoIsSeen
 }
 
-// whoIsSeen changes when other people are hidden from a viewer.
+// whoIsSeen changes when different people are hidden from a viewer.
 type whoIsSeen struct {
 	people    uint64
 	standings any // see Standings.Version
@@ -69,10 +69,10 @@ func newCommons() (*commons, error) {
 	return &commons{pairs: pairs}, nil
 }
 
-// changed notes that this process has changed a follow or a block between two users.
-func (c *commons) changed(one, other int64) {
+// changed records that this process has changed a follow or a block between two users.
+func (c *commons) changed(user, other int64) {
 	if c != nil {
-		c.of(one).Add(1)
+		c.of(user).Add(1)
 		c.of(other).Add(1)
 	}
 }
@@ -83,13 +83,12 @@ func (c *commons) count(pair commonPair) uint64 {
 	return c.of(pair.viewer).Load() + c.of(pair.user).Load()
 }
 
-// CommonFollowers counts those who follow both the viewer and a user, up to a bound,
-// without those who are hidden from the viewer. Where the server reports
-// changes, the number is that of a minute ago at most; what this process
-// has changed shows at once. Else it takes two round trips: where one of the two has up
-// to a thousand followers, the server intersects (ZINTER); for others, and on a Cluster,
-// where no command spans the two, the latest thousand followers of the one with fewer are
-// looked up among those of the other, one round trip more.
+// CommonFollowers counts those who follow both the viewer and a user, up to a limit, without those
+// hidden from the viewer. If the server reports changes, the number is at most a minute old;
+// changes by this process show immediately. Otherwise it takes two round trips: if either user has
+// up to a thousand followers, the server intersects the sets (ZINTER). For other users, and on a
+// Cluster, where no command spans both sets, the latest thousand followers of the user with fewer
+// are looked up among those of the other, which takes one more round trip.
 func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
 	if v.User.ID == 0 || v.Sees(uid) == social.Hidden {
 		return Common{}, nil
@@ -100,7 +99,7 @@ func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int
 	pair, now := commonPair{v.User.ID, uid}, time.Now()
 	changes, seen := f.common.count(pair), newWhoIsSeen(v) // before the read, so that no change is missed
 	known, ok := f.common.pairs.GetIfPresent(pair)
-	if ok && !social.IsFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonFor {
+	if ok && !social.IsFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonTTL {
 		return known.common, nil
 	}
 	common, err := f.countCommon(ctx, v, uid)
@@ -127,9 +126,9 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 		return Common{}, nil
 	}
 	read := f.latestIn
-	// The steps of latestIn would take 1.09 to 1.4 times the CPU of web process and server for a
+	// Using latestIn instead would take 1.09 to 1.4 times the CPU of web process and server for a
 	// profile, depending on how many followers the two have.
-	if !f.DB.Cluster && n[0] <= examine {
+	if !f.DB.Cluster && n[0] <= maxCompareFollowers {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
 			return reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice())
 		}
@@ -138,12 +137,12 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 	if err != nil {
 		return Common{}, fmt.Errorf("social: common followers: %w", err)
 	}
-	return Common{N: countSeen(v, both), AtLeast: n[0] > examine}, nil
+	return Common{N: countSeen(v, both), AtLeast: n[0] > maxCompareFollowers}, nil
 }
 
-// latestIn returns those of the latest members of one set that are in another one too.
+// latestIn returns those of the latest members of one set that are also in another one.
 func (f *Follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
-	ids, err := reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice())
+	ids, err := reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(maxCompareFollowers-1).Build()).AsStrSlice())
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -9,13 +9,13 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// maxDismissed is how many people a user can have dismissed; the oldest dismissals leave.
+// maxDismissed is how many dismissals of a user are kept, the latest ones.
 const maxDismissed = 200
 
-// Dismiss makes the second user no longer a suggestion for the first. Repeating it makes it
-// count as the latest of 200. It returns *InvalidError for oneself and ErrNotFound where there
-// is no such user. One or two round trips; a process that dies between the two commands
-// leaves one entry too many, until the next dismissal.
+// Dismiss stops suggesting the second user to the first. Repeating it makes it the latest of 200
+// dismissals. It returns *InvalidError for oneself, and ErrNotFound if there is no such user. One
+// or two round trips. A process that dies between the two commands leaves one entry too many until
+// the next dismissal.
 func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.Invalid("user", "You are no suggestion for yourself.")
@@ -24,7 +24,7 @@ func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 		return err
 	}
 	key, b := storage.DismissedKey(from.ID), s.opt.DB.Client.B()
-	// The second command also waits for the invalidation that the first one causes.
+	// The second command also makes sure the invalidation message of the first has arrived.
 	err := reply.FirstError(s.opt.DB.Client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(s.opt.Now().Unix()), storage.Itoa(to.ID)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxDismissed-1).Build().ToRetryable()))
@@ -34,7 +34,7 @@ func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	return nil
 }
 
-// Forget removes an account that is being deleted from the active ones.
+// Forget removes an account that is being deleted from the active accounts.
 func (s *Suggestions) Forget(ctx context.Context, uid int64) error {
 	err := s.opt.DB.Client.Do(ctx, s.opt.DB.Client.B().Zrem().Key(storage.Active).Member(storage.Itoa(uid)).Build().ToRetryable()).Error()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package people is what users do with each other: [Follows], mutes and blocks ([Relations]),
-// [Suggestions] of people to follow, and [Lists].
+// Package people implements what users do with each other: [Follows], mutes and blocks
+// ([Relations]), [Suggestions] of people to follow, and [Lists].
 //
 // # Suggestions
 //
@@ -8,31 +8,31 @@
 //
 // The path of a list of suggestions:
 //
-//  1. [Suggestions.Get] takes the candidates of the viewer from memory, leaves out those who must
-//     not be shown to the viewer now, and reads the others and who follows them.
-//  2. Candidates that are not in memory, or outdated because the viewer has followed or
-//     dismissed somebody, are found by Suggestions.find. Its work is bounded, however many people
-//     the viewer follows and these follow.
+//  1. [Suggestions.Get] takes the candidates of the viewer from memory, drops those who must not be
+//     shown to the viewer now, and reads the others and who follows them.
+//  2. Suggestions.find finds candidates that are not in memory, or are stale because the viewer has
+//     followed or dismissed somebody. Its work is bounded, however many people the viewer follows
+//     and these follow.
 //  3. [Suggestions.Refresh] ranks the active accounts; every few minutes one process does that.
 //
-// A person is never suggested who is followed, muted, blocked by or has blocked the viewer,
-// dismissed, limited, suspended or gone, nor is the viewer.
+// It never suggests the viewer, or anybody who is followed, muted or dismissed by the viewer,
+// blocked by or blocking the viewer, limited, suspended or gone.
 //
 // # Lists
 //
-// [Lists] keeps what users read besides their home timelines: lists of people, who
-// need not be followed, and saved searches. Both are private.
+// [Lists] stores what users read besides their home timelines: lists of people, who need not be
+// followed, and saved searches. Both are private.
 //
-// A user has one record ([Library]) of package model, with everything in it: up to 10,000 ids,
+// A user has one record ([Library]) of package model, with everything in it: up to 10,000 IDs,
 // about 90 KB, for one with 50 full lists. So limits and unique names are exact without an
-// index, a home timeline asks one key for who is left out, and an account is deleted with one
+// index, a home timeline reads one key to know whom to omit, and an account is deleted with one
 // write.
 //
-//  1. [Lists.Create] makes a list, [Lists.Edit] renames it or leaves its members out of the
-//     home timeline, [Lists.Delete] removes it.
+//  1. [Lists.Create] creates a list, [Lists.Edit] renames it or omits its members from the home
+//     timeline, [Lists.Delete] removes it.
 //  2. [Lists.Put] puts people on lists, [Lists.Remove] removes them. A block removes two
 //     people from each other's lists: [Store.Separate].
 //  3. [Lists.Posts] reads a page of a list: it merges the newest posts of its members.
-//  4. [Lists.SaveSearch] and [Lists.ForgetSearch] keep searches.
+//  4. [Lists.SaveSearch] and [Lists.ForgetSearch] add and remove searches.
 //  5. [Store.Forget] and [Store.RemoveMembers] delete an account.
 package people

@@ -24,10 +24,10 @@ var ErrBlocked = storage.ErrBlocked
 type Follows struct {
 	Options
 	store  storage.Follows
-	common *commons // nil: not remembered
+	common *commons // nil: not cached
 }
 
-// Options are what follows and relations need; all are required.
+// Options configure Follows and Relations; all are required.
 type Options struct {
 	timeline.Parts
 	Homes   *posts.Homes
@@ -35,7 +35,7 @@ type Options struct {
 	Names   *search.CompletionIndex
 }
 
-// NewFollows returns the follows of a database.
+// NewFollows returns the Follows of a database.
 func NewFollows(opt Options) (*Follows, error) {
 	f := &Follows{Options: opt, store: storage.NewFollows(opt.DB.Client)}
 	if opt.DB.Link.Watched() {
@@ -47,12 +47,11 @@ func NewFollows(opt Options) (*Follows, error) {
 	return f, nil
 }
 
-// Follow makes one user follow another: the latest 100 posts and reposts of the other,
-// and those from now on, appear on the follower's home timeline. Repeating it changes
-// nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
-// ErrNotFound where there is no such user or they are suspended, and ErrBlocked where one of the two has
-// blocked the other. About ten round trips, more on a Cluster; see
-// posts.Homes.Follow.
+// Follow makes one user follow another: the latest 100 posts and reposts of the other, and all from
+// now on, appear on the follower's home timeline. Repeating it changes nothing, not even the time
+// of the follow. It returns ErrSelfFollow for oneself, ErrNotFound if the user does not exist or is
+// suspended, and ErrBlocked if either has blocked the other. About ten round trips, more on a
+// Cluster; see posts.Homes.Follow.
 func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.ErrSelfFollow
@@ -72,7 +71,7 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	})
 	if err == nil && isNew {
 		f.Names.Rank(to.ID)
-		// One that is left of an earlier follow, as where a block has ended it.
+		// A notification may be left from an earlier follow, for example one that a block ended.
 		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from.ID, 0, f.Now())
 		f.Notices.Notify(ctx, to.ID, notify.Follow, from.ID, 0, time.Time{})
 	}
@@ -80,7 +79,7 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 }
 
 // Unfollow ends a follow, and removes its notification. Repeating it changes nothing. The home
-// timeline shows what the other has written no longer; see social.Hears. Round trips as for
+// timeline stops showing the other user's posts; see social.Hears. It takes as many round trips as
 // Follow.
 func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
@@ -93,7 +92,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 		since, err = f.store.Remove(ctx, from.ID, to.ID)
 		return err
 	})
-	if !since.IsZero() { // also where the rest of it is left to the background
+	if !since.IsZero() { // even if the rest is left to the background
 		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from.ID, 0, since)
 	}
 	return err
@@ -133,12 +132,12 @@ func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 	return Counts{Followers: n[0], Following: n[1], Posts: n[2] + n[3]}, nil
 }
 
-// maxCounted is up to how many entries a list is counted as a viewer sees it.
+// maxCounted is the length up to which a list is counted as the viewer sees it.
 const maxCounted = 100
 
-// CountsFor returns the numbers of a user as a viewer sees them: lists of at most 100
-// people are counted without those who are hidden from the viewer, as Followers and
-// Following list them. Two round trips at most.
+// CountsFor returns the numbers of a user as a viewer sees them: in lists of at most 100 people,
+// those hidden from the viewer are not counted, as Followers and Following do not list them. At
+// most two round trips.
 func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (Counts, error) {
 	counts, err := f.Counts(ctx, uid)
 	if err != nil || !v.HidesPeople() {
@@ -170,11 +169,10 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 	return counts, nil
 }
 
-// Followers returns a page of a user's followers, the latest first, without those who
-// are hidden from the viewer: one who has blocked the viewer, or was blocked by the
-// viewer. Nobody follows a user who is hidden from the viewer. cursor is empty for
-// the first page; *InvalidError reports one that is malformed. Two round trips at
-// most, and one more for each page's worth of hidden people, up to five.
+// Followers returns a page of a user's followers, latest first, without those hidden from the
+// viewer because either has blocked the other. A user who is hidden from the viewer has no
+// followers. cursor is empty for the first page; a malformed one is *InvalidError. At most two
+// round trips, and one more for each page's worth of hidden people, up to five.
 func (f *Follows) Followers(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error) {
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil

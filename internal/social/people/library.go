@@ -10,30 +10,30 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// The limits of a user.
+// Limits per user.
 const (
 	MaxLists    = 50
-	MaxMembers  = 200 // of a list
+	MaxMembers  = 200 // per list
 	MaxSearches = 50
-	MaxName     = 50 // characters
+	MaxName     = 50 // in characters
 )
 
-// Library is all that a user has: a record of storage.ListsModel.
+// Library is everything a user has: a record of storage.ListsModel.
 type Library struct {
 	ID       int64         `redis:",id"` // of the user
 	Lists    []List        `redis:"lists"`
 	Searches []SavedSearch `redis:"searches"`
-	// LeftOut are the members of the lists that are left out of the home timeline, sorted:
-	// timeline.Viewers reads the field.
+	// LeftOut are the members of the lists that are omitted from the home timeline, sorted;
+	// timeline.Viewers reads this field.
 	LeftOut []int64 `redis:"left_out"`
 	Version int64   `redis:",version"`
 }
 
-// List is a list of people. The list made last comes last, and so does the member.
+// List is a list of people. The newest list comes last, and so does the newest member.
 type List struct {
 	ID      string  `json:"id"` // random
 	Name    string  `json:"name"`
-	Created int64   `json:"created"` // in unix seconds
+	Created int64   `json:"created"` // in Unix seconds
 	LeftOut bool    `json:"left_out,omitempty"`
 	Members []int64 `json:"members,omitempty"`
 }
@@ -41,30 +41,30 @@ type List struct {
 // SavedSearch is a search to repeat.
 type SavedSearch struct {
 	Query   string `json:"query"`
-	Created int64  `json:"created"` // in unix seconds
+	Created int64  `json:"created"` // in Unix seconds
 }
 
 // Has reports whether a user is on the list.
 func (l List) Has(uid int64) bool { return slices.Contains(l.Members, uid) }
 
-// find returns the list with an id; nil for none.
+// find returns the list with an ID, or nil.
 func (l *Library) find(id string) *List {
-	i := slices.IndexFunc(l.Lists, func(one List) bool { return one.ID == id })
+	i := slices.IndexFunc(l.Lists, func(list List) bool { return list.ID == id })
 	if i < 0 {
 		return nil
 	}
 	return &l.Lists[i]
 }
 
-// named reports whether another list than that with an id has a name, in any case.
-func (l *Library) named(name, id string) bool {
-	return slices.ContainsFunc(l.Lists, func(one List) bool { return one.ID != id && folded(one.Name) == folded(name) })
+// hasName reports whether a list other than the one with this ID has the name, ignoring case.
+func (l *Library) hasName(name, id string) bool {
+	return slices.ContainsFunc(l.Lists, func(list List) bool { return list.ID != id && foldName(list.Name) == foldName(name) })
 }
 
-// folded is the form of a name in which it is unique.
-func folded(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
+// foldName returns the form in which a name is unique.
+func foldName(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
 
-// remove takes those who match off all lists, and reports whether there were any.
+// remove removes matching users from all lists, and reports whether there were any.
 func (l *Library) remove(gone func(uid int64) bool) bool {
 	removed := false
 	for i := range l.Lists {
@@ -75,44 +75,43 @@ func (l *Library) remove(gone func(uid int64) bool) bool {
 	return removed
 }
 
-// leftOut returns the members of the lists that are left out.
+// leftOut returns the members of the lists that are omitted from the home timeline.
 func (l *Library) leftOut() []int64 {
 	var all []int64
-	for _, one := range l.Lists {
-		if one.LeftOut {
-			all = append(all, one.Members...)
+	for _, list := range l.Lists {
+		if list.LeftOut {
+			all = append(all, list.Members...)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// has reports whether somebody who matches is on a list.
+// has reports whether any matching user is on a list.
 func (l *Library) has(gone func(uid int64) bool) bool {
-	return slices.ContainsFunc(l.Lists, func(one List) bool { return slices.ContainsFunc(one.Members, gone) })
+	return slices.ContainsFunc(l.Lists, func(list List) bool { return slices.ContainsFunc(list.Members, gone) })
 }
 
-// Members returns all who are on a list, each once, in order.
+// Members returns everybody on any list, once, in order.
 func (l *Library) Members() []int64 {
 	var all []int64
-	for _, one := range l.Lists {
-		all = append(all, one.Members...)
+	for _, list := range l.Lists {
+		all = append(all, list.Members...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Problem returns what is wrong with a record that another program has changed, empty for
-// nothing.
+// Problem returns what is wrong with a record that another program has changed, or an empty string.
 func (l *Library) Problem() string {
 	if !slices.Equal(l.LeftOut, l.leftOut()) {
 		return "the field left_out lacks members of lists that are left out, or has others"
 	}
-	for _, one := range l.Lists {
-		if one.ID == "" || strings.TrimSpace(one.Name) == "" || len(one.Members) > MaxMembers {
+	for _, list := range l.Lists {
+		if list.ID == "" || strings.TrimSpace(list.Name) == "" || len(list.Members) > MaxMembers {
 			return "a list has no id or no name, or more than 200 members"
 		}
-		for _, uid := range one.Members {
+		for _, uid := range list.Members {
 			if _, ok := storage.ParseID(storage.Itoa(uid)); !ok {
 				return "a list has a member that is no id"
 			}

@@ -15,19 +15,19 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Lists has the rules of lists. It is safe for concurrent use.
+// Lists implements the rules of lists. It is safe for concurrent use.
 type Lists struct{ opt ListsOptions }
 
-// ListsOptions are what Lists need; all are required.
+// ListsOptions configure Lists; all are required.
 type ListsOptions struct {
 	timeline.Parts
 	Store *Store
 }
 
-// NewLists returns the lists of a database.
+// NewLists returns the Lists of a database.
 func NewLists(opt ListsOptions) *Lists { return &Lists{opt: opt} }
 
-// All returns all that a user has. Two round trips at most.
+// All returns everything a user has. At most two round trips.
 func (s *Lists) All(ctx context.Context, user social.User) (Library, error) {
 	return s.opt.Store.Get(ctx, user.ID)
 }
@@ -38,15 +38,15 @@ func (s *Lists) Get(ctx context.Context, user social.User, id string) (List, err
 	if err != nil {
 		return List{}, err
 	}
-	one := all.find(id)
-	if one == nil {
+	list := all.find(id)
+	if list == nil {
 		return List{}, social.ErrNotFound
 	}
-	return *one, nil
+	return *list, nil
 }
 
-// Create makes a list. It returns *InvalidError for a name that is empty, too long or in use,
-// and for one list too many. Two or three round trips.
+// Create creates a list. It returns *InvalidError if the name is empty, too long or in use, or the
+// user has too many lists. Two or three round trips.
 func (s *Lists) Create(ctx context.Context, user social.User, name string) (List, error) {
 	name, err := cleanName(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 		switch {
 		case len(all.Lists) >= MaxLists:
 			return social.Invalid("name", "You have {n} lists, the most there can be. Delete one first.", MaxLists)
-		case all.named(name, ""):
+		case all.hasName(name, ""):
 			return errNameInUse()
 		}
 		all.Lists = append(all.Lists, made)
@@ -65,7 +65,7 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 	})
 }
 
-// newID returns the id of a new list: 50 random bits, for no more than the lists of one user.
+// newID returns the ID of a new list: 50 random bits are enough among the lists of one user.
 func newID() string { return strings.ToLower(rand.Text()[:10]) }
 
 func cleanName(typed string) (string, error) {
@@ -80,19 +80,19 @@ func errNameInUse() error {
 	return social.Invalid("name", "You have a list with that name. Please choose another one.")
 }
 
-// Edit renames a list and says whether its members are left out of the home timeline of the
-// user: at once in this process, when the server reports the change in others. It returns
+// Edit renames a list and sets whether its members are omitted from the user's home timeline:
+// immediately in this process, in others when the server reports the change. It returns
 // ErrNotFound, or *InvalidError as Create does. Two round trips.
 func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, leftOut bool) error {
 	name, err := cleanName(name)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, user, id, func(all *Library, one *List) error {
-		if all.named(name, id) {
+	return s.change(ctx, user, id, func(all *Library, list *List) error {
+		if all.hasName(name, id) {
 			return errNameInUse()
 		}
-		one.Name, one.LeftOut = name, leftOut
+		list.Name, list.LeftOut = name, leftOut
 		return nil
 	})
 }
@@ -100,30 +100,30 @@ func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, lef
 // change changes a list of a user.
 func (s *Lists) change(ctx context.Context, user social.User, id string, change func(*Library, *List) error) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		one := all.find(id)
-		if one == nil {
+		list := all.find(id)
+		if list == nil {
 			return social.ErrNotFound
 		}
-		return change(all, one)
+		return change(all, list)
 	})
 }
 
 // Delete deletes a list. Repeating it changes nothing. Two round trips.
 func (s *Lists) Delete(ctx context.Context, user social.User, id string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		all.Lists = slices.DeleteFunc(all.Lists, func(one List) bool { return one.ID == id })
+		all.Lists = slices.DeleteFunc(all.Lists, func(list List) bool { return list.ID == id })
 		return nil
 	})
 }
 
-// Add puts a user on a list of the viewer. It returns ErrNotFound for a list that is not
-// there, and for a user hidden from the viewer; *InvalidError for a full list. Repeating
-// it changes nothing. Three round trips.
+// Add puts a user on a list of the viewer. It returns ErrNotFound if the list does not exist or the
+// user is hidden from the viewer, and *InvalidError if the list is full. Repeating it changes
+// nothing. Three round trips.
 func (s *Lists) Add(ctx context.Context, v *social.Viewer, id string, user social.User) error {
 	if v.Sees(user.ID) == social.Hidden {
 		return social.ErrNotFound
 	}
-	err := s.change(ctx, v.User, id, func(_ *Library, one *List) error { return one.add(user.ID) })
+	err := s.change(ctx, v.User, id, func(_ *Library, list *List) error { return list.add(user.ID) })
 	if err != nil {
 		return err
 	}
@@ -142,18 +142,18 @@ func (l *List) add(uid int64) error {
 	return nil
 }
 
-// Put puts a user on the lists of the viewer with these ids, and takes them off all others; see
-// Add. Ids of lists that are gone are ignored.
+// Put puts a user on the lists of the viewer with these IDs, and removes the user from all others;
+// see Add. It ignores IDs of lists that no longer exist.
 func (s *Lists) Put(ctx context.Context, v *social.Viewer, user social.User, ids []string) error {
 	if v.Sees(user.ID) == social.Hidden {
 		return social.ErrNotFound
 	}
 	err := s.opt.Store.update(ctx, v.User.ID, func(all *Library) error {
 		for i := range all.Lists {
-			one := &all.Lists[i]
-			if !slices.Contains(ids, one.ID) {
-				one.remove(user.ID)
-			} else if err := one.add(user.ID); err != nil {
+			list := &all.Lists[i]
+			if !slices.Contains(ids, list.ID) {
+				list.remove(user.ID)
+			} else if err := list.add(user.ID); err != nil {
 				return err
 			}
 		}
@@ -169,8 +169,9 @@ func (l *List) remove(uid int64) {
 	l.Members = slices.DeleteFunc(l.Members, func(other int64) bool { return other == uid })
 }
 
-// validate takes a user off the lists again who is gone, or in a block with the viewer: a block
-// is written before the lists of both are looked at, so the second one sees the other.
+// validate removes a user from the lists again if the user is gone, or blocks or is blocked by the
+// viewer. A block is written before the lists of both are checked, so whichever comes second sees
+// the other.
 func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User) error {
 	b, own, other := s.opt.DB.Client.B(), storage.Itoa(v.User.ID), storage.Itoa(user.ID)
 	res := s.opt.DB.Client.DoMulti(ctx,
@@ -182,8 +183,8 @@ func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User
 		return failed(err)
 	}
 	gone := fields[0] == "" || fields[1] == storage.Closed
-	for _, one := range res[1:] {
-		until, err := reply.TextOrEmpty(one)
+	for _, result := range res[1:] {
+		until, err := reply.TextOrEmpty(result)
 		if err != nil {
 			return failed(err)
 		}
@@ -199,24 +200,24 @@ func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User
 	return social.ErrNotFound
 }
 
-// Remove takes a user off a list. Repeating it changes nothing. Two round trips.
+// Remove removes a user from a list. Repeating it changes nothing. Two round trips.
 func (s *Lists) Remove(ctx context.Context, user social.User, id string, member int64) error {
-	return s.change(ctx, user, id, func(_ *Library, one *List) error {
-		one.remove(member)
+	return s.change(ctx, user, id, func(_ *Library, list *List) error {
+		list.remove(member)
 		return nil
 	})
 }
 
-// Posts returns a page of what the members of a list have posted and reposted, as the viewer
-// sees it on a home timeline. One round trip for all members; none for a first page that was
-// read lately and has not changed.
-func (s *Lists) Posts(ctx context.Context, v *social.Viewer, one List, before int64, limit int) (timeline.Listing, error) {
-	return s.opt.Lists.MemberPosts(ctx, v, one.Members, before, limit)
+// Posts returns a page of the posts and reposts of the members of a list, as the viewer sees them
+// on a home timeline. One round trip for all members; none for a first page that was read recently
+// and has not changed.
+func (s *Lists) Posts(ctx context.Context, v *social.Viewer, list List, before int64, limit int) (timeline.Listing, error) {
+	return s.opt.Lists.MemberPosts(ctx, v, list.Members, before, limit)
 }
 
-// SaveSearch keeps a search; the latest comes last. Repeating it changes nothing. It returns
-// *InvalidError for one that is empty or too long, and for one search too many. Two or three
-// round trips.
+// SaveSearch saves a search; the latest comes last. Repeating it changes nothing. It returns
+// *InvalidError if the search is empty or too long, or the user has too many. Two or three round
+// trips.
 func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) error {
 	query := strings.Join(strings.Fields(social.CleanRunes(typed)), " ")
 	if _, err := search.Parse(query); err != nil {
@@ -227,7 +228,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 	}
 	err := s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		switch {
-		case slices.ContainsFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query }):
+		case slices.ContainsFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query }):
 			return errNothing
 		case len(all.Searches) >= MaxSearches:
 			return social.Invalid("q", "You have saved {n} searches, the most there can be. Remove one first.", MaxSearches)
@@ -244,7 +245,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 // ForgetSearch removes a saved search. Repeating it changes nothing. Two round trips.
 func (s *Lists) ForgetSearch(ctx context.Context, user social.User, query string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
-		all.Searches = slices.DeleteFunc(all.Searches, func(one SavedSearch) bool { return one.Query == query })
+		all.Searches = slices.DeleteFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query })
 		return nil
 	})
 }

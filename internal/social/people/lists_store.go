@@ -14,19 +14,20 @@ import (
 	"retwis/model"
 )
 
-// Store has the records of all users. It is safe for concurrent use.
+// Store stores the records of all users. It is safe for concurrent use.
 type Store struct {
 	client  rueidis.Client
 	changed func(uid int64)
 	all     *storage.Records[Library]
 }
 
-// NewStore returns the lists of the database behind client. It is not asked until there is
-// something to read. changed is called after each write, with the user whose record it was.
+// NewStore returns the Store of the database behind client. It sends no command before the first
+// read. changed is called after each write, with the user whose record was written.
 func NewStore(client rueidis.Client, changed func(uid int64)) *Store {
 	return &Store{client: client, changed: changed, all: storage.NewRecords[Library](client, storage.ListsMeta, model.Options{
 		Name: storage.ListsModel, IDs: model.ClientAssigned, Partitions: storage.ListsPartitions,
-		// What a restored or damaged database has is deleted, and repaired, like any other.
+		// The records of a restored or damaged database can be deleted and repaired like any
+		// others.
 		Adopt: func(id string) bool { _, ok := storage.ParseID(id); return ok },
 	})}
 }
@@ -54,8 +55,7 @@ func (s *Store) existing(ctx context.Context, uids ...int64) ([]int64, error) {
 	return there, nil
 }
 
-// Get returns the record of a user, an empty one where there is none. Two round trips at
-// most.
+// Get returns the record of a user, or an empty one. At most two round trips.
 func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
 	there, err := s.existing(ctx, uid)
 	if err != nil || len(there) == 0 {
@@ -65,50 +65,50 @@ func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	one, err := all.Get(ctx, storage.Itoa(uid))
+	library, err := all.Get(ctx, storage.Itoa(uid))
 	if errors.Is(err, model.ErrNotFound) {
 		return Library{ID: uid}, nil
 	}
-	return one, failed(err)
+	return library, failed(err)
 }
 
-// update changes the record of a user, which it makes where there is none. An error of change
-// ends it with nothing written. change may be called more than once.
+// update changes the record of a user, and creates it if necessary. If change returns an error,
+// nothing is written. change may be called more than once.
 func (s *Store) update(ctx context.Context, uid int64, change func(*Library) error) error {
 	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
-	own := error(nil) // of change
-	apply := func(one *Library) error {
-		if own = change(one); own == nil {
-			one.LeftOut = one.leftOut()
+	changeErr := error(nil) // the error of change
+	apply := func(library *Library) error {
+		if changeErr = change(library); changeErr == nil {
+			library.LeftOut = library.leftOut()
 		}
-		return own
+		return changeErr
 	}
 	defer s.changed(uid)
 	for {
 		_, err = all.Update(ctx, storage.Itoa(uid), apply)
 		if errors.Is(err, model.ErrNotFound) {
-			one := Library{ID: uid}
-			if err = apply(&one); err == nil {
-				_, err = all.Create(ctx, one)
+			library := Library{ID: uid}
+			if err = apply(&library); err == nil {
+				_, err = all.Create(ctx, library)
 			}
 		}
 		switch {
-		case own != nil:
-			return own
-		case !errors.Is(err, model.ErrTaken): // it was made meanwhile
+		case changeErr != nil:
+			return changeErr
+		case !errors.Is(err, model.ErrTaken): // it was created meanwhile
 			return failed(err)
 		}
 	}
 }
 
-// errNothing ends an update that has nothing to change.
+// errNothing ends an update that changes nothing.
 var errNothing = errors.New("social: nothing to change")
 
-// RemoveMembers takes those who match off the lists of these users. It can be repeated. Two
-// round trips, one for users without lists, and two more for a user who has somebody like that.
+// RemoveMembers removes matching users from the lists of these owners. It can be repeated. Two
+// round trips, one if no owner has lists, and two more for each owner with matching members.
 func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error {
 	there, err := s.existing(ctx, owners...)
 	if err != nil || len(there) == 0 {
@@ -123,16 +123,16 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 		ids[i] = storage.Itoa(uid)
 	}
 	found, err := all.GetMany(ctx, ids...)
-	if err != nil && !storage.IsDamaged(err) { // nobody is on lists that cannot be read; a check reports them
+	if err != nil && !storage.IsDamaged(err) { // a check reports unreadable lists
 		return failed(err)
 	}
-	for _, one := range found {
-		isGone := func(member int64) bool { return gone(one.ID, member) }
-		if !one.has(isGone) {
+	for _, library := range found {
+		isGone := func(member int64) bool { return gone(library.ID, member) }
+		if !library.has(isGone) {
 			continue
 		}
-		err := s.update(ctx, one.ID, func(one *Library) error {
-			if !one.remove(isGone) {
+		err := s.update(ctx, library.ID, func(library *Library) error {
+			if !library.remove(isGone) {
 				return errNothing
 			}
 			return nil
@@ -144,15 +144,15 @@ func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(own
 	return nil
 }
 
-// Separate takes two users off each other's lists, after a block. It can be repeated. One
-// round trip where neither has lists.
-func (s *Store) Separate(ctx context.Context, one, other int64) error {
-	return s.RemoveMembers(ctx, []int64{one, other}, func(owner, member int64) bool {
-		return member != owner && (member == one || member == other)
+// Separate removes two users from each other's lists, after a block. It can be repeated. One round
+// trip if neither has lists.
+func (s *Store) Separate(ctx context.Context, user, other int64) error {
+	return s.RemoveMembers(ctx, []int64{user, other}, func(owner, member int64) bool {
+		return member != owner && (member == user || member == other)
 	})
 }
 
-// Forget deletes all that a user has. It can be repeated.
+// Forget deletes everything a user has. It can be repeated.
 func (s *Store) Forget(ctx context.Context, uid int64) error {
 	there, err := s.existing(ctx, uid)
 	if err != nil || len(there) == 0 {
@@ -170,8 +170,8 @@ func (s *Store) Forget(ctx context.Context, uid int64) error {
 	return failed(err)
 }
 
-// Rewrite writes what follows from the lists of a user once more: the members who are left out
-// of the home timeline. It reports whether there is a record.
+// Rewrite recomputes the members omitted from the home timeline from the lists of a user. It
+// reports whether there is a record.
 func (s *Store) Rewrite(ctx context.Context, uid int64) (bool, error) {
 	there, err := s.existing(ctx, uid)
 	if err != nil || len(there) == 0 {
@@ -180,7 +180,7 @@ func (s *Store) Rewrite(ctx context.Context, uid int64) (bool, error) {
 	return true, s.update(ctx, uid, func(*Library) error { return nil })
 }
 
-// Findings compares the records with what package model keeps of them.
+// Findings compares the records with the bookkeeping of package model.
 func (s *Store) Findings(ctx context.Context) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) { s.all.FindModel(ctx, "lists", yield) }
 }

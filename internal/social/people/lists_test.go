@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// bundle is an application with helpers for lists.
+// listsBundle is an application with helpers for lists.
 type listsBundle struct{ *socialtest.Bundle }
 
 func (b listsBundle) do(err error) {
@@ -38,21 +38,21 @@ func (b listsBundle) viewer(user social.User) *social.Viewer {
 
 func (b listsBundle) list(user social.User, name string, members ...social.User) people.List {
 	b.T.Helper()
-	one, err := b.Library.Create(b.Ctx, user, name)
+	list, err := b.Library.Create(b.Ctx, user, name)
 	b.do(err)
 	for _, m := range members {
-		b.do(b.Library.Add(b.Ctx, b.viewer(user), one.ID, m))
+		b.do(b.Library.Add(b.Ctx, b.viewer(user), list.ID, m))
 	}
-	one, err = b.Library.Get(b.Ctx, user, one.ID)
+	list, err = b.Library.Get(b.Ctx, user, list.ID)
 	b.do(err)
-	return one
+	return list
 }
 
 func (b listsBundle) members(user social.User, id string) []int64 {
 	b.T.Helper()
-	one, err := b.Library.Get(b.Ctx, user, id)
+	list, err := b.Library.Get(b.Ctx, user, id)
 	b.do(err)
-	return one.Members
+	return list.Members
 }
 
 func (b listsBundle) wantInvalid(err error, part string) {
@@ -75,9 +75,9 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
-	one := b.list(ada, "  Close\u202e   friends ")
-	if one.Name != "Close friends" {
-		t.Errorf("the name is %q", one.Name)
+	list := b.list(ada, "  Close\u202e   friends ")
+	if list.Name != "Close friends" {
+		t.Errorf("the name is %q", list.Name)
 	}
 	for typed, part := range map[string]string{
 		" \u200b ": "Give the list a name.", "CLOSE FRIENDS": "You have a list with that name.",
@@ -89,11 +89,11 @@ func TestNames(t *testing.T) {
 	b.list(bob, "Close friends") // another user's
 	other := b.list(ada, "Work")
 	b.wantInvalid(b.Library.Edit(b.Ctx, ada, other.ID, "close FRIENDS", false), "You have a list with that name.")
-	b.do(b.Library.Edit(b.Ctx, ada, one.ID, "Close Friends", false)) // its own name
-	if err := b.Library.Edit(b.Ctx, bob, one.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
+	b.do(b.Library.Edit(b.Ctx, ada, list.ID, "Close Friends", false)) // its own name
+	if err := b.Library.Edit(b.Ctx, bob, list.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("bob renames ada's list: %v", err)
 	}
-	if _, err := b.Library.Get(b.Ctx, bob, one.ID); !errors.Is(err, social.ErrNotFound) {
+	if _, err := b.Library.Get(b.Ctx, bob, list.ID); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("bob reads ada's list: %v", err)
 	}
 	b.do(b.Library.Delete(b.Ctx, ada, other.ID))
@@ -106,7 +106,7 @@ func TestNames(t *testing.T) {
 	b.WantHealthy()
 }
 
-// The limits hold in two processes that fill the same lists at once.
+// The limits hold when two processes fill the same lists concurrently.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -156,8 +156,8 @@ func TestLimits(t *testing.T) {
 	b.do(other.Library.SaveSearch(b.Ctx, ada, "one more"))
 }
 
-// Pages of a list have what a sort of all posts of its members has, without those who are muted, blocked
-// or suspended.
+// The pages of a list match a sort of all posts of its members, without those who are muted,
+// blocked or suspended.
 func TestPagesAgainstSort(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
@@ -167,7 +167,7 @@ func TestPagesAgainstSort(t *testing.T) {
 	for i := range 12 {
 		people = append(people, b.NewUser(fmt.Sprint("user", i)))
 	}
-	one := b.list(ada, "All", people[:9]...)
+	list := b.list(ada, "All", people[:9]...)
 	type entry struct{ id, author, of int64 }
 	var all []entry
 	authorOf := map[int64]int64{}
@@ -200,7 +200,7 @@ func TestPagesAgainstSort(t *testing.T) {
 		}
 	}
 	var want []int64
-	for i, e := range visible { // a repost of what is among the next entries is left out
+	for i, e := range visible { // a repost of a post among the next entries is left out
 		shown := func(o entry) bool { return o.id == e.of || o.of == e.of }
 		if e.of == 0 || !slices.ContainsFunc(visible[i+1:], shown) {
 			want = append(want, e.id)
@@ -209,7 +209,7 @@ func TestPagesAgainstSort(t *testing.T) {
 	for _, limit := range []int{1, 3, 10, 200} {
 		var got []int64
 		for before := int64(0); ; {
-			page, err := b.Library.Posts(b.Ctx, v, one, before, limit)
+			page, err := b.Library.Posts(b.Ctx, v, list, before, limit)
 			b.do(err)
 			got = append(got, idsOf(page)...)
 			if before = page.Next; before == 0 {
@@ -222,8 +222,8 @@ func TestPagesAgainstSort(t *testing.T) {
 	}
 }
 
-// A block, by either side, takes both off each other's lists, and nobody is put there while it
-// lasts; a deleted account leaves no trace on lists, nor lists.
+// A block by either side removes both from each other's lists, and prevents adding them while it
+// lasts; a deleted account leaves neither lists nor traces on lists.
 func TestLeavingLists(t *testing.T) {
 	t.Parallel()
 	b := listsBundle{socialtest.New(t)}
@@ -237,7 +237,7 @@ func TestLeavingLists(t *testing.T) {
 	if got := b.members(bob, bobs.ID); !slices.Equal(got, []int64{eve.ID}) {
 		t.Errorf("bob's list has %v", got)
 	}
-	for _, v := range []*social.Viewer{before, b.viewer(ada)} { // before: read before the block
+	for _, v := range []*social.Viewer{before, b.viewer(ada)} { // read before the block
 		if err := b.Library.Add(b.Ctx, v, adas.ID, bob); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("added somebody who blocks: %v", err)
 		}
@@ -258,8 +258,8 @@ func TestLeavingLists(t *testing.T) {
 	b.WantHealthy()
 }
 
-// The home timeline is without the members of a list that is left out, at once in the process
-// that changes it and soon in another one; one's own posts stay.
+// The home timeline omits the members of a list that is left out: immediately in the process that
+// changes it, and soon in others; one's own posts stay.
 func TestLeftOutOfHome(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -273,26 +273,26 @@ func TestLeftOutOfHome(t *testing.T) {
 		b.do(err)
 		return idsOf(page)
 	}
-	one := b.list(ada, "A", ada, bob)
+	list := b.list(ada, "A", ada, bob)
 	all, less := []int64{eves, bobs, own}, []int64{eves, own}
 	for _, leftOut := range []bool{false, true, false, true} {
 		want := all
 		if leftOut {
 			want = less
 		}
-		b.do(b.Library.Edit(b.Ctx, ada, one.ID, "A", leftOut))
+		b.do(b.Library.Edit(b.Ctx, ada, list.ID, "A", leftOut))
 		if got := home(b); !slices.Equal(got, want) {
 			t.Errorf("left out %v: home has %v, want %v", leftOut, got, want)
 		}
 		b.Eventually("the other process", func() bool { return slices.Equal(home(other), want) })
 	}
-	b.do(b.Library.Delete(b.Ctx, ada, one.ID))
+	b.do(b.Library.Delete(b.Ctx, ada, list.ID))
 	if got := home(b); !slices.Equal(got, all) {
 		t.Errorf("without the list: home has %v", got)
 	}
 }
 
-// A check finds each kind of damage and repairs it; a block ends meanwhile as ever.
+// A check finds and repairs each kind of damage; meanwhile a block works as usual.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []struct {

@@ -52,19 +52,19 @@ func (b *suggestionsBundle) viewer(user social.User) *social.Viewer {
 	return v
 }
 
-// suggested returns what a user gets, each as "name", or as "name by one,two of 3".
+// suggested returns the suggestions for a user, each as "name", or as "name by one,two of 3".
 func (b *suggestionsBundle) suggested(user social.User) []string {
 	b.T.Helper()
 	list, err := b.Suggestions.Get(b.Ctx, b.viewer(user), people.MaxSuggestions)
 	b.do(err)
 	texts := make([]string, len(list))
-	for i, one := range list {
-		texts[i] = one.User.Name
-		for j, by := range one.By {
+	for i, suggestion := range list {
+		texts[i] = suggestion.User.Name
+		for j, by := range suggestion.By {
 			texts[i] += []string{" by ", ","}[j] + by.Name
 		}
-		if one.FollowedBy > len(one.By) {
-			texts[i] += fmt.Sprint(" of ", one.FollowedBy)
+		if suggestion.FollowedBy > len(suggestion.By) {
+			texts[i] += fmt.Sprint(" of ", suggestion.FollowedBy)
 		}
 	}
 	return texts

@@ -18,7 +18,7 @@ import (
 // crowd is how many people act at random.
 const crowd = 9
 
-// pair is two people: who does something, and to which person.
+// pair is an actor and a target.
 type pair struct{ from, to int }
 
 // network is what people have done.
@@ -29,9 +29,9 @@ type network struct {
 	standing                          [crowd]social.Standing
 }
 
-// Whatever people do, a viewer gets exactly the people that a naive search finds, in its
-// order, and never one that they must not get. Answers from memory lag behind what others
-// follow, and behind nothing else.
+// Whatever people do, a viewer gets exactly the suggestions of a naive search, in the same order,
+// and never a forbidden one. Answers from memory lag behind what others follow, but behind nothing
+// else.
 func TestAgainstNaiveSearch(t *testing.T) {
 	t.Parallel()
 	for name, setup := range setups {
@@ -58,7 +58,7 @@ func TestAgainstNaiveSearch(t *testing.T) {
 	}
 }
 
-// act lets one person do something.
+// act performs a random action of one person.
 func (n *network) act(rt *rapid.T) {
 	p := pair{rapid.IntRange(0, crowd-1).Draw(rt, "from"), rapid.IntRange(0, crowd-1).Draw(rt, "to")}
 	from, to := n.people[p.from], n.people[p.to]
@@ -107,13 +107,13 @@ func (n *network) setStanding(who int, standing social.Standing) {
 	n.standing[who] = standing
 }
 
-// may reports whether one can be suggested to another.
+// may reports whether one person can be suggested to another.
 func (n *network) may(viewer, who int) bool {
 	p, back := pair{viewer, who}, pair{who, viewer}
 	return viewer != who && n.standing[who] == social.Good && !n.follows[p] && !n.mutes[p] && !n.dismissed[p] && !n.blocks[p] && !n.blocks[back]
 }
 
-// followees returns the reasons of a suggestion: followees of the viewer who follow the person.
+// followees returns the reasons for a suggestion: followees of the viewer who follow the person.
 func (n *network) followees(viewer, who int) (by []int) {
 	for i := range crowd {
 		if n.follows[pair{viewer, i}] && n.follows[pair{i, who}] && !n.mutes[pair{viewer, i}] && !n.standing[i].Hidden() {
@@ -123,8 +123,8 @@ func (n *network) followees(viewer, who int) (by []int) {
 	return by
 }
 
-// naive returns the people that a viewer gets because of their followees, in order.
-func (n *network) naive(viewer int) (names []string) {
+// naiveSuggestions returns the suggestions for a viewer based on followees, in order.
+func (n *network) naiveSuggestions(viewer int) (names []string) {
 	followers := func(who int) (count int) {
 		for p := range n.follows {
 			if p.to == who {
@@ -148,8 +148,8 @@ func (n *network) naive(viewer int) (names []string) {
 	return names
 }
 
-// compare compares what a viewer gets with the model: exactly, or only that nobody is there
-// who must not be.
+// compare compares the suggestions for a viewer with the model: exactly, or only that no forbidden
+// one is included.
 func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly bool) {
 	v, err := n.Viewers.Get(ctx, n.people[viewer])
 	if err != nil {
@@ -161,33 +161,33 @@ func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly 
 	}
 	var names []string
 	seen := map[int]bool{}
-	for _, one := range list {
-		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == one.User.ID })
+	for _, suggestion := range list {
+		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == suggestion.User.ID })
 		if !n.may(viewer, who) || seen[who] {
 			rt.Fatalf("person%d gets person%d", viewer, who)
 		}
 		seen[who] = true
-		if one.FollowedBy > 0 {
-			names = append(names, fmt.Sprintf("%s by %d", one.User.Name, one.FollowedBy))
+		if suggestion.FollowedBy > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", suggestion.User.Name, suggestion.FollowedBy))
 		}
-		for _, by := range one.By {
+		for _, by := range suggestion.By {
 			i := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == by.ID })
 			if !n.follows[pair{viewer, i}] || n.mutes[pair{viewer, i}] || exactly && !slices.Contains(n.followees(viewer, who), i) {
 				rt.Fatalf("person%d gets person%d because of person%d", viewer, who, i)
 			}
 		}
-		named := min(1, one.FollowedBy)
-		if one.FollowedBy == 2 {
+		named := min(1, suggestion.FollowedBy)
+		if suggestion.FollowedBy == 2 {
 			named = 2
 		}
-		if exactly && len(one.By) != named {
-			rt.Fatalf("%d of %d are named", len(one.By), one.FollowedBy)
+		if exactly && len(suggestion.By) != named {
+			rt.Fatalf("%d of %d are named", len(suggestion.By), suggestion.FollowedBy)
 		}
 	}
 	if !exactly {
 		return
 	}
-	if want := n.naive(viewer); !slices.Equal(names, want) {
+	if want := n.naiveSuggestions(viewer); !slices.Equal(names, want) {
 		rt.Fatalf("person%d gets %q, want %q", viewer, names, want)
 	}
 	for who := range crowd {

@@ -15,21 +15,21 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Relations are mutes and blocks.
+// Relations manages mutes and blocks.
 type Relations struct {
 	follows *Follows
 	store   storage.Relations
 }
 
-// NewRelations returns the mutes and blocks of the same database.
+// NewRelations returns the Relations of the same database.
 func NewRelations(f *Follows) *Relations {
 	return &Relations{follows: f, store: storage.NewRelations(f.DB.Client)}
 }
 
-// Mute hides what a user writes and does from another one's lists and notifications,
-// until a time, without end for the zero time. Another end replaces the former one. It
-// returns *InvalidError for oneself, for an end that has passed, and where one has muted
-// 10,000 users already; ErrNotFound where there is no such user. One or two round trips.
+// Mute hides what a user writes and does from another user's lists and notifications, until a time,
+// or for good if the time is zero. A different end replaces the previous one. It returns
+// *InvalidError for oneself, if the end has passed, or if the user has already muted 10,000 others,
+// and ErrNotFound if there is no such user. One or two round trips.
 func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't mute yourself."), from, to, until); err != nil {
 		return err
@@ -43,10 +43,9 @@ func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
 	return err
 }
 
-// Block hides two users from each other everywhere and ends their follows; see Mute.
-// While it lasts, neither can follow the other. First the block is written, which
-// refuses follows from then on, then both follows end; another process finishes that
-// if this one dies. About twenty round trips.
+// Block hides two users from each other everywhere and ends their follows; see Mute. During the
+// block, neither can follow the other. First the block is written, which prevents new follows, then
+// both follows end; another process finishes that if this one dies. About twenty round trips.
 func (r *Relations) Block(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't block yourself."), from, to, until); err != nil {
 		return err
@@ -67,13 +66,13 @@ func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
 	})
 }
 
-// RemoveFollower makes the second user no longer follow the first; see Unfollow.
+// RemoveFollower makes the second user stop following the first; see Unfollow.
 func (r *Relations) RemoveFollower(ctx context.Context, from, to social.User) error {
 	return r.follows.Unfollow(ctx, to, from)
 }
 
-// Outlasts reports whether the mute or block of a user, in the set of one of them, ends after a
-// time, or never where the time is not zero. One round trip.
+// Outlasts reports whether the mute or block of a user, in the set key, ends later than until, or
+// never. It is false if until is zero, which means no end. One round trip.
 func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until time.Time) (bool, error) {
 	c := r.follows.DB.Client
 	end, err := c.Do(ctx, c.B().Zscore().Key(key).Member(storage.Itoa(uid)).Build()).AsFloat64()
@@ -83,7 +82,7 @@ func (r *Relations) Outlasts(ctx context.Context, key string, uid int64, until t
 	return err == nil && !until.IsZero() && end > float64(until.Unix()), nil
 }
 
-// check returns an error for a mute or a block that is not allowed.
+// check returns an error if a mute or a block is not allowed.
 func (r *Relations) check(ctx context.Context, self i18n.Message, from, to social.User, until time.Time) error {
 	if from.ID == to.ID {
 		return &social.InvalidError{Field: "user", Reason: self}
@@ -95,7 +94,7 @@ func (r *Relations) check(ctx context.Context, self i18n.Message, from, to socia
 	return err
 }
 
-// full describes the error of a list without room.
+// full replaces the error for a full list by list.
 func full(list *social.InvalidError, err error) error {
 	if errors.Is(err, storage.ErrTooManyRelations) {
 		return list
@@ -103,26 +102,25 @@ func full(list *social.InvalidError, err error) error {
 	return err
 }
 
-// These are the errors of full.
+// The errors for full lists.
 var (
 	mutedList   = social.Invalid("user", "You can mute at most 10,000 people. Remove one from your list first.")
 	blockedList = social.Invalid("user", "You can block at most 10,000 people. Remove one from your list first.")
 )
 
-// MutedPeople returns a page of the users that a user has muted, those without an end
-// and with the latest end first; see Followers for the cursor.
+// MutedPeople returns a page of the users that a user has muted, first those without an end, then
+// by end, latest first; see Followers for the cursor.
 func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.unexpired)
 }
 
 // BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
 func (r *Relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
-	return r.follows.Users.People(ctx, storage.BlockedKey(uid), cursor, limit, r.lasting)
+	return r.follows.Users.People(ctx, storage.BlockedKey(uid), cursor, limit, r.unexpired)
 }
 
-// lasting returns the entries whose end has not passed. Entries are in the order of
-// their ends, the latest first.
-func (r *Relations) lasting(page []storage.Member) ([]storage.Member, error) {
+// unexpired returns the entries whose end has not passed. Entries are sorted by end, latest first.
+func (r *Relations) unexpired(page []storage.Member) ([]storage.Member, error) {
 	now := float64(r.follows.Now().Unix())
 	for i, m := range page {
 		if end, err := strconv.ParseFloat(m.Score, 64); err != nil || end <= now {
@@ -132,7 +130,7 @@ func (r *Relations) lasting(page []storage.Member) ([]storage.Member, error) {
 	return page, nil
 }
 
-// Relation is how a viewer and a user stand to each other.
+// Relation describes how a viewer and a user are related.
 type Relation struct {
 	Following  bool // the viewer follows the user
 	FollowedBy bool // the user follows the viewer
@@ -141,8 +139,7 @@ type Relation struct {
 	BlockedBy  bool // the user has blocked the viewer
 }
 
-// Get returns how the viewer and a user stand to each other. One round trip at
-// most.
+// Get returns the relation between the viewer and a user. At most one round trip.
 func (r *Relations) Get(ctx context.Context, v *social.Viewer, uid int64) (Relation, error) {
 	all, err := r.GetMany(ctx, v, uid)
 	if err != nil {
@@ -151,8 +148,7 @@ func (r *Relations) Get(ctx context.Context, v *social.Viewer, uid int64) (Relat
 	return all[0], nil
 }
 
-// GetMany returns how the viewer stands to each of these users. One round trip at
-// most.
+// GetMany returns the relations between the viewer and each of these users. At most one round trip.
 func (r *Relations) GetMany(ctx context.Context, v *social.Viewer, uids ...int64) ([]Relation, error) {
 	all := make([]Relation, len(uids))
 	if v.User.ID == 0 || len(uids) == 0 {

@@ -19,16 +19,16 @@ import (
 // Suggestions suggests people to follow. It is safe for concurrent use.
 type Suggestions struct {
 	opt timeline.Parts
-	// lists has the candidates of viewers, until these have followed or dismissed somebody. For
-	// what others do, they are up to a minute old.
+	// lists caches the candidates of viewers, until these have followed or dismissed somebody.
+	// Regarding what others do, they are up to a minute old.
 	lists *watched.Map[*candidates]
-	users atomic.Uint64 // the number of changes of users
+	users atomic.Uint64 // counts changes of users
 }
 
-// cachedViewers bounds the viewers whose candidates are kept in memory, about 2 KB each.
+// cachedViewers limits the number of viewers whose candidates are kept in memory, about 2 KB each.
 const cachedViewers = 10_000
 
-// NewSuggestions returns the suggestions of a database.
+// NewSuggestions returns the Suggestions of a database.
 func NewSuggestions(opt timeline.Parts) (*Suggestions, error) {
 	s := &Suggestions{opt: opt}
 	opt.DB.Link.On(storage.UserPrefix, func(int64) { s.users.Add(1) })
@@ -39,24 +39,24 @@ func NewSuggestions(opt timeline.Parts) (*Suggestions, error) {
 	return s, err
 }
 
-// MaxSuggestions is how many suggestions Get returns at most.
+// MaxSuggestions is the maximum number of suggestions that Get returns.
 const MaxSuggestions = 30
 
-// Suggestion is a user to follow, and why.
+// Suggestion is a user to follow, with the reason.
 type Suggestion struct {
 	User social.User
-	// FollowedBy is how many people the viewer follows who follow the user, or more: of a
-	// viewer who follows many, some are looked at. 0: the user is suggested as active.
+	// FollowedBy is the minimum number of the viewer's followees who follow the user: if the viewer
+	// follows many people, only some are examined. 0 means that the user is suggested as active.
 	FollowedBy int
-	By         []social.User // both of two of them, the one followed last of more
-	Bio        string        // of a user who is suggested as active
+	By         []social.User // both if there are two, otherwise the one the viewer followed last
+	Bio        string        // only if the user is suggested as active
 }
 
-// Get returns up to n users for a viewer to follow: those first that most of the viewer's
-// followees follow, then active accounts. A stranger gets only these. It is answered from
-// memory for a viewer who was here in the last minute, if the viewer has not followed,
-// dismissed, muted or blocked anybody since, nor a moderator changed a standing; else it takes
-// four round trips, and one more for a viewer who follows more than 200 people.
+// Get returns up to n users for a viewer to follow: first those followed by the most followees of
+// the viewer, then active accounts. A visitor who is not logged in gets only the latter. It is
+// answered from memory if the viewer was here within the last minute and has not followed,
+// dismissed, muted or blocked anybody since, and no moderator has changed a standing. Otherwise it
+// takes four round trips, and one more for a viewer who follows more than 200 people.
 func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
 	found, err := s.candidates(ctx, v)
 	if err != nil {
@@ -65,21 +65,21 @@ func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Sugge
 	return s.described(ctx, v, found, n)
 }
 
-// InMemory is Get where that asks no server; ok is false elsewhere.
+// InMemory is Get without asking the server; ok is false if that is not possible.
 func (s *Suggestions) InMemory(ctx context.Context, v *social.Viewer, n int) (list []Suggestion, ok bool) {
 	found, ok := s.lists.Peek(v.User.ID)
-	if !ok || social.IsFresh(ctx) || found.as != stateOf(v, 0) {
+	if !ok || social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) {
 		return nil, false
 	}
 	return found.shownTo(v, s.users.Load(), n)
 }
 
-// Beside is Get for what is beside a page: where a change by the viewer has just to be seen, it
-// reads the follows and dismissals of the viewer, and not all else again. Then it takes one
-// round trip for a viewer who was here in the last minute.
+// Beside is Get for the sidebar of a page. If the page must show a change by the viewer, it rereads
+// only the follows and dismissals of the viewer. Then it takes one round trip for a viewer who was
+// here within the last minute.
 func (s *Suggestions) Beside(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
 	found := s.lists.Latest(v.User.ID)
-	if found == nil || !social.IsFresh(ctx) || found.as != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
+	if found == nil || !social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
 		return s.Get(ctx, v, n)
 	}
 	k, err := s.known(ctx, v)
@@ -89,8 +89,8 @@ func (s *Suggestions) Beside(ctx context.Context, v *social.Viewer, n int) ([]Su
 	return s.described(social.WithoutFresh(ctx), v, found.without(k.excluded), n)
 }
 
-// described returns the n best of the candidates. No round trip where that was asked for before
-// and nothing has changed, else one at most.
+// described returns the n best candidates with their descriptions. No round trip if that was
+// requested before and nothing has changed, otherwise at most one.
 func (s *Suggestions) described(ctx context.Context, v *social.Viewer, found *candidates, n int) ([]Suggestion, error) {
 	n = max(1, min(n, MaxSuggestions))
 	changes := s.users.Load() // before the users are read
@@ -105,21 +105,21 @@ func (s *Suggestions) described(ctx context.Context, v *social.Viewer, found *ca
 	return list, err
 }
 
-// spare is how many more candidates are read than are shown, for those who have gone.
+// spare is how many extra candidates are read to make up for those who are gone.
 const spare = 3
 
 // candidates returns the candidates of a viewer.
 func (s *Suggestions) candidates(ctx context.Context, v *social.Viewer) (*candidates, error) {
 	return s.lists.Get(ctx, v.User.ID, watched.Ask[*candidates]{
-		Valid: func(_ int64, found *candidates) bool { return found.as == stateOf(v, 0) },
+		Valid: func(_ int64, found *candidates) bool { return found.viewerState == stateOf(v, 0) },
 		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*candidates]) (*candidates, error) {
 			return s.find(ctx, v)
 		}),
 	})
 }
 
-// describe reads the users of these candidates, and those who follow them. Users who have
-// gone are left out. One round trip at most.
+// describe reads the users of these candidates, and those who follow them. It omits users who are
+// gone. At most one round trip.
 func (s *Suggestions) describe(ctx context.Context, chosen []choice) ([]Suggestion, error) {
 	var ids []int64
 	asked := map[int64]bool{}
@@ -151,25 +151,25 @@ func (s *Suggestions) describe(ctx context.Context, chosen []choice) ([]Suggesti
 	return suggestionsOf(chosen, found, res[len(ids):])
 }
 
-// suggestionsOf puts suggestions together from the users and the bios that were read.
+// suggestionsOf builds suggestions from the users and the bios that were read.
 func suggestionsOf(chosen []choice, found map[int64]social.User, bios []rueidis.RedisResult) ([]Suggestion, error) {
 	list := make([]Suggestion, 0, len(chosen))
 	for _, c := range chosen {
-		one := Suggestion{User: found[c.uid], FollowedBy: c.n}
+		suggestion := Suggestion{User: found[c.uid], FollowedBy: c.n}
 		for _, id := range c.by {
 			if by, ok := found[id]; ok {
-				one.By = append(one.By, by)
+				suggestion.By = append(suggestion.By, by)
 			}
 		}
 		if c.n == 0 {
 			var err error
-			if one.Bio, err = reply.TextOrEmpty(bios[0]); err != nil {
+			if suggestion.Bio, err = reply.TextOrEmpty(bios[0]); err != nil {
 				return nil, fmt.Errorf("social: read a bio: %w", err)
 			}
 			bios = bios[1:]
 		}
-		if one.User.ID != 0 {
-			list = append(list, one)
+		if suggestion.User.ID != 0 {
+			list = append(list, suggestion)
 		}
 	}
 	return list, nil

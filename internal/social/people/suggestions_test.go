@@ -16,7 +16,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Those come first that most of the viewer's followees follow, with the reason, then those who have posted. What the viewer does changes the list at once.
+// People followed by the most followees of the viewer come first, with the reason, then those who
+// have posted. The viewer's actions change the list immediately.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	for name, setup := range setups {
@@ -67,7 +68,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// A dismissal counts for 200 others; oneself and nobody are refused.
+// The latest 200 dismissals count; dismissing oneself or a missing user fails.
 func TestDismiss(t *testing.T) {
 	t.Parallel()
 	b := setups["watched"](t)
@@ -94,7 +95,7 @@ func TestDismiss(t *testing.T) {
 	}
 }
 
-// What a viewer does through one process changes the list in another one.
+// The viewer's actions through one process change the list in another one.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -113,7 +114,8 @@ func TestTwoProcesses(t *testing.T) {
 	there.Eventually("the one who is dismissed to go", func() bool { return len(there.suggested(ada)) == 0 })
 }
 
-// A viewer who follows very many people gets nobody they follow already, however long ago that began.
+// A viewer who follows very many people never gets somebody they already follow, however long ago
+// that began.
 func TestManyFollows(t *testing.T) {
 	t.Parallel()
 	for name, setup := range setups {
@@ -138,7 +140,7 @@ func TestManyFollows(t *testing.T) {
 			b.do(loader.AddFollows(b.Ctx, follows))
 			b.Publish(users[0], "by one who is followed")
 			b.Publish(users[1], "by another one")
-			b.do(b.Suggestions.Dismiss(b.Ctx, ada, users[329])) // of 30, so that authors of recent posts are candidates too
+			b.do(b.Suggestions.Dismiss(b.Ctx, ada, users[329])) // of 30, so that authors of recent posts become candidates too
 			for _, text := range b.suggested(ada) {
 				var n int
 				if _, err := fmt.Sscanf(text, "p%d by p", &n); err != nil || n < 300 {
@@ -152,8 +154,8 @@ func TestManyFollows(t *testing.T) {
 	}
 }
 
-// The active accounts are ranked by followers and posts; those who are silent, limited or
-// have gone are not among them, and one topic does not fill the list.
+// The active accounts are ranked by followers and posts; silent, limited and deleted ones are
+// excluded, and one topic does not fill the list.
 func TestActive(t *testing.T) {
 	t.Parallel()
 	for name, setup := range setups {
@@ -188,12 +190,12 @@ func TestActive(t *testing.T) {
 			if got := active(); got != "ada cem ben" {
 				t.Errorf("active: %s", got)
 			}
-			b.Redis("DEL", storage.Timeline) // an account stays active without a place there
+			b.Redis("DEL", storage.Timeline) // an account stays active without being on it
 			if got := active(); got != "ada cem ben" {
 				t.Errorf("active, of those who were: %s", got)
 			}
 			b.Redis("LPUSH", storage.Timeline, "1")
-			b.Redis("ZADD", storage.Active, "99", "77") // nobody
+			b.Redis("ZADD", storage.Active, "99", "77") // a user who does not exist
 			b.do(b.Suggestions.Forget(b.Ctx, u[2].ID))
 			if got := active(); got != "ada ben" {
 				t.Errorf("active, after one has left: %s", got)

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// abandon ends a fan-out whose post is gone: it removes the post from every list. err says
-// why: the post was deleted or refused, or a failover has lost it, where another post can
-// have its id by now. Another error is returned as it is.
+// abandon ends a fan-out whose post is gone by removing the post from every list. err says why it
+// is gone: the post was deleted or refused, or a failover lost it, in which case another post may
+// have its ID by now. Any other error is returned unchanged.
 func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	switch {
 	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
@@ -24,13 +24,13 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	return err
 }
 
-// removeLost removes a post that a failover has lost from the lists where its fan-out has
-// put it, except from home timelines, which readers look past, and those where another post
-// with its id belongs. Repeating it changes nothing.
+// removeLost removes a post that a failover lost from the lists where its fan-out put it. It leaves
+// home timelines, whose readers skip missing posts, and lists that contain another post with the
+// same ID. Repeating it changes nothing.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
-	other, err := e.writer.owner(ctx, job.post)
+	other, err := e.writer.postWithID(ctx, job.post)
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
-		return err // its author does not exist any more: the removal of the account goes on
+		return err // its author no longer exists: the account removal goes on
 	}
 	if err := e.writer.words.clearLost(ctx, job); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
@@ -44,8 +44,8 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// owner returns the post that has an id; the zero value where there is none, or it is deleted.
-func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
+// postWithID returns the post that has an ID, or the zero Job if there is none or it is deleted.
+func (w *writer) postWithID(ctx context.Context, post int64) (Job, error) {
 	job, err := w.stored(ctx, post)
 	if errors.Is(err, ErrNoPost) || errors.Is(err, errDeleted) {
 		return Job{}, nil
@@ -60,11 +60,11 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 	var cmds rueidis.Commands
 	for _, key := range lost.Entries() {
 		if other.Author == 0 || !slices.Contains(theirs.Entries(), key) {
-			cmds = append(cmds, e.take(key, job.post))
+			cmds = append(cmds, e.remove(key, job.post))
 		}
 	}
 	if lost.OnTimeline() && (other.Author == 0 || !theirs.OnTimeline()) {
-		cmds = append(cmds, e.takeOffTimeline(job.post))
+		cmds = append(cmds, e.removeFromTimeline(job.post))
 	}
 	defer e.celebrities.Wrote(job.Author)
 	if err := writeAll(ctx, e.client, cmds); err != nil {
@@ -73,7 +73,7 @@ func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
 	return e.writer.changedTags(ctx, job.Tags)
 }
 
-// detachLost removes a lost post from the post that it replies to, or that it repeats.
+// detachLost removes a lost post from its parent or its original.
 func (e *Engine) detachLost(ctx context.Context, job, other *Job) error {
 	switch {
 	case job.Parent != 0:

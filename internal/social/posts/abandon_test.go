@@ -16,39 +16,39 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// losing is a site where a failover has lost a post of one author, whose id belongs to a
-// post of another author by now.
-type losing struct {
+// lostPostScene is a site where a failover lost a post of one author, whose id now belongs to a
+// post of another author.
+type lostPostScene struct {
 	*bundle
-	loser, winner      social.User
-	mine, both, theirs social.User // followers of the loser, of both, of the winner
-	post               int64
+	loser, winner                     social.User
+	loserFans, sharedFans, winnerFans social.User // followers of the loser, of both, of the winner
+	post                              int64
 }
 
-func newLosing(b *bundle) *losing {
-	l := &losing{bundle: b, loser: b.NewUser("loser"), winner: b.NewUser("winner"), mine: b.NewUser("mine"), both: b.NewUser("both"), theirs: b.NewUser("theirs")}
-	for _, follow := range [][2]social.User{{l.mine, l.loser}, {l.both, l.loser}, {l.both, l.winner}, {l.theirs, l.winner}} {
+func newLostPostScene(b *bundle) *lostPostScene {
+	l := &lostPostScene{bundle: b, loser: b.NewUser("loser"), winner: b.NewUser("winner"), loserFans: b.NewUser("mine"), sharedFans: b.NewUser("both"), winnerFans: b.NewUser("theirs")}
+	for _, follow := range [][2]social.User{{l.loserFans, l.loser}, {l.sharedFans, l.loser}, {l.sharedFans, l.winner}, {l.winnerFans, l.winner}} {
 		b.Connect(follow[0], follow[1])
 	}
-	for _, user := range []social.User{l.loser, l.winner, l.mine, l.both, l.theirs} {
-		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, makes the list
+	for _, user := range []social.User{l.loser, l.winner, l.loserFans, l.sharedFans, l.winnerFans} {
+		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, creates the list
 			b.T.Fatal(err)
 		}
 	}
 	return l
 }
 
-// reassign gives the id of the lost post to one of the winner, which dies after its first
-// write.
-func (l *losing) reassign() {
+// reassign gives the ID of the lost post to a post of the winner, whose process dies after its
+// first write.
+func (l *lostPostScene) reassign() {
 	l.T.Helper()
 	l.Redis("DEL", fmt.Sprintf("post:%d", l.post))
 	l.Clock.Advance(5 * time.Second)
 	l.write(l.winner.ID, l.post, "another post")
 }
 
-// wantRight checks that only the post of the winner is left.
-func (l *losing) wantRight() {
+// wantRight checks that only the winner's post is left.
+func (l *lostPostScene) wantRight() {
 	l.T.Helper()
 	l.quiet()
 	id := fmt.Sprint(l.post)
@@ -63,7 +63,7 @@ func (l *losing) wantRight() {
 	if l.Redis("ZSCORE", storage.TagKey("lost"), id) != "" {
 		l.T.Error("the page of #lost has a post without it")
 	}
-	for user, want := range map[social.User]string{l.loser: "", l.mine: "", l.both: id, l.theirs: id, l.winner: id} {
+	for user, want := range map[social.User]string{l.loser: "", l.loserFans: "", l.sharedFans: id, l.winnerFans: id, l.winner: id} {
 		viewer, err := l.Viewers.Get(social.WithFresh(l.Ctx), user)
 		if err != nil {
 			l.T.Fatal(err)
@@ -83,8 +83,8 @@ func (l *losing) wantRight() {
 	l.WantHealthy()
 }
 
-// What a process leaves unfinished is told from another post that has its id by now, and
-// removed from the lists where that one does not belong; home timelines do not show it.
+// An unfinished fan-out is distinguished from another post that now has its ID, and is removed from
+// the lists where that post does not belong; home timelines do not show it.
 func TestIDAssignedTwice(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) rueidis.Client{
@@ -94,7 +94,7 @@ func TestIDAssignedTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := open(t)
-			l := newLosing(on(t, client, noJobs))
+			l := newLostPostScene(on(t, client, noJobs))
 			l.post = l.Publish(l.loser, "a post that is lost")
 			l.quiet()
 			member := posts.Member(l.post, l.loser.ID, fmt.Sprint(l.Clock.Unix.Load()))

@@ -3,8 +3,8 @@
 -- KEYS[2]   the set of its direct replies
 -- ARGV[1]   the id of the reply
 -- ARGV[2]   1 to refuse a new reply to a deleted post
--- Reply     0 when it was refused, or there is no such post; 1 when the post has the
---           reply; 2 when it has it, and is deleted
+-- Reply     0 if the reply was refused or the post does not exist; 1 if the post has the
+--           reply; 2 if it has the reply and is deleted
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')
 if not post[1] then
   return 0

@@ -1,11 +1,11 @@
--- Adds a repost to a post, one for each user. Repeating it changes nothing.
+-- Adds a user's repost to a post; each user has at most one. Repeating it changes nothing.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the sorted set of the users who have reposted it, by the id of the repost
+-- KEYS[2]   the sorted set of users who have reposted it, scored by the id of the repost
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the id of the repost
--- ARGV[3]   the id of an earlier repost that it replaces; 0 for none
--- Reply     the id of the user's repost, which is another one when it was there
---           before; 0 when there is no such post, or it is deleted
+-- ARGV[3]   the id of an earlier repost that it replaces, or 0
+-- Reply     the id of the user's repost, which is a different one if the user already had one;
+--           0 if the post does not exist or is deleted
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')
 if not post[1] or post[2] then
   return 0

@@ -11,56 +11,56 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// What a task can copy from the key that is authoritative to the one that mirrors it:
-// they can be on different servers, so a process can die between its two writes.
+// Kinds of tasks that copy an authoritative key to its mirror. The two keys can be on different
+// servers, so a process can die between its two writes.
 const (
-	blockKind      = "block"       // "block:<user>:<other>"; a block ends the follows too
-	timedBlockKind = "timed_block" // "timed_block:<user>:<other>:<end in unix seconds>"
+	blockKind      = "block"       // "block:<user>:<other>"; a block also ends the follows
+	timedBlockKind = "timed_block" // "timed_block:<user>:<other>:<end in Unix seconds>"
 	likeKind       = "like"        // "like:<post>:<user>"
 )
 
-// Block makes one user block another until a time, without end for the zero time, by calling
-// change, and makes what follows from it agree: the other direction, and neither follows the
-// other, nor is on a list of the other. It can be repeated; what a crash cuts short is finished by another process, also
-// after the block has ended.
+// Block calls change to make one user block another until a time, or for good if the time is zero.
+// It then updates everything that depends on the block: the reverse index, the follows in both
+// directions, and the lists on which each has the other. It can be repeated; if a crash interrupts
+// it, another process completes it, even after the block has ended.
 func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
 	if until.IsZero() {
-		return h.mirrored(ctx, blockKind, from, storage.Itoa(to), change)
+		return h.mirror(ctx, blockKind, from, storage.Itoa(to), change)
 	}
-	return h.mirrored(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
+	return h.mirror(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
 }
 
-// Unblock ends a block by calling change; see Block. If the block has not ended the follows
-// yet, because a process failed or died, they end before: without the block nobody knows
-// that it is left to do.
+// Unblock ends a block by calling change; see Block. If the block has not ended the follows yet,
+// because a process failed or died, Unblock ends them first: once the block is gone, nothing shows
+// that this is still to do.
 func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
-	return h.mirrored(ctx, blockKind, from, storage.Itoa(to), func() error {
-		if err := h.endWhatIsLeft(ctx, from, to); err != nil {
+	return h.mirror(ctx, blockKind, from, storage.Itoa(to), func() error {
+		if err := h.endRemaining(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
 	})
 }
 
-// Like changes a like on a Cluster, and the user's own list of likes; see Block.
+// Like changes a like on a Cluster and mirrors it to the user's own list of likes; see Block.
 func (h *Homes) Like(ctx context.Context, post, user int64, change func() error) error {
-	return h.mirrored(ctx, likeKind, post, storage.Itoa(user), change)
+	return h.mirror(ctx, likeKind, post, storage.Itoa(user), change)
 }
 
-func (h *Homes) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
-	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), without(change), nil)
+func (h *Homes) mirror(ctx context.Context, kind string, id int64, other string, change func() error) error {
+	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), ignoreContext(change), nil)
 }
 
-// pair reads the argument of a task that is two ids.
-func pair(argument string) (one, two int64, ok bool) {
-	first, second, _ := strings.Cut(argument, ":")
-	one, isOne := storage.ParseID(first)
-	two, isTwo := storage.ParseID(second)
-	return one, two, isOne && isTwo
+// parsePair parses a task argument that consists of two IDs.
+func parsePair(argument string) (first, second int64, ok bool) {
+	left, right, _ := strings.Cut(argument, ":")
+	first, isOne := storage.ParseID(left)
+	second, isTwo := storage.ParseID(right)
+	return first, second, isOne && isTwo
 }
 
 func (h *Homes) likeTask(ctx context.Context, argument string) error {
-	post, user, ok := pair(argument)
+	post, user, ok := parsePair(argument)
 	if !ok {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (h *Homes) likeTask(ctx context.Context, argument string) error {
 }
 
 func (h *Homes) blockTask(ctx context.Context, argument string) error {
-	from, to, ok := pair(argument)
+	from, to, ok := parsePair(argument)
 	if !ok || from == to {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 	if i := strings.LastIndexByte(argument, ':'); i >= 0 {
 		users, end = argument[:i], argument[i+1:]
 	}
-	from, to, ok := pair(users)
+	from, to, ok := parsePair(users)
 	until, err := strconv.ParseInt(end, 10, 64)
 	if !ok || err != nil || from == to {
 		return nil
@@ -98,8 +98,8 @@ func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 	return h.finishBlock(ctx, from, to, float64(until))
 }
 
-// finishBlock does what follows from a block that is stored, or was until its end: the server
-// forgets a block that has ended.
+// finishBlock applies the consequences of a block that is stored, or was stored until its end: the
+// server drops a block that has ended.
 func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) error {
 	if err := h.relations.MirrorBlock(ctx, from, to, h.now()); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) er
 	return h.endOthers(ctx, from, to)
 }
 
-// endOthers ends what a block ends besides follows.
+// endOthers ends what a block ends besides the follows.
 func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
 	if h.onBlock == nil {
 		return nil
@@ -128,8 +128,8 @@ func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
 	return h.onBlock(ctx, from, to)
 }
 
-// endWhatIsLeft ends the follows, and all else, that the task of a block has left.
-func (h *Homes) endWhatIsLeft(ctx context.Context, from, to int64) error {
+// endRemaining ends the follows and everything else that the task of a block has not ended yet.
+func (h *Homes) endRemaining(ctx context.Context, from, to int64) error {
 	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil || until == 0 {
 		return err
@@ -149,12 +149,12 @@ func (h *Homes) endWhatIsLeft(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// blockOf is the authoritative entry of a block.
+// blockOf returns the authoritative entry of a block.
 func blockOf(from, to int64) storage.SetEntry {
 	return storage.SetEntry{Key: storage.BlockedKey(from), Member: storage.Itoa(to)}
 }
 
-// blockedUntil returns when a block ends, which can be in the past; 0 for none.
+// blockedUntil returns when a block ends, which may be in the past, or 0 if there is none.
 func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
 	score, err := storage.EntryScore(ctx, h.client, blockOf(from, to))
 	if err != nil || score == "" {
@@ -163,8 +163,8 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 	return strconv.ParseFloat(score, 64)
 }
 
-// endFollows ends the follows between two users that began before the end of a block: while it
-// lasts nobody can follow, so a later follow is another one. Each end is a task, noted before.
+// endFollows ends the follows between two users that began before the end of a block. Nobody can
+// follow during the block, so a later follow is a new one. Each end is a task, recorded beforehand.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{homeMember(from, to), homeMember(to, from)}
 	if err := h.tasks.Note(ctx, members...); err != nil {

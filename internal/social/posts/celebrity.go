@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// audienceCommands reads what decide needs, for a pipeline.
+// audienceCommands returns the reads that chooseAudience needs, for a pipeline.
 func (w *writer) audienceCommands(job *Job) rueidis.Commands {
 	switch {
 	case w.celebrities == nil:
@@ -26,10 +26,10 @@ func (w *writer) audienceCommands(job *Job) rueidis.Commands {
 	return nil
 }
 
-// chooseAudience leaves the followers of the author out where home timelines are merged with the
-// author's posts. The audience of a reply is those who follow both authors, so it takes
-// the smaller of both sets of followers. It reports whether the job begins elsewhere
-// than with the followers of its author. A job that is repeated decides again.
+// chooseAudience skips the author's followers if the author's posts are merged into home timelines
+// at read time. The audience of a reply is the users who follow both authors, so it starts from the
+// smaller of the two sets of followers. It reports whether the job starts elsewhere than with the
+// followers of its author. A repeated job decides again.
 func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.RedisResult) (elsewhere bool, err error) {
 	switch {
 	case len(res) == 0:
@@ -41,9 +41,9 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 				return false, fmt.Errorf("social: count followers: %w", err)
 			}
 		}
-		was := job.ofOther // the first page is of these followers
-		job.ofOther = n[1] < n[0]
-		return job.ofOther != was, nil
+		was := job.fromParentAuthor // the first page was read from these followers
+		job.fromParentAuthor = n[1] < n[0]
+		return job.fromParentAuthor != was, nil
 	}
 	merged, err := w.celebrities.Decide(ctx, job.Author, job.post, job.Fields != nil, res)
 	if merged {
@@ -52,8 +52,8 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 	return merged, err
 }
 
-// IsMerged reports whether the posts of an author are not put on the home timelines of
-// followers.
+// IsMerged reports whether the posts of an author are merged into home timelines at read time
+// instead of being pushed to followers.
 func (e *Engine) IsMerged(ctx context.Context, author int64) bool {
 	first, err := e.celebrities.First(ctx, author)
 	return err == nil && first != 0

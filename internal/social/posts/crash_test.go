@@ -20,14 +20,14 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// posterEnv makes this test binary post endlessly to the server at its URL and print
-// the acknowledged posts: a process to kill.
+// posterEnv makes this test binary post endlessly to the server at that URL and print the
+// acknowledged posts: a process to kill.
 const posterEnv = "SOCIAL_TEST_POSTER"
 
 // posters is the number of concurrent posts.
 const posters = 8
 
-func postWithoutEnd() {
+func postForever() {
 	opt := rueidis.MustParseURL(os.Getenv(posterEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
 	client, err := rueidis.NewClient(opt)
@@ -49,7 +49,7 @@ func postWithoutEnd() {
 			for n := 0; ; n++ {
 				post, err := service.Posts.Post(ctx, author, fmt.Sprintf("post %d of poster %d", n, p))
 				if err == nil {
-					fmt.Printf("%d %s\n", post.ID, post.Body) // one write: lines stay whole
+					fmt.Printf("%d %s\n", post.ID, post.Body) // in one write, so lines stay intact
 				}
 			}
 		})
@@ -57,10 +57,9 @@ func postWithoutEnd() {
 	wg.Wait()
 }
 
-// The server is killed during a run of posts, in a long run three times, and restarted from its
-// disk, then the program itself is killed. With every write synced to the disk no
-// acknowledged post is lost, and interrupted fan-outs are finished by repeating
-// them.
+// The server is killed while posts are written (three times in a long run) and restarted from its
+// disk; then the program itself is killed. With every write synced to disk, no acknowledged post is
+// lost, and interrupted fan-outs are completed by repeating them.
 func TestKilledWhilePosting(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", `save ""`)
@@ -110,7 +109,7 @@ func TestKilledWhilePosting(t *testing.T) {
 		}
 		server.Restart(t, true)
 	}
-	for read() { // what it had said before it was killed
+	for read() { // the output from before it was killed
 	}
 	_ = program.Wait() // it was killed
 
@@ -126,7 +125,7 @@ func TestKilledWhilePosting(t *testing.T) {
 	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	b.Clock.Unix.Store(now) // sessions are open
+	b.Clock.Unix.Store(now) // to keep sessions open
 	result := b.WantHealthy()
 	t.Logf("%d posts acknowledged through %d deaths of the server and that of the program, none lost; %s interrupted fan-outs finished; %d posts in all",
 		len(acknowledged), deaths, interrupted, result.Posts)

@@ -18,12 +18,12 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// scene is where an action takes place: dan follows ada and bob, eve follows ada and
-// the tag #gophers, cid nobody, and cid has blocked dan.
+// scene is the setting of an action: dan follows ada and bob, eve follows ada and the tag #gophers,
+// cid follows nobody and has blocked dan.
 type scene struct {
 	ada, bob, cid, dan, eve social.User
-	post, other             int64 // by ada, with a tag; and by cid
-	reply                   int64 // by bob to post
+	post, other             int64 // by ada, with a tag; by cid
+	reply                   int64 // by bob, to post
 	repost                  int64 // by bob of post
 	tag, tag2               string
 }
@@ -59,7 +59,7 @@ func newScene(b *bundle, n int) scene {
 	return s
 }
 
-// state describes all that an action of a scene can change, in the same way for each
+// state describes everything that an action of a scene can change, in the same form for every
 // scene.
 func (b *bundle) state(s scene) string {
 	b.T.Helper()
@@ -68,7 +68,7 @@ func (b *bundle) state(s scene) string {
 		cmds = append(cmds, b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).ReadOnly())
 		return ""
 	})
-	replies := b.DB.DoMulti(b.Ctx, cmds...) // at once: this is most of what the test does
+	replies := b.DB.DoMulti(b.Ctx, cmds...) // in one batch: most of the test's time goes here
 	return s.describe(func(...string) string {
 		res := replies[0]
 		replies = replies[1:]
@@ -86,8 +86,8 @@ func (b *bundle) state(s scene) string {
 	})
 }
 
-// describe returns the state that the replies to some reads show. Which reads it needs does not
-// depend on the replies.
+// describe returns the state that a series of reads shows. Which reads it makes does not depend on
+// the replies.
 func (s scene) describe(read func(args ...string) string) string {
 	people := []social.User{s.ada, s.bob, s.cid, s.dan, s.eve}
 	posts := map[string]string{}
@@ -147,8 +147,8 @@ func (s scene) describe(read func(args ...string) string) string {
 	return all + "tags " + read("ZCARD", "tag:"+s.tag) + read("ZCARD", "tag:"+s.tag2)
 }
 
-// actions are what the process does that is killed. Repeating one changes nothing,
-// except for a post and a reply.
+// actions are performed by the process that is killed. Repeating one changes nothing, except for a
+// post and a reply.
 var actions = map[string]func(b *bundle, s scene) error{
 	"repost":   func(b *bundle, s scene) error { _, err := b.Posts.Repost(b.Ctx, s.ada, s.post); return err },
 	"unrepost": func(b *bundle, s scene) error { return b.Posts.Unrepost(b.Ctx, s.bob, s.post) },
@@ -176,10 +176,10 @@ var actions = map[string]func(b *bundle, s scene) error{
 	"unblock":  func(b *bundle, s scene) error { return b.Relations.Unblock(b.Ctx, s.cid, s.dan) },
 }
 
-// A process is killed after each command of an action. Another process resumes what
-// it has begun: then the action has happened in all places, or in none. Repeating it
-// leads to the state in which it was never interrupted. Without the tag long, some of the
-// commands are left out, on a Cluster most.
+// A process is killed after each command of an action, and another process resumes it: then the
+// action has either happened everywhere or nowhere. Repeating it leads to the same state as an
+// uninterrupted run. Without the build tag long some of the commands are skipped, on a Cluster
+// most.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for server, setup := range map[string]struct {
@@ -250,8 +250,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// killed performs an action in a process that is killed after some commands. It reports
-// whether the action was complete.
+// killed performs an action in a process that is killed after some commands. It reports whether the
+// action completed.
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(b *bundle, s scene) error) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)

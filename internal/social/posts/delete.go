@@ -32,7 +32,7 @@ var (
 	dropMembersScript = script.New(dropMembersSource).Retryable()
 )
 
-// stub is what is left of a deleted post.
+// stub is what remains of a deleted post.
 type stub struct {
 	id, author        int64
 	time              string
@@ -43,23 +43,22 @@ type stub struct {
 	exists, isDeleted bool
 	imported          bool
 
-	// Of a stub that was read with its texts, for a deletion:
+	// Set only by a read with texts, for a deletion:
 
-	body     *string  // what the search index has of it; nil for nothing
-	earlier  []string // the texts that it had before, the latest first
+	body     *string  // the indexed text; nil if there is none
+	earlier  []string // earlier texts, latest first
 	to       int64    // the author of the parent
-	marks    int64    // how many likes and reposts it counts
-	unmarked bool     // the script that deleted it has seen neither
+	marks    int64    // the number of likes and reposts it counts
+	unmarked bool     // the script that deleted it found no likes and no reposts
 }
 
-// places are the lists of the post before it was deleted.
+// places returns the lists that the post was on before it was deleted.
 func (s stub) places() storage.Places {
 	return storage.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: s.tags}
 }
 
-// deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>".
-// A post that a server lost in a failover, and whose id was assigned again, is not
-// taken for the new one.
+// deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>". Author and
+// time distinguish a post that a failover lost from a new one with the same ID.
 const deleteKind = "delete"
 
 // Deletions delete posts.
@@ -73,11 +72,11 @@ func (s stub) isGone() bool { return !s.exists || s.isDeleted }
 
 func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 
-// Delete deletes a post: first its text, so that nobody sees it any more, then its
-// place on every list but home timelines, which readers look past; many likes and reposts
-// are removed in the background. It can be repeated from its start; repeating it for a post
-// whose fan-out went on meanwhile removes it from the lists again. A post that does not
-// exist is no error.
+// Delete deletes a post: first its text, so that nobody sees it any more, then its entry in every
+// list except home timelines, whose readers skip it. Many likes and reposts are removed in the
+// background. Delete can be repeated from its start; if the fan-out of the post has continued in
+// the meantime, repeating it removes the post from the lists again. It is no error if the post does
+// not exist.
 func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	s, err := d.read(ctx, post)
 	if err != nil || !s.exists {
@@ -86,7 +85,7 @@ func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	return d.delete(ctx, s)
 }
 
-// delete is Delete of a post that was read with its texts.
+// delete implements Delete for a post that was read with its texts.
 func (d *Deletions) delete(ctx context.Context, s stub) error {
 	return d.tasks.Do(ctx, deleteKind+":"+s.argument(),
 		func(ctx context.Context) (err error) {
@@ -101,8 +100,7 @@ func (d *Deletions) delete(ctx context.Context, s stub) error {
 		})
 }
 
-// read reads a post with its texts: those that it had before only where it says that there are
-// some.
+// read reads a post with its texts. It reads earlier texts only if the post says that it has some.
 func (d *Deletions) read(ctx context.Context, post int64) (stub, error) {
 	s, edited, err := d.readTexts(ctx, post)
 	if err == nil && edited {
@@ -117,8 +115,8 @@ func (d *Deletions) readAll(ctx context.Context, post int64) (stub, error) {
 	return s, err
 }
 
-// readTexts reads a post with its text and, with that command, the earlier ones. edited reports
-// whether it can have some.
+// readTexts reads a post with its text and, with the given command, the earlier texts. edited
+// reports whether it may have earlier texts.
 func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidis.Completed) (s stub, edited bool, err error) {
 	read := d.client.B().Hmget().Key(storage.PostKey(post)).
 		Field(slices.Concat(stubFields, []string{"to", "likes", "reposts", "edited", "body", "deleted_body"})...).Build()
@@ -135,11 +133,11 @@ func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidi
 		s.marks += n
 	}
 	edited = more[3] != ""
-	if values, err := res[0].ToArray(); err == nil { // a text can be empty
+	if values, err := res[0].ToArray(); err == nil { // a text may be empty
 		for i, value := range values[len(values)-2:] {
 			if text, err := value.ToString(); err == nil {
 				s.body = &text
-				edited = edited || i == 1 // the deletion was cut short
+				edited = edited || i == 1 // the deletion was interrupted
 			}
 		}
 	}
@@ -149,7 +147,7 @@ func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidi
 	return s, edited, err
 }
 
-// hide makes a stub of a post that was read with its texts, removes it from all lists but
+// hide turns a post that was read with its texts into a stub, removes it from all lists except
 // those of its likes and reposts, and returns the stub.
 func (d *Deletions) hide(ctx context.Context, s stub) (stub, error) {
 	s, err := d.makeStub(ctx, s)
@@ -168,7 +166,7 @@ func (d *Deletions) hide(ctx context.Context, s stub) (stub, error) {
 	return s, err
 }
 
-// unpin takes a deleted post off the top of the profile of its author.
+// unpin removes a deleted post from the top of its author's profile.
 func (d *Deletions) unpin(ctx context.Context, s stub) error {
 	author, id := storage.UserKey(s.author), storage.Itoa(s.id)
 	pinned, err := reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Hget().Key(author).Field("pinned").Build()))
@@ -178,14 +176,14 @@ func (d *Deletions) unpin(ctx context.Context, s stub) error {
 	return err
 }
 
-// deleteTask is a task of deleteKind.
+// deleteTask runs a task of deleteKind.
 func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	post, _, _, ok := parseIdentity(argument)
 	if !ok {
 		return nil
 	}
 	s, err := d.read(ctx, post)
-	if err != nil || !s.exists || s.argument() != argument { // another post has its id by now
+	if err != nil || !s.exists || s.argument() != argument { // another post has this ID by now
 		return err
 	}
 	if s, err = d.hide(ctx, s); err != nil {
@@ -194,7 +192,8 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	return d.clear(ctx, s)
 }
 
-// clear removes what hide has left of a post: its words, its reposts and likes, its pictures.
+// clear removes what hide leaves of a post: its words in the search index, its reposts and likes,
+// and its pictures.
 func (d *Deletions) clear(ctx context.Context, s stub) error {
 	err := d.writer.words.unindex(ctx, s)
 	if err == nil && !s.unmarked {
@@ -212,8 +211,8 @@ func (d *Deletions) clear(ctx context.Context, s stub) error {
 	return nil
 }
 
-// removePictures deletes the pictures of a deleted post, and then the fields that name them, so
-// that repeating finds those that a crash has left.
+// removePictures deletes the pictures of a deleted post, and only then the fields that name them,
+// so that a repetition finds any that a crash left.
 func (d *Deletions) removePictures(ctx context.Context, s stub) error {
 	if s.media == "" || d.pictures == nil {
 		return nil
@@ -224,7 +223,8 @@ func (d *Deletions) removePictures(ctx context.Context, s stub) error {
 	return d.client.Do(ctx, d.client.B().Hdel().Key(storage.PostKey(s.id)).Field("media", "sensitive").Build().ToRetryable()).Error()
 }
 
-// makeStub hides the text of a post, as it was read, and returns the stub; see unindex.
+// makeStub removes the visible text of a post, provided it is still the one that was read, and
+// returns the stub; see unindex.
 func (d *Deletions) makeStub(ctx context.Context, s stub) (stub, error) {
 	for s.exists && !s.isDeleted {
 		var body string
@@ -275,8 +275,8 @@ func parseStub(post int64, fields []string) stub {
 	return s
 }
 
-// stubOf reads the post that a task names. Its id is 0 where the task names none, or another
-// post has its id by now.
+// stubOf reads the post that a task names. The id of the stub is 0 if the task names no post, or
+// another post has the ID by now.
 func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
 	post, _, _, ok := parseIdentity(argument)
 	if !ok {
@@ -289,17 +289,17 @@ func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
 	return s, err
 }
 
-// removeOwn removes a deleted post from the lists of its author and of its tags, and
-// from the public timeline.
+// removeOwn removes a deleted post from the lists of its author and its tags, and from the public
+// timeline.
 func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	places := s.places()
-	places.Root = 0 // detach takes it out of its conversation
+	places.Root = 0 // detach removes it from its conversation
 	var cmds rueidis.Commands
 	for _, key := range places.Entries() {
-		cmds = append(cmds, d.take(key, s.id))
+		cmds = append(cmds, d.remove(key, s.id))
 	}
 	if places.OnTimeline() {
-		cmds = append(cmds, d.takeOffTimeline(s.id))
+		cmds = append(cmds, d.removeFromTimeline(s.id))
 	}
 	defer d.celebrities.Wrote(s.author)
 	if err := writeAll(ctx, d.client, cmds); err != nil {
@@ -308,8 +308,7 @@ func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	return d.writer.changedTags(ctx, s.tags)
 }
 
-// detach removes a deleted post from its conversation, or from the post that it
-// repeats.
+// detach removes a deleted post from its conversation or its original.
 func (d *Deletions) detach(ctx context.Context, s stub) error {
 	switch {
 	case s.parent != 0:
@@ -324,15 +323,14 @@ func (d *Deletions) detach(ctx context.Context, s stub) error {
 	return nil
 }
 
-// drop removes users with these scores from a sorted set of a post, and counts those
-// that are left.
+// drop removes users with these scores from a sorted set of a post, and updates the counter of
+// those left.
 func (w *writer) drop(ctx context.Context, post int64, set, counter string, members ...string) error {
 	return dropMembersScript.RunFenced(ctx, w.client, []string{storage.PostKey(post), set}, append([]string{counter}, members...)).Error()
 }
 
-// removeStub takes a deleted reply out of its conversation. As long as it has replies
-// itself, it stays there as a stub: its parent has it in `stubs`. With its last reply
-// a stub leaves too.
+// removeStub removes a deleted reply from its conversation. While it has replies itself it stays
+// there as a stub, listed in `stubs` of its parent. A stub leaves with its last reply.
 func (w *writer) removeStub(ctx context.Context, s stub) error {
 	for s.parent != 0 {
 		has, err := w.hasReplies(ctx, s.id)
@@ -343,7 +341,7 @@ func (w *writer) removeStub(ctx context.Context, s stub) error {
 			if _, err := w.removeReply(ctx, s, true); err != nil {
 				return err
 			}
-			// Its last reply may have left meanwhile, and not have seen this.
+			// Its last reply may have left concurrently, without seeing this write.
 			if has, err = w.hasReplies(ctx, s.id); err != nil || has {
 				return err
 			}
@@ -363,8 +361,8 @@ func (w *writer) removeStub(ctx context.Context, s stub) error {
 	return nil
 }
 
-// keepStub brings a deleted post that has a reply again back into its conversation, and
-// the deleted posts above it.
+// keepStub puts a deleted post that has a reply again back into its conversation, together with the
+// deleted posts above it.
 func (w *writer) keepStub(ctx context.Context, post int64) error {
 	for {
 		s, err := w.readStub(ctx, post)
@@ -382,14 +380,14 @@ func (w *writer) keepStub(ctx context.Context, post int64) error {
 	}
 }
 
-// hasReplies reports whether a post has replies, or stubs that have.
+// hasReplies reports whether a post has replies, or stubs with replies.
 func (w *writer) hasReplies(ctx context.Context, post int64) (bool, error) {
 	n, err := w.client.Do(ctx, w.client.B().Exists().Key(storage.RepliesKey(post), storage.StubsKey(post)).Build()).AsInt64()
 	return n > 0, err
 }
 
-// removeReply removes a deleted reply from its parent, which remembers a stub that
-// has replies. It reports whether the parent is a stub that has none any more.
+// removeReply removes a deleted reply from its parent, which keeps it as a stub if isStub is set.
+// It reports whether the parent is itself a stub with no replies left.
 func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, error) {
 	stays := "0"
 	if isStub {

@@ -11,9 +11,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// MirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is
-// authoritative. It reads again after it has written: the last writer has seen the
-// latest state.
+// MirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is authoritative.
+// It reads again after writing, so the last writer has seen the latest state.
 func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) error {
 	entry := func() (string, error) {
 		return reply.Text(client.Do(ctx, client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
@@ -33,11 +32,11 @@ func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) 
 		if err = reply.Written(client.Do(ctx, write.ToRetryable())); err != nil {
 			return err
 		}
-		var again string
-		if again, err = entry(); err == nil && again == id {
+		var current string
+		if current, err = entry(); err == nil && current == id {
 			return nil
 		}
-		id = again
+		id = current
 	}
 	return err
 }
@@ -45,8 +44,8 @@ func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) 
 // pageOfMarks is how many likes or reposts are removed at a time.
 const pageOfMarks = 100
 
-// deleteReposts deletes the reposts of a deleted post. It counts each until nothing is
-// left of it, so that repeating finds those that a crash has cut short.
+// deleteReposts deletes the reposts of a deleted post. The post counts each repost until nothing is
+// left of it, so a repetition finds any that a crash interrupted.
 func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
 	return d.eachPage(ctx, storage.RepostersKey(post), func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
@@ -66,7 +65,7 @@ func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
 	})
 }
 
-// deleteRepost deletes a repost of a deleted post, which still counts it.
+// deleteRepost deletes a repost that its deleted original still counts.
 func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	s, err := d.makeStub(ctx, s)
 	if err != nil {
@@ -75,16 +74,16 @@ func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	return d.removeOwn(ctx, s)
 }
 
-// removeLikes removes a post from the likes of everybody.
+// removeLikes removes a post from everybody's likes.
 func (d *Deletions) removeLikes(ctx context.Context, post int64) error {
 	return d.eachPage(ctx, storage.LikersKey(post), func(page []string) error {
 		return d.dropMarks(ctx, post, storage.LikersKey(post), "likes", storage.LikedPrefix, page)
 	})
 }
 
-// dropMarks removes a deleted post from the sets of these users (user, score, user,
-// score ...), and then the users from its own set. One who was added to the latter, and not yet
-// to the former, is not added there any more: what copies the mark looks again afterwards.
+// dropMarks removes a deleted post from the sets of these users (user, score, user, score ...), and
+// then the users from the post's own set. A user who was added to the post's set but not yet to
+// their own is no longer added there: the code that copies the mark checks again afterwards.
 func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {
@@ -96,8 +95,8 @@ func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, pre
 	return d.writer.drop(ctx, post, set, counter, page...)
 }
 
-// eachPage calls f with the first members of a sorted set and their scores, until f
-// has removed all. Nothing is added to the set of a deleted post.
+// eachPage calls f with the first members of a sorted set and their scores until f has removed all
+// of them. Nothing is added to the set of a deleted post.
 func (d *Deletions) eachPage(ctx context.Context, set string, f func(page []string) error) error {
 	for {
 		scores, err := d.client.Do(ctx, d.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()

@@ -1,6 +1,6 @@
--- Deletes a post: nobody reads its text any more. What is left, for good, is a stub that
--- shows where it was; and, until its words have left the search index, its text in another
--- field and its earlier texts. Repeating it changes nothing.
+-- Deletes a post, so that nobody can read its text any more. A stub remains for good and marks
+-- its place; until its words have left the search index, its text remains in another field, with
+-- its earlier texts. Repeating it changes nothing.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the list of its earlier texts
 -- KEYS[3]   the users who like it
@@ -8,10 +8,10 @@
 -- ARGV[1]   the time now
 -- ARGV[2]   the text as the caller has read it
 -- ARGV[3]   how many earlier texts there were
--- ARGV[4]   the tags of all of these, separated by spaces
--- Reply     1 when the post is deleted by this, and how many of the last two keys exist: a
---           deleted post gets no likes or reposts any more; 2 when its text is another one, or
---           it was deleted before; 0 when there is no such post
+-- ARGV[4]   the tags of all of these texts, separated by spaces
+-- Reply     1 if this call deleted the post, and how many of the last two keys exist: a
+--           deleted post gets no more likes or reposts; 2 if its text has changed, or it
+--           was already deleted; 0 if there is no such post
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
 if not post[1] then
   return {0}

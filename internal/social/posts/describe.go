@@ -18,15 +18,15 @@ var (
 	describePostScript = script.New(describePostSource).Retryable()
 )
 
-// Description is what an author can correct about the pictures of a post.
+// Description is what an author can change about the pictures of a post.
 type Description struct {
-	Pictures  []media.Chosen // the texts of pictures; the others keep theirs
+	Pictures  []media.Chosen // new picture descriptions; other pictures keep theirs
 	Sensitive bool           // the pictures are shown after a click
 }
 
-// Describe corrects the descriptions of the pictures of a post. It returns *InvalidError for a text
-// that is not allowed, and where somebody has changed the pictures at the same time; ErrForbidden for
-// an address that is blocked, ErrNotFound, and ErrNotAuthor. Two round trips.
+// Describe changes the descriptions of the pictures of a post. It returns *InvalidError if a text
+// is not allowed or somebody changed the pictures at the same time, ErrForbidden if the address is
+// blocked, ErrNotFound, or ErrNotAuthor. Two round trips.
 func (p *Service) Describe(ctx context.Context, author social.User, id int64, d Description) error {
 	err := p.opt.Blocklist.CheckAddress(ctx)
 	if err == nil {

@@ -1,9 +1,9 @@
--- Replaces what a post has about its pictures. Repeating it changes nothing.
+-- Replaces the media field of a post. Repeating it changes nothing.
 -- KEYS[1]   the hash of the post
 -- ARGV[1]   its pictures, as the caller has read them
 -- ARGV[2]   the new ones
--- ARGV[3]   1 where they are shown after a click, else empty
--- Reply     1; 2 when its pictures are others by now; 0 when there is no such post, or it is deleted
+-- ARGV[3]   1 to show them only after a click, else empty
+-- Reply     1; 2 if its pictures have changed since; 0 if there is no such post, or it is deleted
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'media')
 if not post[1] or post[2] then
   return 0

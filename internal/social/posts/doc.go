@@ -1,23 +1,24 @@
-// Package posts publishes, edits and deletes posts ([Service]), has what others do with them
-// ([Reactions], [Tags]), and shows conversations ([Threads]). An [Engine] puts each post on the
-// timelines where it belongs (fan-out on write) and guarantees that it arrives: each post is a task
-// from before its first write until every timeline has it and the replicas have confirmed that.
-// Where a process dies in between, another one retries the task; see package work. Repeating a
+// Package posts publishes, edits and deletes posts ([Service]), records likes, bookmarks and
+// followed tags ([Reactions], [Tags]), and shows conversations ([Threads]). An [Engine] puts each
+// post on the timelines where it belongs (fan-out on write) and guarantees delivery: each post is a
+// task from before its first write until every timeline has it and the replicas have confirmed
+// that. If a process dies in between, another one retries the task; see package work. Repeating a
 // fan-out changes nothing.
 //
 // # The path of a post
 //
 //  1. web.handlers.createPost reads the form and calls [Service.PostOnce].
-//  2. Service.clean cleans the text and compares it with what is blocked; Service.admit refuses it while too much waits.
-//  3. Service.createAs gives it an id, which a repetition of the form gets too.
-//  4. Engine.CreateAs writes the post and its task: it will be completed.
-//  5. Engine.Publish puts it on timelines: writer.pushOwn on those of the author and of
-//     the public, Engine.pushFirst on those of the first thousand followers; Engine.notify
-//     notifies the people that it mentions or answers.
+//  2. Service.clean cleans the text and checks it against the blocklist; Service.admit refuses it
+//     while the backlog is too long.
+//  3. Service.createAs assigns an ID; a repetition of the form gets the same one.
+//  4. Engine.CreateAs writes the post and its task: from now on it will be completed.
+//  5. Engine.Publish puts it on timelines: writer.pushOwn on the author's and the public one,
+//     Engine.pushFirst on those of the first thousand followers; Engine.notify notifies the
+//     people it mentions or replies to.
 //  6. segments.pushTask puts it on the others, in any process.
 //  7. work.Engine.End waits for the replicas and removes the task of the post.
-//  8. What was interrupted is taken by work.Engine.work, and Engine.postTask repeats it,
-//     in any process.
+//  8. work.Engine.work claims interrupted tasks, and Engine.postTask repeats the post's, in any
+//     process.
 //
 // # The path of a like
 //

@@ -13,9 +13,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Edit replaces the text of a post and keeps the earlier one; see Edits. It returns
-// ErrNotFound, ErrNotAuthor for a post of another user, and *InvalidError for a text
-// that is not allowed, or a post that was edited too often.
+// Edit replaces the text of a post and keeps the earlier one; see Edits. It returns ErrNotFound,
+// ErrNotAuthor for another user's post, or *InvalidError if the text is not allowed or the post was
+// edited too often.
 func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) error {
 	body, err := p.clean(ctx, Draft{Body: body})
 	if err != nil {
@@ -51,8 +51,8 @@ type Edit struct {
 	Body  string
 }
 
-// Edits returns the earlier texts of a post, the latest first; none for a post that
-// does not exist. One round trip.
+// Edits returns the earlier texts of a post, latest first, or none if the post does not exist. One
+// round trip.
 func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
 	texts, err := reply.OrEmpty(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Lrange().Key(storage.EditsKey(id)).Start(0).Stop(MaxEdits).Build()).AsStrSlice())
 	if err != nil {
@@ -66,9 +66,9 @@ func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
 	return edits, nil
 }
 
-// Delete deletes a post of the author. Nobody sees it from now on; a stub is left
-// where it has replies. Its reposts are deleted too. Repeating it changes nothing. It
-// returns ErrNotFound, and ErrNotAuthor for a post of another user.
+// Delete deletes a post of the author, and its reposts. Nobody sees it from now on; a stub remains
+// if it has replies. Repeating it changes nothing. It returns ErrNotFound, or ErrNotAuthor for
+// another user's post.
 func (p *Service) Delete(ctx context.Context, author social.User, id int64) error {
 	s, err := p.opt.FanOut.Deletions.read(ctx, id)
 	switch {

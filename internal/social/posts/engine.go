@@ -19,22 +19,21 @@ import (
 )
 
 const (
-	// pagesAtOnce is how many pages of followers have the post when Publish
-	// returns. The rest follows in the background, in segments.
+	// pagesAtOnce is how many pages of followers have the post when Publish returns. The background
+	// delivers the rest, in segments.
 	pagesAtOnce = 5
-	// pageGap is the pause after a page of other work in the background, for other
-	// requests.
+	// pageGap is the pause after a page of other background work, to let other requests through.
 	pageGap = 100 * time.Microsecond // about a millisecond, with the resolution of timers
 )
 
-// AtOnce is how many followers have a post when Publish returns.
+// AtOnce is how many followers have a post by the time Publish returns.
 const AtOnce = pagesAtOnce * pageOfFollowers
 
 // Engine fans posts out. It is safe for concurrent use.
 type Engine struct {
 	Deletions *Deletions // of posts
-	Homes     *Homes     // what changes home timelines besides posts
-	Imports   *Imports   // of posts that were written elsewhere
+	Homes     *Homes     // changes to home timelines other than new posts
+	Imports   *Imports   // of posts written elsewhere
 
 	db
 	writer   *writer
@@ -43,39 +42,39 @@ type Engine struct {
 	notices  *notify.Service // nil: nobody is notified; see New
 }
 
-// Pictures are those of posts. Both methods can be repeated, and are part of what is repeated
-// until it succeeds.
+// Pictures manages the pictures of posts. Both methods can be repeated, and belong to work that is
+// retried until it succeeds.
 type Pictures interface {
-	// Attach gives pictures to a post that has them, before it is on any timeline. It returns
-	// *InvalidError where another post has one of them.
+	// Attach assigns pictures to a post that already has them in its hash, before it is on any
+	// timeline. It returns *InvalidError if another post has one of them.
 	Attach(ctx context.Context, post, author int64, media social.Media) error
-	// Remove deletes the pictures of a post that is deleted.
+	// Remove deletes the pictures of a deleted post.
 	Remove(ctx context.Context, post int64, media social.Media) error
 }
 
-// EngineOptions are what an Engine needs; all but Celebrities, OnTags, OnBlock and Pictures are
+// EngineOptions configure an Engine; all but Celebrities, OnTags, OnBlock and Pictures are
 // required.
 type EngineOptions struct {
 	Lists *collection.Timelines
-	// Celebrities are the authors whose posts are not put on the home timelines of their
+	// Celebrities are the authors whose posts are not pushed to the home timelines of their
 	// followers; nil on a single server.
 	Celebrities *storage.Celebrities
-	// Search has the words of posts. Where it fails, the work is repeated.
+	// Search indexes the words of posts. If it fails, the work is retried.
 	Search *search.Posts
-	// OnTags is called with the tags of a post that was put on their sets, or removed from
-	// them. Where it fails, the work is repeated like any other of its part.
+	// OnTags is called with the tags of a post that was added to their sets or removed from them.
+	// If it fails, it is retried with the work it belongs to.
 	OnTags func(ctx context.Context, tags []string) error
-	// OnBlock is called with two users once a block between them has ended their follows: what
-	// else it ends. Where it fails, the work is repeated like any other of its part.
+	// OnBlock is called with two users once a block between them has ended their follows, to end
+	// anything else that depends on it. If it fails, it is retried with the work it belongs to.
 	OnBlock func(ctx context.Context, from, to int64) error
-	// Pictures are those of posts.
+	// Pictures manages the pictures of posts.
 	Pictures Pictures
 	Log      *slog.Logger
 	Now      func() time.Time
 }
 
-// NewEngine returns an engine on the database behind client, which stays the
-// caller's. Start starts it, and Close ends it.
+// NewEngine returns an engine on the database behind client, which the caller keeps owning. Start
+// starts it, Close stops it.
 func NewEngine(client rueidis.Client, opt EngineOptions) *Engine {
 	tasks := work.New(client, opt.Log)
 	d := db{
@@ -109,14 +108,15 @@ func NewEngine(client rueidis.Client, opt EngineOptions) *Engine {
 	return e
 }
 
-// Start starts the engine; with works, it also does what other processes have queued or left.
+// Start starts the engine. If works is set, it also runs tasks that other processes have queued or
+// left unfinished.
 func (e *Engine) Start(works bool) { e.tasks.Start(works) }
 
-// Tasks are the background tasks.
+// Tasks returns the engine of the background tasks.
 func (e *Engine) Tasks() *work.Engine { return e.tasks }
 
-// Close stops the tasks in the background and waits for them. Unfinished ones stay in
-// `tasks`, for other processes. The client stays open.
+// Close stops the background tasks and waits for them. Unfinished ones stay in `tasks` for other
+// processes. The client stays open.
 func (e *Engine) Close() { e.tasks.Close() }
 
 // NewJob returns the fan-out of a new post.
@@ -124,10 +124,10 @@ func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
 	return Job{Entry: entry, after: storage.FirstPage}
 }
 
-// Create writes the post of a job under a new id: should the one of the counter be in
-// use, as after a server has lost its last second, under the one after it. From then on
-// the fan-out will be finished, whatever interrupts it. A job that has been given an id
-// keeps it if that is free: after an error, Create can be repeated.
+// Create writes the post of a job under a new ID. If the ID from the counter is in use, as after a
+// server lost its last second of writes, it takes the next one. From then on the fan-out will be
+// completed, whatever interrupts it. A job that already has an ID keeps it if that ID is free, so
+// Create can be repeated after an error.
 func (e *Engine) Create(ctx context.Context, job *Job) error {
 	for {
 		if job.post == 0 {
@@ -144,24 +144,23 @@ func (e *Engine) Create(ctx context.Context, job *Job) error {
 	}
 }
 
-// CreateAs is Create under an id, unless that is in use, and reports whether it wrote the
-// post.
+// CreateAs is like Create with a given ID. It writes the post unless the ID is in use, and reports
+// whether it did.
 func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error) {
 	job.post = id
 	created, err := e.writer.create(ctx, job)
 	e.ids.saw(id)
-	if errors.Is(err, errDeleted) { // an earlier attempt, whose reply was lost
+	if errors.Is(err, errDeleted) { // by an earlier attempt whose reply was lost
 		return true, nil
 	}
 	return created, err
 }
 
-// Publish puts a post on the author's timelines and on those of the first
-// thousand followers or so, and leaves the others to the background. An
-// interruption is logged; the background retries the fan-out. It returns
-// ErrRefused for a reply or a repost whose other post is gone, and also *InvalidError for pictures
-// that another post has got; the post is deleted then; and social.ErrUncertain where a failover can
-// lose the post.
+// Publish puts a post on the author's timelines and on those of the first thousand followers or so,
+// and leaves the rest to the background. If it is interrupted, it logs that and the background
+// retries the fan-out. It returns ErrRefused for a reply or a repost whose other post is gone, and
+// also *InvalidError if another post has claimed the pictures; in both cases the post is deleted.
+// It returns social.ErrUncertain if a failover may lose the post.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {

@@ -23,14 +23,14 @@ var (
 	editPostScript = script.New(editPostSource).Retryable()
 )
 
-// MaxEdits bounds how many earlier texts a post has.
+// MaxEdits limits how many earlier texts a post keeps.
 const MaxEdits = 50
 
-// ErrEdits: the post has as many earlier texts as it may have.
+// ErrEdits: the post already has the maximum number of earlier texts.
 var ErrEdits = errors.New("social: edited too often")
 
-// Edit replaces the text of a post. It returns ErrNoPost where there is none, and
-// ErrEdits. Repeating it changes nothing.
+// Edit replaces the text of a post. It returns ErrNoPost if it does not exist, or ErrEdits.
+// Repeating it changes nothing.
 func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil {
@@ -55,8 +55,8 @@ func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 	return nil
 }
 
-// editKind is the kind of tasks that correct the words and the tags of a post that was
-// edited: "tags:<id>:<author>:<time>"; see deleteKind.
+// editKind is the kind of tasks that correct the indexed words and the tags of an edited post:
+// "tags:<id>:<author>:<time>"; see deleteKind.
 const editKind = "tags"
 
 func (e *Engine) editTask(ctx context.Context, argument string) error {
@@ -67,7 +67,7 @@ func (e *Engine) editTask(ctx context.Context, argument string) error {
 	return e.finishEdit(ctx, s.id)
 }
 
-// Edited notes that the text of a post was edited while its fan-out wrote, and corrects its
+// Edited records that the text of a post was edited during its fan-out, and corrects its indexed
 // words and tags.
 func (e *Engine) Edited(ctx context.Context, post int64) error {
 	s, err := e.writer.readStub(ctx, post)
@@ -79,10 +79,9 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 	return nil
 }
 
-// finishEdit makes the search index and the sets of tags agree with the text of a post that
-// was edited, and puts it on the home timelines of those who follow its new tags. It
-// can be repeated from its start; it reads the text again at the end, so that the last one has
-// seen the latest text.
+// finishEdit makes the search index and the sets of tags agree with the text of an edited post, and
+// puts the post on the home timelines of those who follow its new tags. It can be repeated from its
+// start. It reads the text again at the end, so the last run has seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 	for {
 		job, err := e.writer.stored(ctx, post)
@@ -99,15 +98,15 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 		if err != nil && !otherWords {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
-		again, err := e.readAgain(ctx, post)
+		current, err := e.reread(ctx, post)
 		switch {
 		case err != nil:
 			return err
-		case again[0] != "":
+		case current[0] != "":
 			return e.Deletions.Delete(ctx, post)
-		case again[1] == job.text && otherWords:
+		case current[1] == job.text && otherWords:
 			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
-		case again[1] == job.text:
+		case current[1] == job.text:
 			return nil
 		}
 	}
@@ -133,10 +132,11 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	var cmds rueidis.Commands
 	for _, key := range before.Entries() {
 		if !slices.Contains(is, key) {
-			cmds = append(cmds, w.take(key, job.post))
+			cmds = append(cmds, w.remove(key, job.post))
 		}
 	}
-	// All tags: an earlier text that had one of them can have been followed by one without it.
+	// All tags, because an earlier text with one of them may have been followed by a text without
+	// it.
 	for _, key := range is[len(is)-len(job.Tags):] {
 		cmds = append(cmds, w.put(key, job.post))
 	}
@@ -149,8 +149,8 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	if len(earlier) == 0 {
 		return indexed
 	}
-	// Those who follow a tag that each text had have the post. Those who followed a tag while the
-	// post lacked it do not.
+	// Users who follow a tag that every text had already have the post. Users who followed a tag
+	// while the post lacked it do not.
 	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool {
 		return !slices.ContainsFunc(earlier, func(body string) bool { return !slices.Contains(text.Tags(body), tag) })
 	})

@@ -15,18 +15,18 @@ var (
 	erasePostScript = script.New(erasePostSource).Retryable()
 )
 
-// Erase deletes a post to its end, as Delete does, and then its stub: what stays where
-// replies need it has no author. It can be repeated. A post of another author, or one
-// that does not exist, is no error.
+// Erase deletes a post completely: first as Delete does, then its stub. If replies need the stub's
+// place, the place remains without an author. Erase can be repeated. It is no error if the post
+// belongs to another author or does not exist.
 //
-// A post that is on its way to timelines keeps its stub, and done is false: the process
-// that puts it there must see that it is deleted. Call it again when the fan-out is finished.
+// A post that is still being fanned out keeps its stub, and done is false: the process that fans it
+// out must see that it is deleted. Call Erase again when the fan-out has finished.
 func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, err error) {
 	s, err := d.read(ctx, post)
 	if err != nil || !s.exists || s.author != author {
 		return err == nil, err
 	}
-	// Before the deletion: a fan-out that is finished by then is followed by it.
+	// Check before the deletion: if the fan-out has finished by then, the deletion comes after it.
 	writing, err := isClaimed(ctx, d.client, s)
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
@@ -45,9 +45,8 @@ func (d *Deletions) Erase(ctx context.Context, post, author int64) (done bool, e
 	return true, nil
 }
 
-// eraseFrom removes the text of a post, and its place on every list. It leaves those of
-// its author last: as long as they have the post, a deletion that was cut short is
-// repeated.
+// eraseFrom removes the text of a post and its entry in every list. The author's lists come last:
+// as long as they contain the post, an interrupted deletion is repeated.
 func (d *Deletions) eraseFrom(ctx context.Context, s stub) error {
 	s, err := d.makeStub(ctx, s)
 	if err == nil {

@@ -1,10 +1,10 @@
--- Removes what a deleted post still says about its author: all of it, or where replies
--- need its place in their conversation, all but the place. Repeating it changes nothing.
+-- Removes what a deleted post still says about its author. If replies need its place in their
+-- conversation, the place remains. Repeating it changes nothing.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the set of its replies
 -- KEYS[3]   the set of its deleted replies that have replies
 -- ARGV[1]   the id of the author
--- Reply     1, or 0 when the post is not deleted, or another author's
+-- Reply     1, or 0 if the post is not deleted or belongs to another author
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')
 if post[1] ~= ARGV[1] or not post[2] then
   return 0

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// On a Cluster `tasks` can be on another master than the timelines: the task of a post
-// stays until the replicas of all masters have the post.
+// On a Cluster, `tasks` and the timelines can be on different masters: the task of a post stays
+// until the replicas of all masters have the post.
 func TestClusterFailoverAfterFanOut(t *testing.T) {
 	t.Parallel()
 	c := socialtest.NewReplicated(t)
@@ -21,8 +21,8 @@ func TestClusterFailoverAfterFanOut(t *testing.T) {
 	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	c.Cut()
 	post := b.Publish(author, "to all of you")
-	socialtest.Wait(t, "everybody to have the post", func() bool { return b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.countMissing(followers, post) == 0 })
 	c.FailOver()
-	socialtest.Wait(t, "everybody to have the post again", func() bool { return b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "everybody to have the post again", func() bool { return b.countMissing(followers, post) == 0 })
 	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }

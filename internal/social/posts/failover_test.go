@@ -20,12 +20,12 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// failoverEnv is how many followers the author of TestFailoverDuringFanOut has,
-// for a long run: 1000000, say.
+// failoverEnv sets how many followers the author of TestFailoverDuringFanOut has, such as 1000000
+// for a long run.
 const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
 
-// fans gives an author n followers, from id 1001 on, without accounts. On a Cluster they
-// have home timelines: none is made by a post.
+// fans gives an author n followers without accounts, with IDs from 1001 on. On a Cluster they get
+// home timelines, because posting creates none.
 func (b *bundle) fans(author social.User, n int) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
@@ -49,8 +49,8 @@ func (b *bundle) fans(author social.User, n int) {
 	}
 }
 
-// lacking counts the fans, of n, who do not have the post.
-func (b *bundle) lacking(n int, post int64) (lack int) {
+// countMissing counts how many of n fans do not have the post.
+func (b *bundle) countMissing(n int, post int64) (lack int) {
 	b.T.Helper()
 	want := fmt.Sprint(post)
 	for from := 0; from < n; from += 1000 {
@@ -67,8 +67,8 @@ func (b *bundle) lacking(n int, post int64) (lack int) {
 	return lack
 }
 
-// inStep waits until the replica of a pair has all.
-func (b *bundle) inStep(p *socialtest.Pair) {
+// waitForReplica waits until the replica of a pair is up to date.
+func (b *bundle) waitForReplica(p *socialtest.Pair) {
 	b.T.Helper()
 	socialtest.Wait(b.T, "the replica to have all", func() bool {
 		return strings.Contains(socialtest.Info(b.T, p.DB, "slave0"), ",state=online,offset="+socialtest.Info(b.T, p.DB, "master_repl_offset")+",")
@@ -76,7 +76,7 @@ func (b *bundle) inStep(p *socialtest.Pair) {
 }
 
 // A master that dies during a fan-out loses what its replica did not have yet. The post was
-// acknowledged, so the replica has it, and the fan-out is not finished before all of it is written
+// acknowledged, so the replica has it, and the fan-out does not finish before all of it is written
 // again.
 func TestFailoverDuringFanOut(t *testing.T) {
 	t.Parallel()
@@ -97,17 +97,17 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 	author := b.NewUser("author")
 	b.fans(author, followers)
-	b.inStep(p)
+	b.waitForReplica(p)
 	post := b.Publish(author, "to all of you")
-	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing any more
-	on(t, p.DB)                           // a process that works
+	p.Link.Lag.Store(int64(time.Hour))    // the replica gets nothing from now on
+	on(t, p.DB)                           // a process that does background work
 	last := fmt.Sprintf("posts:%d", 1001) // the latest follower comes first
 	socialtest.Wait(t, "the fan-out", func() bool { return b.Redis("EXISTS", last) == "1" })
 	p.FailOver()
-	if lost := b.lacking(followers, post); lost == 0 {
+	if lost := b.countMissing(followers, post); lost == 0 {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", last) == "1" && b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", last) == "1" && b.countMissing(followers, post) == 0 })
 	socialtest.Wait(t, "the fan-out to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	if posts, err := b.Posts.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
 		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
@@ -122,8 +122,8 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 }
 
-// What the replica does not have is not acknowledged: a post, its deletion, a follow. After a
-// failover each can be repeated.
+// A write that the replica does not have is not acknowledged: a post, its deletion, a follow. After
+// a failover each can be repeated.
 func TestUncertain(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
@@ -131,7 +131,7 @@ func TestUncertain(t *testing.T) {
 	author, reader := b.NewUser("author"), b.NewUser("reader")
 	kept := b.Publish(author, "acknowledged")
 	b.quiet()
-	b.inStep(p)
+	b.waitForReplica(p)
 	p.Link.Lag.Store(int64(time.Hour))
 	post := func() error {
 		_, err := b.Posts.PostOnce(b.Ctx, author, posts.Draft{Body: "uncertain"})
@@ -151,9 +151,9 @@ func TestUncertain(t *testing.T) {
 	if b.Redis("HGET", fmt.Sprint("post:", kept), "body") != "acknowledged" || b.Redis("ZCARD", "profile:1") != "1" {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	for what, again := range acts {
+	for what, repeat := range acts {
 		socialtest.Wait(t, what, func() bool {
-			err := again()
+			err := repeat()
 			if err != nil && !errors.Is(err, social.ErrUncertain) {
 				t.Logf("%s: %v", what, err)
 			}
@@ -167,8 +167,8 @@ func TestUncertain(t *testing.T) {
 	b.WantHealthy()
 }
 
-// One of two replicas replaces the master, which goes on for a while with the other one: what that
-// one acknowledges is lost.
+// One of two replicas replaces the master, which continues for a while with the other one. Writes
+// that the other one acknowledges are lost.
 func TestOtherReplicaAcknowledges(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
@@ -187,16 +187,16 @@ func TestOtherReplicaAcknowledges(t *testing.T) {
 	}
 }
 
-// A fan-out that waits for a replica is not begun by another process.
+// A fan-out that waits for a replica is not started by another process.
 func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)
 	b, other := on(t, p.DB), on(t, p.DB)
 	author := b.NewUser("author")
-	b.inStep(p)
+	b.waitForReplica(p)
 	b.Publish(author, "so that this process knows of the replica")
 	b.quiet()
-	b.inStep(p)
+	b.waitForReplica(p)
 	p.Link.Lag.Store(int64(time.Hour))
 	if _, err := b.Posts.Post(b.Ctx, author, "waits"); !errors.Is(err, social.ErrUncertain) {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	b.quiet()
 }
 
-// A backup that reads a copy of the server is no replica: nothing waits for it.
+// A backup that reads a copy of the server does not count as a replica: nothing waits for it.
 func TestPostDuringBackup(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "repl-diskless-sync-delay 0", "rdbcompression no")

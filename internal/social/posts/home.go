@@ -8,51 +8,50 @@ import (
 )
 
 const (
-	// filledPosts is how many posts a new follow brings to a home timeline.
+	// filledPosts is how many posts a new follow adds to a home timeline.
 	filledPosts = 100
 )
 
-// homeKind is the kind of tasks that finish a follow, or its end:
-// "home:<follower>:<followed>".
+// homeKind is the kind of tasks that finish a follow or an unfollow: "home:<follower>:<followed>".
 const homeKind = "home"
 
-// Homes brings posts to home timelines when people follow, and finishes follows, blocks and
-// followed tags.
+// Homes adds posts to home timelines when people follow, and finishes follows, blocks and followed
+// tags.
 type Homes struct {
 	db
 	timelines *homeTimelines
 	relations storage.Relations
-	onBlock   func(ctx context.Context, from, to int64) error // nil: nothing
+	onBlock   func(ctx context.Context, from, to int64) error // may be nil
 }
 
-// Follow begins a follow by calling put, and brings the latest 100 posts and reposts of the
-// followed user to the follower's home timeline. It can be repeated; what a crash cuts short
-// is finished by another process.
+// Follow starts a follow by calling put, and adds the latest 100 posts and reposts of the followed
+// user to the follower's home timeline. It can be repeated; if a crash interrupts it, another
+// process completes it.
 func (h *Homes) Follow(ctx context.Context, from, to int64, put func() error) error {
-	return h.tasks.Do(ctx, homeMember(from, to), without(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
+	return h.tasks.Do(ctx, homeMember(from, to), ignoreContext(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
 }
 
-// Unfollow ends a follow by calling remove. It takes nothing off the home timeline: see
-// social.Hears. It can be repeated; what a crash cuts short, on a Cluster, is finished by
-// another process. On a single server it is one script: the task, with the steps of a Cluster,
-// would take 1.86 times the CPU of web process and server (0.52 ms, all of a request).
+// Unfollow ends a follow by calling remove. It removes nothing from the home timeline: see
+// social.Hears. It can be repeated; on a Cluster, another process completes it if a crash
+// interrupts it. On a single server it is one script: a task, with the steps of a Cluster, would
+// take 1.86 times the CPU of web process and server (0.52 ms for the whole request).
 func (h *Homes) Unfollow(ctx context.Context, from, to int64, remove func() error) error {
 	if !h.cluster {
 		return remove()
 	}
-	return h.tasks.Do(ctx, homeMember(from, to), without(remove), func(context.Context) error { return nil })
+	return h.tasks.Do(ctx, homeMember(from, to), ignoreContext(remove), func(context.Context) error { return nil })
 }
 
-// without is a function that needs no context.
-func without(do func() error) func(context.Context) error {
+// ignoreContext adapts a function that needs no context.
+func ignoreContext(do func() error) func(context.Context) error {
 	return func(context.Context) error { return do() }
 }
 
-// homeMember is the task that finishes a follow, or its end.
+// homeMember returns the task that finishes a follow or an unfollow.
 func homeMember(from, to int64) string { return fmt.Sprintf("%s:%d:%d", homeKind, from, to) }
 
 func (h *Homes) homeTask(ctx context.Context, argument string) error {
-	from, to, ok := pair(argument)
+	from, to, ok := parsePair(argument)
 	if !ok || from == to {
 		return nil
 	}

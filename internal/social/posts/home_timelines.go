@@ -18,7 +18,7 @@ func (t *homeTimelines) follow(ctx context.Context, from, to int64) (bool, error
 	return !math.IsInf(since, 1), err
 }
 
-// followedSince returns since when a user follows another, in unix seconds; +Inf for never.
+// followedSince returns since when a user follows another, in Unix seconds, or +Inf if they do not.
 func (t *homeTimelines) followedSince(ctx context.Context, from, to int64) (float64, error) {
 	score, err := reply.TextOrEmpty(t.client.Do(ctx, t.client.B().Zscore().Key(storage.FollowingKey(from)).Member(storage.Itoa(to)).Build()))
 	if err != nil || score == "" {
@@ -27,8 +27,8 @@ func (t *homeTimelines) followedSince(ctx context.Context, from, to int64) (floa
 	return strconv.ParseFloat(score, 64)
 }
 
-// fill puts the latest posts of a user on the home timeline of a follower, without
-// those that are merged with it anyway.
+// fill adds the latest posts of a user to the home timeline of a follower, except posts that are
+// merged into it at read time.
 func (t *homeTimelines) fill(ctx context.Context, from, to int64) error {
 	first, err := t.celebrities.First(ctx, to)
 	if err != nil {
@@ -37,8 +37,8 @@ func (t *homeTimelines) fill(ctx context.Context, from, to int64) error {
 	return t.fillFrom(ctx, from, storage.ProfileKey(to), first)
 }
 
-// fillFrom puts the latest posts of a set on a home timeline, those below first where it
-// is not 0.
+// fillFrom adds the latest posts of a set to a home timeline; if first is not 0, only posts below
+// it.
 func (t *homeTimelines) fillFrom(ctx context.Context, user int64, set string, first int64) error {
 	ids, err := reply.OrEmpty(t.client.Do(ctx, t.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice())
 	if err != nil {
@@ -53,7 +53,7 @@ func (t *homeTimelines) fillFrom(ctx context.Context, user int64, set string, fi
 	return t.homes.PutMany(ctx, storage.HomeKey(user), posts...)
 }
 
-// fillTag puts the latest posts of a tag on the home timeline of a user who follows it.
+// fillTag adds the latest posts of a tag to the home timeline of a user who follows it.
 func (t *homeTimelines) fillTag(ctx context.Context, user int64, tag string) error {
 	since, err := storage.EntryScore(ctx, t.client, followedTag(user, tag))
 	if err == nil && since != "" {

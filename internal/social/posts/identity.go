@@ -10,17 +10,17 @@ import (
 // postKind is the kind of tasks that fan a post out: "post:<id>:<author>:<time>".
 const postKind = "post"
 
-// Member is the task that fans a post out. time is the field of its hash.
+// Member returns the task that fans a post out. time is the post's field of that name.
 func Member(post, author int64, time string) string {
 	return postKind + ":" + identity(post, author, time)
 }
 
-// Stages is how many stages there are; see Stage.
+// Stages is the number of stages; see Stage.
 const Stages = 3
 
-// Stage returns when to finish a task that was interrupted: 0 puts a post on timelines and
-// notes tasks of 1, which put it on more, and those of 2 wait for posts that are on their
-// way.
+// Stage returns the stage in which to finish an interrupted task. Tasks of stage 0 put a post on
+// timelines and record tasks of stage 1, which put it on more. Tasks of stage 2 wait for posts that
+// are being fanned out.
 func Stage(member string) int {
 	switch kind, _, _ := strings.Cut(member, ":"); kind {
 	case postKind:
@@ -31,12 +31,12 @@ func Stage(member string) int {
 	return 2
 }
 
-// identity tells a post from another one that got the same id after a failover.
+// identity distinguishes a post from another one that got the same ID after a failover.
 func identity(post, author int64, time string) string {
 	return fmt.Sprintf("%d:%d:%s", post, author, time)
 }
 
-// parseIdentity reads an identity.
+// parseIdentity parses the result of identity.
 func parseIdentity(text string) (post, author int64, time string, ok bool) {
 	id, rest, _ := strings.Cut(text, ":")
 	by, time, ok := strings.Cut(rest, ":")
@@ -45,7 +45,7 @@ func parseIdentity(text string) (post, author int64, time string, ok bool) {
 	return post, author, time, ok && isPost && isAuthor
 }
 
-// jobOf is the job of a post that is identified by a text.
+// jobOf returns the job of the post with an identity.
 func jobOf(text string) (Job, bool) {
 	post, author, time, ok := parseIdentity(text)
 	job := Job{post: post, Entry: Entry{Author: author}, time: time}

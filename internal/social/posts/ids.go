@@ -22,31 +22,30 @@ var (
 	nextIDScript = script.New(nextIDSource).Retryable()
 )
 
-// maxLostPosts is how far the counter can have fallen back with a server that
-// lost writes. An id further ahead was not assigned by Retwis but written by
-// hand, and moving the counter there could not be undone.
+// maxLostPosts is how far the counter can fall back when a server loses writes. An id further ahead
+// was not assigned by Retwis but written by hand, and moving the counter there could not be undone.
 const maxLostPosts = 1_000_000
 
-// ids assigns the ids of posts.
+// ids assigns the IDs of posts.
 type ids struct {
 	client  rueidis.Client
 	log     *slog.Logger
-	last    atomic.Int64 // the largest id of a post that was seen
-	counter atomic.Int64 // next_post_id as it was last read
+	last    atomic.Int64 // the largest post ID seen
+	counter atomic.Int64 // next_post_id when last read
 }
 
-// Claim is the post that a text has got.
+// Claim is the post that a text was assigned to.
 type Claim struct {
 	ID   int64
 	Time time.Time
-	Text string // as it is stored
-	New  bool   // this call has got the id
+	Text string // in its stored form
+	New  bool   // this call assigned the ID
 }
 
-// next returns an id that no post has had. With a key, it returns the post that an earlier call has
-// got with that key, for so long, unless the text of that claim is not. A counter below the largest
-// id seen fell back with a server that lost writes: it is moved past that id, or a new post would be
-// taken for a lost one that a client remembers. Atomic, one round trip.
+// next returns an ID that no post has had. With a key, it returns the post that an earlier call
+// with that key got within hold, unless the text of that claim is not. If the counter is below the
+// largest ID seen, a server lost writes: the counter is moved past that ID, or else a new post
+// would be mistaken for a lost one that a client remembers. Atomic, one round trip.
 func (s *ids) next(ctx context.Context, at time.Time, key, not string, hold time.Duration) (Claim, error) {
 	keys, seen := []string{storage.NextPostID}, s.last.Load()
 	if key != "" {
@@ -74,7 +73,7 @@ func (s *ids) next(ctx context.Context, at time.Time, key, not string, hold time
 	return c, nil
 }
 
-// saw notes the largest id of a post that this process knows of.
+// saw records the largest post ID that this process knows of.
 func (s *ids) saw(id int64) {
 	if counter := s.counter.Load(); counter > 0 && id > counter+maxLostPosts {
 		return
@@ -87,18 +86,18 @@ func (s *ids) saw(id int64) {
 	}
 }
 
-// NextID returns an id for a post that no post has had.
+// NextID returns a post ID that no post has had.
 func (e *Engine) NextID(ctx context.Context) (int64, error) {
 	c, err := e.ids.next(ctx, time.Time{}, "", "", 0)
 	return c.ID, err
 }
 
-// Claim is NextID for a text whose repetition within a time is the same post: of calls with the same
-// key at the same time one gets a new id, and the others that. not is the text of an earlier claim
-// whose post does not count.
+// Claim is like NextID for a text that counts as the same post if it is repeated within hold: of
+// concurrent calls with the same key, one gets a new ID and the others get the same one. not is the
+// text of an earlier claim to ignore.
 func (e *Engine) Claim(ctx context.Context, key, not string, at time.Time, hold time.Duration) (Claim, error) {
 	return e.ids.next(ctx, at, key, not, hold)
 }
 
-// Saw notes the id of a post, so that NextID returns no smaller one.
+// Saw records a post ID, so that NextID returns no smaller one.
 func (e *Engine) Saw(id int64) { e.ids.saw(id) }

@@ -12,20 +12,20 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Imported is a post that was written elsewhere, with the field `source`, and the id that was
-// reserved for it.
+// Imported is a post that was written elsewhere, with the field `source`, and the ID reserved for
+// it.
 type Imported struct {
 	ID int64
 	Entry
 }
 
-// Imports write posts that were written elsewhere: into their conversations, the search index,
-// and, as the last step, the list of the imported posts of their author. They get on no timeline
-// and on no page of a tag, and nobody is notified. The import that calls it is the task.
+// Imports writes posts that were written elsewhere: into their conversations, the search index, and
+// finally the list of their author's imported posts. They appear on no timeline and no tag page,
+// and nobody is notified. The calling import is the task.
 type Imports struct{ engine *Engine }
 
-// Write writes new posts, those that are replied to first. It can be repeated; it returns the ids
-// that belong to other posts by now.
+// Write writes new posts, parents before their replies. It can be repeated; it returns the IDs that
+// belong to other posts by now.
 func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, err error) {
 	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))
 	err = storage.AtOnce(len(posts), func(i int) (err error) {
@@ -38,7 +38,7 @@ func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, e
 		}
 		return err
 	})
-	if err == nil { // each has what it replies to
+	if err == nil { // every parent exists now
 		err = storage.AtOnce(len(posts), func(i int) error {
 			if states[i] != 1 {
 				return nil
@@ -57,7 +57,7 @@ func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, e
 	return taken, nil
 }
 
-// Finish does what is left to do for posts that are written.
+// Finish completes posts that have been written.
 func (x *Imports) Finish(ctx context.Context, ids []int64) error {
 	return storage.AtOnce(len(ids), func(i int) error {
 		job, err := x.engine.writer.stored(ctx, ids[i])
@@ -81,13 +81,13 @@ func (x *Imports) finish(ctx context.Context, job *Job) error {
 	}
 	places := job.places()
 	places.Imported = true
-	for _, key := range slices.Backward(places.Entries()) { // the list of the author is the last step
+	for _, key := range slices.Backward(places.Entries()) { // the author's list comes last
 		if err := writeAll(ctx, w.client, rueidis.Commands{w.put(key, job.post)}); err != nil {
 			return err
 		}
 	}
 	var err error
-	if job.again, err = w.readAgain(ctx, job.post); err != nil {
+	if job.reread, err = w.reread(ctx, job.post); err != nil {
 		return err
 	}
 	return x.engine.reconcile(ctx, *job)

@@ -16,9 +16,9 @@ import (
 var (
 	// ErrNoPost: the post does not exist.
 	ErrNoPost = errors.New("social: no such post")
-	// ErrRefused: the post that a reply or a repost belongs to does not exist any
-	// more, or the user has another repost of it, or another post has the pictures.
-	ErrRefused = errors.New("social: not accepted by the other post")
+	// ErrRefused: the parent or original no longer exists, or the user has another repost of it, or
+	// another post has the pictures.
+	ErrRefused = errors.New("social: refused by the parent or original")
 	// errDeleted: the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
 )
@@ -26,16 +26,16 @@ var (
 // Entry is a new post.
 type Entry struct {
 	Author int64
-	Fields []string // of its hash: field, value, field, value ...
+	Fields []string // the hash: field, value, field, value ...
 	Tags   []string
 
 	Parent, Root int64 // of a reply
 	RepostOf     int64 // of a repost
-	To           int64 // the author of the other post
-	Replaces     int64 // the id of an earlier repost that was deleted meanwhile
+	To           int64 // the author of the parent
+	Replaces     int64 // the ID of an earlier repost that was deleted meanwhile
 }
 
-// places are the lists of the post, unless it was imported.
+// places returns the lists the post belongs on, unless it was imported.
 func (e *Entry) places() storage.Places {
 	return storage.Places{Author: e.Author, Parent: e.Parent, Root: e.Root, RepostOf: e.RepostOf, Tags: e.Tags}
 }
@@ -44,32 +44,32 @@ func (e *Entry) places() storage.Places {
 // of each of its tags.
 type Job struct {
 	post  int64
-	Entry // Entry.Fields is nil for a post that was read
+	Entry // Entry.Fields is nil for a post that was read from the database
 
-	time       string       // of a post that was read
+	time       string       // of a post that was read from the database
 	text       string       // likewise
-	to         int64        // likewise: the author of the parent, as the post has it
+	to         int64        // likewise: the author of the parent, as stored in the post
 	pictures   social.Media // likewise
-	otherWords bool         // the search index has another text of it
-	// followedBy, where it is not zero, excludes followers who came later (unix
-	// seconds): they follow since after the post was written.
-	followedBy float64
-	source     int            // which part of the audience is next
-	after      storage.Cursor // the last follower of that part who has it
-	older      []int64        // posts of the author that may have to leave the public timeline
-	again      []string       // `deleted` and `body`, read when the post was on all lists; see reconcile
-	toAuthor   bool           // the home timeline of the author is next, too
-	ofOther    bool           // the first part are the followers of To; see chooseAudience
-	mark       string         // the histories of writes before the first; see work.Engine.Mark
-	held       *work.Held     // the task of a new post
-	written    time.Time      // when this call wrote it, by the server's clock; zero: another one did
-	published  bool           // its author was told that it is there
+	otherWords bool         // the search index has a different text of the post
+	// followedBy, if not zero, excludes followers who came later (Unix seconds): they have followed
+	// since the post was written.
+	followedBy       float64
+	source           int            // which part of the audience comes next
+	after            storage.Cursor // the last follower of that part who has the post
+	older            []int64        // posts of the author that may have to leave the public timeline
+	reread           []string       // `deleted` and `body`, read once the post was on all lists; see reconcile
+	toAuthor         bool           // the author's home timeline comes next, too
+	fromParentAuthor bool           // the first part is the followers of To; see chooseAudience
+	mark             string         // the replication histories before the first write; see work.Engine.Mark
+	held             *work.Held     // the task of a new post
+	written          time.Time      // when this call wrote it, by the server's clock; zero if another call did
+	published        bool           // its author was told that it is published
 }
 
-// ID is the id of the post, 0 before Create.
+// ID returns the ID of the post, 0 before Create.
 func (j *Job) ID() int64 { return j.post }
 
-// postTime is the time of the post, as it is stored.
+// postTime returns the time of the post in its stored form.
 func (j *Job) postTime() string {
 	for i := 0; i+1 < len(j.Fields); i += 2 {
 		if j.Fields[i] == "time" {
@@ -79,7 +79,7 @@ func (j *Job) postTime() string {
 	return j.time
 }
 
-// media are the pictures of the post.
+// media returns the pictures of the post.
 func (j *Job) media() social.Media {
 	for i := 0; i+1 < len(j.Fields); i += 2 {
 		if j.Fields[i] == "media" {
@@ -89,7 +89,7 @@ func (j *Job) media() social.Media {
 	return j.pictures
 }
 
-// searched is what the search index has of the post.
+// searched returns the post in the form that is indexed.
 func (j *Job) searched() search.IndexedPost {
 	p := search.IndexedPost{ID: j.post, Author: j.Author, Parent: j.Parent, To: j.to, Body: j.text}
 	for i := 0; i+1 < len(j.Fields); i += 2 {
@@ -103,10 +103,10 @@ func (j *Job) searched() search.IndexedPost {
 	return p
 }
 
-// identity tells the post from another one that got its id after a failover.
+// identity distinguishes the post from another one that got its ID after a failover.
 func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()) }
 
-// member is the task of the post.
+// member returns the task of the post.
 func (j *Job) member() string { return postKind + ":" + j.identity() }
 
 // audience returns the sets of followers that get a post.
@@ -121,7 +121,7 @@ func audience(author int64, tags []string) []string {
 
 func (j *Job) audience() []string {
 	sets := audience(j.Author, j.Tags)
-	if j.ofOther {
+	if j.fromParentAuthor {
 		sets[0] = storage.FollowersKey(j.To)
 	}
 	return sets
@@ -130,11 +130,11 @@ func (j *Job) audience() []string {
 // done reports whether the whole audience has the post.
 func (j *Job) done() bool { return j.source > len(j.Tags) }
 
-// isNarrow reports whether the followers of the author get the post only if they
-// follow another one too.
+// isNarrow reports whether the author's followers get the post only if they also follow the author
+// of its parent.
 func (j *Job) isNarrow() bool { return j.Parent != 0 && j.To != j.Author }
 
-// next moves on to the page after a page of n followers that ended at last.
+// next advances past a page of n followers that ended at last.
 func (j *Job) next(n int, last storage.Cursor) {
 	if n == pageOfFollowers {
 		j.after = last
@@ -146,7 +146,7 @@ func (j *Job) next(n int, last storage.Cursor) {
 
 func (j *Job) begin() { j.source, j.after = 0, storage.FirstPage }
 
-// joinTags writes tags as a field of a stub; splitTags reads it.
+// joinTags encodes tags as a field of a stub; splitTags decodes it.
 func joinTags(tags []string) string {
 	slices.Sort(tags)
 	return strings.Join(slices.Compact(tags), " ")

@@ -19,11 +19,10 @@ import (
 	"retwis/internal/social/work"
 )
 
-// workerEnv makes this test binary do background work on the server at its URL: a process
-// to kill.
+// workerEnv makes this test binary do background work on the server at that URL: a process to kill.
 const workerEnv = "SOCIAL_TEST_WORKER"
 
-func workWithoutEnd() {
+func workForever() {
 	opt := rueidis.MustParseURL(os.Getenv(workerEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
 	client, err := rueidis.NewClient(opt)
@@ -38,8 +37,7 @@ func workWithoutEnd() {
 
 func noJobs(opt *app.Options) { opt.NoJobs = true }
 
-// While too much waits in the background, posts to many followers are refused, and those
-// to few are not.
+// During overload, posts to many followers are refused, and posts to few are not.
 func TestBackPressure(t *testing.T) {
 	t.Parallel()
 	server := redistest.DB(t)
@@ -65,19 +63,19 @@ func TestBackPressure(t *testing.T) {
 	if n := b.Redis("ZCARD", fmt.Sprintf("profile:%d", star.ID)); n != fmt.Sprint(published) {
 		t.Errorf("the profile has %s posts, want %d", n, published)
 	}
-	on(t, server.Client(t)) // a process that works
+	on(t, server.Client(t)) // a process that does background work
 	b.Eventually("posts to many to be accepted again", func() bool {
 		_, err := b.Posts.Post(b.Ctx, star, "to all of you again")
 		return err == nil
 	})
 }
 
-// Short and long jobs take turns: neither waits for the other kind, however many there are.
+// Short and long jobs take turns: neither kind waits for all of the other, however many there are.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	e := work.New(client, socialtest.Quiet())
-	var first atomic.Pointer[string] // the kind that blocks
+	var first atomic.Pointer[string] // the kind to block
 	goOn, ran := make(chan struct{}), make(chan string, 1000)
 	handle := func(kind string) work.Func {
 		return func(ctx context.Context, _ string) error {
@@ -124,7 +122,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// What was given up is tried again, and what names no job is removed.
+// Dead tasks are retried, and a task that names no job is removed.
 func TestRetryDead(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)

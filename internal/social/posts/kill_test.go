@@ -22,22 +22,22 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// killedEnv makes this test binary post once to the servers at its addresses and kill itself
-// with the write of the number of killedStepEnv, or end when the post is on every list and
-// print how many writes that took.
+// killedEnv makes this test binary post once to the servers at those addresses and kill itself at
+// the write whose number is in killedStepEnv. Otherwise it exits when the post is on every list and
+// prints how many writes that took.
 const (
 	killedEnv     = "SOCIAL_TEST_KILLED"
 	killedStepEnv = "SOCIAL_TEST_KILLED_STEP"
 )
 
-// killer counts what a process writes to its servers.
+// killer counts the writes of a process to its servers.
 type killer struct {
 	armed atomic.Bool
 	count atomic.Int64
 	step  int64
 }
 
-// killerConn is a connection on which the process dies, before it has written or after it.
+// killerConn is a connection on which the process dies, just before or just after a write.
 type killerConn struct {
 	net.Conn
 	*killer
@@ -91,7 +91,7 @@ func postAndDie() {
 		panic(err)
 	}
 	other := dial(func(conn net.Conn) net.Conn { return conn })
-	for ; ; time.Sleep(5 * time.Millisecond) { // its parent ends it with the test
+	for ; ; time.Sleep(5 * time.Millisecond) { // its parent kills it with the test
 		left, err := other.Do(ctx, other.B().Zcard().Key("tasks").Build()).AsInt64()
 		if err != nil {
 			panic(err)
@@ -104,8 +104,8 @@ func postAndDie() {
 	os.Exit(0)
 }
 
-// A process is killed with any write, in a short run with some, of a post to 5,000 followers. What it has stored is on
-// the lists of all of them when another process has finished it.
+// A process is killed at each write (in a short run, at some) of a post to 5,000 followers. Once
+// another process has finished the post, it is on the lists of all of them.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	const followers = 5000
@@ -120,7 +120,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			return cluster.Client(t), cluster.Masters
 		},
 	}
-	if !redistest.Long { // TestKilledAtEveryStep kills on a Cluster
+	if !redistest.Long { // TestKilledAtEveryStep covers Clusters
 		delete(servers, "cluster")
 	}
 	for name, open := range servers {
@@ -163,7 +163,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			b.Eventually("what was interrupted to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 
 			stored, wrong := b.stored(), 0
-			for _, list := range b.homes(followers) {
+			for _, list := range b.homeLists(followers) {
 				if !slices.Equal(list, stored) {
 					wrong++
 				}
@@ -179,7 +179,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	}
 }
 
-// stored returns the ids of the posts that exist, the latest first.
+// stored returns the IDs of the existing posts, latest first.
 func (b *bundle) stored() (ids []string) {
 	b.T.Helper()
 	last, err := strconv.Atoi(b.Redis("GET", "next_post_id"))
@@ -194,8 +194,8 @@ func (b *bundle) stored() (ids []string) {
 	return ids
 }
 
-// homes returns the lists of n fans, without what says that a list exists.
-func (b *bundle) homes(n int) (lists [][]string) {
+// homeLists returns the home timelines of n fans, without the marker that says that a list exists.
+func (b *bundle) homeLists(n int) (lists [][]string) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
 		var cmds rueidis.Commands

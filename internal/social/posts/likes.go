@@ -13,22 +13,20 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Reactions are likes and bookmarks, and the lists of
-// who has done what with a post.
+// Reactions are likes and bookmarks, and the lists of users who liked or reposted a post.
 type Reactions struct {
 	Options
 	store storage.Reactions
 }
 
-// NewReactions returns the reactions of a database.
+// NewReactions returns the Reactions of a database.
 func NewReactions(opt Options) *Reactions {
 	return &Reactions{opt, storage.NewReactions(opt.DB.Client)}
 }
 
-// Like makes a user like a post; the like of a repost is one of the post that it
-// repeats. Repeating it changes nothing. It returns ErrNotFound for a post that does
-// not exist, is deleted, or is hidden from the user. One round trip where the post is
-// in memory and no repost, about ten on a Cluster.
+// Like makes a user like a post; liking a repost likes its original. Repeating it changes nothing.
+// It returns ErrNotFound if the post does not exist, is deleted, or is hidden from the user. One
+// round trip if the post is in memory and no repost; about ten on a Cluster.
 func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error {
 	post, err := r.target(ctx, user, id)
 	if err != nil {
@@ -53,9 +51,8 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 	return nil
 }
 
-// Unlike takes back a like, also one of a post that the user must not see any more.
-// Repeating it changes nothing. One round trip where the post is in memory, four on a
-// Cluster.
+// Unlike removes a like, even of a post that the user may no longer see. Repeating it changes
+// nothing. One round trip if the post is in memory, four on a Cluster.
 func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) error {
 	post, err := r.original(ctx, id)
 	if err != nil {
@@ -76,9 +73,10 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 	return nil
 }
 
-// change changes a like. On a single server that is one script; on a Cluster it is a
-// task, which another process finishes if this one dies. There the task would take 1.49 times
-// the CPU of web process and server for a like (0.78 ms, all of a request), 1.27 for an unlike.
+// change changes a like. On a single server that is one script; on a Cluster it is a task, which
+// another process finishes if this one dies. On a single server the task would take 1.49 times the
+// CPU of web process and server for a like (0.78 ms for the whole request), and 1.27 times for an
+// unlike.
 func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
 	if !r.DB.Cluster {
 		return change()
@@ -96,8 +94,8 @@ func (r *Reactions) Bookmark(ctx context.Context, user social.User, id int64) er
 	return r.store.Bookmark(ctx, post.ID, user.ID, r.Now())
 }
 
-// Unbookmark removes a post from a user's bookmarks; see Unlike. One round trip where
-// the post is in memory.
+// Unbookmark removes a post from a user's bookmarks; see Unlike. One round trip if the post is in
+// memory.
 func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) error {
 	post, err := r.original(ctx, id)
 	if err != nil {
@@ -106,22 +104,22 @@ func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) 
 	return r.store.Unbookmark(ctx, post.ID, user.ID)
 }
 
-// target returns the post that a user likes, which is not a repost, or ErrNotFound
-// where the user must not see it. It can have been deleted or hidden lately; the script decides.
+// target returns the post that a user likes, which is not a repost, or ErrNotFound if the user must
+// not see it. The post may have been deleted or hidden recently; the script has the final say.
 func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	view := r.Views.Remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
 	v, err := r.Viewers.Actor(ctx, user)
-	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden { // or was, a moment ago
+	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden { // or was a moment ago
 		return r.visible(ctx, user, id)
 	}
 	return view.Post, err
 }
 
-// visible returns the post that a user acts on, as target does, but not a deleted one: it is
-// read past all caches, because another process may have deleted it a moment ago.
+// visible is like target but excludes deleted posts: it bypasses all caches, because another
+// process may have deleted the post a moment ago.
 func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	v, err := r.Viewers.Actor(ctx, user)
 	if err != nil {
@@ -139,15 +137,15 @@ func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (so
 		if slices.Contains(fresh, post.ID) {
 			return post, nil
 		}
-		fresh = append(fresh, post.ID) // what a repost repeats
+		fresh = append(fresh, post.ID) // the original of a repost
 	}
 }
 
-// original returns a post, or the one that it repeats, even if it is hidden. Where there
-// is none it has only an id.
+// original returns a post, or the original of a repost, even if it is hidden. If it does not exist,
+// only its ID is set.
 func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error) {
 	post := social.Post{ID: id}
-	for range 2 { // a repost of a repost is damage
+	for range 2 { // a repost of a repost is corrupt
 		views, err := r.Views.Get(ctx, id)
 		if err != nil {
 			return social.Post{}, err
@@ -163,8 +161,8 @@ func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error)
 	return post, nil
 }
 
-// Likers returns a page of the users who like a post, the latest first, or ErrNotFound
-// for a post that the viewer must not see; see Followers.
+// Likers returns a page of the users who like a post, latest first, or ErrNotFound if the viewer
+// must not see the post; see Followers.
 func (r *Reactions) Likers(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error) {
 	return r.people(ctx, v, id, storage.LikersKey, cursor, limit)
 }
@@ -185,17 +183,16 @@ func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key 
 	return r.Users.People(ctx, key(items[0].Post.ID), cursor, limit, storage.SeenBy(v))
 }
 
-// MarkedPosts is one page of the posts that a user has marked, the latest mark first,
-// and the cursor of the next page, empty at the end; see Listing.
+// MarkedPosts is one page of the posts that a user has marked, latest mark first, and the cursor of
+// the next page, empty at the end; see Listing.
 type MarkedPosts struct {
 	Items []timeline.Item
 	Next  string
 }
 
-// LikedPosts returns a page of the posts that a user likes. The viewer has asked for
-// this user, so a mute does not hide the user's own posts. cursor is empty for the
-// first page; *InvalidError reports one that is malformed. One round trip where the
-// posts are in memory.
+// LikedPosts returns a page of the posts that a user likes. The viewer has asked for this user, so
+// a mute does not hide the user's own posts. cursor is empty for the first page; a malformed one is
+// *InvalidError. One round trip if the posts are in memory.
 func (r *Reactions) LikedPosts(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (MarkedPosts, error) {
 	if v.Sees(uid) == social.Hidden {
 		return MarkedPosts{}, nil

@@ -13,42 +13,42 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// liveFor is how old a post may be that a repeated fan-out still adds to the stream
-// of new posts: a repair of old posts is no news.
-const liveFor = time.Hour
+// liveMaxAge is the maximum age of a post that a repeated fan-out still adds to the stream of new
+// posts: repairing old posts is no news.
+const liveMaxAge = time.Hour
 
-// report ends what is done at once, when the author's lists and the first followers have a post: it
-// adds the post to the stream of new posts, takes posts off the public timeline that are no longer
-// among the newest of their author, and reads the post again for reconcile. A fan-out that is
-// repeated does all of it again. One round trip.
+// report ends the synchronous part of a fan-out, when the author's lists and the first followers
+// have the post. It adds the post to the stream of new posts, removes posts from the public
+// timeline that are no longer among the newest of their author, and reads the post again for
+// reconcile. A repeated fan-out repeats all of it. One round trip.
 func (w *writer) report(ctx context.Context, job *Job) error {
-	cmds, b := rueidis.Commands{againCommand(w.client, job.post)}, w.client.B()
-	if job.followedBy == 0 || float64(w.now().Add(-liveFor).Unix()) <= job.followedBy {
+	cmds, b := rueidis.Commands{rereadCommand(w.client, job.post)}, w.client.B()
+	if job.followedBy == 0 || float64(w.now().Add(-liveMaxAge).Unix()) <= job.followedBy {
 		cmds = append(cmds, stream.AddCommand(w.client, stream.Entry{
 			Post: job.post, Author: job.Author, Root: job.Root, To: job.To, Of: job.RepostOf, Tags: job.Tags,
 		}))
 	}
 	end := w.end.Load()
 	for _, id := range job.older {
-		if end == nil || id >= end.post || w.now().Sub(end.at) > endFor {
-			cmds = append(cmds, w.takeOffTimeline(id).ToRetryable(), b.Lindex().Key(storage.Timeline).Index(-1).Build())
+		if end == nil || id >= end.post || w.now().Sub(end.at) > timelineEndTTL {
+			cmds = append(cmds, w.removeFromTimeline(id).ToRetryable(), b.Lindex().Key(storage.Timeline).Index(-1).Build())
 			end = nil
 		}
 	}
 	res := w.client.DoMulti(ctx, cmds...)
-	again, err := reply.Fields(res[0])
+	current, err := reply.Fields(res[0])
 	if err != nil {
 		return fmt.Errorf("social: read a post: %w", err)
 	}
-	job.again = again
+	job.reread = current
 	if len(job.older) > 0 && end == nil {
 		last, _ := reply.TextOrEmpty(res[len(res)-1])
 		id, _ := storage.ParseID(last)
 		w.end.Store(&timelineEnd{id, w.now()})
 	}
 	for _, r := range res[1:] {
-		if err := r.Error(); rediserr.IsWrongType(err) { // a check reports it
-			w.log.WarnContext(ctx, "a post could not be added to the stream of new posts", "post", job.post, "error", err)
+		if err := r.Error(); rediserr.IsWrongType(err) { // reported by a check
+			w.log.WarnContext(ctx, "cannot add a post to the stream of new posts", "post", job.post, "error", err)
 		} else if err != nil && !rueidis.IsRedisNil(err) {
 			return fmt.Errorf("social: post: %w", err)
 		}
@@ -56,25 +56,26 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// timelineEnd is the last post of the public timeline, as it was once.
+// timelineEnd is the last post of the public timeline at some time.
 type timelineEnd struct {
 	post int64
 	at   time.Time
 }
 
-// endFor is for how long an end of the timeline is used. It moves to newer posts; only a repair
-// brings older ones.
-const endFor = time.Minute
+// timelineEndTTL is how long a timelineEnd is used. The end moves to newer posts; only a repair
+// adds older ones.
+const timelineEndTTL = time.Minute
 
-// againCommand reads `deleted` and `body` of a post that is on its lists: what was done meanwhile.
-func againCommand(client rueidis.Client, post int64) rueidis.Completed {
+// rereadCommand reads `deleted` and `body` of a post that is on its lists, to see concurrent
+// changes.
+func rereadCommand(client rueidis.Client, post int64) rueidis.Completed {
 	return client.B().Hmget().Key(storage.PostKey(post)).Field("deleted", "body").Build()
 }
 
-func (d *db) readAgain(ctx context.Context, post int64) ([]string, error) {
-	again, err := reply.Fields(d.client.Do(ctx, againCommand(d.client, post)))
+func (d *db) reread(ctx context.Context, post int64) ([]string, error) {
+	fields, err := reply.Fields(d.client.Do(ctx, rereadCommand(d.client, post)))
 	if err != nil {
 		return nil, fmt.Errorf("social: read a post: %w", err)
 	}
-	return again, nil
+	return fields, nil
 }

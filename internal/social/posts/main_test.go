@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
-		workWithoutEnd()
+		workForever()
 	}
 	if os.Getenv(posterEnv) != "" {
-		postWithoutEnd()
+		postForever()
 	}
 	if os.Getenv(killedEnv) != "" {
 		postAndDie()

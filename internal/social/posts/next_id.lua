@@ -1,14 +1,14 @@
--- Returns an id for a new post, or the post that a text has got already.
--- KEYS[1]   the counter of posts
--- KEYS[2]   string: the post that has the text, `<id> <time>`; it expires. Missing for a post that
---           is no repetition
--- ARGV[1]   the largest id that the caller has seen: a counter below it fell back with a server
---           that lost writes
--- ARGV[2]   how far it can have fallen back
+-- Returns an id for a new post, or the post that a text was already assigned to.
+-- KEYS[1]   the post counter
+-- KEYS[2]   string: the post that has the text, `<id> <time>`; it expires. Omitted for a post
+--           that cannot be a repetition
+-- ARGV[1]   the largest id that the caller has seen: if the counter is below it, the server lost
+--           writes
+-- ARGV[2]   the maximum distance that the counter can have fallen back
 -- ARGV[3]   the time of a new post
--- ARGV[4]   a post that does not count: its text is another one by now, or empty
--- ARGV[5]   for how long the post has the text, in milliseconds
--- Reply     the post, `<id> <time>`, and 1 when the id is new
+-- ARGV[4]   a claim to ignore, because the text of its post has changed; may be empty
+-- ARGV[5]   how long the post keeps the text, in milliseconds
+-- Reply     the post, `<id> <time>`, and 1 if the id is new
 local has = KEYS[2] and redis.call('GET', KEYS[2])
 if has and has ~= ARGV[4] then
   return {has, '0'}

@@ -11,12 +11,13 @@ import (
 	"retwis/internal/social/text"
 )
 
-// clusterSkew is by how much the clocks of servers may differ: more would only let a form that is
-// sent twice at once notify twice.
+// clusterSkew is the maximum clock difference between servers. A larger one only means that a form
+// sent twice at once may notify twice.
 const clusterSkew = 100 * time.Millisecond
 
-// notify notifies people that a new post answers, mentions or repeats: the one who is answered once, also if
-// the text mentions them. It is a part of the fan-out, and can be repeated.
+// notify notifies the people whom a new post replies to, mentions or reposts. The author of the
+// parent is notified once, even if the text mentions them too. It is part of the fan-out and can be
+// repeated.
 func (e *Engine) notify(ctx context.Context, job *Job) {
 	if e.notices == nil {
 		return
@@ -36,8 +37,8 @@ func (e *Engine) notify(ctx context.Context, job *Job) {
 	}
 }
 
-// noticeEdit: a text was replaced. People that no earlier text of the post mentions are notified, and
-// those that it mentions no more lose their notification.
+// noticeEdit updates notifications after an edit: people whom no earlier text mentioned are
+// notified, and people who are no longer mentioned lose their notification.
 func (p *Service) noticeEdit(ctx context.Context, before social.Post, body string) {
 	old, now := text.Mentions(before.Body), text.Mentions(body)
 	without := func(names, others []string) []string {
@@ -52,7 +53,7 @@ func (p *Service) noticeEdit(ctx context.Context, before social.Post, body strin
 	}
 	edits, err := p.Edits(ctx, before.ID)
 	if err != nil {
-		p.opt.Log.WarnContext(ctx, "a mention could not be notified", "post", before.ID, "error", err)
+		p.opt.Log.WarnContext(ctx, "cannot notify a mentioned user", "post", before.ID, "error", err)
 		return
 	}
 	for _, edit := range edits {
@@ -63,7 +64,8 @@ func (p *Service) noticeEdit(ctx context.Context, before social.Post, body strin
 	}
 }
 
-// noticeUnrepost: a user has ended the repost of a post that began at a time.
+// noticeUnrepost removes the notification of a repost, begun at a given time, that a user has
+// ended.
 func (p *Service) noticeUnrepost(ctx context.Context, user social.User, original social.Post, at time.Time) {
 	p.opt.Notices.Unnotify(ctx, original.Author.ID, notify.Repost, user.ID, original.ID, at)
 }

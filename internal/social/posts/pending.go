@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// maxPending is how many unfinished tasks are read, of all kinds: of imports that wait for their
-// limits and of mails there can be thousands. The server takes about a millisecond for them.
+// maxPending is how many unfinished tasks of all kinds are read: thousands of imports waiting for
+// their limits and of mails are possible. The server takes about a millisecond to read that many.
 const maxPending = 10_000
 
-// Pushing reports whether a part of the audience of a post is yet to get it. Where there are
-// very many tasks, it may be. One round trip.
+// Pushing reports whether part of the audience of a post has yet to get it. With very many tasks it
+// may report true wrongly. One round trip.
 func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
 	members, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(storage.Tasks).Min("0").Max(storage.Itoa(maxPending)).Rev().Build()).AsStrSlice())
 	if err != nil {
@@ -33,17 +33,17 @@ func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
 	return len(members) > maxPending || slices.ContainsFunc(members, isPart), nil
 }
 
-// isClaimed reports whether the fan-out of a post is not finished.
+// isClaimed reports whether the fan-out of a post is unfinished.
 func isClaimed(ctx context.Context, client rueidis.Client, s stub) (bool, error) {
 	return Claimed(client.Do(ctx, ClaimCommand(client, s.id, s.author, s.time)))
 }
 
-// ClaimCommand reads whether the fan-out of a post is not finished; Claimed reads its reply.
+// ClaimCommand reads whether the fan-out of a post is unfinished; Claimed parses its reply.
 func ClaimCommand(client rueidis.Client, post, author int64, time string) rueidis.Completed {
 	return client.B().Zmscore().Key(storage.Tasks).Member(Member(post, author, time)).Build()
 }
 
-// Claimed reads the reply to a ClaimCommand.
+// Claimed parses the reply to a ClaimCommand.
 func Claimed(res rueidis.RedisResult) (bool, error) {
 	claims, err := reply.OrEmpty(res.ToArray())
 	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err

@@ -18,7 +18,7 @@ import (
 // Service publishes and reads posts.
 type Service struct{ opt Options }
 
-// Options are what a Service, Reactions and Tags need; all are required.
+// Options configure a Service, Reactions and Tags; all fields are required.
 type Options struct {
 	timeline.Parts
 	Blocklist  *blocklist.List
@@ -29,14 +29,14 @@ type Options struct {
 	MaxBacklog int64 // see app.Options
 }
 
-// New returns a Service. From now on, the engine notifies people of posts.
+// New returns a Service. From then on, the engine notifies people of posts.
 func New(opt Options) *Service {
 	opt.FanOut.notices = opt.Notices
 	return &Service{opt}
 }
 
-// Posts returns the posts with these ids, in their order, without those that do
-// not exist or are deleted. Two round trips at most.
+// Posts returns the posts with these IDs in the same order, omitting posts that do not exist or are
+// deleted. At most two round trips.
 func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -58,7 +58,7 @@ func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error
 	return found, nil
 }
 
-// stored returns a post as it is in the database, a stub included, or ErrNotFound.
+// stored returns a post as stored, including a stub, or ErrNotFound.
 func (p *Service) stored(ctx context.Context, id int64) (social.Post, error) {
 	read := rueidis.Completed(timeline.PostCommand(p.opt.DB.Client, id))
 	posts, err := timeline.ParseAll(ctx, p.opt.Users, []int64{id}, []rueidis.RedisResult{p.opt.DB.Client.Do(ctx, read)})
@@ -71,9 +71,8 @@ func (p *Service) stored(ctx context.Context, id int64) (social.Post, error) {
 	return posts[0], nil
 }
 
-// one returns a post as it is in the database, or ErrNotFound; a deleted one is not
-// found.
-func (p *Service) one(ctx context.Context, id int64) (social.Post, error) {
+// existing returns a post as stored, or ErrNotFound if it does not exist or is deleted.
+func (p *Service) existing(ctx context.Context, id int64) (social.Post, error) {
 	post, err := p.stored(ctx, id)
 	if err == nil && post.Deleted {
 		err = social.ErrNotFound
@@ -81,17 +80,17 @@ func (p *Service) one(ctx context.Context, id int64) (social.Post, error) {
 	return post, err
 }
 
-// original returns the post on which a user acts: that one, or the one that it
-// repeats. A post that the user must not see is not found.
+// original returns the post that a user acts on: the given one, or the original of a repost. A post
+// that the user must not see is ErrNotFound.
 func (p *Service) original(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	viewer, err := p.opt.Viewers.Get(ctx, user)
 	if err != nil {
 		return social.Post{}, err
 	}
 	viewer = viewer.Acting()
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err == nil && post.RepostOf != 0 && social.Visible(viewer, post) != social.Hidden {
-		post, err = p.one(ctx, post.RepostOf)
+		post, err = p.existing(ctx, post.RepostOf)
 	}
 	if err == nil && social.Visible(viewer, post) == social.Hidden {
 		err = social.ErrNotFound
@@ -99,10 +98,10 @@ func (p *Service) original(ctx context.Context, user social.User, id int64) (soc
 	return post, err
 }
 
-// own returns a post that a user has written, or ErrNotAuthor, or ErrNotFound where
-// the user must not even see it.
+// own returns a post written by the user, or ErrNotAuthor, or ErrNotFound if the user must not even
+// see it.
 func (p *Service) own(ctx context.Context, user social.User, id int64) (social.Post, error) {
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err != nil || post.Author.ID == user.ID {
 		return post, err
 	}
@@ -116,5 +115,5 @@ func (p *Service) own(ctx context.Context, user social.User, id int64) (social.P
 	return social.Post{}, social.ErrNotAuthor
 }
 
-// time is the time of a post that is written now.
+// time returns the time for a post written now.
 func (p *Service) time() time.Time { return p.opt.Now().UTC().Truncate(time.Second) }

@@ -13,44 +13,42 @@ import (
 	"retwis/internal/social/text"
 )
 
-// repeatWindow is for how long the same text is taken for a form that was sent twice: over a slow
-// connection, the pictures of the second one take a while.
+// repeatWindow is how long the same text counts as a form sent twice. Over a slow connection, the
+// pictures of the second form take a while.
 const repeatWindow = time.Minute
 
-// Draft is what somebody wants to publish.
+// Draft is a post to be published.
 type Draft struct {
 	Body      string
 	Pictures  []media.Chosen
 	Sensitive bool // the pictures are shown after a click
 }
 
-// isSensitive reports whether there is something to show after a click.
+// isSensitive reports whether there are pictures to show only after a click.
 func (d Draft) isSensitive() bool { return d.Sensitive && len(d.Pictures) > 0 }
 
-// Post publishes a text: on the author's profile and home timeline, on the
-// public timeline, and on the home timelines of the author's followers. It
-// returns *InvalidError for a text that is not allowed, and ErrForbidden for an address that is
-// blocked.
+// Post publishes a text: on the author's profile and home timeline, on the public timeline, and on
+// the home timelines of the author's followers. It returns *InvalidError if the text is not
+// allowed, and ErrForbidden if the address is blocked.
 //
-// When it returns, the master and its replicas have the post, and every timeline but the home
-// timelines of followers beyond the first thousand or so, which are written in
-// the background. Whatever interrupts the fan-out, it is finished later; see
-// package fanout. Five round trips, six on a Cluster, and five more for each 200
-// followers of the first thousand.
+// When it returns, the master and its replicas have the post, and so has every timeline except the
+// home timelines of followers beyond the first thousand or so, which are written in the background.
+// An interrupted fan-out is finished later; see Engine. Five round trips, six on a Cluster, and
+// five more for each 200 followers of the first thousand.
 func (p *Service) Post(ctx context.Context, author social.User, body string) (social.Post, error) {
 	return p.post(ctx, author, Draft{Body: body}, false)
 }
 
-// PostOnce is Post for a form, which a double click sends twice: the same text and pictures
-// by the same author within a minute are one post, which all calls return. Each of them
-// finishes what the first one has begun. A text whose post was deleted or edited meanwhile is a new
-// post. Two round trips more than Post, and up to three for each picture, which must be the author's, and of no
-// other post: see media.Store.Claim.
+// PostOnce is Post for a form, which a double click sends twice: the same text and pictures by the
+// same author within a minute are one post, which all calls return. Each call finishes what the
+// first one began. If the post was deleted or edited meanwhile, the text becomes a new post. It
+// takes two round trips more than Post, and up to three for each picture. The pictures must belong
+// to the author and to no other post: see media.Store.Claim.
 func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft) (social.Post, error) {
 	return p.post(ctx, author, draft, true)
 }
 
-// post is Post, or PostOnce.
+// post implements Post and PostOnce.
 func (p *Service) post(ctx context.Context, author social.User, draft Draft, once bool) (social.Post, error) {
 	body, err := p.clean(ctx, draft)
 	if err != nil {
@@ -66,7 +64,7 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 	return post, nil
 }
 
-// clean returns a typed text as it is stored, or why it must not be posted.
+// clean returns typed text in the form that is stored, or the reason why it must not be posted.
 func (p *Service) clean(ctx context.Context, draft Draft) (string, error) {
 	body, err := social.CleanBody(draft.Body)
 	if err == nil {
@@ -81,7 +79,7 @@ func (p *Service) clean(ctx context.Context, draft Draft) (string, error) {
 	return body, err
 }
 
-// checkAlts returns why the descriptions of pictures must not be posted.
+// checkAlts returns an error if picture descriptions must not be posted.
 func (p *Service) checkAlts(ctx context.Context, pictures []media.Chosen) error {
 	for _, picture := range pictures {
 		if err := p.opt.Blocklist.CheckText(ctx, "alt", picture.Alt); err != nil {
@@ -91,14 +89,14 @@ func (p *Service) checkAlts(ctx context.Context, pictures []media.Chosen) error 
 	return nil
 }
 
-// admit refuses a post to many followers, with ErrOverloaded, while too much waits in
-// the background: it would reach them late, and delay all others.
+// admit refuses a post to many followers with ErrOverloaded while the backlog is too long: the post
+// would reach them late and delay all others.
 func (p *Service) admit(ctx context.Context, author int64) error {
 	if p.opt.MaxBacklog < 0 {
 		return nil
 	}
 	n, err := p.opt.FanOut.Tasks().Backlog(ctx)
-	if err != nil || n <= p.opt.MaxBacklog { // what cannot be counted is no reason to refuse a post
+	if err != nil || n <= p.opt.MaxBacklog { // if the backlog cannot be counted, accept the post
 		return nil
 	}
 	followers, err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zcard().Key(storage.FollowersKey(author)).Build()).AsInt64()
@@ -108,13 +106,13 @@ func (p *Service) admit(ctx context.Context, author int64) error {
 	return social.ErrOverloaded
 }
 
-// creation is how a post is written: a text that may be a repetition, and its pictures.
+// creation says how a post is created: whether it may be a repetition, and its pictures.
 type creation struct {
 	once     bool
 	pictures []media.Chosen
 }
 
-// publish writes a post under a new id and publishes it.
+// publish writes a post under a new ID and publishes it.
 func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c creation) error {
 	if err := p.admit(ctx, entry.Author); err != nil {
 		return err
@@ -135,13 +133,13 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c
 	return p.opt.FanOut.Publish(ctx, job)
 }
 
-// createAs writes a post under an id that it gets before: that of the same post where the text is
-// a repetition. The pictures are claimed for the id, so that no other post gets them.
+// createAs writes a post under an ID assigned beforehand: that of the existing post if the text is
+// a repetition. The pictures are claimed for the ID, so no other post gets them.
 func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, err error) {
 	var claim Claim
 	var key string
 	if c.once {
-		// A form without scripts that is sent twice stores its pictures twice, under other ids.
+		// A form without scripts that is sent twice stores its pictures twice, under different ids.
 		var looks string
 		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
 			key = storage.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
@@ -154,7 +152,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, 
 		return Job{}, fmt.Errorf("social: post: %w", err)
 	}
 	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.ID, c.pictures); err != nil {
-		if c.once && claim.New { // the form comes again with other pictures, and is no repetition
+		if c.once && claim.New { // the form comes back with other pictures and is not a repetition
 			p.forget(ctx, key)
 		}
 		return Job{}, err
@@ -168,14 +166,14 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, 
 	if err == nil && !created && c.once && p.sameAs(ctx, post, claim.ID) {
 		created, err = create()
 	}
-	if err == nil && !created { // the id is in use, as after a failover
+	if err == nil && !created { // the ID is in use, as after a failover
 		err = p.opt.FanOut.Create(ctx, &job)
 	}
 	post.ID = job.ID()
 	return job, err
 }
 
-// fieldsOf returns the hash of a new post; to is the author of the post that it replies to.
+// fieldsOf returns the hash of a new post; to is the author of the parent.
 func fieldsOf(post social.Post, to int64) []string {
 	fields := []string{"user_id", storage.Itoa(post.Author.ID), "time", storage.Seconds(post.Time)}
 	if post.Parent != 0 {
@@ -194,9 +192,9 @@ func fieldsOf(post social.Post, to int64) []string {
 	return fields
 }
 
-// sameAs reports whether the post that has an id is the one that is being written, and takes over
-// its pictures: a form that was sent twice has stored them twice. What the second one has
-// stored is deleted with all that nothing uses.
+// sameAs reports whether the stored post with an ID is the one being written, and if so adopts its
+// pictures: a form sent twice has stored them twice. The second copies are deleted with other
+// unused pictures.
 func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool {
 	stored, err := p.stored(ctx, id)
 	if err != nil || stored.Author.ID != post.Author.ID || stored.Body != post.Body || !stored.Time.Equal(post.Time) || stored.Parent != post.Parent {
@@ -206,8 +204,8 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
-// claim returns a new id for a post that is about to be written, or the same post that another
-// call writes or has written, whose time it takes over.
+// claim returns a new ID for a post about to be written, or the ID of the same post that another
+// call writes or has written, and then adopts its time.
 func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Claim, error) {
 	not := ""
 	for {
@@ -227,9 +225,9 @@ func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Cla
 	}
 }
 
-// forget undoes claim. Where it fails, the text counts as a repetition for a minute.
+// forget undoes claim. If it fails, the text counts as a repetition for a minute.
 func (p *Service) forget(ctx context.Context, key string) {
 	if err := p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
-		p.opt.Log.WarnContext(ctx, "the claim of a text that was not posted is left", "error", err)
+		p.opt.Log.WarnContext(ctx, "cannot remove the claim of a text that was not posted", "error", err)
 	}
 }

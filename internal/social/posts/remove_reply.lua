@@ -3,8 +3,8 @@
 -- KEYS[2]   the set of its direct replies
 -- KEYS[3]   the set of its deleted direct replies that still have replies themselves
 -- ARGV[1]   the id of the reply
--- ARGV[2]   1 where the reply still has replies itself
--- Reply     1 when the post is deleted and holds no replies any more, else 0
+-- ARGV[2]   1 if the reply still has replies itself
+-- Reply     1 if the post is deleted and has no replies left, else 0
 redis.call('SREM', KEYS[2], ARGV[1])
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')
 if not post[1] then

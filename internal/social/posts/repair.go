@@ -2,9 +2,9 @@ package posts
 
 import "context"
 
-// Place puts the stub of a deleted reply where it belongs: into its conversation if it
-// has replies, else out of it, with the stubs above it. It is for repairs; repeating
-// it changes nothing.
+// Place puts the stub of a deleted reply where it belongs: in its conversation if it has replies,
+// otherwise out of it, together with the stubs above it. Repairs use it; repeating it changes
+// nothing.
 func (d *Deletions) Place(ctx context.Context, post int64) error {
 	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.isDeleted || s.parent == 0 {

@@ -9,22 +9,21 @@ import (
 	"retwis/internal/social/text"
 )
 
-// Reply publishes a reply to a post, or to the one that a repost repeats. It appears
-// in the conversation, on the author's own list of replies and home timeline, and on
-// the home timelines of those who follow both people; see Post, whose guarantees
-// hold. It returns ErrNotFound for a post that does not exist, is deleted, or must not
-// be seen by the author of the reply, and *InvalidError for a text that is not
-// allowed. Four round trips more than Post.
+// Reply publishes a reply to a post, or to the original of a repost. It appears in the
+// conversation, on the author's own list of replies and home timeline, and on the home timelines of
+// those who follow both people. The guarantees of Post apply. It returns ErrNotFound if the parent
+// does not exist, is deleted, or is hidden from the author of the reply, and *InvalidError if the
+// text is not allowed. Four round trips more than Post.
 func (p *Service) Reply(ctx context.Context, author social.User, parent int64, body string) (social.Post, error) {
 	return p.reply(ctx, author, parent, Draft{Body: body}, false)
 }
 
-// ReplyOnce is to Reply what PostOnce is to Post: for replies to the same post.
+// ReplyOnce is to Reply what PostOnce is to Post, for replies to the same post.
 func (p *Service) ReplyOnce(ctx context.Context, author social.User, parent int64, draft Draft) (social.Post, error) {
 	return p.reply(ctx, author, parent, draft, true)
 }
 
-// reply is Reply, or ReplyOnce.
+// reply implements Reply and ReplyOnce.
 func (p *Service) reply(ctx context.Context, author social.User, parent int64, draft Draft, once bool) (social.Post, error) {
 	body, err := p.clean(ctx, draft)
 	if err != nil {

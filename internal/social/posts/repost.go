@@ -11,10 +11,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Repost puts a post on the user's profile and on the home timelines of the user's
-// followers: as an entry with its own id, which is returned. A repost of a
-// repost repeats the original. Repeating it changes nothing. It returns ErrNotFound
-// as Reply does.
+// Repost puts a post on the user's profile and on the home timelines of the user's followers, as an
+// entry with its own id, which is returned. A repost of a repost repeats the original. Repeating it
+// changes nothing. It returns ErrNotFound as Reply does.
 func (p *Service) Repost(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	original, err := p.original(ctx, user, id)
 	if err != nil {
@@ -40,20 +39,19 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 		if !errors.Is(err, ErrRefused) {
 			return social.Post{}, err
 		}
-		// Either the post is gone, or the user has reposted it meanwhile.
-		if original, err = p.one(ctx, original.ID); err != nil {
+		// Either the post is gone, or the user has reposted it in the meantime.
+		if original, err = p.existing(ctx, original.ID); err != nil {
 			return social.Post{}, err
 		}
 	}
 }
 
-// Unrepost ends a repost: its entry leaves all lists. id is that of the post or of a
-// repost of it. Repeating it changes nothing; a post that does not exist is
-// ErrNotFound.
+// Unrepost ends a repost: its entry leaves all lists. id is that of the original or of a repost of
+// it. Repeating it changes nothing. It returns ErrNotFound if the post does not exist.
 func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) error {
-	post, err := p.one(ctx, id)
+	post, err := p.existing(ctx, id)
 	if err == nil && post.RepostOf != 0 {
-		post, err = p.one(ctx, post.RepostOf)
+		post, err = p.existing(ctx, post.RepostOf)
 	}
 	if err != nil {
 		return err
@@ -71,8 +69,8 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	return nil
 }
 
-// repostBy returns the user's repost of a post, with only its id where its entry is
-// lost; the zero Post where there is none.
+// repostBy returns the user's repost of a post, with only its ID if its entry is lost, or the zero
+// Post if there is none.
 func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
 	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
 	if err != nil || score == "" {
@@ -82,7 +80,7 @@ func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, 
 	if err != nil {
 		return social.Post{}, fmt.Errorf("social: key %s: %w", storage.RepostersKey(post), err)
 	}
-	repost, err := p.one(ctx, id)
+	repost, err := p.existing(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
 		return social.Post{ID: id, Deleted: true}, nil
 	}

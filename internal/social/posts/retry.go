@@ -16,12 +16,12 @@ import (
 	"retwis/internal/social/text"
 )
 
-// skew is by how much the clocks of two processes may differ.
+// skew is the maximum clock difference between two processes.
 const skew = time.Minute
 
-// Retry repeats the fan-out of a post from its beginning to its end. Timelines that have
-// the post are not changed, and users who followed after it was written do not get it. A
-// post that does not exist is no error.
+// Retry repeats the fan-out of a post from start to finish. Timelines that have the post are not
+// changed, and users who followed after it was written do not get it. It is no error if the post
+// does not exist.
 func (e *Engine) Retry(ctx context.Context, post int64) error {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil || !s.exists {
@@ -42,7 +42,7 @@ func (e *Engine) Retry(ctx context.Context, post int64) error {
 	}
 }
 
-// postTask is a task of postKind.
+// postTask runs a task of postKind.
 func (e *Engine) postTask(ctx context.Context, argument string) error {
 	job, ok := jobOf(argument)
 	if !ok {
@@ -52,8 +52,8 @@ func (e *Engine) postTask(ctx context.Context, argument string) error {
 	return e.retry(ctx, &job, e.tasks.Add)
 }
 
-// retry repeats a fan-out from its beginning; rest gets the tasks of the followers after
-// the first thousand or so, which are noted.
+// retry repeats a fan-out from its start. It passes rest the recorded tasks for the followers after
+// the first thousand or so.
 func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members ...string) error) error {
 	segments, err := e.fanOut(ctx, job)
 	switch {
@@ -72,7 +72,7 @@ func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Cont
 	return e.reconcile(ctx, *job)
 }
 
-// finishAll runs tasks to their end.
+// finishAll runs tasks to completion.
 func (e *Engine) finishAll(ctx context.Context, members ...string) error {
 	for _, member := range members {
 		if err := e.tasks.Finish(ctx, member); err != nil {
@@ -82,8 +82,7 @@ func (e *Engine) finishAll(ctx context.Context, members ...string) error {
 	return nil
 }
 
-// fanOut does a fan-out from its beginning, up to the part that is left to segments, which
-// are noted.
+// fanOut runs a fan-out from its start up to the part left to segments, which it records.
 func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err error) {
 	if err := e.writer.ensure(ctx, job); err != nil {
 		return nil, err
@@ -99,8 +98,8 @@ func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err e
 	return segments, err
 }
 
-// pushFirst puts a post on the timelines of the first thousand followers, whose first
-// page was read, and notes segments of the others.
+// pushFirst puts a post on the timelines of the first thousand followers, whose first page has been
+// read, and records segments for the others.
 func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisResult) (segments []string, err error) {
 	err = e.writer.pushPage(ctx, job, first)
 	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
@@ -115,21 +114,21 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 	return segments, err
 }
 
-// reconcile compares a post whose fan-out is written with what was read since: if it was deleted
-// meanwhile, it is removed again from the lists; if it was edited, its words and tags are corrected.
+// reconcile compares a post whose fan-out is written with its state read since: if it was deleted
+// meanwhile, it is removed from the lists again; if it was edited, its indexed words and tags are
+// corrected.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
 	switch {
-	case job.again[0] != "":
+	case job.reread[0] != "":
 		return e.Deletions.Delete(ctx, job.post)
-	case job.otherWords || job.again[1] != job.searched().Body:
+	case job.otherWords || job.reread[1] != job.searched().Body:
 		return e.Edited(ctx, job.post)
 	}
 	return nil
 }
 
-// stored returns the job of a post that is in the database, or ErrNoPost where
-// it is missing, cannot be read, or its author does not exist, and errDeleted where
-// it is deleted.
+// stored returns the job of a stored post. It returns ErrNoPost if the post is missing or
+// unreadable, or its author does not exist, and errDeleted if it is deleted.
 func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job := Job{post: post, after: storage.FirstPage}
 	b := w.client.B()
@@ -148,7 +147,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job.Parent, _ = storage.ParseID(fields[3])
 	job.Root, _ = storage.ParseID(fields[4])
 	job.RepostOf, _ = storage.ParseID(fields[5])
-	if job.text = fields[2]; fields[9] == "" { // an imported post is on no page of a tag
+	if job.text = fields[2]; fields[9] == "" { // an imported post is on no tag page
 		job.Tags = text.Tags(job.text)
 	}
 	job.to, _ = storage.ParseID(fields[7])

@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// write writes the post of a user as the first step of a post does. What follows is left
-// to others, as it is by a process that dies then.
+// write performs only the first write of a post, as a process does that dies right after it, and
+// leaves the rest to others.
 func (b *bundle) write(author, id int64, body string) {
 	b.T.Helper()
 	job := b.FanOut().NewJob(b.Ctx, posts.Entry{Author: author, Fields: []string{
@@ -32,8 +32,8 @@ func (b *bundle) quiet() {
 	b.Eventually("all work to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }
 
-// A process that knows of a fan-out only what is stored begins it again: each follower
-// gets the post, and nobody who followed since.
+// A process that knows only the stored state of a fan-out starts it again: each follower gets the
+// post, and nobody who has followed since.
 func TestFanOutBegunAgain(t *testing.T) {
 	t.Parallel()
 	const late = 900_000
@@ -45,7 +45,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 		"single":  func(t testing.TB) rueidis.Client { return redistest.DB(t).Client(t) },
 		"cluster": func(t testing.TB) rueidis.Client { return redistest.Cluster(t, 3).Client(t) },
 	} {
-		for way, again := range ways {
+		for way, repeat := range ways {
 			for _, followers := range []int{2500, 5000} {
 				if !redistest.Long && name == "cluster" && (way != "by a start" || followers > 2500) {
 					continue
@@ -61,11 +61,11 @@ func TestFanOutBegunAgain(t *testing.T) {
 					dead.Redis("ZADD", storage.FollowersKey(author.ID), fmt.Sprint(now.Unix()), fmt.Sprint(late))
 					dead.Redis("RPUSH", fmt.Sprintf("posts:%d", late), "0")
 					other.Clock.Advance(2 * time.Hour)
-					if err := again(other, 77); err != nil {
+					if err := repeat(other, 77); err != nil {
 						t.Fatal(err)
 					}
 					other.quiet()
-					if lack := other.lacking(followers, 77); lack > 0 {
+					if lack := other.countMissing(followers, 77); lack > 0 {
 						t.Errorf("%d of %d followers lack the post", lack, followers)
 					}
 					if got := other.Redis("LRANGE", fmt.Sprintf("posts:%d", late), "0", "-1"); got != "0" {
@@ -77,8 +77,8 @@ func TestFanOutBegunAgain(t *testing.T) {
 	}
 }
 
-// A segment that says less than which post it is for is not done.
-func TestSliceWithoutPost(t *testing.T) {
+// A segment that does not identify its post completely is not processed.
+func TestSegmentWithoutPost(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
 	author := b.NewUser("author")
@@ -100,8 +100,8 @@ func TestSliceWithoutPost(t *testing.T) {
 	}
 }
 
-// An edit brings a post to those who follow its new tags; those of a tag that it had from the
-// beginning have it, however many they are.
+// An edit delivers a post to those who follow its new tags; followers of a tag that it had from the
+// start already have it, however many they are.
 func TestEditPushesNewTags(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
@@ -130,8 +130,8 @@ func TestEditPushesNewTags(t *testing.T) {
 	}
 }
 
-// A tag that an edit removes and another one brings back: those who have followed it in between
-// get the post with it.
+// One edit removes a tag and another brings it back: users who followed the tag in between get the
+// post with it.
 func TestEditBringsTagBack(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))

@@ -16,12 +16,12 @@ import (
 	"retwis/maintain"
 )
 
-// words has the words of posts in the search index.
+// words keeps the words of posts in the search index.
 type words struct{ db }
 
-// index begins to put the words of a post into the search index, in the round trip of what
-// the caller sends next; the function that it returns waits for it. If the index has another
-// text, or the post was deleted meanwhile, reconcile finds out.
+// index starts to put the words of a post into the search index, in the same round trip as the
+// caller's next command; the returned function waits for it. If the index has a different text, or
+// the post was deleted meanwhile, reconcile finds out.
 func (w *words) index(ctx context.Context, job *Job) (wait func() error) {
 	if job.RepostOf != 0 {
 		return func() error { return nil }
@@ -38,8 +38,8 @@ func (w *words) index(ctx context.Context, job *Job) (wait func() error) {
 	}
 }
 
-// unlessDamaged returns an error of the search index, but not one of damage: that must
-// not prevent posting; a check reports it.
+// unlessDamaged returns an error of the search index unless it reports damage: that must not
+// prevent posting, and a check reports it.
 func (w *words) unlessDamaged(ctx context.Context, post int64, err error) error {
 	for _, damage := range []error{index.ErrCorrupt, index.ErrForeign, index.ErrDeclared, index.ErrValue} {
 		if errors.Is(err, damage) {
@@ -50,10 +50,10 @@ func (w *words) unlessDamaged(ctx context.Context, post int64, err error) error 
 	return err
 }
 
-// errOtherWords: the search index has words of a post that are in none of its texts.
-var errOtherWords = errors.New("social: the search index has other words of the post")
+// errOtherWords: the search index has words for the post that occur in none of its texts.
+var errOtherWords = errors.New("social: the search index has different words for the post")
 
-// reindex makes the search index agree with a post that had some earlier texts.
+// reindex makes the search index agree with a post that had the given earlier texts.
 func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
 	if job.RepostOf != 0 {
 		return nil
@@ -66,7 +66,7 @@ func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
 }
 
 // unindex removes the words of a deleted post, which was read with its texts, from the search
-// index, and then the texts that were left for that. It can be repeated.
+// index, and then the texts that were kept for that. It can be repeated.
 func (w *words) unindex(ctx context.Context, s stub) error {
 	if !s.isDeleted {
 		return nil
@@ -75,7 +75,7 @@ func (w *words) unindex(ctx context.Context, s stub) error {
 		p := search.IndexedPost{ID: s.id, Author: s.author, Parent: s.parent, To: s.to, Body: *s.body}
 		err := w.search.Remove(ctx, p, s.earlier)
 		if errors.Is(err, text.ErrConflict) {
-			w.log.WarnContext(ctx, "the search index has another text of a deleted post: check the database", "post", s.id)
+			w.log.WarnContext(ctx, "the search index has a different text of a deleted post: check the database", "post", s.id)
 			err = nil
 		}
 		if err := w.unlessDamaged(ctx, s.id, err); err != nil {
@@ -93,9 +93,9 @@ func (w *words) unindex(ctx context.Context, s stub) error {
 	return nil
 }
 
-// earlierCommand reads the earlier texts of a post, the latest first.
+// earlierCommand reads the earlier texts of a post, latest first.
 func (w *words) earlierCommand(post int64) rueidis.Completed {
-	const most = 1000 // far more than there can be
+	const most = 1000 // far more than possible
 	return w.client.B().Lrange().Key(storage.EditsKey(post)).Start(0).Stop(most).Build()
 }
 
@@ -110,7 +110,7 @@ func earlierTexts(res rueidis.RedisResult) ([]string, error) {
 	return texts, nil
 }
 
-// clearLost removes the words of a post that a failover has lost, if its text is known.
+// clearLost removes the words of a post that a failover lost, if its text is known.
 func (w *words) clearLost(ctx context.Context, job *Job) error {
 	p := job.searched()
 	if p.Body == "" {
@@ -119,13 +119,13 @@ func (w *words) clearLost(ctx context.Context, job *Job) error {
 	return w.unlessDamaged(ctx, job.post, w.search.Clear(ctx, p))
 }
 
-// searchKind is the kind of tasks that repair the search index, because it has words of which
-// nobody knows the text: "search:<id>", of a post that lacks its own.
+// searchKind is the kind of tasks that repair the search index when it has words whose text is
+// unknown: "search:<id>" of a post whose own words are missing.
 const searchKind = "search"
 
-// searchTask is a task of searchKind. It reads the whole index, unless an earlier task has
-// repaired the post too: a failover has lost a post, its process has ended, and another post
-// got its id.
+// searchTask runs a task of searchKind. It reads the whole index, unless an earlier task has
+// already repaired the post. The situation arises when a failover loses a post, its process has
+// ended, and another post gets its ID.
 func (w *words) searchTask(ctx context.Context, writer *writer, argument string) error {
 	post, ok := storage.ParseID(argument)
 	if !ok {
@@ -142,16 +142,16 @@ func (w *words) searchTask(ctx context.Context, writer *writer, argument string)
 	if err != nil || right {
 		return err
 	}
-	w.log.WarnContext(ctx, "the search index has words of a lost post, and is repaired", "post", post)
+	w.log.WarnContext(ctx, "the search index has words of a lost post and will be repaired", "post", post)
 	_, err = w.search.Verify(ctx, maintain.Options{Rate: repairRate}, true)
 	return err
 }
 
-// repairRate is how many entries of the search index a repair compares in a second.
+// repairRate is how many search index entries a repair compares per second.
 const repairRate = 20_000
 
-// Indexing reports whether the words of a post are about to be indexed: it is on its way to
-// timelines, or was edited.
+// Indexing reports whether the words of a post are about to be indexed, because it is being fanned
+// out or was edited.
 func (e *Engine) Indexing(ctx context.Context, post int64) (bool, error) {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil || s.isGone() {

@@ -15,47 +15,46 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Kinds of tasks that put a post on the timelines of a part of its audience:
-// "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see segment. Parts of more than
-// fewFollowers are long tasks.
+// Kinds of tasks that put a post on the timelines of part of its audience:
+// "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see segment. Parts of more than fewFollowers
+// are long tasks.
 const (
 	pushKind     = "push"
 	pushLongKind = "push_long"
 )
 
 const (
-	// segmentLen is how many followers a segment has at most. On a Cluster the
-	// timelines of fewer followers are spread over so many slots that one script
-	// writes only one.
+	// segmentLen is the maximum number of followers in a segment. On a Cluster, even the timelines
+	// of fewer followers are spread over so many slots that each script writes only one.
 	segmentLen = 100_000
-	// fewFollowers is how many followers are written in a moment.
+	// fewFollowers is how many followers can be written in a moment.
 	fewFollowers = 10_000
 	// pageOfSegment is how many followers of a segment are read at a time.
 	pageOfSegment = 2000
 )
 
-// segment is a part of the audience of a post: the followers of its author, or of a tag,
-// after one of them and up to another. Both are times and ids: a segment stays the same
-// while people begin and cease to follow.
+// segment is a part of the audience of a post: the followers of its author, or of a tag, after one
+// follower and up to another. Both bounds are a time and an ID, so a segment stays the same while
+// people follow and unfollow.
 type segment struct {
 	post, author int64
-	time         string // of the post: with the author it tells a post from another that got its id after a failover
+	time         string // of the post: with the author, it distinguishes the post from another one that got its ID after a failover
 	from         storage.Cursor
-	to           storage.Cursor // the last one; First: all that follow
-	part         string         // a tag, or "@" and an id for the followers of that user; empty for those of the author
+	to           storage.Cursor // the last one; FirstPage: to the end
+	part         string         // a tag, or "@" and an ID for the followers of that user; empty for those of the author
 	long         bool
 }
 
-// segments are put on timelines in the background.
+// segments puts segments on timelines in the background.
 type segments struct {
 	db
 	writer *writer
 }
 
-// identity is how a stub writes what identifies a post.
+// identity returns the identity of the post, in the form that a stub uses.
 func (s segment) identity() string { return identity(s.post, s.author, s.time) }
 
-// member is the member of `tasks` for a segment.
+// member returns the member of `tasks` for a segment.
 func (s segment) member() string {
 	kind := pushKind
 	if s.long {
@@ -64,7 +63,7 @@ func (s segment) member() string {
 	return fmt.Sprintf("%s:%s:%s:%s:%s", kind, s.identity(), cursorText(s.from), cursorText(s.to), s.part)
 }
 
-// cursorText writes a cursor; First is empty.
+// cursorText encodes a cursor; FirstPage is empty.
 func cursorText(c storage.Cursor) string {
 	if c == storage.FirstPage {
 		return ""
@@ -72,10 +71,10 @@ func cursorText(c storage.Cursor) string {
 	return c.String()
 }
 
-// errSegment: a task does not say which part of the audience of which post it is for.
-var errSegment = errors.New("social: not a part of the audience of a post")
+// errSegment: a task does not identify a part of the audience of a post.
+var errSegment = errors.New("social: not a segment of the audience of a post")
 
-// parseSegment reads the argument of a task.
+// parseSegment parses the argument of a task.
 func parseSegment(argument string) (segment, error) {
 	var s segment
 	parts := strings.SplitN(argument, ":", 6)
@@ -95,7 +94,7 @@ func parseSegment(argument string) (segment, error) {
 	return s, nil
 }
 
-// set is the set of followers that a segment is a part of.
+// set returns the set of followers that a segment is a part of.
 func (s segment) set() string {
 	if user, isUser := strings.CutPrefix(s.part, "@"); isUser {
 		return storage.FollowersPrefix + user
@@ -106,10 +105,10 @@ func (s segment) set() string {
 	return storage.FollowersKey(s.author)
 }
 
-// divide divides the rest of an audience: the followers after a cursor in the set of the
-// first part, and all of those of the others. Two round trips, one where no set is large.
-func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([]segment, error) {
-	set := func(part string) string { return segment{author: whole.author, part: part}.set() }
+// divide divides the rest of an audience: the followers after a cursor in the set of the first
+// part, and all followers of the other parts. Two round trips, or one if no set is large.
+func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]segment, error) {
+	set := func(part string) string { return segment{author: rest.author, part: part}.set() }
 	counts, err := reads.Counts(ctx, g.client, parts, set)
 	if err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 	}
 	var all []segment
 	for i, part := range parts {
-		next := whole
+		next := rest
 		next.part, next.long = part, counts[i] > fewFollowers
 		if i > 0 {
 			next.from = storage.FirstPage
@@ -138,7 +137,7 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 				return nil, err
 			}
 			if len(end) == 0 || !storage.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
-				continue // the set has shrunk, or is damaged: the next segment is larger
+				continue // the set has shrunk or is damaged: the next segment gets larger
 			}
 			next.to = storage.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
 			all = append(all, next)
@@ -152,12 +151,12 @@ func (g *segments) divide(ctx context.Context, whole segment, parts []string) ([
 
 // pushRest leaves the rest of the audience of a job to the background, in segments.
 func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
-	whole := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
+	rest := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
 	parts := append([]string{""}, job.Tags...)
-	if job.ofOther {
+	if job.fromParentAuthor {
 		parts[0] = "@" + storage.Itoa(job.To)
 	}
-	members, err := e.segments.note(ctx, whole, parts[job.source:])
+	members, err := e.segments.note(ctx, rest, parts[job.source:])
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -165,9 +164,9 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 	return members, nil
 }
 
-// note notes the segments of an audience as tasks.
-func (g *segments) note(ctx context.Context, whole segment, parts []string) ([]string, error) {
-	all, err := g.divide(ctx, whole, parts)
+// note records the segments of an audience as tasks.
+func (g *segments) note(ctx context.Context, rest segment, parts []string) ([]string, error) {
+	all, err := g.divide(ctx, rest, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +174,11 @@ func (g *segments) note(ctx context.Context, whole segment, parts []string) ([]s
 	for i, s := range all {
 		members[i] = s.member()
 	}
-	return members, g.tasks.Note(ctx, members...) // queued when the first pages are written
+	return members, g.tasks.Note(ctx, members...) // queued once the first pages are written
 }
 
-// pushTask is a task that puts a post on the timelines of a segment, unless it is deleted or
-// lost.
+// pushTask runs a task that puts a post on the timelines of a segment, unless the post is deleted
+// or lost.
 func (g *segments) pushTask(ctx context.Context, argument string) error {
 	s, err := parseSegment(argument)
 	if err != nil {
@@ -202,7 +201,7 @@ func (g *segments) pushTask(ctx context.Context, argument string) error {
 	return nil
 }
 
-// homesOf reads the home timelines of those followers of a segment who get the post of a job.
+// homesOf returns the home timelines of those followers in a segment who get the post of a job.
 func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
 	var all []string
 	part := storage.Part{After: s.from, Last: s.to, Until: job.followedBy}
@@ -215,14 +214,14 @@ func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, 
 		if !isEnd && all == nil {
 			all = make([]string, 0, segmentLen+1)
 		}
-		ids = slices.DeleteFunc(ids, isNoID)
+		ids = slices.DeleteFunc(ids, isDamagedEntry)
 		if job.isNarrow() && (s.part == "" || s.part[0] == '@') {
-			job.ofOther, job.after = s.part != "", part.After
+			job.fromParentAuthor, job.after = s.part != "", part.After
 			if ids, err = g.writer.whoFollowBoth(ctx, job, ids); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, homes(ids)...)
+		all = append(all, homeKeys(ids)...)
 		if isEnd {
 			return all, nil
 		}
@@ -230,5 +229,5 @@ func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, 
 	}
 }
 
-// isNoID reports whether an entry of a set of follows is damaged.
-func isNoID(entry string) bool { return !storage.IsDigits(entry) }
+// isDamagedEntry reports whether an entry of a set of follows is damaged.
+func isDamagedEntry(entry string) bool { return !storage.IsDigits(entry) }

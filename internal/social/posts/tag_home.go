@@ -7,16 +7,15 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// tagFollowKind is the kind of tasks that finish a followed tag, or its end:
+// tagFollowKind is the kind of tasks that finish following or unfollowing a tag:
 // "tagfollow:<user>:<tag>".
 const tagFollowKind = "tagfollow"
 
-// FollowTag changes whether a user follows a tag by calling change, and makes the
-// followers of the tag agree with it. A new follow brings the latest 100 posts of the tag to
-// the user's home timeline. It can be repeated; what a crash cuts short is finished by another
-// process.
+// FollowTag changes whether a user follows a tag by calling change, and makes the followers of the
+// tag agree with it. A new follow adds the latest 100 posts of the tag to the user's home timeline.
+// It can be repeated; if a crash interrupts it, another process completes it.
 func (h *Homes) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
-	return h.mirrored(ctx, tagFollowKind, user, tag, change)
+	return h.mirror(ctx, tagFollowKind, user, tag, change)
 }
 
 func (h *Homes) tagFollowTask(ctx context.Context, argument string) error {
@@ -32,7 +31,7 @@ func (h *Homes) tagFollowTask(ctx context.Context, argument string) error {
 	return h.timelines.fillTag(ctx, uid, tag)
 }
 
-// followedTag is the authoritative entry of a tag that a user follows.
+// followedTag returns the authoritative entry of a tag that a user follows.
 func followedTag(user int64, tag string) storage.SetEntry {
 	return storage.SetEntry{Key: storage.FollowingTagsKey(user), Member: tag}
 }

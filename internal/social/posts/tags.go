@@ -20,18 +20,17 @@ var (
 	followTagScript = script.New(followTagSource).Retryable()
 )
 
-// MaxFollowedTags is how many tags a user can follow.
+// MaxFollowedTags is the maximum number of tags a user can follow.
 const MaxFollowedTags = 500
 
-// Tags are tags that can be read and followed. A tag is given in any spelling, with or
-// without #.
+// Tags lets users read and follow tags. A tag can be given in any spelling, with or without #.
 type Tags struct{ Options }
 
-// NewTags returns the tags of a database.
+// NewTags returns the Tags of a database.
 func NewTags(opt Options) *Tags { return &Tags{opt} }
 
-// TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
-// see HomePosts.
+// TagPosts returns a page of the posts with a tag, or ErrNotFound if tag is not a valid tag; see
+// HomePosts.
 func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, before int64, limit int) (timeline.Listing, error) {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
@@ -45,11 +44,11 @@ func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, befor
 	})
 }
 
-// FollowTag puts the latest 100 posts with a tag, and those that are written from now on,
-// on the user's home timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
-// for what is no tag, and *InvalidError for a user who follows 500 tags already.
+// FollowTag adds the latest 100 posts with a tag, and all new ones from now on, to the user's home
+// timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound if tag is not a
+// valid tag, and *InvalidError if the user already follows 500 tags.
 //
-// following_tags decides, tag_followers mirrors it, as a task, which another process
+// following_tags is authoritative and tag_followers mirrors it, as a task, which another process
 // finishes if this one dies. About ten round trips.
 func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) error {
 	tag, ok := text.FoldTag(tag)
@@ -69,8 +68,8 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 	})
 }
 
-// UnfollowTag ends that: the home timeline shows no posts any more that only this tag has brought.
-// Repeating it changes nothing.
+// UnfollowTag ends following a tag: posts that only this tag brought disappear from the home
+// timeline. Repeating it changes nothing.
 func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
@@ -79,7 +78,7 @@ func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) er
 	return t.FanOut.Homes.FollowTag(ctx, user.ID, tag, func() error {
 		key := storage.FollowingTagsKey(user.ID)
 		b := t.DB.Client.B()
-		// The second command waits for the invalidation messages of the first.
+		// The second command makes sure the invalidation messages of the first have arrived.
 		res := t.DB.Client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
 		if err := res[0].Error(); err != nil {
 			return fmt.Errorf("social: unfollow a tag: %w", err)
@@ -88,7 +87,7 @@ func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) er
 	})
 }
 
-// IsFollowingTag reports whether a user follows a tag. One round trip at most.
+// IsFollowingTag reports whether a user follows a tag. At most one round trip.
 func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool, error) {
 	tag, ok := text.FoldTag(tag)
 	if !ok || uid == 0 {
@@ -101,8 +100,7 @@ func (t *Tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool,
 	return follows, nil
 }
 
-// FollowedTags returns the tags that a user follows, the latest first. One round trip
-// at most.
+// FollowedTags returns the tags that a user follows, latest first. At most one round trip.
 func (t *Tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
 	all, err := reply.OrEmpty(t.DB.Read(ctx, t.DB.Client.B().Zrange().Key(storage.FollowingTagsKey(uid)).
 		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice())

@@ -12,29 +12,29 @@ import (
 // Thread is a post within its conversation, as a viewer sees it.
 type Thread struct {
 	Root      int64        // the first post of the conversation
-	Ancestors []ThreadPost // what the post replies to, the oldest first
-	Further   bool         // there are more ancestors before these
+	Ancestors []ThreadPost // the ancestors of the post, oldest first
+	Further   bool         // there are older ancestors
 	Post      ThreadPost   // the post itself, with Depth 0
-	Replies   []ThreadPost // a page of the replies to it, and to these, in the order of display
-	Next      int64        // the cursor of the next page of replies, 0 at the end
+	Replies   []ThreadPost // a page of the replies to it and their replies, in display order
+	Next      int64        // the cursor of the next page of replies; 0 at the end
 }
 
 // ThreadPost is a place in a conversation.
 type ThreadPost struct {
 	ID    int64
-	Depth int  // 1: a reply to the post of the Thread, 2: a reply to one of these; 0 for it and its ancestors
+	Depth int  // 1: a reply to the post of the Thread, 2: a reply to such a reply; 0 for the post and its ancestors
 	Stub  Stub // why there is no Item; a muted post has both
 	timeline.Item
 }
 
-// Stub is a reason why a place in a conversation does not show its post. A stub that
-// no visible reply depends on is left out.
+// Stub is the reason why a place in a conversation does not show its post. A stub that no visible
+// reply depends on is omitted.
 type Stub uint8
 
 const (
 	// NoStub: the post is shown.
 	NoStub Stub = iota
-	// StubDeleted: the post was deleted, or lost.
+	// StubDeleted: the post was deleted or lost.
 	StubDeleted
 	// StubUnavailable: the viewer must not see the post.
 	StubUnavailable
@@ -43,23 +43,21 @@ const (
 )
 
 const (
-	// maxAncestors is how many ancestors of a post are shown.
+	// maxAncestors is the maximum number of ancestors shown.
 	maxAncestors = 20
-	// maxThread is how many replies of a conversation are shown, the oldest: about
-	// 4 MB in memory.
+	// maxThread is the maximum number of replies of a conversation that are shown, oldest first:
+	// about 4 MB in memory.
 	maxThread = 100_000
 )
 
-// Get returns a post, what it replies to, and a page of the replies to it. after
-// is the cursor of the page, 0 for the first. A reply that arrives between two pages
-// neither repeats another on the second nor hides one. A page can have fewer replies
-// than asked for although another follows. The thread of a repost is that of its
-// original. It returns ErrNotFound where the post is deleted or hidden from the
-// viewer.
+// Get returns a post, its ancestors, and a page of the replies to it. after is the cursor of the
+// page, 0 for the first. A reply that arrives between two pages neither repeats another one on the
+// second page nor hides one. A page can have fewer replies than requested even if another page
+// follows. The thread of a repost is that of its original. Get returns ErrNotFound if the post is
+// deleted or hidden from the viewer.
 //
-// It is answered from memory where the conversation was shown lately and has not
-// changed. Else it takes a round trip for every 1,000 replies, and one or two for the
-// posts of the page.
+// It is answered from memory if the conversation was shown recently and has not changed. Otherwise
+// it takes a round trip per 1,000 replies, and one or two for the posts of the page.
 func (t *Threads) Get(ctx context.Context, v *social.Viewer, id, after int64, limit int) (Thread, error) {
 	item, err := t.lists.PostPage(ctx, v, id)
 	if err != nil {
@@ -81,7 +79,7 @@ func (t *Threads) Get(ctx context.Context, v *social.Viewer, id, after int64, li
 	return thread, t.replies(ctx, v, tree, &thread, after, social.PageSize(limit))
 }
 
-// ancestors adds what a post replies to.
+// ancestors adds the ancestors of the post.
 func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, thread *Thread) error {
 	var ids []int64
 	for id := thread.Post.Post.Parent; id != 0; {
@@ -91,7 +89,7 @@ func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, t
 		}
 		ids = append(ids, id)
 		parent, ok := tree.parent(id)
-		if !ok && id != thread.Root { // the tree does not have the end of its conversation
+		if !ok && id != thread.Root { // the tree lacks the end of its conversation
 			parent = thread.Root
 		}
 		id = parent
@@ -107,7 +105,7 @@ func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, t
 	return t.mark(ctx, v, thread.Ancestors)
 }
 
-// threadPost is what a viewer sees at a place.
+// threadPost returns what a viewer sees at a place.
 func threadPost(v *social.Viewer, id int64, view *timeline.View, depth int) ThreadPost {
 	p := ThreadPost{ID: id, Depth: depth}
 	switch {
@@ -145,7 +143,7 @@ func (t *Threads) replies(ctx context.Context, v *social.Viewer, tree *tree, thr
 		if err != nil {
 			return err
 		}
-		if !ok { // enough was looked at for one page
+		if !ok { // enough posts were examined for one page
 			break
 		}
 		p := threadPost(v, n.id, view, int(n.depth-depth))
@@ -168,12 +166,12 @@ func (t *Threads) replies(ctx context.Context, v *social.Viewer, tree *tree, thr
 	return t.mark(ctx, v, thread.Replies)
 }
 
-// maxLost bounds how many posts above a lost cursor are read.
+// maxLost limits how many posts above a lost cursor are read.
 const maxLost = 100
 
-// resume returns the place after the cursor of a page, -1 for one that is not of this
-// conversation. A post that was deleted leaves the tree with the last reply to it, and
-// so can those above it.
+// resume returns the place after the cursor of a page, or -1 if the cursor does not belong to this
+// conversation. A deleted post leaves the tree with its last reply, and the deleted posts above it
+// may leave too.
 func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, error) {
 	id := after
 	for range maxLost {
@@ -195,7 +193,7 @@ func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, err
 	return tree.after(tree.root, after), nil
 }
 
-// mark adds what the viewer has done with the posts that are shown.
+// mark adds what the viewer has done with the shown posts.
 func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost) error {
 	items := make([]timeline.Item, 0, len(posts))
 	for _, p := range posts {
@@ -214,19 +212,19 @@ func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost
 	return nil
 }
 
-// lookAhead reads the posts of a page and, where only stubs are left of a part of
-// the conversation, those after it.
+// lookAhead reads the posts of a page and, where a part of the conversation has only stubs left,
+// the posts after it.
 type lookAhead struct {
 	posts *timeline.Views
-	nodes []node // from the first post of the page
+	nodes []node // starting at the first post of the page
 	first int    // the place of that post
 	chunk int
 
-	views []*timeline.View // of the first of nodes
-	none  int              // up to this place, no post after the current one is shown
+	views      []*timeline.View // of the first nodes
+	hiddenUpTo int              // up to this place, no post after the current one is shown
 }
 
-// view returns the post at a place; ok is false for one that is too far away.
+// view returns the post at a place; ok is false if it is too far away.
 func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, ok bool, err error) {
 	i := place - l.first
 	for i >= len(l.views) {
@@ -248,12 +246,11 @@ func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, o
 	return l.views[i], true, nil
 }
 
-// anyShown reports whether the viewer sees one of the posts from a place up to
-// another, or may see one that is too far away. Places only grow between calls, so
-// that no post is looked at twice.
+// anyShown reports whether the viewer sees any post between two places, or might see one that is
+// too far away to check. Places only grow between calls, so no post is checked twice.
 func (l *lookAhead) anyShown(ctx context.Context, v *social.Viewer, from, to int) (bool, error) {
-	for l.none = max(l.none, from); l.none < to; l.none++ {
-		view, ok, err := l.view(ctx, l.none)
+	for l.hiddenUpTo = max(l.hiddenUpTo, from); l.hiddenUpTo < to; l.hiddenUpTo++ {
+		view, ok, err := l.view(ctx, l.hiddenUpTo)
 		if err != nil || !ok {
 			return !ok, err
 		}

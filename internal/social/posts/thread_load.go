@@ -15,7 +15,7 @@ import (
 	"retwis/internal/watched"
 )
 
-// Threads shows conversations. It keeps the shape of those that were shown lately.
+// Threads shows conversations. It keeps the shape of recently shown ones in memory.
 type Threads struct {
 	views *timeline.Views
 	db    storage.Database
@@ -24,13 +24,13 @@ type Threads struct {
 }
 
 const (
-	// threadBytes bounds the shapes of conversations in memory.
+	// threadBytes limits the memory for the shapes of conversations.
 	threadBytes = 32 << 20
 	// threadChunk is how many replies are read in one round trip.
 	threadChunk = 1000
 )
 
-// NewThreads returns the conversations of a database.
+// NewThreads returns the Threads of a database.
 func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.Lists) (*Threads, error) {
 	trees, err := storage.NewMap(db, watched.Options[*tree]{
 		Keys: []string{storage.ThreadPrefix}, Bytes: threadBytes, Size: (*tree).size,
@@ -38,13 +38,13 @@ func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.List
 	return &Threads{db: db, views: views, lists: lists, trees: trees}, err
 }
 
-// tree returns the shape of a conversation. No round trip while it has not changed.
+// tree returns the shape of a conversation. No round trip if it has not changed.
 func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
 	return t.trees.Get(ctx, root, watched.Ask[*tree]{Load: watched.Each(t.current)})
 }
 
-// current returns the shape of a conversation: its number of replies and the latest of them show
-// whether it is the one that was in memory before.
+// current returns the shape of a conversation. Its number of replies and the latest of them show
+// whether the shape in memory is up to date.
 func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, error) {
 	key := storage.ThreadKey(r.ID)
 	b := t.db.Client.B()
@@ -67,9 +67,9 @@ func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, e
 	return t.load(ctx, r.ID, known)
 }
 
-// load reads a conversation. known is its tree as it was, nil for none: then only the
-// new replies are read. A reply that was added late while another was removed is not
-// noticed before the next change.
+// load reads a conversation. known is its previous tree; if it is not nil, only new replies are
+// read. If a reply was added late while another was removed, that goes unnoticed until the next
+// change.
 func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, error) {
 	if known == nil {
 		known = newTree(root, nil)
@@ -100,8 +100,7 @@ func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, err
 	return tree, nil
 }
 
-// listed returns the ids of the replies to a root that are larger than after, sorted,
-// and at most limit of them.
+// listed returns at most limit ids of the replies to a root that are larger than after, sorted.
 func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]int64, error) {
 	var ids []int64
 	for limit > len(ids) {
@@ -121,11 +120,10 @@ func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]i
 	return slices.Compact(ids), nil
 }
 
-// lostRounds bounds how often the parents of posts are read that are no longer
-// listed themselves.
+// lostRounds limits how many times parents that are no longer listed themselves are read.
 const lostRounds = 8
 
-// withParents adds replies to links, and what they reply to where that is not listed.
+// withParents adds replies to links, and also their parents that are not listed.
 func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids []int64, known *tree) ([]link, error) {
 	tried := make(map[int64]bool)
 	for round := 0; len(ids) > 0 && round < lostRounds; round++ {
@@ -159,8 +157,8 @@ func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids
 	return links, nil
 }
 
-// parents returns what replies reply to; the zero link for a post that is no reply in
-// this conversation.
+// parents returns the link of each reply to its parent, or the zero link for a post that is no
+// reply in this conversation.
 func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *tree) ([]link, error) {
 	links := make([]link, len(ids))
 	var places []int // of those that are read
@@ -171,16 +169,16 @@ func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *t
 			places = append(places, i)
 		}
 	}
-	for some := range slices.Chunk(places, threadChunk) {
+	for chunk := range slices.Chunk(places, threadChunk) {
 		key := func(i int) string { return storage.PostKey(ids[i]) }
-		all, err := reads.Fields(ctx, t.db.Client, some, key, "parent", "root")
+		all, err := reads.Fields(ctx, t.db.Client, chunk, key, "parent", "root")
 		if err != nil {
 			return nil, fmt.Errorf("social: read a conversation: %w", err)
 		}
 		for n, fields := range all {
 			parent, _ := strconv.ParseInt(fields[0], 10, 64)
 			if in, _ := strconv.ParseInt(fields[1], 10, 64); in == root && parent > 0 {
-				links[some[n]] = link{id: ids[some[n]], parent: parent}
+				links[chunk[n]] = link{id: ids[chunk[n]], parent: parent}
 			}
 		}
 	}

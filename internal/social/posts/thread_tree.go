@@ -5,37 +5,37 @@ import (
 	"slices"
 )
 
-// tree is the shape of a conversation: all replies to a root, each followed by those
-// to it, in the order of their ids. The shape only grows, since a post never gets
-// another parent; what may be seen of each post is decided when it is shown. A tree
-// never changes. It takes about 36 bytes a reply.
+// tree is the shape of a conversation: all replies to a root in display order, where each is
+// followed by the replies to it, in the order of their IDs. The shape only grows, since a post
+// never gets another parent; which posts a viewer may see is decided when they are shown. A tree
+// never changes. It takes about 36 bytes per reply.
 type tree struct {
 	root   int64
-	links  []link  // sorted by id
-	places []int32 // where each of links is in nodes
+	links  []link  // sorted by ID
+	places []int32 // the index in nodes of each of links
 	nodes  []node
 
-	listed int   // how many replies the sorted set of the conversation has, without the latest beyond maxThread
-	card   int64 // how many it has
-	last   int64 // the largest of these
+	listed int   // the number of replies in the sorted set of the conversation, up to maxThread
+	card   int64 // the size of that set
+	last   int64 // the largest ID in it
 }
 
-// link is a reply and what it replies to.
+// link is a reply and its parent.
 type link struct{ id, parent int64 }
 
-// node is a reply in the order of display. The replies to it follow, up to end.
+// node is a reply in display order. The replies to it follow, up to end.
 type node struct {
 	id    int64
 	depth int32 // 1: a reply to the root
 	end   int32
 }
 
-// newTree makes a tree of replies that are sorted by id. A reply whose parent is not
-// among them, or not older, counts as one to the root: that ends every cycle in a
-// damaged database.
+// newTree builds a tree from replies sorted by ID. A reply whose parent is not among them, or not
+// older, counts as a reply to the root, which breaks every cycle in a damaged database.
 func newTree(root int64, links []link) *tree {
 	t := &tree{root: root, links: links, places: make([]int32, len(links)), nodes: make([]node, 0, len(links))}
-	// first and next link the replies to one post; the index len(links) is the root.
+	// first and next form the linked lists of replies to each post; the index len(links) is the
+	// root.
 	first := make([]int32, len(links)+1)
 	next := make([]int32, len(links))
 	for i := range first {
@@ -50,7 +50,7 @@ func newTree(root int64, links []link) *tree {
 		}
 		next[i], first[at] = first[at], int32(i)
 	}
-	var above []int32 // places of the nodes that are not at their end
+	var above []int32 // places of the nodes whose replies are still being added
 	for i := first[len(links)]; ; {
 		for i < 0 && len(above) > 0 { // no further reply to the innermost of above
 			place := above[len(above)-1]
@@ -70,12 +70,12 @@ func newTree(root int64, links []link) *tree {
 	}
 }
 
-// find returns where a reply is in links.
+// find returns the index of a reply in links.
 func (t *tree) find(id int64) (int, bool) {
 	return slices.BinarySearchFunc(t.links, id, func(l link, id int64) int { return cmp.Compare(l.id, id) })
 }
 
-// below returns where the replies to a post are in nodes, and the depth of the post.
+// below returns the range of the replies to a post in nodes, and the depth of the post.
 func (t *tree) below(id int64) (from, to int, depth int32) {
 	if id == t.root {
 		return 0, len(t.nodes), 0
@@ -97,9 +97,9 @@ func (t *tree) parent(id int64) (parent int64, ok bool) {
 	return t.links[i].parent, true
 }
 
-// after returns the place of what follows a post in the order of display. If the post
-// is not id, it has left the tree, and so has what is between it and id, the post
-// above it: then that is the place where its branch was.
+// after returns the place that follows a post in display order. If post differs from id, then post
+// has left the tree, as have all posts between it and id, its closest ancestor that is left; the
+// result is the place where its branch was.
 func (t *tree) after(id, post int64) int {
 	at, end, _ := t.below(id)
 	if id == post {
@@ -111,5 +111,5 @@ func (t *tree) after(id, post int64) int {
 	return at
 }
 
-// size is the number of bytes in memory, about.
+// size returns the approximate number of bytes in memory.
 func (t *tree) size() int { return 36*len(t.links) + 200 }

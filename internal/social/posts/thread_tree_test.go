@@ -7,21 +7,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive appends the replies to a post in the order of display.
-func naive(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
+// naiveOrder appends the replies to a post in display order.
+func naiveOrder(links []link, effective map[int64]int64, post int64, depth int32, all []node) []node {
 	for _, l := range links {
 		if effective[l.id] == post {
 			at := len(all)
 			all = append(all, node{id: l.id, depth: depth})
-			all = naive(links, effective, l.id, depth+1, all)
+			all = naiveOrder(links, effective, l.id, depth+1, all)
 			all[at].end = int32(len(all))
 		}
 	}
 	return all
 }
 
-// A tree of random replies, some of whose parents are missing, not older, or in a
-// cycle, is the one that a simple recursion builds.
+// A tree of random replies, some of whose parents are missing, not older, or in a cycle, equals the
+// one built by a simple recursion.
 func TestTreeOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,7 +38,7 @@ func TestTreeOrder(t *testing.T) {
 			}
 		}
 		tree := newTree(root, links)
-		want := naive(links, effective, root, 1, []node{})
+		want := naiveOrder(links, effective, root, 1, []node{})
 		if !slices.Equal(tree.nodes, want) {
 			t.Fatalf("%v\ngot  %v\nwant %v", links, tree.nodes, want)
 		}
@@ -51,8 +51,8 @@ func TestTreeOrder(t *testing.T) {
 				t.Fatalf("below %d: %d to %d, depth %d", n.id, from, to, depth)
 			}
 		}
-		// A post that has left the tree, with no replies: what follows it is what
-		// followed it before.
+		// A post without replies that has left the tree is still followed by the same post as
+		// before.
 		if len(links) == 0 {
 			return
 		}

@@ -24,8 +24,8 @@ func startWorker(t *testing.T, url string) *exec.Cmd {
 	return program
 }
 
-// A worker is killed in the middle of a segment: another one finishes it, and each follower
-// has the post once.
+// A worker is killed in the middle of a segment; another one finishes it, and each follower has the
+// post once.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -38,18 +38,18 @@ func TestWorkerKilled(t *testing.T) {
 		t.Fatalf("%s segments wait", n)
 	}
 	first := startWorker(t, server.URL())
-	// The latest follower comes first: this one is in the middle of the first segment.
+	// The latest follower comes first, so this one is in the middle of the first segment.
 	middle := fmt.Sprintf("posts:%d", 1001+followers-50_000)
 	b.Eventually("the middle of a segment", func() bool { return b.Redis("EXISTS", middle) == "1" })
 	_ = first.Process.Kill()
 	_ = first.Wait()
-	if b.lacking(followers, post) < 30_000 {
+	if b.countMissing(followers, post) < 30_000 {
 		t.Fatal("it was killed too late: the test shows nothing")
 	}
 	killed := time.Now()
 	startWorker(t, server.URL())
 	b.Eventually("the other process to finish", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
-	if lack := b.lacking(followers, post); lack > 0 {
+	if lack := b.countMissing(followers, post); lack > 0 {
 		t.Errorf("%d followers lack the post", lack)
 	}
 	for at := 1001; at < 1001+followers; at += 997 {

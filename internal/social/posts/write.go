@@ -45,7 +45,7 @@ var (
 // pageOfFollowers is how many followers are read at a time.
 const pageOfFollowers = 200
 
-// db is what every part needs.
+// db holds what every part needs.
 type db struct {
 	client  rueidis.Client
 	scripts *script.Sender
@@ -54,7 +54,7 @@ type db struct {
 	now     func() time.Time
 	follows storage.Follows
 	lists   *collection.Timelines
-	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
+	homes   *collection.Timelines // the home timelines; on a Cluster only existing ones
 	tasks   *work.Engine
 	search  *search.Posts
 	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
@@ -63,7 +63,8 @@ type db struct {
 	pictures    Pictures             // see Options.Pictures; may be nil
 }
 
-// writeAll sends commands that can be repeated. A key of another type is left to a check.
+// writeAll sends commands that can be repeated. It ignores a key of the wrong type, which a check
+// reports.
 func writeAll(ctx context.Context, client rueidis.Client, cmds rueidis.Commands) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
@@ -76,16 +77,16 @@ func writeAll(ctx context.Context, client rueidis.Client, cmds rueidis.Commands)
 type writer struct {
 	db
 	words *words
-	end   atomic.Pointer[timelineEnd] // nil: not known
+	end   atomic.Pointer[timelineEnd] // nil if unknown
 }
 
-// create writes a post unless its id is in use, and notes its task, so that an
-// interrupted fan-out is finished by another process: in the same script, or on a
-// Cluster before it; a task without a post does no harm.
-// errDeleted reports that the post was written before, and has been deleted since.
+// create writes a post unless its ID is in use, and records its task, so that another process
+// finishes an interrupted fan-out. On a single server the same script does both; on a Cluster the
+// task is recorded first, and a task without a post does no harm. errDeleted reports that the post
+// was written before and has been deleted since.
 func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	keys, args := []string{storage.PostKey(job.post), storage.Tasks}, append([]string{job.member(), work.LeaseText}, job.Fields...)
-	job.held = nil // of an earlier attempt, under another id
+	job.held = nil // from an earlier attempt with another ID
 	if w.cluster {
 		held, err := w.tasks.Begin(ctx, job.member())
 		if err != nil {
@@ -101,7 +102,7 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	}
 	switch {
 	case err != nil || reply[0] == "0":
-		if job.held != nil { // it finds out whether there is something to do
+		if job.held != nil { // the task will find out whether there is anything to do
 			w.tasks.Later(ctx, work.ErrAgain, job.held)
 		}
 		return false, err
@@ -115,8 +116,8 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	return true, nil
 }
 
-// ensure reads the post of a job that is repeated. It returns ErrNoPost where the post is lost, even
-// if another one has its id by now, and errDeleted where it is deleted.
+// ensure reads the post of a repeated job. It returns ErrNoPost if the post is lost, even if
+// another post has its ID by now, and errDeleted if it is deleted.
 func (w *writer) ensure(ctx context.Context, job *Job) error {
 	stored, err := w.stored(ctx, job.post)
 	if stored.Author != 0 && stored.identity() != job.identity() {
@@ -130,15 +131,15 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// attach gives a post its pictures, and adds a reply or a repost to the post that it belongs to. A new one is
-// refused, with ErrRefused, if that post is deleted; so is a repost if the user has
-// another one, and a post, also with *InvalidError, if another one has its pictures.
+// attach assigns a post its pictures, and adds a reply to its parent or a repost to its original. A
+// new one is refused with ErrRefused if that post is deleted; so is a repost if the user has
+// another one, and, also with *InvalidError, a post whose pictures belong to another post.
 func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 	if media := job.media(); media != "" && w.pictures != nil {
 		err := w.pictures.Attach(ctx, job.post, job.Author, media)
 		var taken *social.InvalidError
 		switch {
-		case errors.As(err, &taken) && job.published: // a check has found it so
+		case errors.As(err, &taken) && job.published: // already published: a repair leaves it alone
 		case errors.As(err, &taken):
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		case err != nil:
@@ -175,11 +176,10 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 	return nil
 }
 
-// pushOwn puts a post on the lists of its author, of its conversation and of its
-// tags, and on the public timeline, has its words indexed, and reads the first page of the audience.
-// pushPage adds it to the home timeline of its author: a home timeline that is
-// made at this moment must find the post on the other lists, if it was not there yet
-// when the post was put on it.
+// pushOwn puts a post on the lists of its author, its conversation and its tags and on the public
+// timeline, has its words indexed, and reads the first page of the audience. pushPage adds it to
+// the author's home timeline: a home timeline that is built at this moment must find the post on
+// the other lists if it did not exist yet when the post was pushed to it.
 func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.RedisResult, err error) {
 	places := job.places()
 	entries := places.Entries()
@@ -207,7 +207,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	for _, r := range res[:own] {
 		if err := r.Error(); rediserr.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
-			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
+			w.log.WarnContext(ctx, "cannot add a post to a list of its author", "post", job.post, "author", job.Author, "error", err)
 		} else if err != nil {
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}
@@ -220,28 +220,28 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err := w.changedTags(ctx, job.Tags); err != nil {
 		return res[last], err
 	}
-	again, err := w.chooseAudience(ctx, job, res[own:last])
-	if err != nil || !again || job.done() {
+	elsewhere, err := w.chooseAudience(ctx, job, res[own:last])
+	if err != nil || !elsewhere || job.done() {
 		return res[last], err
 	}
 	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], storage.FirstPage))[0], nil
 }
 
-// put and take are the commands that put a post on a sorted set, and take it off.
+// put and take return the commands that add a post to a sorted set and remove it.
 func (d *db) put(key string, post int64) rueidis.Completed {
 	return d.client.B().Zadd().Key(key).ScoreMember().ScoreMember(float64(post), storage.Itoa(post)).Build()
 }
 
-func (d *db) take(key string, post int64) rueidis.Completed {
+func (d *db) remove(key string, post int64) rueidis.Completed {
 	return d.client.B().Zrem().Key(key).Member(storage.Itoa(post)).Build()
 }
 
-// takeOffTimeline is the command that takes a post off the public timeline.
-func (d *db) takeOffTimeline(post int64) rueidis.Completed {
+// removeFromTimeline returns the command that removes a post from the public timeline.
+func (d *db) removeFromTimeline(post int64) rueidis.Completed {
 	return d.client.B().Lrem().Key(storage.Timeline).Count(0).Element(storage.Itoa(post)).Build()
 }
 
-// changedTags reports that the sets of tags have changed.
+// changedTags reports that the sets of the tags have changed.
 func (w *writer) changedTags(ctx context.Context, tags []string) error {
 	if w.tagged == nil || len(tags) == 0 {
 		return nil
@@ -249,7 +249,7 @@ func (w *writer) changedTags(ctx context.Context, tags []string) error {
 	return w.tagged(ctx, tags)
 }
 
-// followers reads a page of a set of followers, the latest first.
+// followers reads a page of a set of followers, latest first.
 func (w *writer) followers(set string, after storage.Cursor) rueidis.Completed {
 	return w.follows.PageCommand(set, after, pageOfFollowers)
 }
@@ -260,8 +260,8 @@ func (w *writer) pushNext(ctx context.Context, job *Job) error {
 	return w.pushPage(ctx, job, w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], job.after))[0])
 }
 
-// pushPage puts the post on the timelines of one page of the audience, and moves
-// the job on to the next page.
+// pushPage puts the post on the timelines of one page of the audience, and advances the job to the
+// next page.
 func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResult) error {
 	var ids []string
 	n, last, err := 0, storage.FirstPage, error(nil)
@@ -271,7 +271,7 @@ func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResul
 	if err == nil && job.source == 0 && job.isNarrow() {
 		ids, err = w.whoFollowBoth(ctx, job, ids)
 	}
-	keys := homes(ids)
+	keys := homeKeys(ids)
 	if job.toAuthor {
 		keys = append(keys, storage.HomeKey(job.Author))
 	}
@@ -288,8 +288,8 @@ func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResul
 	return nil
 }
 
-// parseFollowers reads a page of followers, without those who came later than
-// followedBy: how many there are on it, and the last one.
+// parseFollowers parses a page of followers and drops those who came after followedBy. It also
+// returns how many entries the page has, and the last one.
 func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string, n int, last storage.Cursor, err error) {
 	// id, time, id, time ...
 	entries, err := page.AsStrSlice()
@@ -300,7 +300,7 @@ func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string,
 	return ids, len(entries) / 2, last, nil
 }
 
-// parsePage is parseFollowers for a page that was read.
+// parsePage is parseFollowers for a page that has already been read.
 func parsePage(entries []string, followedBy float64) (ids []string, last storage.Cursor) {
 	ids, last = make([]string, 0, len(entries)/2), storage.FirstPage
 	for i := 0; i+1 < len(entries); i += 2 {
@@ -313,8 +313,8 @@ func parsePage(entries []string, followedBy float64) (ids []string, last storage
 	return ids, last
 }
 
-// homes returns the keys of home timelines. They share one string: there can be 100,000.
-func homes(ids []string) []string {
+// homeKeys returns the keys of home timelines. They share one string, because there can be 100,000.
+func homeKeys(ids []string) []string {
 	size := 0
 	for _, id := range ids {
 		size += len(storage.HomePrefix) + len(id)
@@ -333,15 +333,16 @@ func homes(ids []string) []string {
 	return keys
 }
 
-// whoFollowBoth returns those of the followers of the author of a reply who follow
-// the author of the other post too, or are that author; or the other way round, where
-// the job goes through the followers of the other author.
+// whoFollowBoth returns those followers of a reply's author who also follow the parent's author, or
+// are that author. If the job goes through the followers of the parent's author, it is the other
+// way round.
 func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
 	to, other := storage.Itoa(job.To), job.To
-	if job.ofOther {
+	if job.fromParentAuthor {
 		other = job.Author
 		if job.after == storage.FirstPage {
-			// They do not follow themselves, but may follow the author.
+			// The parent's author is not their own follower, but may follow the author of the
+			// reply.
 			ids = append(ids, to)
 		}
 	}
@@ -354,7 +355,7 @@ func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]s
 	}
 	both := ids[:0]
 	for i, id := range ids {
-		isBoth := id == to && !job.ofOther
+		isBoth := id == to && !job.fromParentAuthor
 		if !isBoth && !scores[i].IsNil() {
 			since, _ := scores[i].AsFloat64()
 			isBoth = job.followedBy == 0 || since <= job.followedBy

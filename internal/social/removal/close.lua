@@ -1,11 +1,11 @@
--- Closes an account: from now on nobody sees it, and nobody can log in. Repeating it
--- changes nothing.
+-- Closes an account: from now on nobody sees it, and nobody can log in. Repeating it changes
+-- nothing.
 -- KEYS[1]   the hash of the user
 -- ARGV[1]   the username
--- ARGV[2]   when the user registered, empty where that is not known
+-- ARGV[2]   when the user registered, empty if unknown
 -- ARGV[3]   the time now
--- ARGV[4..] the fields that go at once
--- Reply     nil when there is no such user; else the time at which the account was closed,
+-- ARGV[4..] the fields to remove immediately
+-- Reply     nil if there is no such user; else the time at which the account was closed,
 --           and the display name
 local user = redis.call('HMGET', KEYS[1], 'username', 'joined', 'closed', 'display_name')
 if user[1] ~= ARGV[1] or (user[2] or '') ~= ARGV[2] then

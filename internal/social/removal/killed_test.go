@@ -16,12 +16,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A process is killed after some of the commands of a deletion. Another process finishes
-// it: then the account is gone, or it was never closed. Meanwhile a check finds no problem.
+// A process is killed after some of the commands of a deletion. Another process finishes it: then
+// the account is gone, or it was never closed. Meanwhile a check finds no problem.
 func TestKilledWhileRemoving(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
-		// Nobody goes on with the deletion while the check looks.
+		// Nobody continues the deletion during the check.
 		b := on(t, client, func(opt *app.Options) { opt.NoJobs = true })
 		stride := 101
 		if redistest.Long {
@@ -32,7 +32,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			s := newScene(b, n)
 			ended = b.killed(client, int64(cut), s)
 			_, err := b.Check(check.Options{Report: func(p check.Problem) {
-				// On a Cluster a follow has one direction for a moment, as with any unfollow.
+				// On a Cluster a follow briefly has only one direction, as with any unfollow.
 				if !p.Leftover && !strings.HasPrefix(p.Key, storage.FollowersPrefix) {
 					t.Errorf("killed after %d commands: %v", cut, p)
 				}
@@ -46,7 +46,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 				if cut > 0 && ended {
 					t.Fatalf("killed after %d commands: not deleted", cut)
 				}
-				continue // it was killed before the account was closed
+				continue // killed before the account was closed
 			}
 			finished++
 			b.wantGone(s)
@@ -61,7 +61,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	})
 }
 
-// resume finishes what is left in another process.
+// resume finishes the deletion in another process.
 func (b *bundle) resume(client rueidis.Client) {
 	b.T.Helper()
 	service, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
@@ -75,8 +75,8 @@ func (b *bundle) resume(client rueidis.Client) {
 	b.finishJobs()
 }
 
-// finishJobs waits until the queues are empty: a process that has begun the deletion too
-// early begins it again after a pause, and a job leaves its queue after its task is done.
+// finishJobs waits until the queues are empty: a process that has started the deletion too early
+// starts it again after a pause, and a job leaves its queue after its task is done.
 func (b *bundle) finishJobs() {
 	b.T.Helper()
 	b.Eventually("the queues to be empty", func() bool {
@@ -85,8 +85,8 @@ func (b *bundle) finishJobs() {
 	})
 }
 
-// killed deletes an account in a process that is killed after some commands, and reports
-// whether it was deleted to the end.
+// killed deletes an account in a process that is killed after some commands, and reports whether
+// the deletion was completed.
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)

@@ -21,13 +21,13 @@ const (
 	gap = 100 * time.Microsecond
 )
 
-// removeFromLists removes all that the lists of a user lead to. It is cheap where they
-// are empty, and leaves them empty.
+// removeFromLists removes everything that the lists of a user lead to. It is cheap if they are
+// empty, and leaves them empty.
 func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) error {
 	if err := e.removeNames(ctx, a, was); err != nil {
 		return err
 	}
-	if err := e.runSteps(ctx, a); err != nil { // first: one of them hides the user
+	if err := e.runSteps(ctx, a); err != nil { // first, because one of them hides the user
 		return err
 	}
 	for _, list := range []struct {
@@ -51,7 +51,7 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	return e.unlink(ctx, a.id, ownKeys)
 }
 
-// runSteps does what other packages do for the deletion of an account.
+// runSteps runs the parts of the deletion that other packages do.
 func (e *Engine) runSteps(ctx context.Context, a account) error {
 	for _, step := range e.Steps {
 		if err := step.Run(ctx, a.id); err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) runSteps(ctx context.Context, a account) error {
 }
 
 // removeNames removes a user from the latest users and from the completions. A name that leads to
-// another account is not the user's: a registration that was cut short has left it.
+// another account is not the user's: an interrupted registration has left it.
 func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 	owners, err := e.Directory.Owners(ctx, a.name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 	return e.Names.RemoveName(ctx, search.Name{Username: a.name, Display: was.display})
 }
 
-// drain calls remove with pages of a sorted set of a user, and removes them from it,
-// until it is empty. Another kind of key is left to a check.
+// drain calls remove with pages of a sorted set of a user, and removes them from it, until it is
+// empty. A key of the wrong type is left to a check.
 func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
 	key := storage.Key(prefix, a.id)
 	for {
@@ -107,7 +107,7 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 	}
 }
 
-// ids calls do with the ids among members. Others are damage.
+// ids calls do with the IDs among members. Others are damaged.
 func ids(members []string, do func(id int64) error) error {
 	for _, member := range members {
 		id, ok := storage.ParseID(member)
@@ -121,8 +121,8 @@ func ids(members []string, do func(id int64) error) error {
 	return nil
 }
 
-// removePosts deletes posts, replies and reposts. The stub of one that is still on its
-// way to timelines stays until the sweep.
+// removePosts deletes posts, replies and reposts. The stub of a post that is still being fanned out
+// stays until the sweep.
 func (e *Engine) removePosts(ctx context.Context, a account, members []string) error {
 	return ids(members, func(post int64) error {
 		if _, err := e.FanOut.Deletions.Erase(ctx, post, a.id); err != nil {
@@ -153,7 +153,8 @@ func (e *Engine) removeFollowing(ctx context.Context, a account, members []strin
 	})
 }
 
-// removeFollowers ends what others follow; the other direction goes with the page.
+// removeFollowers ends the follows of the user's followers; the other direction is removed with the
+// page.
 func (e *Engine) removeFollowers(ctx context.Context, a account, members []string) error {
 	var keys []string
 	err := ids(members, func(other int64) error {
@@ -174,8 +175,8 @@ func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error
 	return e.removeFrom(ctx, keys, storage.Itoa(a.id))
 }
 
-// removeFrom removes members from sorted sets. One round trip. A key of another type is
-// left to a check.
+// removeFrom removes members from sorted sets. One round trip. A key of the wrong type is left to a
+// check.
 func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...string) error {
 	cmds := make(rueidis.Commands, len(keys))
 	for i, key := range keys {
@@ -201,9 +202,8 @@ func (e *Engine) removeBlockers(ctx context.Context, a account, members []string
 	})
 }
 
-// dropMirror removes a user from the mirror of one of their lists, before the list itself
-// loses the entry: on a Cluster a process can die between the two, and only the list leads
-// to the mirror.
+// dropMirror removes a user from the mirror of one of their lists, before the list itself loses the
+// entry: on a Cluster a process can die between the two, and only the list leads to the mirror.
 func (e *Engine) dropMirror(ctx context.Context, a account, mirror string) error {
 	return e.removeFrom(ctx, []string{mirror}, storage.Itoa(a.id))
 }

@@ -1,24 +1,23 @@
 // Package removal deletes accounts, and every trace of them.
 //
-// Closing an account is one write: the field `standing` of the user becomes "closed",
-// the password and the sessions are gone, and nobody sees the user any more. All else is
-// a task (see package work) that can be repeated from its beginning and is finished by
-// another process if this one dies:
+// Closing an account is one write: the field `standing` of the user becomes "closed", the password
+// and the sessions are removed, and nobody sees the user any more. The rest is a task (see package
+// work) that can be repeated from its beginning and is finished by another process if this one
+// dies:
 //
-//  1. The name leaves `users_by_time` and the completions; posts, replies, reposts,
-//     likes, follows, blocks and followed tags go one by one, and take what others have
-//     of them along: entries of timelines, counters, the other direction.
-//  2. Requests of the user that were running when the account was closed may have
-//     written since. So the first part is repeated until it is [Grace] ago.
-//  3. What no list leads to is found by a scan of all keys, one for all users who wait for
-//     it: stubs of posts that were deleted earlier, mutes and dismissals by others,
-//     places on their lists, notifications that the user caused, limits.
-//  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
-//     user is deleted.
+//  1. The name leaves `users_by_time` and the completions. Posts, replies, reposts, likes, follows,
+//     blocks and followed tags are removed one by one, together with their counterparts: timeline
+//     entries, counters, the other direction.
+//  2. Requests of the user that were running when the account was closed may have written since. So
+//     the first part is repeated until the closing is [Grace] ago.
+//  3. A scan of all keys, one for all users waiting for it, finds what no list leads to: stubs of posts
+//     deleted earlier, mutes and dismissals by others, places on their lists, notifications that the
+//     user caused, limits.
+//  4. The name is made to lead to nobody (`users` maps it to 0), and the hash of the user is deleted.
 //
-// Work is done in steps of about a millisecond of the server's time, with pauses. A
-// post costs about fifteen commands, any other entry two to six; the scan reads all keys
-// once. Texts of others that mention the name stay, and so does the audit log.
+// Work is done in steps of about a millisecond of the server's time, with pauses. A post costs about
+// fifteen commands, any other entry two to six; the scan reads all keys once. Texts of others that
+// mention the name stay, and so does the audit log.
 package removal
 
 import (
@@ -42,7 +41,7 @@ import (
 	"retwis/internal/social/work"
 )
 
-// Each script may be sent again when its reply was lost: repeating it changes nothing.
+// Each script can be sent again if its reply was lost: repeating it changes nothing.
 var (
 	//go:embed close.lua
 	closeSource string
@@ -53,33 +52,31 @@ var (
 	forgetUserScript = script.New(forgetUserSource).Retryable()
 )
 
-// Grace is how long after an account was closed a request of its user may still be
-// running.
+// Grace is how long after an account was closed a request of its user may still be running.
 const Grace = 10 * time.Second
 
-// Kind is the kind of the tasks: "remove:<uid>:<joined>:<name>". An account that a
-// server lost in a failover, and whose id was assigned again, is not taken for the new
-// one.
+// Kind is the kind of the tasks: "remove:<uid>:<joined>:<name>". Time and name distinguish an
+// account that a failover lost from a new one with the same ID.
 const Kind = "remove"
 
-// ErrNoUser: there is no such user.
+// ErrNoUser: no such user.
 var ErrNoUser = errors.New("social: no such user")
 
-// Step is a part of the deletion of an account that another package does. It can be
-// repeated from its beginning, and returns when nothing is left.
+// Step is a part of the deletion of an account that another package does. It can be repeated from
+// its beginning, and returns when nothing is left.
 type Step struct {
 	Name string // for errors
 	Run  func(ctx context.Context, uid int64) error
 }
 
-// Options are what an Engine needs; all but Steps are required.
+// Options configure an Engine; all but Steps are required.
 type Options struct {
 	storage.Parts
 	Directory *storage.Directory
 	FanOut    *posts.Engine
 	Names     *search.CompletionIndex
 	Steps     []Step
-	// RemoveMembers takes users who are gone off the lists of others.
+	// RemoveMembers removes deleted users from the lists of others.
 	RemoveMembers func(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error
 }
 
@@ -104,24 +101,24 @@ func New(opt Options) *Engine {
 	return e
 }
 
-// Close ends what runs in the background.
+// Close stops the background work.
 func (e *Engine) Close() { e.rest.close() }
 
 // account is an account that is being deleted.
 type account struct {
 	id     int64
-	joined string // as it is stored
+	joined string // as stored
 	name   string
 }
 
 func (a account) member() string { return Member(a.id, a.name, a.joined) }
 
-// Member is the member of `tasks` that deletes an account.
+// Member returns the member of `tasks` that deletes an account.
 func Member(uid int64, name, joined string) string {
 	return fmt.Sprintf("%s:%d:%s:%s", Kind, uid, joined, name)
 }
 
-// parse reads the argument of a task.
+// parse parses the argument of a task.
 func parse(argument string) (account, bool) {
 	id, rest, _ := strings.Cut(argument, ":")
 	joined, name, _ := strings.Cut(rest, ":")
@@ -129,8 +126,8 @@ func parse(argument string) (account, bool) {
 	return account{id: uid, joined: joined, name: name}, ok && name != ""
 }
 
-// Delete closes an account, and leaves the rest to the background. It returns ErrNoUser
-// where there is none. Repeating it changes nothing. Four round trips.
+// Delete closes an account, and leaves the rest to the background. It returns ErrNoUser if it does
+// not exist. Repeating it changes nothing. Four round trips.
 func (e *Engine) Delete(ctx context.Context, uid int64) error {
 	fields, err := reply.Fields(e.DB.Client.Do(ctx, e.DB.Client.B().Hmget().Key(storage.UserKey(uid)).Field("username", "joined").Build()))
 	if err != nil {
@@ -148,8 +145,8 @@ func (e *Engine) Delete(ctx context.Context, uid int64) error {
 	return err
 }
 
-// Finish deletes the rest of an account that Delete has closed, and returns when nothing
-// is left of it.
+// Finish deletes the rest of an account that Delete has closed, and returns when nothing is left of
+// it.
 func (e *Engine) Finish(ctx context.Context, uid int64) error {
 	prefix := fmt.Sprintf("%s:%d:", Kind, uid)
 	for page, err := range scan.SortedSet(ctx, e.DB.Client, storage.Tasks, 1000) {
@@ -168,11 +165,11 @@ func (e *Engine) Finish(ctx context.Context, uid int64) error {
 	return nil
 }
 
-// closed is what an account was when it was closed.
+// closed describes an account at the time it was closed.
 type closed struct {
 	at      time.Time
 	display string
-	gone    bool // the hash is deleted already
+	gone    bool // the hash is already deleted
 }
 
 // close hides an account and ends its sessions.
@@ -191,7 +188,7 @@ func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 	return closed{at: storage.ParseTime(was[0]), display: was[1]}, nil
 }
 
-// task is a task of Kind.
+// task runs a task of Kind.
 func (e *Engine) task(ctx context.Context, argument string) error {
 	a, ok := parse(argument)
 	if !ok {
@@ -206,7 +203,7 @@ func (e *Engine) task(ctx context.Context, argument string) error {
 	return nil
 }
 
-// remove deletes an account to its end.
+// remove deletes an account completely.
 func (e *Engine) remove(ctx context.Context, a account) error {
 	was, err := e.close(ctx, a)
 	if err != nil {
@@ -219,7 +216,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 		}
 	}
 	if !e.rest.known(a) {
-		// By the time before the lists: the steps among them look at it, too.
+		// Based on the time before the lists, because the steps among them depend on it too.
 		isOver := was.gone || !e.Now().Before(was.at.Add(Grace))
 		if err := e.removeFromLists(ctx, a, was); err != nil {
 			return err
@@ -231,7 +228,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	if err := e.rest.sweep(ctx, a); err != nil {
 		return err
 	}
-	if err := e.runSteps(ctx, a); err != nil { // what was noted during the scan
+	if err := e.runSteps(ctx, a); err != nil { // what was recorded during the scan
 		return err
 	}
 	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {
@@ -243,7 +240,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	return forgetUserScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, []string{a.name, a.joined}).Error()
 }
 
-// isAnother reports whether the id belongs to another account by now.
+// isAnother reports whether the ID belongs to another account by now.
 func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
 	name, err := reply.TextOrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Hget().Key(storage.UserKey(a.id)).Field("username").Build()))
 	return name != "", err

@@ -18,16 +18,16 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// scene is a small network. The one who leaves, zoe, has done everything that one can
-// do, and everything was done to her.
+// scene is a small network. zoe, who leaves, has done everything that a user can do, and everything
+// was done to her.
 type scene struct {
 	zoe, ada, bob, cid social.User
-	post, reply        int64 // by zoe: a post that ada answered, and an answer to ada
-	adas               int64 // by ada, liked and reposted by zoe
+	post, reply        int64 // by zoe: a post that ada replied to, and a reply to ada
+	adasPost           int64 // by ada, liked and reposted by zoe
 }
 
-// marks are what the test looks for: no other number or text of a scene contains them.
-const firstID = 770_077_000
+// The user IDs that the test looks for start here: no other number in a scene contains them.
+const firstTestID = 770_077_000
 
 func newScene(b *bundle, n int) scene {
 	b.T.Helper()
@@ -37,7 +37,7 @@ func newScene(b *bundle, n int) scene {
 			b.T.Fatal(err)
 		}
 	}
-	b.Redis("SET", "next_user_id", fmt.Sprint(firstID+1000*n))
+	b.Redis("SET", "next_user_id", fmt.Sprint(firstTestID+1000*n))
 	user := func(name string) social.User { return b.NewUser(fmt.Sprintf("%s%d", name, n)) }
 	s := scene{zoe: user("Zoe"), ada: user("ada"), bob: user("bob"), cid: user("cid")}
 	for _, f := range [][2]social.User{{s.zoe, s.ada}, {s.ada, s.zoe}, {s.bob, s.zoe}, {s.bob, s.ada}} {
@@ -50,25 +50,25 @@ func newScene(b *bundle, n int) scene {
 	must(b.Profiles.Pin(b.Ctx, s.zoe, s.post))
 	_, err = b.Posts.Reply(b.Ctx, s.ada, s.post, "an answer to @"+s.zoe.Name[:2])
 	must(err)
-	s.adas = b.Publish(s.ada, "hers")
-	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "an answer")
+	s.adasPost = b.Publish(s.ada, "hers")
+	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "an answer")
 	must(err)
 	s.reply = reply.ID
-	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adas, "regretted")
+	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "regretted")
 	must(err)
 	_, err = b.Posts.Reply(b.Ctx, s.bob, gone.ID, "but answered")
 	must(err)
 	must(b.Posts.Delete(b.Ctx, s.zoe, gone.ID))
 	must(b.Posts.Delete(b.Ctx, s.zoe, b.Publish(s.zoe, "regretted too")))
 	for _, u := range []social.User{s.zoe, s.bob} {
-		must(b.Reactions.Like(b.Ctx, u, s.adas))
+		must(b.Reactions.Like(b.Ctx, u, s.adasPost))
 		must(b.Reactions.Like(b.Ctx, u, s.post))
-		_, err = b.Posts.Repost(b.Ctx, u, s.adas)
+		_, err = b.Posts.Repost(b.Ctx, u, s.adasPost)
 		must(err)
 		_, err = b.Posts.Repost(b.Ctx, u, s.post)
 		must(err)
 		must(b.Reactions.Bookmark(b.Ctx, u, s.post))
-		must(b.Reactions.Bookmark(b.Ctx, u, s.adas))
+		must(b.Reactions.Bookmark(b.Ctx, u, s.adasPost))
 		must(b.Tags.FollowTag(b.Ctx, u, fmt.Sprintf("lakes%d", n)))
 	}
 	must(b.Reactions.Unlike(b.Ctx, s.zoe, s.post))
@@ -89,7 +89,7 @@ func newScene(b *bundle, n int) scene {
 	return s
 }
 
-// traces returns the keys that mention a user, by id or by name, and where.
+// traces returns the keys that mention a user, by ID or by name, and where.
 func (b *bundle) traces(u social.User) []string {
 	b.T.Helper()
 	var found []string
@@ -134,7 +134,7 @@ func (b *bundle) content(key string) string {
 	return ""
 }
 
-// names is the key that has the name of a user.
+// names returns the key that has the name of a user.
 func (b *bundle) names(u social.User) string {
 	if b.DB.Mode() == rueidis.ClientModeCluster {
 		return storage.BucketKey(storage.Bucket(u.Name))
@@ -142,7 +142,7 @@ func (b *bundle) names(u social.User) string {
 	return storage.UserNames
 }
 
-// wantGone fails if anything of a user is left except for the name, which is taken.
+// wantGone fails if anything of a user is left except the name, which stays reserved.
 func (b *bundle) wantGone(s scene) {
 	b.T.Helper()
 	for _, trace := range b.traces(s.zoe) {
@@ -162,7 +162,7 @@ func (b *bundle) wantGone(s scene) {
 			b.T.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := b.Redis("HMGET", fmt.Sprintf("post:%d", s.adas), "likes", "reposts", "replies"); got != "1 1 0" {
+	if got := b.Redis("HMGET", fmt.Sprintf("post:%d", s.adasPost), "likes", "reposts", "replies"); got != "1 1 0" {
 		b.T.Errorf("ada's post counts %q", got)
 	}
 }
@@ -173,8 +173,8 @@ func servers(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
 	})
 }
 
-// After the deletion of an account no key mentions it, except for the name in `users`,
-// and the rest of the network agrees.
+// After the deletion of an account no key mentions it, except for the name in `users`, and the rest
+// of the network is consistent.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
@@ -217,8 +217,8 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// The account of a registration that was cut short goes, and the one that has got the name stays
-// where names are.
+// The account of an interrupted registration is deleted, and the account that has got the name
+// keeps it.
 func TestDeletedWithoutItsName(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))

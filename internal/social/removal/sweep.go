@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// scanCount is how many keys one step of the scan passes.
+	// scanCount is how many keys one step of the scan covers.
 	scanCount = 500
-	// scanTimeout bounds a step: a node of a Cluster can be gone for good.
+	// scanTimeout limits a step, because a node of a Cluster may be gone for good.
 	scanTimeout = 15 * time.Second
-	// inboxesAtOnce is of how many users the notifications are read at a time, each in
-	// half a millisecond of the server's time at the most.
+	// inboxesAtOnce is how many users' notifications are read at a time, each in at most half a
+	// millisecond of the server's time.
 	inboxesAtOnce = 4
 	// liveAtOnce is how many entries of `live` are read at a time.
 	liveAtOnce = 1000
-	// fanOutPause is how long to wait for a fan-out, and maxFanOutPauses how often,
-	// before the task is repeated.
+	// fanOutPause is how long to wait for a fan-out, and maxFanOutPauses how often, before the task
+	// is repeated.
 	fanOutPause     = 100 * time.Millisecond
 	maxFanOutPauses = 100
 )
 
-// sweep scans all keys once for what no list of some users leads to.
+// sweep scans all keys once for what no list of the users leads to.
 func (e *Engine) sweep(ctx context.Context, all accounts) error {
 	if err := e.sweepLive(ctx, all); err != nil {
 		return err
@@ -61,14 +61,14 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 				owners = append(owners, id)
 			}
 		}
-		theirs, err := e.authored(ctx, all, posts)
+		authored, err := e.authored(ctx, all, posts)
 		if err == nil {
-			theirs, err = e.erase(ctx, theirs)
+			authored, err = e.erase(ctx, authored)
 		}
 		if err != nil {
 			return err
 		}
-		pending = append(pending, theirs...)
+		pending = append(pending, authored...)
 		if err := e.sweepLists(ctx, all, lists); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (e *Engine) sweep(ctx context.Context, all accounts) error {
 // post is a post of a user that is being deleted.
 type post struct{ id, author int64 }
 
-// erase erases posts, and returns those that are still on their way to timelines.
+// erase erases posts, and returns those that are still being fanned out.
 func (e *Engine) erase(ctx context.Context, posts []post) (pending []post, err error) {
 	for _, p := range posts {
 		done, err := e.FanOut.Deletions.Erase(ctx, p.id, p.author)
@@ -105,8 +105,7 @@ func (e *Engine) erase(ctx context.Context, posts []post) (pending []post, err e
 	return pending, nil
 }
 
-// erasePending waits for the fan-outs of posts, which end because the posts are
-// deleted.
+// erasePending waits for the fan-outs of posts, which end because the posts are deleted.
 func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 	for range maxFanOutPauses {
 		var err error
@@ -120,23 +119,23 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 	return work.ErrAgain
 }
 
-// authored returns the posts of some users among these.
+// authored returns the posts among these that were written by the users.
 func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
 	authors, err := reads.Field(ctx, e.DB.Client, posts, storage.PostKey, "user_id")
 	if err != nil {
 		return nil, err
 	}
-	var theirs []post
+	var authored []post
 	for i, text := range authors {
 		author, _ := storage.ParseID(text)
 		if all[author] != "" {
-			theirs = append(theirs, post{posts[i], author})
+			authored = append(authored, post{posts[i], author})
 		}
 	}
-	return theirs, nil
+	return authored, nil
 }
 
-// sweepLists removes users from those that others have muted or dismissed.
+// sweepLists removes the users from other users' mutes and dismissals.
 func (e *Engine) sweepLists(ctx context.Context, all accounts, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (e *Engine) sweepLists(ctx context.Context, all accounts, keys []string) er
 	return e.removeFrom(ctx, keys, members...)
 }
 
-// sweepMembers removes users from the lists of others.
+// sweepMembers removes the users from the lists of others.
 func (e *Engine) sweepMembers(ctx context.Context, all accounts, owners []int64) error {
 	if len(owners) == 0 {
 		return nil
@@ -156,7 +155,7 @@ func (e *Engine) sweepMembers(ctx context.Context, all accounts, owners []int64)
 	return e.RemoveMembers(ctx, owners, func(_, member int64) bool { return all[member] != "" })
 }
 
-// sweepLimits removes what counts events of a user. Some have the name, and an address.
+// sweepLimits removes the counters of the users' events. Some contain the name, and an address.
 func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	var cmds rueidis.Commands
 	for _, key := range keys {
@@ -165,7 +164,7 @@ func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	return reply.FirstError(e.DB.Client.DoMulti(ctx, cmds...))
 }
 
-// sweepNotifications removes what users have caused from the notifications of others.
+// sweepNotifications removes notifications that the users have caused for others.
 func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []int64) error {
 	actors := slices.Collect(maps.Keys(all))
 	for len(users) > 0 {
@@ -180,24 +179,24 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 	return nil
 }
 
-// sweepLive removes the posts of some users, and the replies to them, from `live`.
+// sweepLive removes the posts of the users, and the replies to them, from `live`.
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
 		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(storage.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
 		if err != nil {
 			return err
 		}
-		var theirs []string
+		var ownEntries []string
 		for _, entry := range entries {
 			author, _ := storage.ParseID(entry.FieldValues["author"])
 			to, _ := storage.ParseID(entry.FieldValues["to"])
 			if all[author] != "" || all[to] != "" {
-				theirs = append(theirs, entry.ID)
+				ownEntries = append(ownEntries, entry.ID)
 			}
 			start = "(" + entry.ID
 		}
-		if len(theirs) > 0 {
-			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(storage.Live).Id(theirs...).Build().ToRetryable()).Error(); err != nil {
+		if len(ownEntries) > 0 {
+			if err := e.DB.Client.Do(ctx, e.DB.Client.B().Xdel().Key(storage.Live).Id(ownEntries...).Build().ToRetryable()).Error(); err != nil {
 				return err
 			}
 		}

@@ -9,14 +9,14 @@ import (
 	"retwis/internal/social/work"
 )
 
-// accounts are users that are being deleted: their names, by id.
+// accounts maps the IDs of users that are being deleted to their names.
 type accounts map[int64]string
 
-// sweptAtOnce bounds the users whose rest one scan of the database looks for.
+// sweptAtOnce limits the users that one scan of the database handles.
 const sweptAtOnce = 100
 
-// sweeper scans the database for all users that wait for that together, one scan after
-// the other. The deletion of a thousand accounts takes eleven, not a thousand.
+// sweeper scans the database for all users waiting for that together, one scan after the other. The
+// deletion of a thousand accounts takes eleven scans, not a thousand.
 type sweeper struct {
 	scan func(ctx context.Context, all accounts) error
 	mark func(ctx context.Context) string // see work.Engine.Mark
@@ -30,7 +30,7 @@ type sweeper struct {
 	running bool
 }
 
-// swept is what a scan has done for a user: nothing yet, or all since this mark.
+// swept is the result of a scan for a user: nothing yet, or everything since this mark.
 type swept struct {
 	done bool
 	mark string
@@ -42,14 +42,14 @@ func newSweeper(scan func(context.Context, accounts) error, mark func(context.Co
 	return s
 }
 
-// close ends the scan. The tasks that wait for it are repeated by another process.
+// close stops the scan. Another process repeats the tasks that wait for it.
 func (s *sweeper) close() {
 	s.stop()
 	s.worker.Wait()
 }
 
-// sweep returns work.ErrAgain until a scan that began after its first call has ended, and
-// no failover has undone it.
+// sweep returns work.ErrAgain until a scan that began after its first call has ended, and no
+// failover has undone it.
 func (s *sweeper) sweep(ctx context.Context, a account) error {
 	mark := s.mark(ctx)
 	s.mu.Lock()
@@ -77,24 +77,24 @@ func (s *sweeper) known(a account) bool {
 	return ok
 }
 
-// run scans until nobody waits.
+// run scans until nobody is waiting.
 func (s *sweeper) run() {
 	for {
-		some := s.next()
-		if len(some) == 0 {
+		batch := s.next()
+		if len(batch) == 0 {
 			return
 		}
 		all := accounts{}
-		for _, a := range some {
+		for _, a := range batch {
 			all[a.id] = a.name
 		}
 		mark := s.mark(s.ctx)
 		err := s.scan(s.ctx, all)
 		if err != nil && s.ctx.Err() == nil && !errors.Is(err, work.ErrAgain) {
-			s.log.Warn("the rest of deleted accounts was not found, trying again later", "error", err)
+			s.log.Warn("cannot scan for the remains of deleted accounts, retrying later", "error", err)
 		}
 		s.mu.Lock()
-		for _, a := range some {
+		for _, a := range batch {
 			if err == nil {
 				s.waiting[a] = swept{true, mark}
 			} else {
@@ -105,15 +105,15 @@ func (s *sweeper) run() {
 	}
 }
 
-// next returns users who wait, or notes that nobody does.
-func (s *sweeper) next() (some []account) {
+// next returns waiting users, or records that there are none.
+func (s *sweeper) next() (batch []account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for a, has := range s.waiting {
-		if !has.done && len(some) < sweptAtOnce {
-			some = append(some, a)
+		if !has.done && len(batch) < sweptAtOnce {
+			batch = append(batch, a)
 		}
 	}
-	s.running = len(some) > 0
-	return some
+	s.running = len(batch) > 0
+	return batch
 }

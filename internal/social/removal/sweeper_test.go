@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/work"
 )
 
-// Users who wait while one scan runs are looked for together by the next one.
+// Users who wait while one scan runs are handled together by the next one.
 func TestOneScanForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,14 +42,14 @@ func TestOneScanForAll(t *testing.T) {
 		want(ben, work.ErrAgain)
 		ends(nil)
 		want(ada, nil)
-		want(ben, work.ErrAgain) // the scan had begun before
+		want(ben, work.ErrAgain) // the scan had already begun
 		ends(fails)
 		want(ben, work.ErrAgain)
 		want(cleo, work.ErrAgain)
 		ends(nil)
 		want(ben, nil)
 		ends(nil)
-		masters = "after" // what the scan has removed can be back
+		masters = "after" // what the scan has removed may be back
 		want(cleo, work.ErrAgain)
 		ends(nil)
 		want(cleo, nil)

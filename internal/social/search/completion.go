@@ -22,24 +22,24 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Keys of the indexes, with hash tags: each is in one slot of a Cluster.
+// Keys of the indexes. Their hash tags put each index in one slot of a Cluster.
 const (
 	NamesKey = "{names}"
 	TagsKey  = "{tags}"
 )
 
 const (
-	// maxDirty bounds the terms that wait for their rank.
+	// maxDirty limits the number of terms waiting for their rank.
 	maxDirty = 10_000
-	// rankEvery is how long changes of a rank are collected; after errors twice as long each
-	// time, up to rankRetry.
+	// rankEvery is how long changes of a rank are collected. After each error the interval doubles,
+	// up to rankRetry.
 	rankEvery = time.Second
 	rankRetry = time.Minute
 	// knownTags is how many tags are remembered as having a term.
 	knownTags = 50_000
 )
 
-// Index completes names and tags. It is safe for concurrent use.
+// CompletionIndex completes names and tags. It is safe for concurrent use.
 type CompletionIndex struct {
 	client rueidis.Client
 	log    *slog.Logger
@@ -49,18 +49,18 @@ type CompletionIndex struct {
 
 	mu        sync.Mutex
 	dirtyTags map[string]struct{}
-	dirty     map[int64]struct{} // users
+	dirty     map[int64]struct{} // user IDs
 	wake      chan struct{}
 
-	ctx    context.Context // ends the worker, never used for a caller
+	ctx    context.Context // stops the worker; never used for a caller
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }
 
-// NewCompletionIndex returns the indexes of the database behind client, which stays the caller's.
-// Close ends it.
+// NewCompletionIndex returns the indexes of the database behind client, which the caller keeps
+// owning. Close stops its worker.
 func NewCompletionIndex(client rueidis.Client, log *slog.Logger) (*CompletionIndex, error) {
-	// An underscore is a part of a name, not a blank.
+	// An underscore is part of a name, not a blank.
 	opt := suggest.Options{Punctuation: suggest.PunctuationKeep}
 	names, err := suggest.New(client, NamesKey, opt)
 	if err != nil {
@@ -83,14 +83,14 @@ func NewCompletionIndex(client rueidis.Client, log *slog.Logger) (*CompletionInd
 	return x, nil
 }
 
-// Close stops the worker. Ranks that wait are left as they are.
+// Close stops the worker. Pending ranks are not written.
 func (x *CompletionIndex) Close() {
 	x.stop()
 	x.worker.Wait()
 }
 
-// Name is a completion of a name: the username, and the display name that it was
-// found by, empty for the username.
+// Name is a completion of a name: the username, and the display name that matched, empty if the
+// username did.
 type Name struct{ Username, Display string }
 
 // String returns the username, or "display @username".
@@ -101,7 +101,7 @@ func (n Name) String() string {
 	return n.Display + " @" + n.Username
 }
 
-// splitName returns the name of a text that String has returned.
+// splitName parses the result of Name.String.
 func splitName(text string) Name {
 	if at := strings.LastIndex(text, " @"); at >= 0 {
 		return Name{Username: text[at+2:], Display: text[:at]}
@@ -109,7 +109,7 @@ func splitName(text string) Name {
 	return Name{Username: text}
 }
 
-// nameTerm is the term of a name in the index, in which the username is distinct.
+// nameTerm returns the index term of a name; it is distinct for each username.
 func (x *CompletionIndex) nameTerm(n Name) string {
 	n.Username = distinct(x.names, n.Username)
 	return n.String()
@@ -121,9 +121,9 @@ func (x *CompletionIndex) parseName(term string) Name {
 	return n
 }
 
-// distinct returns a term that only this text has. An index has one term for all spellings of
-// a text, but names and tags that differ in case or accents are different ones: so a text
-// that is not its own normalized form is followed by a blank and its bytes in hexadecimal.
+// distinct returns a term that only this text has. An index has one term for all spellings of a
+// text, but names and tags that differ in case or accents are different ones. So a text that
+// differs from its normalized form is followed by a blank and its bytes in hexadecimal.
 func distinct(in *suggest.Index, text string) string {
 	if name, err := in.Normalize(text); err != nil || name == text {
 		return text
@@ -131,7 +131,7 @@ func distinct(in *suggest.Index, text string) string {
 	return text + " " + hex.EncodeToString([]byte(text))
 }
 
-// original returns the text of which distinct has made a term.
+// original returns the text of a term made by distinct.
 func original(in *suggest.Index, term string) string {
 	if at := strings.LastIndexByte(term, ' '); at >= 0 && distinct(in, term[:at]) == term {
 		return term[:at]
@@ -139,8 +139,8 @@ func original(in *suggest.Index, term string) string {
 	return term
 }
 
-// Names returns the k names with a prefix whose users have most followers; some of
-// them may not exist anymore. One round trip.
+// Names returns the k names with a prefix whose users have the most followers; some may no longer
+// exist. One round trip.
 func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Name, error) {
 	terms, err := complete(ctx, x.names, prefix, k)
 	names := make([]Name, len(terms))
@@ -150,7 +150,7 @@ func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Na
 	return names, err
 }
 
-// Tags returns the k tags with a prefix that most posts have. One round trip.
+// Tags returns the k tags with a prefix that have the most posts. One round trip.
 func (x *CompletionIndex) Tags(ctx context.Context, prefix string, k int) ([]string, error) {
 	tags, err := complete(ctx, x.tags, prefix, k)
 	for i, term := range tags {
@@ -161,7 +161,7 @@ func (x *CompletionIndex) Tags(ctx context.Context, prefix string, k int) ([]str
 
 func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]string, error) {
 	found, err := in.Complete(ctx, prefix, k)
-	if errors.Is(err, index.ErrValue) { // no text, or too much of it
+	if errors.Is(err, index.ErrValue) { // empty or too long
 		return nil, nil
 	}
 	if err != nil {
@@ -174,13 +174,13 @@ func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]s
 	return terms, nil
 }
 
-// PutName makes a name known that was not, before its user exists. A name that cannot
-// be indexed, as the original program allowed them, is left out. One round trip.
+// PutName adds a new name before its user exists. It skips a name that cannot be indexed, which the
+// original program allowed. One round trip.
 func (x *CompletionIndex) PutName(ctx context.Context, n Name, followers int64) error {
 	return put(ctx, x.names, x.nameTerm(n), followers+1)
 }
 
-// RemoveName removes a name; of a display name that was replaced. One round trip.
+// RemoveName removes a name, such as a display name that was replaced. One round trip.
 func (x *CompletionIndex) RemoveName(ctx context.Context, n Name) error {
 	_, err := x.names.Remove(ctx, x.nameTerm(n))
 	if err != nil && !errors.Is(err, index.ErrValue) {
@@ -197,9 +197,8 @@ func put(ctx context.Context, in *suggest.Index, term string, count int64) error
 	return nil
 }
 
-// Tagged follows a change of the posts that have these tags. Tags that this process
-// knows to have a term get their rank in the background; others take two round trips
-// each.
+// Tagged updates the index after posts with these tags changed. Tags that this process knows to
+// have a term get their rank in the background; each other tag takes two round trips.
 func (x *CompletionIndex) Tagged(ctx context.Context, tags []string) error {
 	for _, tag := range tags {
 		if _, ok := x.known.GetIfPresent(tag); ok {
@@ -211,8 +210,8 @@ func (x *CompletionIndex) Tagged(ctx context.Context, tags []string) error {
 	return nil
 }
 
-// putTag gives a tag its rank, or removes it if no post has it. It reads again after
-// a removal, which could undo what another process has put meanwhile.
+// putTag gives a tag its rank, or removes it if no post has it. It reads again after a removal,
+// which could otherwise undo a concurrent write of another process.
 func (x *CompletionIndex) putTag(ctx context.Context, tag string) error {
 	for {
 		n, err := x.client.Do(ctx, x.client.B().Zcard().Key(storage.TagKey(tag)).Build()).AsInt64()
@@ -240,7 +239,7 @@ func (x *CompletionIndex) putTag(ctx context.Context, tag string) error {
 	}
 }
 
-// Rank makes the rank of a user follow the number of followers, in the background.
+// Rank updates the rank of a user to the number of followers, in the background.
 func (x *CompletionIndex) Rank(uid int64) {
 	x.mu.Lock()
 	if len(x.dirty) < maxDirty {
@@ -266,7 +265,7 @@ func (x *CompletionIndex) signal() {
 	}
 }
 
-// work writes ranks, all that changed within a second at once.
+// work writes ranks, batching all changes within a second.
 func (x *CompletionIndex) work() {
 	for pause := rankEvery; ; {
 		select {
@@ -291,8 +290,8 @@ func (x *CompletionIndex) work() {
 	}
 }
 
-// rank writes the ranks of users and tags. Those that fail are collected again; it returns the
-// first error.
+// rank writes the ranks of users and tags. Those that fail are queued again; it returns the first
+// error.
 func (x *CompletionIndex) rank(ctx context.Context, users map[int64]struct{}, tags map[string]struct{}) error {
 	var ids []int64
 	for id := range users {

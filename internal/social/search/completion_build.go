@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// step is how many users or tags are read at a time.
+	// completionStep is how many users or tags are read at a time.
 	completionStep = 500
-	// built is the value of `completions` when both indexes are complete.
+	// completionsBuilt is the value of `completions` when both indexes are complete.
 	completionsBuilt = "1"
 )
 
-// Build fills the indexes of a database that was written before there were any, and
-// after bulk loading. It does nothing where that is done; after a crash, a later call begins
-// again. Its work is in steps of 500 users or tags.
+// Build fills the indexes of a database that predates them, or after bulk loading. It does nothing
+// if that is already done; after a crash, a later call starts again. It works in steps of 500 users
+// or tags.
 func (x *CompletionIndex) Build(ctx context.Context) error {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
 	if err != nil {
@@ -64,7 +64,7 @@ func (x *CompletionIndex) Build(ctx context.Context) error {
 	return x.finish(ctx)
 }
 
-// Rebuild replaces both indexes by what the users and the tags say: for repairs.
+// Rebuild rebuilds both indexes from the users and the tags, for repairs.
 func (x *CompletionIndex) Rebuild(ctx context.Context) error {
 	if _, err := x.names.Rebuild(ctx, x.allNames(ctx), maintain.Options{}); err != nil {
 		return fmt.Errorf("social: %w", err)
@@ -82,7 +82,7 @@ func (x *CompletionIndex) finish(ctx context.Context) error {
 	return nil
 }
 
-// Outdate makes the next Build fill the indexes again: after bulk loading.
+// Outdate makes the next Build fill the indexes again. Bulk loading calls it.
 func Outdate(ctx context.Context, client rueidis.Client) error {
 	if err := client.Do(ctx, client.B().Del().Key(storage.Completions).Build()).Error(); err != nil {
 		return fmt.Errorf("social: build completions: %w", err)
@@ -90,8 +90,8 @@ func Outdate(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// Restore adds a name or a tag that Missing has yielded, with the rank of one that is
-// new: a name gets its own with the next follow.
+// Restore adds a name or a tag that Missing has yielded, with the rank of a new one: a name gets
+// its correct rank with the next follow.
 func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	if tag, ok := strings.CutPrefix(term, "#"); ok {
 		return x.putTag(ctx, tag)
@@ -99,9 +99,9 @@ func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	return x.PutName(ctx, splitName(strings.TrimPrefix(term, "@")), 0)
 }
 
-// Missing yields the names and tags, with their sign, that have no term: what a check
-// reports and Rebuild repairs. It yields nothing for a database without indexes, which
-// the next Build fills.
+// Missing yields the names and tags, with their sign, that have no term: a check reports them and
+// Rebuild repairs them. It yields nothing for a database without indexes, which the next Build
+// fills.
 func (x *CompletionIndex) Missing(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
@@ -181,7 +181,7 @@ func (x *CompletionIndex) allNames(ctx context.Context) iter.Seq2[suggest.Sugges
 	}
 }
 
-// termsOf returns the terms of users, without those whose account is being deleted.
+// termsOf returns the terms of users, except those whose account is being deleted.
 func (x *CompletionIndex) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion, error) {
 	b := x.client.B()
 	cmds := make(rueidis.Commands, 0, 2*len(ids))

@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// readOnly is a client whose next writes fail; what it reads is correct.
+// readOnly is a client whose next writes fail; its reads work.
 type readOnly struct {
 	rueidis.Client
 	fails atomic.Int64
@@ -35,7 +35,7 @@ func (c *readOnly) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rue
 	return slices.Repeat([]rueidis.RedisResult{rueidis.NewErrorResult(errWrite)}, len(cmds))
 }
 
-// tagged are tags with an index, and what writes to it.
+// tagged is a test fixture: tags with an index and its writer.
 type tagged struct {
 	t      *testing.T
 	client *readOnly
@@ -52,8 +52,8 @@ func newTagged(t *testing.T) *tagged {
 	return &tagged{t, client, index}
 }
 
-// post gives a tag to some posts, and lets the index follow until it reports no error, as work
-// that is repeated does.
+// post sets the number of posts with a tag, and updates the index until that succeeds, as a retried
+// task does.
 func (s *tagged) post(tag string, posts int) {
 	s.t.Helper()
 	b := s.client.B()
@@ -74,7 +74,7 @@ func (s *tagged) post(tag string, posts int) {
 	}
 }
 
-// until waits for the writes that fail, and then for the completions of the letter r.
+// until waits for the failing writes, and then for the completions of the letter r.
 func (s *tagged) until(want ...string) {
 	s.t.Helper()
 	socialtest.Wait(s.t, "writes that fail", func() bool { return s.client.fails.Load() <= 0 })
@@ -87,7 +87,7 @@ func (s *tagged) until(want ...string) {
 	})
 }
 
-// A tag has its term, and its rank, although writes fail for a while.
+// A tag gets its term and its rank although writes fail for a while.
 func TestWritesFail(t *testing.T) {
 	t.Parallel()
 	s := newTagged(t)
@@ -101,8 +101,8 @@ func TestWritesFail(t *testing.T) {
 	s.until("retwis", "redis")
 }
 
-// Tags and names that differ only in accents or case are different ones: each is completed as
-// it is, and one that no post has any more takes no other with it.
+// Tags and names that differ only in accents or case are different: each is completed as spelled,
+// and removing one that no post has any more does not remove another.
 func TestAlikeStayApart(t *testing.T) {
 	t.Parallel()
 	s := newTagged(t)

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Completions complete what is typed.
+// Completions completes what a user types.
 type Completions struct {
 	users  *storage.Users
 	index  *CompletionIndex
@@ -19,9 +19,9 @@ type Completions struct {
 	public publicPosts
 }
 
-// TagRules are what moderators have decided about tags.
+// TagRules are the moderators' decisions about tags.
 type TagRules interface {
-	// Blocked returns the tags that are not suggested to anybody, folded.
+	// Blocked returns the tags that are never suggested, folded.
 	Blocked(ctx context.Context) (map[string]bool, error)
 }
 
@@ -31,21 +31,21 @@ func NewCompletions(parts timeline.Parts, index *CompletionIndex, rules TagRules
 }
 
 const (
-	// maxCompletions bounds an answer.
+	// maxCompletions limits the number of results.
 	maxCompletions = 20
-	// maxPrefix bounds what is completed, in bytes.
+	// maxPrefix limits the length of a prefix, in bytes.
 	maxPrefix = 200
-	// spareNames is how many more names are read, for people who are hidden, who have
-	// gone, or who are found by both of their names.
+	// spareNames is how many extra names are read to make up for people who are hidden or gone, or
+	// who match by both of their names.
 	spareNames = 16
-	// spareTags is how many more tags are read, for those without a post on public lists.
+	// spareTags is how many extra tags are read to make up for those without a post on public
+	// lists.
 	spareTags = 16
 )
 
-// CompleteNames returns up to n users whose username or display name begins with a
-// prefix, regardless of case and accents, those with most followers first, without
-// people who are hidden from the viewer. Two round trips, three for users who were not
-// asked for lately.
+// CompleteNames returns up to n users whose username or display name begins with a prefix, ignoring
+// case and accents, most followers first. It omits people hidden from the viewer. Two round trips,
+// three if some users were not requested recently.
 func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefix string, n int) ([]social.User, error) {
 	prefix = strings.TrimLeft(prefix, "@＠")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -55,7 +55,7 @@ func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefi
 	return c.named(ctx, prefix, n, v.HiddenPeople(), v.Lists)
 }
 
-// FindPeople is CompleteNames for moderators, who find everybody.
+// FindPeople is CompleteNames for moderators; it finds everybody.
 func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]social.User, error) {
 	prefix = strings.TrimLeft(prefix, "@＠")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -64,7 +64,8 @@ func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]s
 	return c.named(ctx, prefix, max(1, min(n, maxCompletions)), 0, func(int64) bool { return true })
 }
 
-// named returns up to n users with such a name that are listed; about so many are not.
+// named returns up to n listed users whose name has a prefix; hidden estimates how many are not
+// listed.
 func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, listed func(uid int64) bool) ([]social.User, error) {
 	names, err := c.index.Names(ctx, prefix, 2*n+spareNames+min(hidden, 10*n))
 	if err != nil {
@@ -97,10 +98,9 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 	return users, nil
 }
 
-// CompleteTags returns up to n tags that begin with a prefix, regardless of case and
-// accents, those of most posts first, without those that moderators have blocked, and
-// those without a post on public lists among their latest. Two round trips where the posts are in
-// memory.
+// CompleteTags returns up to n tags that begin with a prefix, ignoring case and accents, most posts
+// first. It omits tags that moderators have blocked, and tags whose latest posts are all absent
+// from public lists. Two round trips if the posts are in memory.
 func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([]string, error) {
 	prefix = strings.TrimLeft(prefix, "#＃")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -120,8 +120,8 @@ func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([
 	return tags[:min(n, len(tags))], err
 }
 
-// Renamed makes a user known by another display name. The new one is known before the
-// user has it; the old one is removed after that, unless the user has it again.
+// Renamed gives a user another display name by calling change. The new name is indexed before the
+// change, and the old one is removed after it, unless the user has it again.
 func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
 	if display != "" {
 		if err := c.index.PutName(ctx, Name{Username: user.Name, Display: display}, 0); err != nil {
@@ -152,5 +152,5 @@ func (c *Completions) Renamed(ctx context.Context, user social.User, change func
 	return nil
 }
 
-// Completion is the index of names and tags, for checks and bulk loading.
+// Completion returns the index of names and tags, for checks and bulk loading.
 func (c *Completions) Completion() *CompletionIndex { return c.index }

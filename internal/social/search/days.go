@@ -12,28 +12,28 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Ids grow with time, but for the posts of an import, which have ids that follow each other and
-// times of their own. So the posts of some days are ranges of ids: what was written here between
-// the imports, and a part of each import.
+// Post IDs grow with time, except those of imported posts: an import has consecutive IDs, and its
+// posts have their original times. So the posts of a span of days are several ranges of IDs: one
+// for the posts written here between the imports, and one for each import.
 
 const (
-	// probes is how many posts are read at a time to find the first of a day.
+	// probes is how many posts are read at a time to find the first one of a day.
 	probes = 32
-	// maxMissing is how often others are read where none of them exists.
+	// maxMissing is how many times other posts are tried if none of those read exists.
 	maxMissing = 8
-	// maxImports is how many imports are searched, the latest.
+	// maxImports is how many imports are searched, the latest ones.
 	maxImports = 1000
 )
 
-// idRange is the ids from first to last; none where last is smaller.
+// idRange is the range of IDs from first to last; it is empty if last is smaller.
 type idRange struct{ first, last int64 }
 
-// everything is the range of all ids.
-var everything = idRange{1, text.MaxID}
+// allIDs is the range of all IDs.
+var allIDs = idRange{1, text.MaxID}
 
 func (r idRange) len() int64 { return max(0, r.last-r.first+1) }
 
-// days returns the ids of the posts within the days of a query, the largest first.
+// days returns the ID ranges of the posts within the days of a query, largest first.
 func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 	last, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Get().Key(storage.NextPostID).Build()))
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 	}
 	parts := make([][]idRange, len(imports)+1)
 	err = storage.AtOnce(len(parts), func(i int) (err error) {
-		of := between(imports, n)
+		of := gaps(imports, n)
 		if i < len(imports) {
 			of = imports[i : i+1]
 		}
@@ -61,7 +61,7 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 	return all, nil
 }
 
-// imports returns the ids of imported posts, one range an import, in order.
+// imports returns the ID range of each import, in ascending order.
 func (s *Service) imports(ctx context.Context) ([]idRange, error) {
 	members, err := reply.OrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(storage.ImportedPosts).Min("0").Max(storage.Itoa(maxImports-1)).Rev().Build()).AsStrSlice())
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Service) imports(ctx context.Context) ([]idRange, error) {
 	return all, nil
 }
 
-// between returns the ids up to n that are in none of some ranges.
-func between(ranges []idRange, n int64) []idRange {
+// gaps returns the gaps between ranges, up to ID n.
+func gaps(ranges []idRange, n int64) []idRange {
 	var all []idRange
 	next := int64(1)
 	for _, r := range append(slices.Clip(ranges), idRange{n + 1, n + 1}) {
@@ -90,7 +90,7 @@ func between(ranges []idRange, n int64) []idRange {
 	return all
 }
 
-// within returns the parts of ranges of ids, over which times grow, that are in the days of a
+// within returns the parts of the ID ranges, over which times grow, that fall within the days of a
 // query.
 func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idRange, error) {
 	from, to := int64(0), int64(0)
@@ -109,7 +109,7 @@ func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idR
 		}
 	}
 	var parts []idRange
-	for _, r := range ranges { // from and to count ids
+	for _, r := range ranges { // from and to are offsets into the IDs
 		part := idRange{r.first + max(0, from), min(r.last, r.first+to-1)}
 		if part.len() > 0 {
 			parts = append(parts, part)
@@ -119,8 +119,8 @@ func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idR
 	return parts, nil
 }
 
-// nth returns an id of some ranges by its number, counted from 0.
-func nth(ranges []idRange, n int64) int64 {
+// idAt returns the ID at offset n in ranges.
+func idAt(ranges []idRange, n int64) int64 {
 	for _, r := range ranges {
 		if n < r.len() {
 			return r.first + n
@@ -130,11 +130,11 @@ func nth(ranges []idRange, n int64) int64 {
 	return 0
 }
 
-// firstAt returns the number, among the ids of some ranges, of the first post at a time or
-// later. It reads the times of some posts between the first and the last, then of some within
-// the part where it must be: a round trip for every factor of 33 in their number.
+// firstAt returns the offset, in the IDs of ranges, of the first post at or after a time. It reads
+// the times of some posts between the first and the last, then of some within the interval where
+// the post must be: one round trip per factor of 33 in their number.
 func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (int64, error) {
-	low, high := int64(0), int64(0) // it is in low…high
+	low, high := int64(0), int64(0) // the result is in low…high
 	for _, r := range ranges {
 		high += r.len()
 	}
@@ -147,7 +147,7 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 		}
 		ids := make([]int64, len(numbers))
 		for i, n := range numbers {
-			ids[i] = nth(ranges, n)
+			ids[i] = idAt(ranges, n)
 		}
 		times, err := s.times(ctx, ids)
 		if err != nil {
@@ -166,9 +166,9 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 		switch {
 		case seen:
 			missing = 0
-		case step == 1: // none of these exists
+		case step == 1: // none of these posts exists
 			low = numbers[len(numbers)-1] + 1
-		case missing < maxMissing-1: // those next to them may
+		case missing < maxMissing-1: // their neighbors may exist
 			missing++
 		default:
 			return low, nil
@@ -177,7 +177,7 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 	return low, nil
 }
 
-// times returns the times of posts; the zero time where there is none.
+// times returns the times of posts; the zero time for a missing one.
 func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
 	texts, err := reads.Field(ctx, s.DB.Client, ids, storage.PostKey, "time")
 	if err != nil {
@@ -190,8 +190,7 @@ func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
 	return times, nil
 }
 
-// foundIn returns rows of the index with ids of some ranges, the largest first, and the cursor
-// after them.
+// foundIn returns index rows whose IDs are in ranges, largest first, and the cursor after them.
 func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q text.Query) (text.Result, error) {
 	all := text.Result{}
 	limit := q.Limit
@@ -200,7 +199,7 @@ func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q
 			continue
 		}
 		q.After, q.Before, q.Limit = r.first-1, r.last+1, limit-len(all.IDs)
-		if r == everything {
+		if r == allIDs {
 			q.Before = 0 // no bound
 		}
 		if before != 0 && (q.Before == 0 || before < q.Before) {

@@ -1,13 +1,13 @@
-// Package search finds what people look for: posts and people by their words ([Service]), names and
-// tags while they are typed ([Completions]), and what many write about today ([Trends]).
+// Package search finds posts and people by their words ([Service]), completes names and tags while
+// they are typed ([Completions]), and computes what many people write about today ([Trends]).
 //
 // # The path of a search
 //
-//  1. [Parse] reads what was typed: words for the index, and operators such as from:ada.
+//  1. [Parse] parses the query: words for the index, and operators such as from:ada.
 //  2. Service.resolve finds the users that it names, and the posts with which days begin.
-//  3. Posts.Search returns ids, the newest first.
-//  4. Service.found leaves out the authors who do not want to be found.
-//  5. timeline.Lists.Page leaves out what the viewer must not see, and looks further.
+//  3. Posts.Search returns IDs, newest first.
+//  4. Service.found drops authors who have opted out of search.
+//  5. timeline.Lists.Page drops what the viewer must not see, and reads on.
 //  6. [Marker.Find] finds the words in the texts that a page shows.
 //
 // # The indexes of words
@@ -38,8 +38,8 @@
 // People are counted, not posts: each once, however often they post. Those who are limited
 // or joined less than a day ago do not count. The path of a post to the page of trends:
 //
-//  1. [TrendCounter.Posted] and [TrendCounter.Reacted] note in memory who has used which tag or link,
-//     or has liked, reposted or answered which post.
+//  1. [TrendCounter.Posted] and [TrendCounter.Reacted] record in memory who has used which tag or link,
+//     or has liked, reposted or replied to which post.
 //  2. [TrendCounter.Flush] adds the people to a HyperLogLog for each tag, post and link and hour,
 //     and their number to a sorted set of what people count for in that hour, every five seconds.
 //  3. [Trends.Merge] reads these sets, of two days, makes the server count the HyperLogLogs of

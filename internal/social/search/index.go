@@ -16,23 +16,21 @@ const (
 	// PostsKey and PeopleKey are the keys of the indexes.
 	PostsKey  = "{search}"
 	PeopleKey = "{search:people}"
-	// clusterPartitions is over how many slots the documents of a new index are sharded on
-	// a Cluster. A database keeps the number with which it was begun.
+	// clusterPartitions is the number of slots over which the documents of a new index are sharded
+	// on a Cluster. A database keeps the number it was created with.
 	clusterPartitions = 16
 )
 
-// opened is an index that is opened when it is first used: how it is declared is in the
-// database.
-type opened struct {
+// lazyIndex is an index that is opened on first use: its declaration is in the database.
+type lazyIndex struct {
 	client rueidis.Client
 	key    string
 	texts  func(ctx context.Context, ids []int64) (map[int64]string, error)
 	index  atomic.Pointer[text.Index]
 }
 
-// do calls f with the index. If another process has declared it anew meanwhile, it does so
-// again.
-func (o *opened) do(ctx context.Context, f func(*text.Index) error) error {
+// do calls f with the index, and again if another process has redeclared it meanwhile.
+func (o *lazyIndex) do(ctx context.Context, f func(*text.Index) error) error {
 	for retried := false; ; retried = true {
 		x, err := o.open(ctx)
 		if err == nil {
@@ -45,7 +43,7 @@ func (o *opened) do(ctx context.Context, f func(*text.Index) error) error {
 	}
 }
 
-func (o *opened) open(ctx context.Context) (*text.Index, error) {
+func (o *lazyIndex) open(ctx context.Context) (*text.Index, error) {
 	if x := o.index.Load(); x != nil {
 		return x, nil
 	}
@@ -66,8 +64,8 @@ func (o *opened) open(ctx context.Context) (*text.Index, error) {
 	return x, err
 }
 
-// replace makes a document that has one of some texts, or none, one with another text. The
-// caller gives the texts that the document may have, the most likely one first.
+// replace replaces the text of a document. earlier are the texts that the document may have, most
+// likely first; it may also have none.
 func replace(ctx context.Context, x *text.Index, id int64, now text.Document, earlier []text.Document) error {
 	err := fmt.Errorf("social: no earlier text of %d: %w", id, text.ErrConflict)
 	for _, before := range earlier {
@@ -81,7 +79,7 @@ func replace(ctx context.Context, x *text.Index, id int64, now text.Document, ea
 	return err
 }
 
-// remove removes a document that has one of some texts, or none, and marks its id.
+// remove removes a document that has one of the given texts, or none, and marks its ID as removed.
 func remove(ctx context.Context, x *text.Index, id int64, texts []text.Document) (err error) {
 	for _, before := range texts {
 		if err = x.Remove(ctx, id, before); !errors.Is(err, text.ErrConflict) {

@@ -25,29 +25,29 @@ var (
 	searchedScript = script.New(searchedSource).Retryable()
 )
 
-// People is the index of what users say about themselves: their names and bios. It is safe
-// for concurrent use.
+// People is the index of users' names and bios. It is safe for concurrent use.
 //
-// The user has in `searched` which text the index has. Before the index gets another one,
-// that is noted beside it, so that the process that finishes an interrupted change knows both.
+// The field `searched` of a user holds the text that the index has. Before the index gets a new
+// text, that is added to the field, so that the process that finishes an interrupted change knows
+// both.
 type People struct {
-	opened
+	lazyIndex
 	tasks *work.Engine
 }
 
 // personKind is the kind of tasks that make the index agree with a user: "person:<uid>".
 const personKind = "person"
 
-// NewPeople returns the index of the database behind client, whose changes are tasks. It
-// sends no command.
+// NewPeople returns the index of the database behind client, whose changes are tasks. It sends no
+// command.
 func NewPeople(client rueidis.Client, tasks *work.Engine) *People {
-	x := &People{opened: opened{client: client, key: PeopleKey}, tasks: tasks}
+	x := &People{lazyIndex: lazyIndex{client: client, key: PeopleKey}, tasks: tasks}
 	tasks.Handle(personKind, x.personTask)
 	return x
 }
 
-// Change calls change, which changes the name or the bio of a user, and makes the index agree
-// with it. What is interrupted is finished in the background.
+// Change calls change, which changes the name or the bio of a user, and makes the index agree with
+// it. An interrupted change is finished in the background.
 func (x *People) Change(ctx context.Context, uid int64, change func() error) error {
 	return x.tasks.Do(ctx, personKind+":"+storage.Itoa(uid), func(context.Context) error { return change() }, nil)
 }
@@ -60,18 +60,18 @@ func (x *People) personTask(ctx context.Context, argument string) error {
 	return x.Update(ctx, uid)
 }
 
-// person is a user, as the index is concerned.
+// person is a user as seen by the index.
 type person struct {
 	id    int64
-	text  string   // that the index should have; empty for none
+	text  string   // the text that the index should have; empty for none
 	noted string   // the field `searched`
-	texts []string // in it
+	texts []string // the texts in it
 }
 
-// separator is between the texts in `searched`. No text has it.
+// separator separates the texts in `searched`; it occurs in no text.
 const separator = "\x00"
 
-// read returns users who exist. One round trip.
+// read returns those of the users who exist. One round trip.
 func (x *People) read(ctx context.Context, ids []int64) ([]person, error) {
 	all, err := reads.Fields(ctx, x.client, ids, storage.UserKey, "username", "display_name", "bio", "standing", "searched")
 	if err != nil {
@@ -94,13 +94,13 @@ func (x *People) read(ctx context.Context, ids []int64) ([]person, error) {
 	return people, nil
 }
 
-// personText is what the index has of a user with a name, a display name and a bio.
+// personText returns the indexed text of a user: username, display name and bio.
 func personText(fields []string) string {
 	all := strings.TrimRight(strings.Join(fields, "\n"), "\n")
 	return strings.ToValidUTF8(strings.ReplaceAll(all[:min(len(all), maxText)], separator, " "), "")
 }
 
-// note changes `searched`, and reports whether nobody has meanwhile.
+// note sets `searched`, and reports false if somebody else has changed it meanwhile.
 func (x *People) note(ctx context.Context, p person, texts ...string) (bool, error) {
 	ok, err := searchedScript.RunFenced(ctx, x.client, []string{storage.UserKey(p.id)}, []string{p.noted, strings.Join(texts, separator)}).AsBool()
 	if err != nil {
@@ -109,7 +109,7 @@ func (x *People) note(ctx context.Context, p person, texts ...string) (bool, err
 	return ok, nil
 }
 
-// maxUpdates is how often Update begins again because somebody else changes the same user.
+// maxUpdates is how many times Update starts again because somebody else is changing the same user.
 const maxUpdates = 20
 
 // Update makes the index agree with a user. It can be repeated. About five round trips.
@@ -147,10 +147,10 @@ func (x *People) Update(ctx context.Context, uid int64) error {
 			return err
 		}
 	}
-	return fmt.Errorf("social: the search index has another text of user %d: %w", uid, text.ErrConflict)
+	return fmt.Errorf("social: the search index has a different text for user %d: %w", uid, text.ErrConflict)
 }
 
-// write gives the index the text of a user that it may have with some other texts.
+// write indexes the text of a user. known are the texts that the index may have now.
 func (x *People) write(ctx context.Context, p person, known []string) error {
 	documents := make([]text.Document, len(known))
 	for i, t := range known {
@@ -181,7 +181,7 @@ func (x *People) PutMany(ctx context.Context, ids []int64) error {
 	return cmp.Or(failed, err)
 }
 
-// Search returns a page of the ids of users, those with the largest ids first.
+// Search returns a page of the IDs of users, those with the largest IDs first.
 func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
 	err = x.do(ctx, func(at *text.Index) error {
 		r, err = at.Search(ctx, q)
@@ -190,8 +190,8 @@ func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err e
 	return r, err
 }
 
-// source is all users who are not being deleted. With notes, what they have is noted as the
-// text that the index has of them: for a rebuild, which gives it that.
+// source yields all users who are not being deleted. If notes is set, it records their texts as the
+// indexed ones, for a rebuild, which then indexes them.
 func (x *People) source(notes bool) index.Source[text.Document] {
 	return sourceOf(x.client, storage.NextUserID, storage.UserPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		people, err := x.read(ctx, ids)
@@ -208,7 +208,7 @@ func (x *People) source(notes bool) index.Source[text.Document] {
 	})
 }
 
-// noteAll notes that the index may have the present texts of users. One round trip.
+// noteAll records that the index may have the current texts of users. One round trip.
 func (x *People) noteAll(ctx context.Context, people []person) error {
 	var calls []script.Call
 	for _, p := range people {

@@ -18,16 +18,16 @@ import (
 	segments "retwis/internal/social/text"
 )
 
-// IndexedPost is what the index has of a post. All of it is in the hash of the post, so that it can
-// be known again when the post is edited or deleted.
+// IndexedPost is what is indexed of a post. All of it is in the hash of the post, so it can be
+// reconstructed when the post is edited or deleted.
 type IndexedPost struct {
 	ID, Author int64
-	Parent     int64 // 0: no reply
-	To         int64 // the author of the parent; 0: none, or not known
+	Parent     int64 // 0 if it is not a reply
+	To         int64 // the author of the parent; 0 if none or unknown
 	Body       string
 }
 
-// The exact terms of posts: some have a value behind them, such as the id of a user.
+// The exact terms of posts. Some are followed by a value, such as a user ID.
 const (
 	FromTerm    = "from:"
 	ToTerm      = "to:"
@@ -37,10 +37,10 @@ const (
 	IsReply     = "is:reply"
 )
 
-// maxTerm bounds an exact term, in bytes.
+// maxTerm limits the length of an exact term, in bytes.
 const maxTerm = 63
 
-// Term returns an exact term with a value. It has a digest of a long one.
+// Term returns an exact term with a value. A long value is replaced by a digest.
 func Term(name, value string) string {
 	if len(name)+len(value) > maxTerm {
 		sum := sha256.Sum256([]byte(value))
@@ -49,11 +49,11 @@ func Term(name, value string) string {
 	return name + value
 }
 
-// maxText bounds the text of an older program's post, in bytes.
+// maxText limits the text of an older program's post, in bytes.
 const maxText = 100 << 10
 
-// document returns what the index has of a post with a text.
-func (p IndexedPost) document(body string) text.Document {
+// asDocument returns what is indexed of a post with a given text.
+func (p IndexedPost) asDocument(body string) text.Document {
 	d := text.Document{Text: strings.ToValidUTF8(body[:min(len(body), maxText)], ""), Terms: []string{Term(FromTerm, storage.Itoa(p.Author))}}
 	if p.Parent != 0 {
 		d.Terms = append(d.Terms, IsReply)
@@ -80,37 +80,37 @@ func (p IndexedPost) document(body string) text.Document {
 func (p IndexedPost) documents(bodies []string) []text.Document {
 	all := make([]text.Document, len(bodies))
 	for i, body := range bodies {
-		all[i] = p.document(body)
+		all[i] = p.asDocument(body)
 	}
 	return all
 }
 
 // Posts is the index of the texts of posts. It is safe for concurrent use.
-type Posts struct{ opened }
+type Posts struct{ lazyIndex }
 
 // NewPosts returns the index of the database behind client. It sends no command.
 func NewPosts(client rueidis.Client) *Posts {
-	x := &Posts{opened{client: client, key: PostsKey}}
+	x := &Posts{lazyIndex{client: client, key: PostsKey}}
 	x.texts = x.bodies
 	return x
 }
 
-// Put adds a new post. A repetition changes nothing. It returns text.ErrConflict if the index
-// has the post with another text, or it was removed: see Replace. One round trip.
+// Put adds a new post. Repeating it changes nothing. It returns text.ErrConflict if the index has
+// the post with a different text, or the post was removed: see Replace. One round trip.
 func (x *Posts) Put(ctx context.Context, p IndexedPost) error {
-	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.document(p.Body)) })
+	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.asDocument(p.Body)) })
 }
 
-// Replace makes the index agree with a post that had some earlier texts, the latest first. It
+// Replace makes the index agree with a post that had the given earlier texts, latest first. It
 // returns text.ErrConflict if the index has none of them. About two round trips.
 func (x *Posts) Replace(ctx context.Context, p IndexedPost, earlier []string) error {
 	return x.do(ctx, func(at *text.Index) error {
-		// The empty document is what Clear has left of another post.
-		return replace(ctx, at, p.ID, p.document(p.Body), append(p.documents(earlier), text.Document{}))
+		// Clear may have left the empty document of another post.
+		return replace(ctx, at, p.ID, p.asDocument(p.Body), append(p.documents(earlier), text.Document{}))
 	})
 }
 
-// Remove removes a post that had its text or one of some earlier ones. A late Put does not
+// Remove removes a post that had its current text or one of the earlier ones. A late Put does not
 // bring it back. It returns text.ErrConflict if the index has none of them.
 func (x *Posts) Remove(ctx context.Context, p IndexedPost, earlier []string) error {
 	return x.do(ctx, func(at *text.Index) error {
@@ -118,10 +118,10 @@ func (x *Posts) Remove(ctx context.Context, p IndexedPost, earlier []string) err
 	})
 }
 
-// Clear removes the words of a post that a failover has lost. Another post that has its id
-// by now can be put in its place.
+// Clear removes the words of a post that a failover lost. Another post with the same ID can then
+// take its place.
 func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
-	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.document(p.Body), text.Document{}) })
+	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.asDocument(p.Body), text.Document{}) })
 	if errors.Is(err, text.ErrConflict) {
 		return nil // the index has the other post, or never had this one
 	}
@@ -131,8 +131,8 @@ func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
 // Has reports whether the index has a post with exactly this text. One round trip.
 func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
 	err := x.do(ctx, func(at *text.Index) error {
-		d := p.document(p.Body)
-		return at.Replace(ctx, p.ID, d, d) // which changes nothing
+		d := p.asDocument(p.Body)
+		return at.Replace(ctx, p.ID, d, d) // a no-op
 	})
 	if errors.Is(err, text.ErrConflict) {
 		return false, nil
@@ -140,12 +140,12 @@ func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
 	return err == nil, err
 }
 
-// PutMany adds new posts; see Put. A hundred or so are one round trip.
+// PutMany adds new posts; see Put. One round trip per hundred or so.
 func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error {
 	return x.do(ctx, func(at *text.Index) error {
 		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
 			for p := range posts {
-				if !yield(p.ID, p.document(p.Body)) {
+				if !yield(p.ID, p.asDocument(p.Body)) {
 					return
 				}
 			}
@@ -154,7 +154,7 @@ func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error 
 	})
 }
 
-// Search returns a page of the ids of posts.
+// Search returns a page of post IDs.
 func (x *Posts) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
 	err = x.do(ctx, func(at *text.Index) error {
 		r, err = at.Search(ctx, q)
@@ -163,7 +163,7 @@ func (x *Posts) Search(ctx context.Context, q text.Query) (r text.Result, err er
 	return r, err
 }
 
-// bodies returns the texts of posts as the index has them, for phrases.
+// bodies returns the texts of posts as indexed, for phrases.
 func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, error) {
 	posts, err := x.read(ctx, ids)
 	if err != nil {
@@ -171,16 +171,17 @@ func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, erro
 	}
 	bodies := make(map[int64]string, len(posts))
 	for _, p := range posts {
-		bodies[p.ID] = p.document(p.Body).Text
+		bodies[p.ID] = p.asDocument(p.Body).Text
 	}
 	return bodies, nil
 }
 
-// fields are the fields of a post that Post has, and two that say that it has no text.
+// indexFields are the fields of a post that IndexedPost needs, and two that mean that it has no
+// text.
 var indexFields = []string{"user_id", "parent", "to", "body", "repost_of", "deleted"}
 
-// read returns the posts with some ids, without reposts and those that do not exist or are
-// deleted. One round trip.
+// read returns the posts with some IDs, except reposts and posts that do not exist or are deleted.
+// One round trip.
 func (x *Posts) read(ctx context.Context, ids []int64) ([]IndexedPost, error) {
 	all, err := reads.Fields(ctx, x.client, ids, storage.PostKey, indexFields...)
 	if err != nil {
@@ -200,13 +201,13 @@ func (x *Posts) read(ctx context.Context, ids []int64) ([]IndexedPost, error) {
 	return posts, nil
 }
 
-// source is all posts that have words.
+// source yields all posts that have words.
 func (x *Posts) source() index.Source[text.Document] {
 	return sourceOf(x.client, storage.NextPostID, storage.PostPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		posts, err := x.read(ctx, ids)
 		all := make([]index.Object[text.Document], len(posts))
 		for i, p := range posts {
-			all[i] = index.Object[text.Document]{ID: storage.Itoa(p.ID), Value: p.document(p.Body)}
+			all[i] = index.Object[text.Document]{ID: storage.Itoa(p.ID), Value: p.asDocument(p.Body)}
 		}
 		return all, err
 	})

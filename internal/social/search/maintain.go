@@ -37,14 +37,14 @@ type Indexes struct {
 func NewIndexes(posts *Posts, people *People) Indexes { return Indexes{posts.client, posts, people} }
 
 const (
-	// built is the value of `search_index` when the indexes are complete.
+	// indexesBuilt is the value of `search_index` when the indexes are complete.
 	indexesBuilt = "1"
-	// buildRate is how many posts a second a process indexes in the background.
+	// buildRate is how many posts per second a process indexes in the background.
 	buildRate = 3000
 )
 
-// IsBuilt reports whether the indexes are complete: not in a database from before there were
-// any, until Build is done. One round trip.
+// IsBuilt reports whether the indexes are complete. In a database that predates them, they are not
+// until Build is done. One round trip.
 func (x Indexes) IsBuilt(ctx context.Context) (bool, error) {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.SearchIndex).Build()))
 	if err != nil {
@@ -53,8 +53,8 @@ func (x Indexes) IsBuilt(ctx context.Context) (bool, error) {
 	return state == indexesBuilt, nil
 }
 
-// Build fills the indexes of a database that was written before there were any, while they
-// are in use. It does nothing where that is done; after a crash, a later call begins again.
+// Build fills the indexes of a database that predates them, while they are in use. It does nothing
+// if that is already done; after a crash, a later call starts again.
 func (x Indexes) Build(ctx context.Context) error {
 	if is, err := x.IsBuilt(ctx); is || err != nil {
 		return err
@@ -63,8 +63,8 @@ func (x Indexes) Build(ctx context.Context) error {
 	return err
 }
 
-// Rebuild makes both indexes anew from all posts and users, while they are in use. It can be
-// killed and repeated. A million posts take a few minutes.
+// Rebuild rebuilds both indexes from all posts and users, while they are in use. It can be killed
+// and repeated. A million posts take a few minutes.
 func (x Indexes) Rebuild(ctx context.Context, opt maintain.Options) (r Report, err error) {
 	err = x.Posts.do(ctx, func(at *text.Index) error {
 		r.Posts, err = at.Rebuild(ctx, x.Posts.source(), opt)
@@ -83,8 +83,8 @@ func (x Indexes) Rebuild(ctx context.Context, opt maintain.Options) (r Report, e
 	return r, err
 }
 
-// Verify compares both indexes with all posts and users; with repair, it corrects them. Work
-// that goes on meanwhile can look like a problem.
+// Verify compares both indexes with all posts and users, and corrects them if repair is set.
+// Concurrent work can look like a problem.
 func (x Indexes) Verify(ctx context.Context, opt maintain.Options, repair bool) (r Report, err error) {
 	if r.Posts, err = x.Posts.Verify(ctx, opt, repair); err == nil {
 		r.People, err = x.People.Verify(ctx, opt, repair)
@@ -92,18 +92,18 @@ func (x Indexes) Verify(ctx context.Context, opt maintain.Options, repair bool) 
 	return r, err
 }
 
-// Verify is Index.Verify for posts.
+// Verify compares the index with all posts.
 func (x *Posts) Verify(ctx context.Context, opt maintain.Options, repair bool) (maintain.Report, error) {
 	return x.verify(ctx, x.source(), opt, repair)
 }
 
-// Verify is Index.Verify for people.
+// Verify compares the index with all people.
 func (x *People) Verify(ctx context.Context, opt maintain.Options, repair bool) (maintain.Report, error) {
 	return x.verify(ctx, x.source(repair), opt, repair)
 }
 
-// verify is Index.Verify for one index. A repair makes an index anew that is damaged.
-func (o *opened) verify(ctx context.Context, src index.Source[text.Document], opt maintain.Options, repair bool) (r maintain.Report, err error) {
+// verify implements Verify for one index. A repair rebuilds a damaged index.
+func (o *lazyIndex) verify(ctx context.Context, src index.Source[text.Document], opt maintain.Options, repair bool) (r maintain.Report, err error) {
 	err = o.do(ctx, func(x *text.Index) error {
 		if !repair {
 			r, err = x.Verify(ctx, &src, opt)
@@ -118,13 +118,14 @@ func (o *opened) verify(ctx context.Context, src index.Source[text.Document], op
 	return r, err
 }
 
-// step is how many posts or people are read at a time.
+// indexStep is how many posts or people are read at a time.
 const indexStep = 500
 
-// lookup returns the objects of some ids, as index.Source.Lookup.
+// lookup returns the objects with some IDs, like index.Source.Lookup.
 type lookup func(ctx context.Context, ids []string) ([]index.Object[text.Document], error)
 
-// sourceOf is the source of the objects in hashes with a prefix, whose ids a counter has given.
+// sourceOf returns the source of the objects in hashes with a prefix, whose IDs come from a
+// counter.
 func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error)) index.Source[text.Document] {
 	var find lookup = func(ctx context.Context, ids []string) ([]index.Object[text.Document], error) {
 		numbers := make([]int64, 0, len(ids))
@@ -144,8 +145,8 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 					yield(index.Object[text.Document]{}, fmt.Errorf("social: key %s: %w", counter, err))
 					return
 				}
-				pages := upTo(1, last) // ascending ids are far faster to index
-				if last > sparse*keys+indexStep {
+				pages := upTo(1, last) // ascending IDs are far faster to index
+				if last > maxIDsPerKey*keys+indexStep {
 					pages = scanned(ctx, client, prefix)
 				}
 				objects(ctx, pages, find)(yield)
@@ -154,11 +155,11 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 	}
 }
 
-// sparse is how many times more ids than keys a database may have for ids to be read one after
-// the other: a counter of another program can begin anywhere.
-const sparse = 10
+// maxIDsPerKey is the largest ratio of IDs to keys up to which a database is read ID by ID: the
+// counter of another program can start anywhere.
+const maxIDsPerKey = 10
 
-// extent returns the last id that a counter has given, and how many keys there are.
+// extent returns the last ID from a counter, and the number of keys.
 func extent(ctx context.Context, client rueidis.Client, counter string) (last, keys int64, err error) {
 	value, err := reply.Text(client.Do(ctx, client.B().Get().Key(counter).Build()))
 	if err != nil {
@@ -176,7 +177,7 @@ func extent(ctx context.Context, client rueidis.Client, counter string) (last, k
 	return last, keys, err
 }
 
-// upTo yields pages of the ids from first to last.
+// upTo yields the IDs from first to last in pages.
 func upTo(first, last int64) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for ; first <= last; first += indexStep {
@@ -194,9 +195,9 @@ func upTo(first, last int64) iter.Seq2[[]string, error] {
 // pages yields ids in pages.
 func pages(ids []int64) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for some := range slices.Chunk(ids, indexStep) {
-			page := make([]string, len(some))
-			for i, id := range some {
+		for chunk := range slices.Chunk(ids, indexStep) {
+			page := make([]string, len(chunk))
+			for i, id := range chunk {
 				page[i] = storage.Itoa(id)
 			}
 			if !yield(page, nil) {
@@ -206,7 +207,7 @@ func pages(ids []int64) iter.Seq2[[]string, error] {
 	}
 }
 
-// scanned yields pages of the ids in the names of keys with a prefix, in the order of a scan.
+// scanned yields the IDs in the names of keys with a prefix, in pages and in scan order.
 func scanned(ctx context.Context, client rueidis.Client, prefix string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for page, err := range scan.Keys(ctx, client, scan.Pattern{Match: prefix + "*", Count: indexStep}) {
@@ -221,7 +222,7 @@ func scanned(ctx context.Context, client rueidis.Client, prefix string) iter.Seq
 	}
 }
 
-// objects yields the objects with ids in pages.
+// objects yields the objects with the IDs in pages.
 func objects(ctx context.Context, pages iter.Seq2[[]string, error], find lookup) iter.Seq2[index.Object[text.Document], error] {
 	return func(yield func(index.Object[text.Document], error) bool) {
 		for ids, err := range pages {
@@ -242,8 +243,8 @@ func objects(ctx context.Context, pages iter.Seq2[[]string, error], find lookup)
 	}
 }
 
-// Lacking returns which of some posts the index does not have as they are. One round trip for
-// each, and one for all.
+// Lacking returns those of the given posts that the index lacks or has in a different form. One
+// round trip for each post, and one for all.
 func (x *Posts) Lacking(ctx context.Context, ids []int64) (lacking []int64, err error) {
 	posts, err := x.read(ctx, ids)
 	for _, p := range posts {

@@ -11,20 +11,20 @@ import (
 	"retwis/internal/fold"
 )
 
-// Marker finds the words of a query in the texts of posts, to mark them.
+// Marker finds the words of a query in the texts of posts, to highlight them.
 type Marker struct{ words []markedWord }
 
-// markedWord is a word of a query. One of a script without spaces, or with a hyphen, has
-// several parts.
+// markedWord is a word of a query. A word in a script without spaces, or with a hyphen, has several
+// parts.
 type markedWord struct {
 	parts  []string // folded
-	prefix bool     // the last part may go on
+	prefix bool     // the last part is a prefix
 }
 
 // token is a word in a text.
 type token struct {
 	text     string // folded
-	from, to int    // in bytes
+	from, to int    // byte offsets
 }
 
 // tokens returns the words of a text.
@@ -42,8 +42,7 @@ func tokens(text string) []token {
 	return all
 }
 
-// isPart reports whether a word that begins with a character can be found: the others are
-// blanks and punctuation.
+// isPart reports whether a word may begin with r: blanks and punctuation are excluded.
 func isPart(r rune) bool { return !unicode.IsSpace(r) && !unicode.IsPunct(r) && !unicode.IsControl(r) }
 
 func folded(word string) string {
@@ -58,7 +57,7 @@ func folded(word string) string {
 	}, fold.Letters(fold.Case(word)))
 }
 
-// add adds what a query looks for.
+// add adds the words of a part of a query.
 func (m *Marker) add(typed string) {
 	w := markedWord{}
 	typed, w.prefix = strings.CutSuffix(typed, "*")
@@ -70,7 +69,7 @@ func (m *Marker) add(typed string) {
 	}
 }
 
-// Find returns where the words are in a text, in bytes: sorted, and none overlaps another.
+// Find returns the byte ranges of the words in a text, sorted and without overlaps.
 func (m Marker) Find(text string) [][2]int {
 	if len(m.words) == 0 {
 		return nil
@@ -92,7 +91,7 @@ func (m Marker) Find(text string) [][2]int {
 	return found
 }
 
-// begins reports whether a text begins with the word.
+// begins reports whether the tokens begin with the word.
 func (w markedWord) begins(text []token) bool {
 	last := len(w.parts) - 1
 	if len(text) <= last || !slices.EqualFunc(w.parts[:last], text[:last], func(part string, t token) bool { return part == t.text }) {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// MaxPeople bounds how many people are found.
+	// MaxPeople is the maximum number of people found.
 	MaxPeople = 20
-	// candidates is how many with the words are ranked: the latest to join.
+	// candidates is how many people with the words are ranked: those who joined last.
 	candidates = 200
-	// maxTags bounds how many tags are found.
+	// maxTags is the maximum number of tags found.
 	maxTags = 20
 )
 
-// People returns up to twenty people whose name, display name or bio has the words of a
-// query, or whose names begin with it: those with most followers first. Of those who have
-// the words in their bio only the 200 who joined last are ranked. About three round trips.
+// People returns up to twenty people whose name, display name or bio has the words of a query, or
+// whose names begin with it, most followers first. Of the people who match by their bio, only the
+// 200 who joined last are ranked. About three round trips.
 func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 	return s.ranked(ctx, listed)
 }
 
-// ranked returns the users of some ids with most followers.
+// ranked returns the users with the given IDs who have the most followers.
 func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error) {
 	if len(ids) < 2 {
 		return s.Users.InOrder(ctx, ids)
@@ -80,10 +80,9 @@ func (s *Service) ranked(ctx context.Context, ids []int64) ([]social.User, error
 	return s.Users.InOrder(ctx, ids[:min(len(ids), MaxPeople)])
 }
 
-// Tags returns up to twenty tags that begin with what was typed, those of most posts first.
-// One round trip.
+// Tags returns up to twenty tags that begin with the typed text, most posts first. One round trip.
 func (s *Service) Tags(ctx context.Context, typed string) ([]string, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}

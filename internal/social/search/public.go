@@ -13,17 +13,17 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// publicPosts knows which tags and links have posts that everybody sees. Neither counts of people
-// nor ranks of tags forget those who were suspended, and posts that were hidden or deleted.
+// publicPosts finds out which tags and links have posts that everybody sees. The counts of people
+// and the ranks of tags still include users suspended since, and posts hidden or deleted since.
 type publicPosts struct{ timeline.Parts }
 
-// publicLooks are the places of the posts of a tag, or of the people of a link, that are looked at,
-// the latest first: a few, and more where all of these are hidden.
+// publicLooks are the positions, latest first, at which the posts of a tag or the people of a link
+// are checked: first a few, then more if all of those are hidden.
 var publicLooks = [...][2]int64{{0, 3}, {4, 39}}
 
-// keep returns those tags or links that have a post on public lists among their latest ones, in
-// their order. One round trip for all, one for posts that are not in memory, and the same again
-// where some are hidden.
+// keep returns those tags or links that have a post on public lists among their latest ones, in the
+// given order. One round trip for all, one for posts that are not in memory, and the same again if
+// some are hidden.
 func (p publicPosts) keep(ctx context.Context, kind kind, names []string) ([]string, error) {
 	stranger, err := p.Viewers.Get(ctx, social.User{})
 	if err != nil {
@@ -53,7 +53,8 @@ func (p publicPosts) keep(ctx context.Context, kind kind, names []string) ([]str
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !found[name] }), nil
 }
 
-// latest returns the posts at these places of tags or links. A key of another type has none.
+// latest returns the posts at the given positions of tags or links. A key of the wrong type counts
+// as empty.
 func (p publicPosts) latest(ctx context.Context, kind kind, names []string, places [2]int64) ([][]int64, error) {
 	cmds := make(rueidis.Commands, len(names))
 	for i, name := range names {

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/text"
 )
 
-// MaxQuery bounds what is typed, in characters.
+// MaxQuery is the maximum length of a query, in characters.
 const MaxQuery = 500
 
 // Query is what was typed, with its operators:
@@ -29,14 +29,14 @@ const MaxQuery = 500
 // note.
 type Query struct {
 	parts     []part
-	before    time.Time // the beginning of a day; zero: no bound
-	after     time.Time // likewise: from then on
+	before    time.Time // start of a day; zero: no bound
+	after     time.Time // start of a day; zero: no bound
 	pictures  pictures
 	marker    Marker
 	operators []typedOperator
 }
 
-// pictures says whether the posts of a query have pictures.
+// pictures says whether posts must have pictures.
 type pictures int
 
 const (
@@ -50,7 +50,7 @@ func (p pictures) allow(post social.Post) bool {
 	return p == anyPictures || (p == withPictures) == (post.Media != "")
 }
 
-// typedOperator is a word with the name of an operator.
+// typedOperator is a word that starts with the name of an operator.
 type typedOperator struct {
 	word       string
 	understood bool
@@ -59,13 +59,13 @@ type typedOperator struct {
 // part is a part of a query: text for text.Parse, or a user to resolve.
 type part struct {
 	text string
-	user string // in place of the text
-	to   bool   // the posts to the user, not those from them
+	user string // set instead of text
+	to   bool   // posts to the user instead of from them
 }
 
-// Parse reads what was typed. It returns *InvalidError for what is too long.
+// Parse parses a query. It returns *InvalidError if the query is too long.
 func Parse(typed string) (*Query, error) {
-	typed, err := cleaned(typed)
+	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func Parse(typed string) (*Query, error) {
 	return q, nil
 }
 
-// cleaned returns what was typed without control characters, or *InvalidError for too much.
-func cleaned(typed string) (string, error) {
+// clean removes control characters from a query, or returns *InvalidError if it is too long.
+func clean(typed string) (string, error) {
 	typed = strings.TrimSpace(social.CleanRunes(typed))
 	if utf8.RuneCountInString(typed) > MaxQuery {
 		return "", social.Invalid("q", "Your search is too long. Use at most {n} characters.", MaxQuery)
@@ -89,7 +89,7 @@ func cleaned(typed string) (string, error) {
 // add adds text for text.Parse.
 func (q *Query) add(s string) { q.parts = append(q.parts, part{text: s}) }
 
-// next reads the next part of what was typed, and returns its length.
+// next parses the next part of a query and returns its length.
 func (q *Query) next(rest string) int {
 	first, size := utf8.DecodeRuneInString(rest)
 	switch {
@@ -99,7 +99,7 @@ func (q *Query) next(rest string) int {
 	case isQuote(first):
 		end := strings.IndexFunc(rest[size:], isQuote)
 		if end < 0 {
-			q.add(rest) // text.Parse says what is missing
+			q.add(rest) // text.Parse reports the missing quote
 			return len(rest)
 		}
 		_, closing := utf8.DecodeRuneInString(rest[size+end:])
@@ -130,7 +130,7 @@ func (q *Query) next(rest string) int {
 
 func isQuote(r rune) bool { return r == '"' || r == '“' || r == '”' || r == '„' }
 
-// word adds a word. A colon in it is no operator of text.Parse.
+// word adds a word. A colon in it is not an operator for text.Parse.
 func (q *Query) word(word string, minus bool) {
 	if name, _, found := strings.Cut(word, ":"); found && fields[name+":"] {
 		word = strings.Replace(word, ":", " ", 1)
@@ -141,16 +141,16 @@ func (q *Query) word(word string, minus bool) {
 	}
 }
 
-// fields are the exact terms that text.Parse gets.
+// fields are the exact terms that text.Parse accepts.
 var fields = map[string]bool{
 	FromTerm: true, ToTerm: true, MentionTerm: true, TagTerm: true, "has:": true, "is:": true,
 }
 
-// HasPicture is the operator for posts with pictures. The index has no such term: an edit can change
-// the pictures and not the text.
+// HasPicture is the operator for posts with pictures. The index has no such term, because an edit
+// can change the pictures and not the text.
 const HasPicture = "has:picture"
 
-// bound notes a word that holds for the whole query, and reports whether it is one.
+// bound handles a word that applies to the whole query, and reports whether word is one.
 func (q *Query) bound(word string, minus bool) bool {
 	if strings.EqualFold(word, HasPicture) {
 		if q.pictures = withPictures; minus {
@@ -162,7 +162,7 @@ func (q *Query) bound(word string, minus bool) bool {
 	return !minus && (name == "before" || name == "after") && q.day(name == "after", value)
 }
 
-// operator adds a word that is an operator, and reports whether it is one.
+// operator adds word if it is an operator, and reports whether it is.
 func (q *Query) operator(word string) bool {
 	if strings.HasPrefix(word, "#") || strings.HasPrefix(word, "＃") {
 		return q.tag(word)
@@ -202,7 +202,7 @@ func (q *Query) tag(typed string) bool {
 	return ok
 }
 
-// day bounds the times of posts: before a day, or after it.
+// day sets a bound on the times of posts: before or after a day.
 func (q *Query) day(after bool, value string) bool {
 	day, err := time.Parse(time.DateOnly, value)
 	switch {
@@ -218,32 +218,33 @@ func (q *Query) day(after bool, value string) bool {
 	return true
 }
 
-// hint says how an operator is written: a sentence about what was typed, which takes an example after
-// the word where there is one.
+// hint explains how an operator is written: a sentence about the typed word, and optionally an
+// example.
 type hint struct {
 	text    i18n.Message
 	example string
 }
 
 var (
-	writeSo    = i18n.T("“{word}” is searched for as words: write {example}.")
-	writeDayAs = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
-	noOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
+	writeAs         = i18n.T("“{word}” is searched for as words: write {example}.")
+	writeDayAs      = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
+	unknownOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
 )
 
-// hints say how each operator is written. Some are those of other sites.
+// hints explains each operator, including some of other sites.
 var hints = map[string]hint{
-	"from": {writeSo, "from:ada"}, "to": {writeSo, "to:ada"}, "tag": {writeSo, "tag:redis"},
+	"from": {writeAs, "from:ada"}, "to": {writeAs, "to:ada"}, "tag": {writeAs, "tag:redis"},
 	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are known."), ""},
 	"is":     {i18n.T("“{word}” is searched for as words: only is:reply is known."), ""},
 	"before": {writeDayAs, "before:2026-11-01"}, "after": {writeDayAs, "after:2026-11-01"},
-	"since": {writeSo, "after:2026-11-01"}, "until": {writeSo, "before:2026-11-01"},
-	"author": {writeSo, "from:ada"}, "by": {writeSo, "from:ada"}, "mentions": {writeSo, "@ada"}, "hashtag": {writeSo, "tag:redis"},
-	"lang": noOperator, "language": noOperator, "filter": noOperator, "in": noOperator, "domain": noOperator,
-	"during": {writeSo, "after:2026-09-30 before:2026-11-01"},
+	"since": {writeAs, "after:2026-11-01"}, "until": {writeAs, "before:2026-11-01"},
+	"author": {writeAs, "from:ada"}, "by": {writeAs, "from:ada"}, "mentions": {writeAs, "@ada"}, "hashtag": {writeAs, "tag:redis"},
+	"lang": unknownOperator, "language": unknownOperator, "filter": unknownOperator, "in": unknownOperator, "domain": unknownOperator,
+	"during": {writeAs, "after:2026-09-30 before:2026-11-01"},
 }
 
-// hintOf says how the operator is written whose name a word begins with; ok is false for other words.
+// hintOf returns the hint for the operator whose name a word begins with; ok is false for other
+// words.
 func hintOf(word string) (h hint, ok bool) {
 	name, value, found := strings.Cut(word, ":")
 	if !found || strings.HasPrefix(value, "/") {
@@ -253,7 +254,7 @@ func hintOf(word string) (h hint, ok bool) {
 	return h, ok
 }
 
-// Notes are sentences about the operators that were not understood.
+// Notes returns sentences about the operators that were not understood.
 func (q *Query) Notes() (all []i18n.Message) {
 	for _, o := range q.operators {
 		word, minus := strings.CutPrefix(o.word, "-")
@@ -282,7 +283,8 @@ func (q *Query) Notes() (all []i18n.Message) {
 	return all
 }
 
-// NotesOnOperators are sentences about the operators in a search that has none: for people and tags.
+// NotesOnOperators returns sentences about the operators in a search that does not support them:
+// for people and tags.
 func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	for _, o := range q.operators {
 		all = append(all, i18n.T("“{word}” means nothing here: such words work in a search for posts.", o.word))
@@ -290,9 +292,8 @@ func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	return all
 }
 
-// Names returns what a query looks for among people and tags: all that was typed, where that has
-// neither operators nor the signs of a search for posts. A name or a tag with its sign is one of
-// these only.
+// Names returns what a query searches for among people and tags: the whole query if it has neither
+// operators nor post-search syntax. A name or a tag with its sign searches only one of them.
 func Names(typed string) (people, tags string) {
 	typed = strings.TrimSpace(typed)
 	switch {
@@ -307,5 +308,5 @@ func Names(typed string) (people, tags string) {
 	return typed, typed
 }
 
-// Marker returns what finds the words of the query in a text.
+// Marker returns a Marker for the words of the query.
 func (q *Query) Marker() Marker { return q.marker }

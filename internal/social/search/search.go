@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Options are what a Service needs; all are required.
+// Options configure a Service; all are required.
 type Options struct {
 	timeline.Parts
 	Index       Indexes
@@ -30,14 +30,15 @@ type Service struct{ Options }
 // New returns a Service.
 func New(opt Options) *Service { return &Service{opt} }
 
-// NoUserError is returned for an operator with the name of nobody.
+// NoUserError reports an operator with a username that does not exist.
 type NoUserError struct{ Name string }
 
 // Error returns a sentence for the page.
 func (e *NoUserError) Error() string { return fmt.Sprintf("There is no user @%s.", e.Name) }
 
-// invalid returns the error of a query that package text does not accept as a sentence, another one as
-// it is. Some are found only while it is answered: a word that ends in * stands for several.
+// invalid turns the error of a query that package text rejects into a sentence, and returns any
+// other error unchanged. Some errors occur only while the query is answered, because a word that
+// ends in * stands for several.
 func invalid(err error) error {
 	var syntax *text.SyntaxError
 	switch {
@@ -49,7 +50,7 @@ func invalid(err error) error {
 	return err
 }
 
-// syntaxTexts are the sentences for what package text says about a query.
+// syntaxTexts maps the syntax errors of package text to sentences.
 var syntaxTexts = map[string]i18n.Message{
 	"the bracket ) has no (":                            i18n.T("The bracket ) has no (."),
 	"the bracket ( is not closed":                       i18n.T("The bracket ( is not closed."),
@@ -61,19 +62,18 @@ var syntaxTexts = map[string]i18n.Message{
 	"the phrase has no closing quote":                   i18n.T("The phrase has no closing quote."),
 }
 
-// Posts returns a page of the posts that match a query, the newest first: those that a public
-// list may show the viewer, without those whose author does not want to be found. before is
-// the cursor of the page, 0 for the first. It returns *InvalidError for a query that makes
-// no sense, and *NoUserError.
+// Posts returns a page of the posts that match a query, newest first: those that a public list may
+// show the viewer, except by authors who have opted out of search. before is the cursor of the
+// page, 0 for the first. It returns *InvalidError if the query is invalid, or *NoUserError.
 //
-// One round trip for the index if the posts are in memory; more for rare combinations of
-// frequent words, for phrases and for days; see text.Index.Search.
+// One round trip for the index if the posts are in memory; more for rare combinations of frequent
+// words, for phrases and for days; see text.Index.Search.
 func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before int64, limit int) (timeline.Listing, error) {
 	find, err := s.resolve(ctx, v, q)
 	if err != nil {
 		return timeline.Listing{}, err
 	}
-	ranges := []idRange{everything}
+	ranges := []idRange{allIDs}
 	if !q.before.IsZero() || !q.after.IsZero() {
 		if ranges, err = s.days(ctx, q); err != nil {
 			return timeline.Listing{}, err
@@ -93,8 +93,8 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 	})
 }
 
-// found returns a page of rows of the index, without authors who do not want to be found, and
-// without or only with pictures.
+// found returns a page of index rows, without authors who have opted out of search, and only with
+// or only without pictures if the query says so.
 func (s *Service) found(ctx context.Context, v *social.Viewer, q *Query, r text.Result) (timeline.Page, error) {
 	page := timeline.Page{IDs: r.IDs, Next: r.Next}
 	staff := v.User.Role >= social.Moderator
@@ -124,7 +124,7 @@ func (s *Service) found(ctx context.Context, v *social.Viewer, q *Query, r text.
 	return page, nil
 }
 
-// resolve returns the query for the index.
+// resolve returns the query in the form for the index.
 func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text.Query, error) {
 	var typed strings.Builder
 	for _, p := range q.parts {
@@ -154,8 +154,8 @@ func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text
 	return find, nil
 }
 
-// user returns the user with a name, or the viewer for "me". Users that the viewer must not
-// see do not exist.
+// user returns the user with a name, or the viewer for "me". Users hidden from the viewer do not
+// exist.
 func (s *Service) user(ctx context.Context, v *social.Viewer, name string) (social.User, error) {
 	if strings.EqualFold(name, "me") && v.User.ID != 0 {
 		return v.User, nil

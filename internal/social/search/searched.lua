@@ -1,8 +1,8 @@
--- Notes which texts the search index may have of a user. Repeating it changes nothing.
+-- Records which texts the search index may have of a user. Repeating it changes nothing.
 -- KEYS[1]   the user
--- ARGV[1]   the texts that were noted, as the caller has read them; empty for none
--- ARGV[2]   the texts to note; empty for none
--- Reply     1 when these are noted; 0 when others were, or there is no such user
+-- ARGV[1]   the recorded texts, as the caller has read them; empty for none
+-- ARGV[2]   the texts to record; empty for none
+-- Reply     1 if these texts are recorded; 0 if others were, or there is no such user
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return 0
 end

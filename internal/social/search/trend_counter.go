@@ -17,56 +17,56 @@ import (
 )
 
 const (
-	// Probation is how old an account is before it counts: who registers many to start a
-	// trend has to do so a day before.
+	// Probation is the minimum age of an account that counts: to start a trend with new accounts,
+	// one has to register them a day earlier.
 	Probation = 24 * time.Hour
 
-	// flushEvery is how long counts are collected: trends are made once a minute, and ten
-	// posts together cost the server a quarter of what they cost one by one.
+	// flushEvery is how long counts are collected. Trends are updated once a minute, and ten posts
+	// together cost the server a quarter of ten single ones.
 	flushEvery = 5 * time.Second
-	// closeTimeout bounds the last flush.
+	// closeTimeout limits the last flush.
 	closeTimeout = time.Second
-	// maxPending bounds the people that wait to be counted, over all subjects.
+	// maxPending limits the number of people waiting to be counted, over all subjects.
 	maxPending = 50_000
-	// maxListed is how many subjects of a kind an hour keeps: those with most people.
+	// maxListed is how many subjects of a kind are kept per hour: those with the most people.
 	maxListed = 2000
-	// countsFor and listsFor are how long the HyperLogLogs and the sets of an hour are
-	// kept, from its last change: a merge counts those of a day, and the sets of two.
-	countsFor = 25 * time.Hour
-	listsFor  = 49 * time.Hour
-	// countsAtOnce bounds how many tags, posts and links are counted in one pipeline.
+	// countsTTL and listsTTL are how long the HyperLogLogs and the sets of an hour are kept after
+	// their last change: a merge reads the counts of one day and the sets of two.
+	countsTTL = 25 * time.Hour
+	listsTTL  = 49 * time.Hour
+	// countsAtOnce is the maximum number of subjects counted in one pipeline.
 	countsAtOnce = 500
-	// maxLinkPosts is how many posts of a link are kept, the latest of each person: a merge looks
-	// whether somebody sees one of them.
+	// maxLinkPosts is how many posts of a link are kept, the latest of each person: a merge checks
+	// whether any of them is public.
 	maxLinkPosts = 40
 )
 
-// TrendCounter counts the people for trends. It is safe for concurrent use.
+// TrendCounter counts people for trends. It is safe for concurrent use.
 //
-// The writes of a flush can be repeated: a HyperLogLog has a person once, and the score of
-// a subject only grows.
+// The writes of a flush can be repeated: a HyperLogLog counts a person once, and the score of a
+// subject only grows.
 type TrendCounter struct {
 	client rueidis.Client
 	log    *slog.Logger
 	now    func() time.Time
 
 	mu      sync.Mutex
-	pending map[count]map[int64]int64 // the latest post with a link of each person, else 0
-	size    int                       // people in pending
+	pending map[count]map[int64]int64 // for each person the latest post with a link, else 0
+	size    int                       // number of people in pending
 	wake    chan struct{}
 
-	ctx    context.Context // ends the worker, never used for a caller
+	ctx    context.Context // stops the worker; never used for a caller
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }
 
-// count is a subject in an hour.
+// count identifies a subject in an hour.
 type count struct {
 	subject
 	hour int64
 }
 
-// NewTrendCounter returns the counter of a database. Close ends it.
+// NewTrendCounter returns the counter of a database. Close stops it.
 func NewTrendCounter(client rueidis.Client, log *slog.Logger, now func() time.Time) *TrendCounter {
 	c := &TrendCounter{
 		client: client, log: log, now: now,
@@ -77,32 +77,31 @@ func NewTrendCounter(client rueidis.Client, log *slog.Logger, now func() time.Ti
 	return c
 }
 
-// Close ends what runs in the background, and writes what waits if that takes no longer
-// than a second.
+// Close stops the background work and writes pending counts if that takes no longer than a second.
 func (c *TrendCounter) Close() {
 	c.stop()
 	c.worker.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = c.Flush(ctx) // without it, trends lack a few people
+	_ = c.Flush(ctx) // if it fails, trends lack a few people
 }
 
-// Posted counts the author of a post for its tags and links. It does not wait.
+// Posted counts the author of a post for its tags and links. It does not block.
 func (c *TrendCounter) Posted(author social.User, post social.Post) {
 	if c.counts(author) {
 		c.add(author.ID, post.ID, subjectsOf(post.Body)...)
 	}
 }
 
-// Reacted counts a user who has liked, reposted or answered a post. Authors do not count
-// for their own. It does not wait.
+// Reacted counts a user who has liked, reposted or replied to a post. Authors do not count for
+// their own posts. It does not block.
 func (c *TrendCounter) Reacted(user social.User, post social.Post) {
 	if c.counts(user) && user.ID != post.Author.ID {
 		c.add(user.ID, 0, subject{postKind, storage.Itoa(post.ID)})
 	}
 }
 
-// counts reports whether what a user does counts.
+// counts reports whether the actions of a user count.
 func (c *TrendCounter) counts(user social.User) bool {
 	return user.Standing == social.Good && c.now().Sub(user.Joined) >= Probation
 }
@@ -123,7 +122,7 @@ func (c *TrendCounter) add(uid, post int64, subjects ...subject) {
 	}
 }
 
-// put adds a person to what waits, unless that is too much. c.mu is locked.
+// put adds a person to the pending counts, unless they are full. c.mu must be held.
 func (c *TrendCounter) put(of count, uid, post int64) {
 	people := c.pending[of]
 	if has, ok := people[uid]; ok {
@@ -158,8 +157,8 @@ func (c *TrendCounter) work() {
 	}
 }
 
-// Flush writes what was counted so far. After an error it waits for the next flush again.
-// Two round trips for each 500 tags, posts and links.
+// Flush writes the counts collected so far. If it fails, they wait for the next flush. Two round
+// trips per 500 subjects.
 func (c *TrendCounter) Flush(ctx context.Context) error {
 	c.mu.Lock()
 	pending := c.pending
@@ -170,16 +169,16 @@ func (c *TrendCounter) Flush(ctx context.Context) error {
 		counts = append(counts, of)
 	}
 	var failed error
-	for some := range slices.Chunk(counts, countsAtOnce) {
-		if err := c.write(ctx, some, pending); err != nil {
+	for chunk := range slices.Chunk(counts, countsAtOnce) {
+		if err := c.write(ctx, chunk, pending); err != nil {
 			failed = err
-			c.keep(some, pending)
+			c.keep(chunk, pending)
 		}
 	}
 	return failed
 }
 
-// keep makes counts wait again that could not be written.
+// keep makes counts that could not be written pending again.
 func (c *TrendCounter) keep(counts []count, people map[count]map[int64]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,8 +190,7 @@ func (c *TrendCounter) keep(counts []count, people map[count]map[int64]int64) {
 }
 
 // write adds people to the HyperLogLogs, their numbers to the sets of the hours, and their posts to
-// those of links. A key
-// of another type is left out: a check reports it.
+// the sets of links. It skips keys of the wrong type, which a check reports.
 func (c *TrendCounter) write(ctx context.Context, counts []count, people map[count]map[int64]int64) error {
 	b := c.client.B()
 	cmds := make(rueidis.Commands, 0, commandsOf*len(counts))
@@ -203,7 +201,7 @@ func (c *TrendCounter) write(ctx context.Context, counts []count, people map[cou
 		}
 		key := of.countKey(of.hour)
 		cmds = append(cmds, b.Pfadd().Key(key).Element(members...).Build().ToRetryable(),
-			expire(b, key, countsFor), b.Pfcount().Key(key).Build())
+			expire(b, key, countsTTL), b.Pfcount().Key(key).Build())
 	}
 	res := c.client.DoMulti(ctx, cmds...)
 	if err := reply.Written(res...); err != nil {
@@ -223,10 +221,10 @@ func (c *TrendCounter) write(ctx context.Context, counts []count, people map[cou
 	return c.list(ctx, sets, links)
 }
 
-// commandsOf is how many commands count the people of a subject.
+// commandsOf is how many commands count the people of one subject.
 const commandsOf = 3
 
-// listLink puts the latest post of each person on the set of a link.
+// listLink adds the latest post of each person to the set of a link.
 func listLink(b rueidis.Builder, link string, posts map[int64]int64) rueidis.Commands {
 	key := storage.TrendLinkKey(link)
 	add := b.Zadd().Key(key).Gt().ScoreMember()
@@ -235,11 +233,12 @@ func listLink(b rueidis.Builder, link string, posts map[int64]int64) rueidis.Com
 	}
 	return rueidis.Commands{
 		add.Build().ToRetryable(),
-		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxLinkPosts - 1).Build().ToRetryable(), expire(b, key, countsFor),
+		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxLinkPosts - 1).Build().ToRetryable(), expire(b, key, countsTTL),
 	}
 }
 
-// list puts the numbers of people on the sets of hours. It sends the commands about links, too.
+// list adds the numbers of people to the sets of the hours. It also sends cmds, the commands about
+// links.
 func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScore, cmds rueidis.Commands) error {
 	b := c.client.B()
 	for key, members := range sets {
@@ -248,7 +247,7 @@ func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScor
 			add = add.ScoreMember(m.Score, m.Member)
 		}
 		cmds = append(cmds, add.Build().ToRetryable(),
-			b.Zremrangebyrank().Key(key).Start(0).Stop(-maxListed-1).Build().ToRetryable(), expire(b, key, listsFor))
+			b.Zremrangebyrank().Key(key).Start(0).Stop(-maxListed-1).Build().ToRetryable(), expire(b, key, listsTTL))
 	}
 	if len(cmds) == 0 {
 		return nil

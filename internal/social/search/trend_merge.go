@@ -17,31 +17,31 @@ import (
 )
 
 const (
-	// maxPerHour is how many subjects of an hour are candidates, and maxCandidates how many
-	// of all candidates are counted exactly.
+	// maxPerHour is how many subjects of an hour become candidates, and maxCandidates how many of
+	// all candidates are counted exactly.
 	maxPerHour    = 200
 	maxCandidates = 200
-	// maxKept is how many trends of a kind are stored: more than are shown, for viewers
-	// who must not see some of them.
+	// maxKept is how many trends of a kind are stored: more than are shown, because some viewers
+	// must not see all of them.
 	maxKept = 30
 )
 
 // Trend is something that many people write about or like.
 type Trend struct {
-	Name   string `json:"name"` // a tag without #, the id of a post, or a link
+	Name   string `json:"name"` // a tag without #, the ID of a post, or a link
 	People int64  `json:"people"`
 }
 
-// result is what a merge writes.
+// result is the output of a merge.
 type result struct {
 	Tags  []Trend `json:"tags"`
 	Posts []Trend `json:"posts"`
 	Links []Trend `json:"links"`
-	Liked []Trend `json:"liked"` // posts, with the likes of the last week in place of people
+	Liked []Trend `json:"liked"` // posts, with likes of the last week instead of people
 }
 
-// Merge makes the trends of this moment, with what this process has counted: three round trips
-// for each kind, three for the likes of the week, and a few more that look for posts on public lists.
+// Merge computes the current trends, including what this process has counted. Three round trips for
+// each kind, three for the likes of the week, and a few more to look for posts on public lists.
 func (t *Trends) Merge(ctx context.Context) error {
 	if err := t.opt.Counter.Flush(ctx); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (t *Trends) Merge(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("social: trends: count active accounts: %w", err)
 	}
-	rule := trendRule{at: at, people: peopleOf(active), isBlocked: isBlocked}
+	rule := trendRule{at: at, people: minPeople(active), isBlocked: isBlocked}
 	var all [len(kinds)][]Trend
 	for i, kind := range kinds {
 		if all[i], err = t.mergeKind(ctx, kind, rule); err != nil {
@@ -80,7 +80,7 @@ func (t *Trends) Merge(ctx context.Context) error {
 		return fmt.Errorf("social: trends: %w", err)
 	}
 	b := t.opt.DB.Client.B()
-	// The second command waits for the invalidation message of the first.
+	// The second command makes sure the invalidation message of the first has arrived.
 	err = reply.FirstError(t.opt.DB.Client.DoMulti(ctx,
 		b.Set().Key(storage.Trends).Value(string(stored)).Ex(dayHours*time.Hour).Build().ToRetryable(),
 		b.Exists().Key(storage.Trends).Build().ToRetryable()))
@@ -91,12 +91,13 @@ func (t *Trends) Merge(ctx context.Context) error {
 	return nil
 }
 
-// maxRecounted is how many of the posts with most likes are counted in a merge.
+// maxRecounted is how many of the posts with the most likes are recounted in a merge.
 const maxRecounted = 200
 
-// countLiked returns the posts with most likes of the last week, and corrects their numbers, from
-// which likes fall that are older: a post has no more likes than its number says, but for those of
-// this moment, so the first ones are right unless more than a hundred have just lost many.
+// countLiked returns the posts with the most likes in the last week. It also corrects their stored
+// counts, which still include likes that are older by now. Apart from likes given at this moment, a
+// post never has more likes than its stored count, so the top posts are correct unless more than a
+// hundred have just lost many.
 func (t *Trends) countLiked(ctx context.Context) ([]Trend, error) {
 	c := t.opt.DB.Client
 	members, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.LikedPosts).
@@ -123,21 +124,21 @@ func (t *Trends) countLiked(ctx context.Context) ([]Trend, error) {
 			liked = append(liked, Trend{Name: storage.Itoa(post), People: counts[i]})
 		}
 	}
-	// Of as many likes, the latest post is first.
+	// With equal likes, the latest post comes first.
 	slices.SortStableFunc(liked, func(a, b Trend) int {
 		return cmp.Or(cmp.Compare(b.People, a.People), cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
 	})
 	return liked[:min(2*maxKept, len(liked))], nil
 }
 
-// trendRule is what makes a candidate a trend.
+// trendRule decides which candidates become trends.
 type trendRule struct {
 	at        clock
-	people    float64 // at least
+	people    float64 // the minimum
 	isBlocked func(kind, string) bool
 }
 
-// candidate is a subject that may be a trend.
+// candidate is a subject that may become a trend.
 type candidate struct {
 	name   string
 	counts *counts
@@ -145,7 +146,7 @@ type candidate struct {
 	score  float64
 }
 
-// mergeKind returns the trends of a kind, the greatest first.
+// mergeKind returns the trends of a kind, greatest first.
 func (t *Trends) mergeKind(ctx context.Context, kind kind, rule trendRule) ([]Trend, error) {
 	at := rule.at
 	found, err := t.candidates(ctx, kind, rule)
@@ -172,8 +173,8 @@ func (t *Trends) mergeKind(ctx context.Context, kind kind, rule trendRule) ([]Tr
 	return trends, nil
 }
 
-// public returns the candidates that have posts on public lists. Which posts a viewer sees is
-// decided when they are shown.
+// public returns the candidates that have posts on public lists. What each viewer sees is decided
+// when trends are shown.
 func (t *Trends) public(ctx context.Context, kind kind, found []candidate) ([]candidate, error) {
 	if kind == postKind {
 		return found, nil
@@ -186,7 +187,7 @@ func (t *Trends) public(ctx context.Context, kind kind, found []candidate) ([]ca
 	return slices.DeleteFunc(found, func(c candidate) bool { return !slices.Contains(kept, c.name) }), err
 }
 
-// best returns the n candidates with the greatest scores.
+// best returns the n candidates with the highest scores.
 func best(all []candidate, n int) []candidate {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.people, a.people), cmp.Compare(a.name, b.name))
@@ -194,7 +195,7 @@ func best(all []candidate, n int) []candidate {
 	return all[:min(n, len(all))]
 }
 
-// candidates returns what may have enough people, with a rough score.
+// candidates returns the subjects that may have enough people, with a rough score.
 func (t *Trends) candidates(ctx context.Context, kind kind, rule trendRule) ([]candidate, error) {
 	at := rule.at
 	cmds := make(rueidis.Commands, 2*dayHours)
@@ -219,14 +220,14 @@ func (t *Trends) candidates(ctx context.Context, kind kind, rule trendRule) ([]c
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		if c.sum() >= rule.people {
-			found = append(found, candidate{name: name, counts: c, score: score(c.roughly(at), c.before(at))})
+			found = append(found, candidate{name: name, counts: c, score: score(c.roughWeight(at), c.weightedBefore(at))})
 		}
 	}
 	return found, nil
 }
 
-// readHours reads how many people candidates had in each hour of two days, also where they
-// were not among the first.
+// readHours reads how many people candidates had in each hour of two days, including hours in which
+// they were not among the top subjects.
 func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []candidate) error {
 	if len(found) == 0 {
 		return nil
@@ -253,12 +254,12 @@ func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []can
 	return nil
 }
 
-// windows are the hours back from the merge whose people are counted. All keys of a subject
+// windows are the numbers of hours before the merge whose people are counted. All keys of a subject
 // have one hash tag, so the server counts each window with one command.
 var windows = [...]int{1, 2, 4, 8, dayHours}
 
-// countExactly counts the people of candidates, each once, in the latest window in which they
-// were there: so nobody weighs more by coming again. One round trip.
+// countExactly counts each of a candidate's people once, in the latest window in which they occur,
+// so that nobody gains weight by repetition. One round trip.
 func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []candidate) error {
 	cmds := make(rueidis.Commands, 0, len(windows)*len(found))
 	for _, c := range found {
@@ -281,7 +282,7 @@ func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []
 			switch {
 			case err == nil:
 				people[j] = float64(n)
-			case !rediserr.IsWrongType(err): // a check reports a key of another type
+			case !rediserr.IsWrongType(err): // a check reports keys of the wrong type
 				return err
 			case j > 0:
 				people[j] = people[j-1]
@@ -292,8 +293,9 @@ func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []
 	return nil
 }
 
-// weigh sets the people and the score of a candidate, from the number of people in each window.
-// Those of the day before are not known one by one: they are taken to have come again as often.
+// weigh sets the people and the score of a candidate from the number of people in each window.
+// People of the previous day are not known individually, so it assumes that they came back as often
+// as those of today.
 func (c *candidate) weigh(people [len(windows)]float64, at clock) {
 	now, before, from := 0.0, 0.0, 0
 	for i, to := range windows {
@@ -302,8 +304,8 @@ func (c *candidate) weigh(people [len(windows)]float64, at clock) {
 	}
 	c.people = before
 	once := 1.0
-	if today := c.counts.today(at); today > now {
+	if today := c.counts.weightedToday(at); today > now {
 		once = now / today
 	}
-	c.score = score(now, c.counts.before(at)*once)
+	c.score = score(now, c.counts.weightedBefore(at)*once)
 }

@@ -19,34 +19,34 @@ import (
 // MaxDecisions is how many tags can be blocked or pinned.
 const MaxDecisions = 1000
 
-// State is what moderators have decided about a tag.
+// State is a moderator's decision about a tag.
 type State string
 
 // The states.
 const (
 	Usual   State = ""
-	Blocked State = "blocked" // it is never a trend, and not suggested
-	Pinned  State = "pinned"  // it comes first
+	Blocked State = "blocked" // never a trend, and never suggested
+	Pinned  State = "pinned"  // comes first
 )
 
-// Decision is a tag that is blocked or pinned.
+// Decision is a blocked or pinned tag.
 type Decision struct {
 	Tag   string
 	State State
-	Since time.Time // to the millisecond: it is the order of those that are pinned
+	Since time.Time // in milliseconds; pinned tags are ordered by it
 }
 
-// stored is a decision as the database has it; see parseDecision.
+// stored returns the decision in the form that is stored; see parseDecision.
 func (d Decision) stored() string { return string(d.State) + " " + storage.Itoa(d.Since.UnixMilli()) }
 
-// parseDecision reads what is stored about a tag; ok is false for what is damaged.
+// parseDecision parses the stored form; ok is false if it is damaged.
 func parseDecision(tag, stored string) (d Decision, ok bool) {
 	state, since, _ := strings.Cut(stored, " ")
 	ms, _ := strconv.ParseInt(since, 10, 64)
 	return Decision{Tag: tag, State: State(state), Since: time.UnixMilli(ms).UTC()}, IsDecision(tag, stored)
 }
 
-// IsDecision reports whether this is a tag and what can be decided about one.
+// IsDecision reports whether tag is a tag and stored is a valid decision about it.
 func IsDecision(tag, stored string) bool {
 	folded, ok := text.FoldTag(tag)
 	state, since, _ := strings.Cut(stored, " ")
@@ -54,16 +54,16 @@ func IsDecision(tag, stored string) bool {
 	return ok && folded == tag && err == nil && (State(state) == Blocked || State(state) == Pinned)
 }
 
-// Decisions are all of them, sorted: the pinned ones first, those in the order in which they
-// were pinned, then the blocked ones by name. They never change.
+// Decisions are all decisions, sorted: pinned tags first, in the order in which they were pinned,
+// then blocked tags by name. They never change.
 type Decisions []Decision
 
-// same reports whether both were read at once.
+// same reports whether both come from the same read.
 func (d Decisions) same(other Decisions) bool {
 	return len(d) == len(other) && (len(d) == 0 || &d[0] == &other[0])
 }
 
-// sortDecisions sorts as Decisions are.
+// sortDecisions compares in the order of Decisions.
 func sortDecisions(a, b Decision) int {
 	if a.State != b.State {
 		return -cmp.Compare(a.State, b.State)
@@ -76,31 +76,31 @@ func sortDecisions(a, b Decision) int {
 	return cmp.Compare(a.Tag, b.Tag)
 }
 
-// Of returns what was decided about a tag.
+// Of returns the decision about a tag.
 func (d Decisions) Of(tag string) State {
-	for _, one := range d {
-		if one.Tag == tag {
-			return one.State
+	for _, decision := range d {
+		if decision.Tag == tag {
+			return decision.State
 		}
 	}
 	return Usual
 }
 
-// blocked returns the tags that are blocked.
+// blocked returns the blocked tags.
 func (d Decisions) blocked() map[string]bool {
 	tags := map[string]bool{}
-	for _, one := range d {
-		if one.State == Blocked {
-			tags[one.Tag] = true
+	for _, decision := range d {
+		if decision.State == Blocked {
+			tags[decision.Tag] = true
 		}
 	}
 	return tags
 }
 
-// TrendRules are what moderators have decided about tags. They are safe for concurrent use.
+// TrendRules are the moderators' decisions about tags. They are safe for concurrent use.
 //
-// They are one hash, and no records of package model: a page of trends needs all of them,
-// and reads a hash with one command, whose reply stays in memory until it changes.
+// They are stored in one hash rather than as records of package model: a page of trends needs all
+// of them, and reads a hash with one command, whose reply stays in memory until it changes.
 type TrendRules struct {
 	db    storage.Database
 	users *storage.Users
@@ -117,22 +117,21 @@ func NewTrendRules(db storage.Database, people *storage.Users, log *audit.Log, n
 	return r
 }
 
-// All returns the tags that are blocked or pinned, bypassing all caches. One round trip.
+// All returns the blocked and pinned tags, bypassing all caches. One round trip.
 func (r *TrendRules) All(ctx context.Context) (Decisions, error) {
 	return r.load(social.WithFresh(ctx))
 }
 
-// Blocked returns the tags that are blocked. No round trip while nothing has changed.
+// Blocked returns the blocked tags. No round trip while nothing has changed.
 func (r *TrendRules) Blocked(ctx context.Context) (map[string]bool, error) {
 	all, err := r.read(ctx)
 	return all.blocked(), err
 }
 
-// Set blocks or pins a tag, given in any spelling, with or without #, or makes it a usual
-// one again. It reports whether that has changed something: what does not is not in the
-// audit log. It returns ErrForbidden for others than moderators, ErrNotFound for what is no
-// tag, and *InvalidError for a note that is too long, or too many decisions. Four round
-// trips.
+// Set blocks or pins a tag, or undoes that. The tag can be given in any spelling, with or without
+// #. It reports whether anything changed; only changes are in the audit log. It returns
+// ErrForbidden unless the actor is a moderator, ErrNotFound if tag is not a valid tag, and
+// *InvalidError if the note is too long or there are too many decisions. Four round trips.
 func (r *TrendRules) Set(ctx context.Context, actor social.Actor, tag string, state State, note string) (changed bool, err error) {
 	folded, ok := text.FoldTag(strings.TrimSpace(tag))
 	if !ok {
@@ -162,7 +161,7 @@ func (r *TrendRules) Set(ctx context.Context, actor social.Actor, tag string, st
 	return true, r.write(ctx, Decision{Tag: folded, State: state, Since: r.now()})
 }
 
-// actions are what makes a tag so.
+// actions are the audit log actions that lead to each state.
 var actions = map[State]string{Blocked: "block", Pinned: "pin"}
 
 func (r *TrendRules) write(ctx context.Context, d Decision) error {
@@ -197,8 +196,8 @@ func (r *TrendRules) load(ctx context.Context) (Decisions, error) {
 	return all, nil
 }
 
-// apply returns the tags of a page: those that are pinned, and the greatest trends without
-// those that are blocked.
+// apply returns the tags of a page: the pinned ones, then the greatest trends, without the blocked
+// ones.
 func (d Decisions) apply(trends []Trend) []TrendingTag {
 	var tags []TrendingTag
 	states := make(map[string]State, len(d))
@@ -206,10 +205,10 @@ func (d Decisions) apply(trends []Trend) []TrendingTag {
 	for _, trend := range trends {
 		people[trend.Name] = trend.People
 	}
-	for _, one := range d {
-		states[one.Tag] = one.State
-		if one.State == Pinned {
-			tags = append(tags, TrendingTag{Trend: Trend{Name: one.Tag, People: people[one.Tag]}, Pinned: true})
+	for _, decision := range d {
+		states[decision.Tag] = decision.State
+		if decision.State == Pinned {
+			tags = append(tags, TrendingTag{Trend: Trend{Name: decision.Tag, People: people[decision.Tag]}, Pinned: true})
 		}
 	}
 	for _, trend := range trends {

@@ -16,7 +16,7 @@ import (
 
 // Moderators block and pin tags.
 func TestRules(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
 		for _, user := range crowd {
 			b.Publish(user, "#one #two")
@@ -56,9 +56,9 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// A word or a domain that must not be posted any more is no trend from the next merge on.
+// A word or a domain that becomes blocked is no trend from the next merge on.
 func TestBlocklist(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(5) {
 			b.Publish(user, "#go https://spam.example/a https://example.com/a")
 			b.Publish(user, "#cheap https://www.spam.example/b")
@@ -102,7 +102,7 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// isLike reports whether an error is the one that was wanted, or invalid input as that is.
+// isLike reports whether err is the wanted error, or invalid input if want is that.
 func isLike(err, want error) bool {
 	var invalid *social.InvalidError
 	if errors.As(want, &invalid) {

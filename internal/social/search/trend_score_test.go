@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The weights fall without a step from one hour to the next, and by half in four hours.
+// The weights are continuous from one hour to the next, and halve in four hours.
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	for ago := range 20 {
@@ -25,14 +25,14 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// What is a greater trend than what.
+// Which of two subjects is the greater trend.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	at := clock{part: 0.5}
 	hours := func(change func(c *counts)) float64 {
 		var c counts
 		change(&c)
-		return score(c.roughly(at), c.before(at))
+		return score(c.roughWeight(at), c.weightedBefore(at))
 	}
 	every := func(n float64) func(c *counts) {
 		return func(c *counts) {
@@ -91,7 +91,7 @@ func TestNormalLink(t *testing.T) {
 			t.Errorf("%q: %q, want %q", address, got, want)
 		}
 	}
-	if again := normalLink(normalLink("HTTPS://Example.com?utm_x&A")); again != "https://example.com/?A" {
-		t.Error(again)
+	if twice := normalLink(normalLink("HTTPS://Example.com?utm_x&A")); twice != "https://example.com/?A" {
+		t.Error(twice)
 	}
 }

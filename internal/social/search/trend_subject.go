@@ -8,7 +8,7 @@ import (
 	"retwis/internal/social/text"
 )
 
-// kind is what can be a trend.
+// kind is a kind of trend subject.
 type kind string
 
 const (
@@ -17,16 +17,16 @@ const (
 	linkKind kind = "links"
 )
 
-// kinds are all of them.
+// kinds are all kinds.
 var kinds = [...]kind{tagKind, postKind, linkKind}
 
 // subject is one tag, post or link.
 type subject struct {
 	kind kind
-	name string // a tag without #, the id of a post, or a link
+	name string // a tag without #, a post ID, or a link
 }
 
-// countKey is the HyperLogLog of the people who count for the subject in an hour.
+// countKey returns the HyperLogLog of the people who count for the subject in an hour.
 func (s subject) countKey(hour int64) string {
 	if s.kind == tagKind {
 		return storage.TrendKey("#"+s.name, hour)
@@ -34,10 +34,10 @@ func (s subject) countKey(hour int64) string {
 	return storage.TrendKey(s.name, hour)
 }
 
-// hourKey is the sorted set of the subjects of a kind in an hour.
+// hourKey returns the sorted set of the subjects of a kind in an hour.
 func (k kind) hourKey(hour int64) string { return storage.TrendHourKey(string(k), hour) }
 
-// subjectsOf returns the tags and links of a text.
+// subjectsOf returns the tags and links in a text.
 func subjectsOf(body string) []subject {
 	var all []subject
 	for _, tag := range text.Tags(body) {
@@ -51,12 +51,11 @@ func subjectsOf(body string) []subject {
 	return all
 }
 
-// maxLink bounds, in bytes, a link that is counted: the sets of an hour have thousands.
+// maxLink limits the length of a counted link, in bytes: the sets of an hour hold thousands.
 const maxLink = 300
 
-// normalLink returns the common form of the addresses of a page: the host in lower case,
-// without a fragment and the parameters that only say from where a reader came. It is
-// empty for a link that is not counted.
+// normalLink returns the common form of the addresses of a page: the host in lower case, without a
+// fragment and without tracking parameters. It is empty for a link that is not counted.
 func normalLink(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -79,8 +78,7 @@ func normalLink(address string) string {
 
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
-// withoutTracking removes parameters that only say from where a reader came. The others
-// stay in their order, which can matter.
+// withoutTracking removes tracking parameters. The others keep their order, which can matter.
 func withoutTracking(query string) string {
 	var rest []string
 	for part := range strings.SplitSeq(query, "&") {

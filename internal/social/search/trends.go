@@ -18,30 +18,30 @@ import (
 const (
 	// MaxTrends is how many trends of a kind a page shows.
 	MaxTrends = 10
-	// MaxLiked is how many posts that were liked this week it shows.
+	// MaxLiked is how many posts liked this week a page shows.
 	MaxLiked = 20
 )
 
-// Trends are what many people write about and like. They are safe for concurrent use.
+// Trends finds what many people write about and like. It is safe for concurrent use.
 type Trends struct {
 	opt  TrendsOptions
 	kept *storage.Kept[*result]
 	tags atomic.Pointer[shownTags]
 }
 
-// shownTags are the tags of a result with what moderators have decided.
+// shownTags are the tags of a result after applying the moderators' decisions.
 type shownTags struct {
-	of    *result
-	rules Decisions
-	tags  []TrendingTag // never changes
+	result *result
+	rules  Decisions
+	tags   []TrendingTag // never changes
 }
 
-// TrendsOptions are what Trends need; all are required.
+// TrendsOptions configure Trends; all are required.
 type TrendsOptions struct {
 	timeline.Parts
 	Counter *TrendCounter // of this process
 	Rules   *TrendRules
-	// Blocklist has words and domains that are no trends.
+	// Blocklist has words and domains that cannot become trends.
 	Blocklist *blocklist.List
 }
 
@@ -52,7 +52,7 @@ func NewTrends(opt TrendsOptions) *Trends {
 	return t
 }
 
-// TrendingTag is a tag that is a trend, or that moderators have pinned.
+// TrendingTag is a tag that is a trend or is pinned.
 type TrendingTag struct {
 	Trend
 	Pinned bool
@@ -64,17 +64,17 @@ type TrendingPost struct {
 	People int64
 }
 
-// Top are the greatest trends of each kind, as a viewer sees them.
+// Top holds the greatest trends of each kind, as a viewer sees them.
 type Top struct {
 	Tags  []TrendingTag
 	Posts []TrendingPost
 	Links []Trend
-	Liked []timeline.Item // the posts with most likes of the last week that are not in Posts
+	Liked []timeline.Item // the most liked posts of the last week that are not in Posts
 }
 
-// Top returns the trends, without tags that moderators have blocked, those that they have
-// pinned first, and without posts that the viewer must not see on public lists. No round
-// trip where they and the posts are in memory, else one for the trends and one for posts.
+// Top returns the trends: pinned tags first, without blocked tags, and without posts that the
+// viewer must not see on public lists. No round trip if they and the posts are in memory, otherwise
+// one for the trends and one for posts.
 func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 	all, err := t.kept.Get(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *Trends) Tags(ctx context.Context) ([]TrendingTag, error) {
 	return t.apply(all, rules), nil
 }
 
-// TagsInMemory is Tags where that asks no server; ok is false elsewhere.
+// TagsInMemory is Tags without asking the server; ok is false if that is not possible.
 func (t *Trends) TagsInMemory(ctx context.Context) (tags []TrendingTag, ok bool) {
 	all, ok := t.kept.InMemory()
 	if !ok || social.IsFresh(ctx) {
@@ -117,15 +117,15 @@ func (t *Trends) TagsInMemory(ctx context.Context) (tags []TrendingTag, ok bool)
 
 // apply returns the tags of a page; see Decisions.apply.
 func (t *Trends) apply(all *result, rules Decisions) []TrendingTag {
-	if known := t.tags.Load(); known != nil && known.of == all && known.rules.same(rules) {
+	if known := t.tags.Load(); known != nil && known.result == all && known.rules.same(rules) {
 		return known.tags
 	}
 	tags := rules.apply(all.Tags)
-	t.tags.Store(&shownTags{of: all, rules: rules, tags: tags})
+	t.tags.Store(&shownTags{result: all, rules: rules, tags: tags})
 	return tags
 }
 
-// posts adds the posts that a viewer sees.
+// posts adds the posts that the viewer sees.
 func (t *Trends) posts(ctx context.Context, v *social.Viewer, all *result, top *Top) error {
 	trends, liked := postsOf(all.Posts), postsOf(all.Liked)
 	ids := slices.Clone(trends)
@@ -159,7 +159,7 @@ func (t *Trends) posts(ctx context.Context, v *social.Viewer, all *result, top *
 	return nil
 }
 
-// postsOf returns the ids of posts in a result; 0 for what is damaged.
+// postsOf returns the post IDs in a result; 0 for a damaged one.
 func postsOf(all []Trend) []int64 {
 	ids := make([]int64, len(all))
 	for i, trend := range all {

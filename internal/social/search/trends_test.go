@@ -27,8 +27,8 @@ type bundle struct {
 	people int64
 }
 
-// both runs a test on a single server and on a Cluster.
-func both(t *testing.T, run func(t *testing.T, b *bundle)) {
+// onEachServer runs a test on a single server and on a Cluster.
+func onEachServer(t *testing.T, run func(t *testing.T, b *bundle)) {
 	t.Parallel()
 	t.Run("single", func(t *testing.T) {
 		t.Parallel()
@@ -40,7 +40,7 @@ func both(t *testing.T, run func(t *testing.T, b *bundle)) {
 	})
 }
 
-// crowd returns n users who joined long ago, of a site with a hundred active accounts.
+// crowd returns n users who joined long ago, on a site with a hundred active accounts.
 func (b *bundle) crowd(n int) []social.User {
 	b.T.Helper()
 	users := make([]social.User, n)
@@ -53,7 +53,7 @@ func (b *bundle) crowd(n int) []social.User {
 	return users
 }
 
-// active makes so many accounts active; they need not exist.
+// active makes n accounts active; they need not exist.
 func (b *bundle) active(n int) {
 	b.T.Helper()
 	b.Redis("DEL", storage.Active)
@@ -62,7 +62,7 @@ func (b *bundle) active(n int) {
 	}
 }
 
-// top merges, and returns the trends as a user sees them.
+// top merges, and returns the trends as a viewer sees them.
 func (b *bundle) top(viewer social.User) search.Top {
 	b.T.Helper()
 	if err := b.Trends.Merge(b.Ctx); err != nil {
@@ -91,7 +91,7 @@ func (b *bundle) do(err error) {
 	}
 }
 
-// tags writes the tags of trends as "name people".
+// tags formats the tags of trends as "name people".
 func tags(top search.Top) string {
 	var all []string
 	for _, tag := range top.Tags {
@@ -104,9 +104,9 @@ func tags(top search.Top) string {
 	return strings.Join(all, ", ")
 }
 
-// People are counted, each once, and five make a trend of a tag, a link or a post.
+// Each person counts once, and five people make a tag, a link or a post a trend.
 func TestTrends(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
 		if top := b.top(social.User{}); len(top.Tags)+len(top.Links)+len(top.Posts) != 0 {
 			t.Errorf("nobody has written: %+v", top)
@@ -118,7 +118,7 @@ func TestTrends(t *testing.T) {
 				b.Publish(user, "#four https://example.com/four")
 			}
 			switch {
-			case i == 0 || i > 6: // not for one's own
+			case i == 0 || i > 6: // authors do not count for their own posts
 				b.do(b.Reactions.Like(b.Ctx, user, post))
 			case i%2 == 0:
 				_, err := b.Posts.Repost(b.Ctx, user, post)
@@ -142,9 +142,9 @@ func TestTrends(t *testing.T) {
 	})
 }
 
-// The fewer people are active, the fewer make a trend: two at least.
+// The fewer accounts are active, the fewer people make a trend, but at least two.
 func TestFewActive(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(4)
 		for i := range crowd {
 			for _, user := range crowd[:i+1] {
@@ -160,7 +160,7 @@ func TestFewActive(t *testing.T) {
 	})
 }
 
-// liked merges, and returns the texts of the posts liked this week as a user sees them.
+// liked merges, and returns the texts of the posts liked this week as a viewer sees them.
 func (b *bundle) liked(viewer social.User) string {
 	b.T.Helper()
 	var all []string
@@ -170,10 +170,10 @@ func (b *bundle) liked(viewer social.User) string {
 	return strings.Join(all, ", ")
 }
 
-// The posts with most likes of the last seven days come first, of as many the latest. A like that is
-// taken back, or older, does not count.
+// The posts with the most likes in the last seven days come first; ties go to the latest. A like
+// that is older or was taken back does not count.
 func TestLikedThisWeek(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		posts := map[string]int64{}
 		for _, text := range []string{"one", "two", "three", "none"} {
@@ -204,13 +204,13 @@ func TestLikedThisWeek(t *testing.T) {
 		b.Clock.Advance(6 * 24 * time.Hour)
 		like("one", bob, eve)
 		like("three", ada)
-		want("three, two") // one is popular today
+		want("three, two") // one is among the trends
 		b.Clock.Advance(2 * 24 * time.Hour)
 		want("one, three") // though three had more when it was last liked
 		if got := b.Redis("ZCARD", storage.LikedPosts); got != "2" {
 			t.Errorf("%s posts are kept", got)
 		}
-		like("two", ada) // the likes of last week stay likes, and do not count
+		like("two", ada) // likes from last week remain but do not count
 		want("one, three, two")
 		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(posts["two"])); got != "1" {
 			t.Errorf("a post has %s likes of the week", got)
@@ -221,7 +221,7 @@ func TestLikedThisWeek(t *testing.T) {
 	})
 }
 
-// The set of a week has a bound. A post that did not fit has all its likes when it is liked again.
+// The set of a week is limited. A post that was dropped has all its likes when it is liked again.
 func TestLikedThisWeekIsBounded(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -232,12 +232,12 @@ func TestLikedThisWeekIsBounded(t *testing.T) {
 	}
 	for i, user := range []social.User{ada, bob, eve} {
 		b.do(b.Reactions.Like(b.Ctx, user, post))
-		want := []string{"", "", "3"}[i] // the second like is not more than the others have
+		want := []string{"", "", "3"}[i] // the second like does not exceed the likes of the others
 		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(post)); got != want || b.Redis("ZCARD", storage.LikedPosts) != "1000" {
 			t.Errorf("after like %d: %q, want %q", i+1, got, want)
 		}
 	}
-	for range 5 { // each merge counts two hundred, which nobody likes
+	for range 5 { // each merge recounts two hundred, which nobody likes
 		if got := b.liked(social.User{}); got != "liked" {
 			t.Errorf("liked: %q", got)
 		}
@@ -248,7 +248,7 @@ func TestLikedThisWeekIsBounded(t *testing.T) {
 	}
 }
 
-// One account that posts a thousand times, in every hour, moves nothing.
+// One account that posts a thousand times, in every hour, does not affect trends.
 func TestOneAccountMovesNoTrend(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -279,7 +279,7 @@ func TestOneAccountMovesNoTrend(t *testing.T) {
 	}
 }
 
-// Those who are limited or have just joined do not count.
+// Accounts that are limited or have just joined do not count.
 func TestWhoCounts(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -315,7 +315,8 @@ func TestWhoCounts(t *testing.T) {
 	}
 }
 
-// What is as popular every day is no trend, and what nobody writes any more ceases to be one.
+// A subject that is equally popular every day is no trend, and one that nobody writes about any
+// more stops being one.
 func TestAgainstTheDayBefore(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -351,9 +352,9 @@ func TestAgainstTheDayBefore(t *testing.T) {
 	}
 }
 
-// A key that is no HyperLogLog takes its hour from its subject, and nothing from others.
+// A key that is not a HyperLogLog costs its subject that hour, and other subjects nothing.
 func TestDamagedCount(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(6) {
 			b.Publish(user, "#damaged #sound")
 		}
@@ -365,7 +366,7 @@ func TestDamagedCount(t *testing.T) {
 	})
 }
 
-// What few people write about costs no command of a merge.
+// Subjects with few people cost no command in a merge.
 func TestIdleSubjects(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.On(t, redistest.Own(t).Client(t))}
@@ -398,10 +399,9 @@ func TestIdleSubjects(t *testing.T) {
 	}
 }
 
-// A trend of 40 people among many posts comes first: 2,000 posts, and 100,000 in the long
-// run.
+// A trend of 40 people comes first among many posts: 2,000, or 100,000 in a long run.
 func TestPlantedTrend(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		all, writers := 2_000, 200
 		if redistest.Long {
 			all, writers = 100_000, 2_000
@@ -456,9 +456,9 @@ func (b *bundle) publishAll(crowd []social.User, texts []string, pick *rand.Rand
 	writers.Wait()
 }
 
-// Which posts who sees among the trends: the posts of the table are all as popular.
+// Who sees which posts among the trends: all posts of the table are equally popular.
 func TestVisible(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(6)
 		viewers := map[string]social.User{"stranger": {}}
 		for _, name := range []string{"viewer", "follower", "mona", "blocked", "muter", "usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"} {
@@ -514,9 +514,9 @@ func TestVisible(t *testing.T) {
 	})
 }
 
-// Which posts who sees among those that were liked this week.
+// Who sees which posts among those liked this week.
 func TestLikedThisWeekVisible(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		people := map[string]social.User{"stranger": {}}
 		names := []string{"usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"}
 		for _, name := range append(names, "viewer", "blocked", "muter") {
@@ -533,7 +533,7 @@ func TestLikedThisWeekVisible(t *testing.T) {
 		b.do(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
 		b.do(b.Relations.Block(b.Ctx, people["blocker"], people["blocked"], time.Time{}))
 		b.do(b.Relations.Mute(b.Ctx, people["muter"], people["muted"], time.Time{}))
-		b.top(social.User{}) // before a deletion, which the list in memory does not know
+		b.top(social.User{}) // before a deletion, which the list in memory does not reflect
 		b.do(b.Posts.Delete(b.Ctx, people["eraser"], posts["eraser"]))
 		for viewer, want := range map[string]string{
 			"stranger": "muted, blocker, usual", "viewer": "muted, blocker, usual", "blocked": "muted, usual",
@@ -556,10 +556,10 @@ func TestLikedThisWeekVisible(t *testing.T) {
 	})
 }
 
-// What nobody sees any more is no trend and is not suggested, from the next merge on; what others
-// have written too is.
+// A subject that nobody can see any more is no trend and is not suggested, from the next merge on;
+// one that others have written about too still is.
 func TestTrendsWithoutPublicPosts(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onEachServer(t, func(t *testing.T, b *bundle) {
 		ring, crowd := b.crowd(6), b.crowd(5)
 		posts := make([]int64, len(ring))
 		for i, user := range ring {
@@ -568,7 +568,7 @@ func TestTrendsWithoutPublicPosts(t *testing.T) {
 		for _, user := range crowd {
 			b.Publish(user, "#shared https://shared.test/")
 		}
-		for range 10 { // one person does not take all places of what is looked at
+		for range 10 { // one person does not take all the places that are checked
 			b.Publish(ring[0], "#shared https://shared.test/")
 		}
 		want := func(when, trends, completed string) {
@@ -623,7 +623,7 @@ func TestTrendsWithoutPublicPosts(t *testing.T) {
 	})
 }
 
-// A process that ends has counted what it knew, and what cannot be written waits.
+// A process that shuts down writes its counts, and counts that cannot be written stay pending.
 func TestNothingIsLostAtTheEnd(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -651,10 +651,10 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
-// What one process has counted and merged, the others show, which have the trends in memory.
+// The counts and merges of one process appear in the others, which have the trends in memory.
 func TestOtherProcessesFollow(t *testing.T) {
 	t.Parallel()
-	url := redistest.Own(t).URL() // reports of changes go by the names of keys, in all databases
+	url := redistest.Own(t).URL() // invalidation messages name keys regardless of the database
 	b, other := &bundle{Bundle: socialtest.Watched(t, url)}, &bundle{Bundle: socialtest.Watched(t, url)}
 	crowd := b.crowd(6)
 	if got := tags(other.see(social.User{})); got != "" {

@@ -12,16 +12,16 @@ import (
 	"retwis/internal/social"
 )
 
-// Field is one of the settings, by its field of the hash `site`.
+// Field is a setting, named by its field in the hash `site`.
 type Field string
 
 // The settings.
 const (
-	Name        Field = "name"        // of the site, in place of Retwis
+	Name        Field = "name"        // of the site, instead of Retwis
 	Description Field = "description" // one sentence
-	Contact     Field = "contact"     // an e-mail address, or that of a web page
+	Contact     Field = "contact"     // an e-mail address, or the address of a web page
 	Account     Field = "account"     // the name of a user who speaks for the site
-	Rules       Field = "rules"       // one a line
+	Rules       Field = "rules"       // one per line
 	About       Field = "about"       // Markdown, as are those below
 	Privacy     Field = "privacy"
 	Terms       Field = "terms"
@@ -31,10 +31,10 @@ const (
 // Fields are all settings, in the order in which they are shown.
 var Fields = []Field{Name, Description, Contact, Account, Rules, About, Privacy, Terms, NoIndex}
 
-// DefaultName is the name of a site that has no other one.
+// DefaultName is the name of a site without a name of its own.
 const DefaultName = "Retwis"
 
-// Bounds on settings, in characters.
+// Limits on settings, in characters.
 const (
 	MaxName        = 40
 	MaxDescription = 200
@@ -44,18 +44,18 @@ const (
 	MaxText        = 20_000
 )
 
-// Info is what the operators of a site say about it. It never changes. The zero value is that
-// of a new site.
+// Info is what the operators of a site say about it. It never changes. The zero value describes a
+// new site.
 type Info struct {
-	texts map[Field]string
-	id    string
-	door  string // who can sign up: the name of an accounts.SignUpMode, empty for everybody
+	texts  map[Field]string
+	id     string
+	signUp string // who can sign up: the name of an accounts.SignUpMode, empty for everybody
 }
 
-// Of returns a setting as it is stored, empty where nobody has set it.
+// Of returns a setting as stored, or empty if it is not set.
 func (i Info) Of(f Field) string { return i.texts[f] }
 
-// Version tells the text of a setting from others that it has had; see Settings.Set.
+// Version identifies the current text of a setting; see Settings.Set.
 func (i Info) Version(f Field) string { return version(i.texts[f]) }
 
 func version(text string) string {
@@ -71,7 +71,7 @@ func (i Info) Name() string {
 	return DefaultName
 }
 
-// Rules returns the rules of the site, in their order.
+// Rules returns the rules of the site, in order.
 func (i Info) Rules() []string {
 	if i.texts[Rules] == "" {
 		return nil
@@ -79,7 +79,7 @@ func (i Info) Rules() []string {
 	return strings.Split(i.texts[Rules], "\n")
 }
 
-// ContactLink returns where a link to the contact leads, empty for none.
+// ContactLink returns the target of a link to the contact, or empty if there is none.
 func (i Info) ContactLink() string {
 	contact := i.texts[Contact]
 	if contact == "" || strings.Contains(contact, "://") {
@@ -88,14 +88,17 @@ func (i Info) ContactLink() string {
 	return "mailto:" + contact
 }
 
-// NeedsInvitation reports whether strangers cannot sign up without an invitation. Damage must not open
-// the site.
-func (i Info) NeedsInvitation() bool { return i.door != "" && i.door != "open" && i.door != "approval" }
+// NeedsInvitation reports whether strangers need an invitation to sign up. Damage must not open the
+// site.
+func (i Info) NeedsInvitation() bool {
+	return i.signUp != "" && i.signUp != "open" && i.signUp != "approval"
+}
 
 // NoIndex reports whether search engines are asked to leave out the whole site.
 func (i Info) NoIndex() bool { return i.texts[NoIndex] == "1" }
 
-// Clean returns a setting as it is stored, or *InvalidError. An empty one is not set.
+// Clean returns a setting in the form that is stored, or *InvalidError. An empty setting is not
+// set.
 func Clean(f Field, typed string) (string, error) {
 	switch f {
 	case Name:
@@ -155,7 +158,7 @@ func cleanAccount(typed string) (string, error) {
 	return name, nil
 }
 
-// cleanRules accepts a rule a line. Empty lines are left out.
+// cleanRules accepts one rule per line. It drops empty lines.
 func cleanRules(typed string) (string, error) {
 	if len(typed) > MaxRules*MaxRule*social.BytesPerCharacter {
 		return "", tooManyRules()
@@ -180,10 +183,10 @@ func tooManyRules() error {
 	return social.Invalid(string(Rules), "Use at most {n} rules.", MaxRules)
 }
 
-// cleanText accepts a page of Markdown, in which spaces and empty lines have a meaning.
+// cleanText accepts a page of Markdown, where spaces and empty lines are significant.
 func cleanText(f Field, typed string) (string, error) {
 	const maxBytes = 4 * MaxText
-	if len(typed) > 2*maxBytes { // with line ends of two bytes, and what is removed
+	if len(typed) > 2*maxBytes { // allowing for two-byte line ends, and for what is removed
 		return "", social.TooLong(string(f), MaxText)
 	}
 	text := strings.Trim(social.CleanRunes(typed), "\n ")

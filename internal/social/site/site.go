@@ -1,5 +1,5 @@
-// Package site has what the operators of a site say about it: its name, what it is, who runs
-// it, its rules. They change while it is served.
+// Package site stores what the operators of a site say about it: its name, what it is, who runs it,
+// its rules. These can change while it is served.
 package site
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Settings are the settings of a site. They are safe for concurrent use.
 //
-// They are fields of one hash, and no record of package model: the hash is older, and every
+// They are fields of one hash rather than a record of package model: the hash is older, and every
 // page needs them, from memory.
 type Settings struct {
 	db    storage.Database
@@ -26,7 +26,7 @@ type Settings struct {
 	kept *storage.Kept[Info]
 }
 
-// New returns the settings of the site in a database.
+// New returns the Settings of the site in a database.
 func New(db storage.Database, people *storage.Users, log *audit.Log) *Settings {
 	s := &Settings{db: db, users: people, audit: log}
 	s.kept = storage.NewKept(db, storage.Site, s.read)
@@ -36,8 +36,7 @@ func New(db storage.Database, people *storage.Users, log *audit.Log) *Settings {
 // Get returns the settings. No round trip while nothing has changed.
 func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ctx) }
 
-// Known returns the settings as they were read last, for a page that must not fail. No round
-// trip.
+// Known returns the settings as last read, for a page that must not fail. No round trip.
 func (s *Settings) Known() Info { return s.kept.Latest() }
 
 func (s *Settings) read(ctx context.Context) (Info, error) {
@@ -50,9 +49,9 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("social: read the settings of the site: %w", err)
 	}
-	info := Info{texts: map[Field]string{}, id: texts[len(Fields)], door: texts[len(Fields)+1]}
+	info := Info{texts: map[Field]string{}, id: texts[len(Fields)], signUp: texts[len(Fields)+1]}
 	for i, f := range Fields {
-		// A database can hold any text: what is not allowed is not set.
+		// A database can contain any text: a setting that is not allowed counts as not set.
 		if text, err := Clean(f, texts[i]); err == nil && text != "" {
 			info.texts[f] = text
 		}
@@ -60,11 +59,11 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// idField is the field of the hash `site` with its id.
+// idField is the field of the hash `site` with the ID of the site.
 const idField = "id"
 
-// ID returns what tells the site from all others, whatever its address is. It is chosen when it is
-// needed first, and never changes. No round trip from then on.
+// ID returns an ID that distinguishes the site from all others, whatever its address is. It is
+// created on first use, and never changes. No round trip from then on.
 func (s *Settings) ID(ctx context.Context) (string, error) {
 	info, err := s.Get(ctx)
 	if err != nil || info.id != "" {
@@ -80,15 +79,15 @@ func (s *Settings) ID(ctx context.Context) (string, error) {
 	return info.id, err
 }
 
-// ErrChanged: somebody else has changed a setting since a form was filled in.
-var ErrChanged = errors.New("social: the setting has changed meanwhile")
+// ErrChanged: somebody else has changed a setting since the form was filled in.
+var ErrChanged = errors.New("social: the setting has changed in the meantime")
 
-// Set changes settings, in all processes at once, and returns those that were others before.
-// Only admins and operators may. shown has Info.Version of the texts that a form was filled in
-// with: where it has one, what was not edited is left as it is by now, and what somebody else has
-// edited too is ErrChanged. The audit log has an entry for each change, without its text. Set
-// returns ErrForbidden, and *InvalidError, which names the field, with nothing changed. Three
-// round trips, and one for each change.
+// Set changes settings, in all processes immediately, and returns those that actually changed. Only
+// admins and operators may do that. shown maps settings to the Info.Version of the texts that a
+// form was filled in with: such a setting keeps its current text if it was not edited, and if it
+// was edited and somebody else has changed it too, Set returns ErrChanged. The audit log gets an
+// entry for each change, without its text. Set returns ErrForbidden, and *InvalidError, which names
+// the field, with nothing changed. Three round trips, and one for each change.
 func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
 	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err

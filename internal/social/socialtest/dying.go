@@ -10,15 +10,15 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// DyingClient is the client of a process that is killed after some commands: no other
-// command reaches the server. Commands that are sent together and only read count as
-// one: no part of them leaves a trace, and on a Cluster there are many.
+// DyingClient is the client of a process that is killed after some commands: after that, no command
+// reaches the server. Commands that are sent together and only read count as one, because they
+// leave no trace, and on a Cluster there are many.
 type DyingClient struct {
 	rueidis.Client
 	left atomic.Int64
 }
 
-// Dying returns the client of a process that is killed after so many commands.
+// Dying returns the client of a process that is killed after the given number of commands.
 func Dying(client rueidis.Client, commands int64) *DyingClient {
 	d := &DyingClient{Client: client}
 	d.left.Store(commands)
@@ -30,12 +30,12 @@ func (d *DyingClient) Left() int64 { return d.left.Load() }
 
 var errKilled = errors.New("killed")
 
-// Do sends what the process still can.
+// Do sends the command if the process is still alive.
 func (d *DyingClient) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	return d.DoMulti(ctx, cmd)[0]
 }
 
-// DoMulti sends what the process still can.
+// DoMulti sends the commands that the process can still send.
 func (d *DyingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	cost := int64(len(cmds))
 	if !slices.ContainsFunc(cmds, func(cmd rueidis.Completed) bool { return !cmd.IsReadOnly() }) {
@@ -55,12 +55,12 @@ func (d *DyingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []
 	return results
 }
 
-// DoCache sends what the process still can.
+// DoCache sends the command if the process is still alive.
 func (d *DyingClient) DoCache(ctx context.Context, cmd rueidis.Cacheable, _ time.Duration) rueidis.RedisResult {
 	return d.Do(ctx, rueidis.Completed(cmd))
 }
 
-// DoMultiCache sends what the process still can.
+// DoMultiCache sends the commands that the process can still send.
 func (d *DyingClient) DoMultiCache(ctx context.Context, cmds ...rueidis.CacheableTTL) []rueidis.RedisResult {
 	plain := make(rueidis.Commands, len(cmds))
 	for i, cmd := range cmds {

@@ -30,7 +30,7 @@ type Pair struct {
 
 func NewPair(t testing.TB) *Pair {
 	t.Helper()
-	// New replicas sync over the socket at once, on every version.
+	// New replicas sync over the socket immediately, on every version.
 	p := &Pair{t: t, Master: redistest.TCP(t, "repl-diskless-sync yes", "repl-diskless-sync-delay 0")}
 	p.use(p.Master)
 	p.Link = newRelay(t, p.Master.Port())
@@ -42,7 +42,7 @@ func NewPair(t testing.TB) *Pair {
 	return p
 }
 
-// use keeps the path alone, which a restart of the server does not change.
+// use stores only the path, which a restart of the server does not change.
 func (p *Pair) use(master *redistest.Server) {
 	socket := master.Socket()
 	p.current.Store(&socket)
@@ -71,7 +71,7 @@ func (p *Pair) FailOver() {
 	p.use(p.Replica)
 }
 
-// Promote makes the replica a master, and leaves the client where it is.
+// Promote makes the replica a master, and leaves the client connected to the old one.
 func (p *Pair) Promote() {
 	p.t.Helper()
 	client := p.Dial(p.Replica.Socket)
@@ -208,12 +208,11 @@ func (r *Relay) pass(from, to net.Conn, late bool) {
 	}
 }
 
-// Replicated is a Cluster of two masters. The one that does not have `tasks`
-// has a replica.
+// Replicated is a Cluster of two masters. The one without `tasks` has a replica.
 type Replicated struct {
 	t               testing.TB
 	Master, Replica *redistest.Server
-	at              rueidis.Client // of the replica
+	replica         rueidis.Client // of the replica
 	DB              rueidis.Client // of the Cluster
 }
 
@@ -229,19 +228,19 @@ func NewReplicated(t testing.TB) *Replicated {
 		c.Master = cluster.Masters[1]
 	}
 	c.Replica = redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0")
-	c.at = c.Replica.Client(t)
+	c.replica = c.Replica.Client(t)
 	id, err := c.Master.Client(t).Do(t.Context(), c.DB.B().Arbitrary("CLUSTER", "MYID").Build()).ToString()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.run(c.at, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(c.Master.Port()))
+	c.run(c.replica, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(c.Master.Port()))
 	Wait(t, "the replica to know its master", func() bool {
-		return c.at.Do(t.Context(), c.at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
+		return c.replica.Do(t.Context(), c.replica.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
 	})
-	Wait(t, "the replica to be in step", func() bool { return Info(t, c.at, "master_link_status") == "up" })
-	// After a failover the masters cannot introduce each other: the one between
-	// them is dead. So all must know each other before.
-	for _, node := range []rueidis.Client{c.at, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
+	Wait(t, "the replica to be in step", func() bool { return Info(t, c.replica, "master_link_status") == "up" })
+	// After a failover the masters cannot introduce each other, because the one between them is
+	// dead. So all must know each other before.
+	for _, node := range []rueidis.Client{c.replica, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
 		Wait(t, "all nodes to know each other", func() bool {
 			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
 			return err == nil && strings.Contains(text, "cluster_known_nodes:3\r")
@@ -260,19 +259,19 @@ func (c *Replicated) run(client rueidis.Client, words ...string) {
 // Cut stops the replication.
 func (c *Replicated) Cut() {
 	c.t.Helper()
-	c.run(c.at, "CONFIG", "SET", "masteruser", "ghost")
-	c.run(c.at, "CONFIG", "SET", "masterauth", "ghost")
+	c.run(c.replica, "CONFIG", "SET", "masteruser", "ghost")
+	c.run(c.replica, "CONFIG", "SET", "masterauth", "ghost")
 	c.run(c.Master.Client(c.t), "CLIENT", "KILL", "TYPE", "replica")
-	Wait(c.t, "the link to be down", func() bool { return Info(c.t, c.at, "master_link_status") == "down" })
+	Wait(c.t, "the link to be down", func() bool { return Info(c.t, c.replica, "master_link_status") == "down" })
 }
 
 // FailOver kills the master and promotes the replica with the data that it has.
 func (c *Replicated) FailOver() {
 	c.t.Helper()
 	c.Master.Kill(c.t)
-	c.run(c.at, "CLUSTER", "FAILOVER", "TAKEOVER")
+	c.run(c.replica, "CLUSTER", "FAILOVER", "TAKEOVER")
 	Wait(c.t, "the client to know of it", func() bool {
-		for i := range 64 { // some of them are of the master that died
+		for i := range 64 { // some belong to the dead master
 			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
 			err := c.DB.Do(ctx, c.DB.B().Exists().Key(fmt.Sprint("key", i)).Build()).Error()
 			cancel()

@@ -29,13 +29,13 @@ import (
 	"retwis/maintain"
 )
 
-// CheapHash makes password hashes that cost nothing.
+// CheapHash makes password hashing cheap.
 var CheapHash = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}
 
 // Password is the password of every user.
 const Password = "correct horse"
 
-// Quiet is a log that is discarded.
+// Quiet returns a logger that discards everything.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // Bundle is Retwis on a database.
@@ -56,14 +56,14 @@ func (c *Clock) Now() time.Time { return time.Unix(c.Unix.Load(), 0) }
 // Advance moves the clock.
 func (c *Clock) Advance(d time.Duration) { c.Unix.Add(int64(d / time.Second)) }
 
-// New returns Retwis on a database of the test's own.
+// New returns Retwis on a private database of the test.
 func New(t testing.TB) *Bundle {
 	t.Helper()
 	return On(t, redistest.DB(t).Client(t))
 }
 
-// Watched returns Retwis on a database of the test's own, with all of its caches, as
-// a process that serves it. Several can be on the same database: see redistest.DB.
+// Watched returns Retwis on a private database of the test, with all its caches, like a process
+// that serves it. Several can use the same database: see redistest.DB.
 func Watched(t testing.TB, url string, change ...func(*app.Options)) *Bundle {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Logger: Quiet()})
@@ -91,8 +91,8 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 	return &Bundle{App: svc, T: t, Ctx: untilTimeout(t), DB: client, Clock: clock}
 }
 
-// untilTimeout returns a context that ends with the test, after its deferred functions, and
-// shortly before the timeout of go test, so that what still waits then can say for what.
+// untilTimeout returns a context that ends with the test, after its deferred functions, and shortly
+// before the timeout of go test, so that whatever is still waiting can report for what.
 func untilTimeout(t testing.TB) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
@@ -104,10 +104,10 @@ func untilTimeout(t testing.TB) context.Context {
 	return ctx
 }
 
-// FanOut is the engine that puts posts on timelines.
+// FanOut returns the engine that puts posts on timelines.
 func (b *Bundle) FanOut() *posts.Engine { return b.Internals().FanOut }
 
-// Directory finds users by their names.
+// Directory returns the directory of usernames.
 func (b *Bundle) Directory() *storage.Directory { return b.Internals().Directory }
 
 // NewUser registers a user.
@@ -130,7 +130,7 @@ func (b *Bundle) Publish(author social.User, body string) int64 {
 	return post.ID
 }
 
-// PostTask is the task that fans a post out.
+// PostTask returns the task that fans a post out.
 func (b *Bundle) PostTask(post int64) string {
 	b.T.Helper()
 	author, err := strconv.ParseInt(b.Redis("HGET", storage.PostKey(post), "user_id"), 10, 64)
@@ -155,7 +155,7 @@ func (b *Bundle) Expire() {
 	end`, "4", storage.Tasks, storage.WakeKey(0), storage.WakeKey(1), storage.WakeKey(2))
 }
 
-// RetryTasks finishes, in this process, what others have left; see Expire.
+// RetryTasks finishes the tasks that others have left, in this process; see Expire.
 func (b *Bundle) RetryTasks(ctx context.Context) error {
 	b.T.Helper()
 	b.Expire()
@@ -163,13 +163,13 @@ func (b *Bundle) RetryTasks(ctx context.Context) error {
 }
 
 // leftTask is the score of a short task whose process has died, and heldTask that of one that
-// another process works on for years.
+// another process holds for years.
 const leftTask, heldTask = "-5999999999999998", "-5000000000000000"
 
-// Leave adds tasks that a process has left when it died.
+// Leave adds tasks as left by a process that died.
 func (b *Bundle) Leave(members ...string) { b.addTasks(leftTask, members) }
 
-// Keep adds tasks that another process works on.
+// Keep adds tasks that another process holds.
 func (b *Bundle) Keep(members ...string) { b.addTasks(heldTask, members) }
 
 func (b *Bundle) addTasks(score string, members []string) {
@@ -192,8 +192,8 @@ func (b *Bundle) Connect(from, to social.User) {
 // Redis runs a command and returns its reply as text.
 func (b *Bundle) Redis(args ...string) string {
 	b.T.Helper()
-	// The second command waits for the invalidation messages of the first, so that a
-	// read through the same client sees what was written.
+	// The second command makes sure the invalidation messages of the first have arrived, so that a
+	// read through the same client sees the write.
 	res := b.DB.DoMulti(b.Ctx,
 		b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build(),
 		b.DB.B().Exists().Key(args[1]).Build())[0]
@@ -213,7 +213,7 @@ func (b *Bundle) Redis(args ...string) string {
 	return s
 }
 
-// Adoption is the database as package adopt sees it.
+// Adoption returns the database in the form for package adopt.
 func (b *Bundle) Adoption() adopt.Database { return adopt.New(b.DB, Quiet()) }
 
 // Check verifies the database.
@@ -221,7 +221,7 @@ func (b *Bundle) Check(opt check.Options) (check.Result, error) {
 	return check.Verify(b.Ctx, b.App, opt)
 }
 
-// WantHealthy fails when two keys that must agree do not.
+// WantHealthy fails if two keys that must agree do not.
 func (b *Bundle) WantHealthy() check.Result {
 	b.T.Helper()
 	result, err := b.Check(check.Options{Report: func(p check.Problem) { b.T.Error(p) }})
@@ -232,8 +232,8 @@ func (b *Bundle) WantHealthy() check.Result {
 	return result
 }
 
-// WantIndexRight fails when a search index, if there is one, has not what a rebuild would give
-// it. It may lack what is from before there was an index.
+// WantIndexRight fails if a search index exists and differs from a rebuilt one. It may lack what
+// predates it.
 func WantIndexRight(b *Bundle) {
 	b.T.Helper()
 	report, err := b.SearchIndex.Verify(b.Ctx, maintain.Options{}, false)
@@ -260,8 +260,8 @@ func (b *Bundle) Eventually(what string, ok func() bool) {
 	}
 }
 
-// OnEach runs a test on a server and on a Cluster, side by side. The subtest opens the Cluster
-// that it uses: one that its parent opens is held while the subtest waits for its turn.
+// OnEach runs a test on a server and on a Cluster, side by side. The subtest opens the Cluster that
+// it uses, because one opened by its parent would be held while the subtest waits for its turn.
 func OnEach(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {

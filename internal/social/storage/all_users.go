@@ -14,11 +14,11 @@ import (
 // allUsersPage is how many users one step of AllUsers reads.
 const allUsersPage = 200
 
-// AllUsers yields all users in pages, the newest first, for operators: hidden people are
-// among them. Who registers meanwhile may be left out. Two round trips a page.
+// AllUsers yields all users in pages, newest first, including hidden ones: it is for operators.
+// Users who register in the meantime may be missing. Two round trips per page.
 //
-// On a Cluster only the latest [MaxLatest] are in this order; the others come
-// after them in none, and somebody may be seen twice.
+// On a Cluster only the latest [MaxLatest] come in this order; the others follow in no particular
+// order, and a user may appear twice.
 func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
 		seen := map[int64]bool{}
@@ -33,13 +33,13 @@ func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 			}
 		}
 		if u.db.Cluster {
-			u.others(ctx, seen, yield)
+			u.unseen(ctx, seen, yield)
 		}
 	}
 }
 
-// others yields the users that were not seen yet, from all masters.
-func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
+// unseen yields the users that have not been seen yet, from all masters.
+func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
 	for page, err := range scan.Keys(ctx, u.db.Client, scan.Pattern{Match: UserPrefix + "*", Count: 1000}) {
 		if err != nil {
 			yield(nil, fmt.Errorf("social: list the users: %w", err))
@@ -51,8 +51,8 @@ func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]so
 				ids = append(ids, id)
 			}
 		}
-		for some := range slices.Chunk(ids, allUsersPage) {
-			users, err := u.InOrder(social.WithFresh(ctx), some) // not for the memory of the client
+		for chunk := range slices.Chunk(ids, allUsersPage) {
+			users, err := u.InOrder(social.WithFresh(ctx), chunk) // fresh, to keep them out of the client-side cache
 			if !yield(users, err) || err != nil {
 				return
 			}
@@ -60,10 +60,10 @@ func (u *Users) others(ctx context.Context, seen map[int64]bool, yield func([]so
 	}
 }
 
-// byTime yields the users of `users_by_time`, the newest first.
+// byTime yields the users of `users_by_time`, newest first.
 func (u *Users) byTime(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
-		var before []string // the page before: registrations move its end into this one
+		var before []string // the previous page: registrations shift its end into this one
 		for from := int64(0); ; from += allUsersPage {
 			cmd := u.db.Client.B().Zrevrange().Key(UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
 			names, err := reply.OrEmpty(u.db.Client.Do(ctx, cmd).AsStrSlice())

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// workers is how many calls AtOnce makes at the same time, so that they share round trips.
+// workers is the number of concurrent calls of AtOnce, so that they share round trips.
 const workers = 32
 
-// AtOnce calls do for 0 to n-1, for several at once, and returns the first error.
+// AtOnce calls do for 0 to n-1, several at a time, and returns the first error.
 func AtOnce(n int, do func(i int) error) error {
 	var wg sync.WaitGroup
 	var next atomic.Int64

@@ -10,37 +10,36 @@ import (
 	"retwis/internal/social"
 )
 
-// KnownCelebrities are the authors whose posts are merged, each with the id of the first post that
-// is. It never changes: after a change there is another one.
+// KnownCelebrities maps each author whose posts are merged to the ID of their first merged post. It
+// never changes; a change of the set produces a new one.
 type KnownCelebrities struct{ First map[int64]int64 }
 
-// Celebrities are the authors whose posts are not put on the home timelines of their
-// followers, because there are very many of them. Their posts are merged into a home
-// timeline when it is read: see package home.
+// Celebrities are the authors who have so many followers that their posts are not pushed to the
+// home timelines of those followers. Their posts are merged into a home timeline when it is read:
+// see package timeline.
 //
-// The sorted set `celebrities` has each such author with the id of the first post that is
-// merged (Twitter and Bluesky do the same for their largest accounts). An author is added
-// with the first post or repost after they have gained more followers than a limit, and stays
-// there. Celebrities keeps the set in memory.
+// The sorted set `celebrities` holds each such author, scored by the ID of the first post that is
+// merged (Twitter and Bluesky treat their largest accounts the same way). An author is added with
+// their first post or repost after the number of followers has exceeded a limit, and never leaves.
+// Celebrities keeps the set in memory.
 //
-// Putting a post on the home timelines all the same is always right: the reader drops the
-// second one. So a process that does not know yet that an author was added does no harm.
-// Leaving a post out is right only for a post whose id is not below the one in `celebrities`,
-// and [Celebrities.Decide] reads it there.
+// Pushing a post to home timelines anyway is always correct: the reader drops the duplicate. So a
+// process that does not know yet about a new celebrity does no harm. Not pushing a post is correct
+// only if its ID is not below the one in `celebrities`; [Celebrities.Decide] reads that.
 //
-// All of this happens on a Cluster only; on a single server it is nil, and knows nobody. It
-// is safe for concurrent use.
+// All of this applies to a Cluster only; on a single server Celebrities is nil and contains nobody.
+// It is safe for concurrent use.
 type Celebrities struct {
 	db    Database
 	above int64
 
 	known *Kept[*KnownCelebrities]
 
-	wrote func(author int64) // may be nil
+	onWrite func(author int64) // may be nil
 }
 
-// NewCelebrities returns those of a database; nil on a single server. An author with more than
-// above followers is added.
+// NewCelebrities returns the Celebrities of a database, or nil on a single server. An author with
+// more than above followers is added.
 func NewCelebrities(db Database, above int64) *Celebrities {
 	if !db.Cluster {
 		return nil
@@ -50,22 +49,22 @@ func NewCelebrities(db Database, above int64) *Celebrities {
 	return s
 }
 
-// OnWrite sets what is called with the author of a post that this process has written,
-// or deleted. Call it before the first use.
+// OnWrite sets the function that is called with the author of each post that this process writes or
+// deletes. Call it before the first use.
 func (s *Celebrities) OnWrite(wrote func(author int64)) {
 	if s != nil {
-		s.wrote = wrote
+		s.onWrite = wrote
 	}
 }
 
-// Wrote notes that this process has written a post of an author, or deleted one.
+// Wrote records that this process has written or deleted a post of an author.
 func (s *Celebrities) Wrote(author int64) {
-	if s != nil && s.wrote != nil {
-		s.wrote(author)
+	if s != nil && s.onWrite != nil {
+		s.onWrite(author)
 	}
 }
 
-// Load returns who is known. It reads the set if it has changed, or the context is fresh.
+// Load returns the known celebrities. It reads the set if it has changed or the context is fresh.
 // No round trip while nothing has changed.
 func (s *Celebrities) Load(ctx context.Context) (*KnownCelebrities, error) {
 	if s == nil {
@@ -91,7 +90,7 @@ func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
 	return known, nil
 }
 
-// Commands reads what [Celebrities.Decide] needs, for a pipeline of the caller.
+// Commands returns the reads that [Celebrities.Decide] needs, for a pipeline of the caller.
 func (s *Celebrities) Commands(author int64) rueidis.Commands {
 	b := s.db.Client.B()
 	return rueidis.Commands{
@@ -100,14 +99,14 @@ func (s *Celebrities) Commands(author int64) rueidis.Commands {
 	}
 }
 
-// Decide reports whether a post or repost is merged when home timelines are read, and
-// is not put on those of the author's followers. res are the replies to Commands. Where
-// isNew, an author with too many followers is added with this post: one more round trip.
+// Decide reports whether a post or repost is merged when home timelines are read, rather than
+// pushed to the author's followers. res are the replies to Commands. If isNew is set, an author
+// with too many followers is added with this post, which takes one more round trip.
 //
-// The id of the post is assigned before. So whatever other processes do at the same time,
-// no post is missing: it is merged if its id is not below the one in `celebrities`, and
-// put on the timelines otherwise. What this process has in memory does not matter: it
-// can be wrong after a failover.
+// The ID of the post is assigned before the call. So no post is missing, whatever other processes
+// do at the same time: it is merged if its ID is not below the one in `celebrities`, and pushed
+// otherwise. The decision does not rely on what this process has in memory, which can be wrong
+// after a failover.
 func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool, res []rueidis.RedisResult) (bool, error) {
 	from, err := firstMerged(res[0])
 	if err != nil {
@@ -131,11 +130,11 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	if err := reply.Written(res[0]); err != nil {
 		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
 	}
-	from, err = firstMerged(res[1]) // another process can have added the author before
+	from, err = firstMerged(res[1]) // another process may have added the author first
 	return err == nil && from != 0 && post >= from, err
 }
 
-// firstMerged reads the first post of an author that is merged; 0 for none.
+// firstMerged parses the ID of an author's first merged post; 0 if there is none.
 func firstMerged(res rueidis.RedisResult) (int64, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
@@ -147,11 +146,11 @@ func firstMerged(res rueidis.RedisResult) (int64, error) {
 	if id, err := ParseScore(text); err == nil {
 		return id, nil
 	}
-	return 0, nil // damaged: a check reports it
+	return 0, nil // corrupt: a check reports it
 }
 
-// First returns the first post of an author that is merged, bypassing all caches; 0
-// for none. One round trip.
+// First returns the ID of an author's first merged post, bypassing all caches, or 0 if there is
+// none. One round trip.
 func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	if s == nil {
 		return 0, nil
@@ -159,7 +158,7 @@ func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	return firstMerged(s.db.Client.Do(ctx, s.db.Client.B().Zscore().Key(CelebritiesKey).Member(Itoa(author)).Build()))
 }
 
-// Remove removes an account that is deleted. Repeating it changes nothing.
+// Remove removes a deleted account. Repeating it changes nothing.
 func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil

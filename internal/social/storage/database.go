@@ -13,31 +13,33 @@ import (
 	"retwis/internal/watched"
 )
 
-// CacheTTL bounds how long a read may be answered from memory when the server's
-// invalidation message was lost on the way (a cut cable, say).
+// CacheTTL limits how long a read may be answered from memory if the server's invalidation message
+// was lost, for example because of a cut cable.
 const CacheTTL = time.Minute
 
-// Database is a client whose reads can be answered from memory.
+// Database is a client whose reads can be answered from its cache.
 type Database struct {
 	Client  rueidis.Client
 	Cluster bool
-	Link    *watched.Link // whether what is in memory can be trusted
+	Link    *watched.Link // whether the cache can be trusted
 }
 
-// Parts are what nearly all of the application needs. All are required.
+// Parts are what almost every part of the application needs. All are required.
 type Parts struct {
 	DB  Database
 	Log *slog.Logger
 	Now func() time.Time
 }
 
-// NewDatabase returns the database behind a client, which reports changes if it is watched.
+// NewDatabase returns the database behind a client. isWatched says that the server reports changes
+// to the client.
 func NewDatabase(client rueidis.Client, isWatched bool) Database {
 	probe := func(ctx context.Context) error { return store.ProbeRead(ctx, client) }
 	return Database{Client: client, Cluster: client.Mode() == rueidis.ClientModeCluster, Link: watched.NewLink(isWatched, probe)}
 }
 
-// Changed notes that a key has changed; any key may have if it is empty. It does not wait.
+// Changed records that a key has changed, or that any key may have if key is empty. It does not
+// wait.
 func (d Database) Changed(key string) {
 	prefix, id, ok := ParseKey(key)
 	switch {
@@ -50,8 +52,8 @@ func (d Database) Changed(key string) {
 	}
 }
 
-// NewMap returns a map of values that are read from the database; opt has neither a Link nor what
-// makes a context fresh. IsFresh defaults to social.IsFresh.
+// NewMap returns a map of values that are read from the database. opt.Link and opt.WithFresh must
+// be unset; IsFresh defaults to social.IsFresh.
 func NewMap[V any](db Database, opt watched.Options[V]) (*watched.Map[V], error) {
 	opt.Link, opt.WithFresh = db.Link, func(ctx context.Context) context.Context { return social.WithFresh(ctx) }
 	if opt.IsFresh == nil {
@@ -60,10 +62,9 @@ func NewMap[V any](db Database, opt watched.Options[V]) (*watched.Map[V], error)
 	return watched.NewMap(opt)
 }
 
-// Read answers cmd from memory where that is allowed. No key has a TTL, so the
-// client need not ask for it (ToStaticTTL). It would do so in a transaction,
-// which a server that is out of memory refuses, and send five commands in place
-// of two.
+// Read answers cmd from the cache if that is allowed. No key has a TTL, so ToStaticTTL tells the
+// client not to ask for it: asking needs a transaction, which a server that is out of memory
+// refuses, and five commands instead of two.
 func (d Database) Read(ctx context.Context, cmd rueidis.Cacheable) rueidis.RedisResult {
 	if social.IsFresh(ctx) {
 		return d.Client.Do(ctx, rueidis.Completed(cmd))
@@ -71,7 +72,7 @@ func (d Database) Read(ctx context.Context, cmd rueidis.Cacheable) rueidis.Redis
 	return d.Client.DoCache(ctx, cmd.ToStaticTTL(), CacheTTL)
 }
 
-// ReadMany is read for several commands, in one round trip at most.
+// ReadMany is Read for several commands, in at most one round trip.
 func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rueidis.RedisResult {
 	if social.IsFresh(ctx) {
 		plain := make(rueidis.Commands, len(cmds))
@@ -83,7 +84,7 @@ func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rue
 	return d.ReadCached(ctx, cmds)
 }
 
-// ReadCached is readMany for reads that may come from memory in any context.
+// ReadCached is ReadMany for reads that may be answered from the cache in any context.
 func (d Database) ReadCached(ctx context.Context, cmds []rueidis.Cacheable) []rueidis.RedisResult {
 	timed := make([]rueidis.CacheableTTL, len(cmds))
 	for i, cmd := range cmds {
@@ -92,7 +93,7 @@ func (d Database) ReadCached(ctx context.Context, cmds []rueidis.Cacheable) []ru
 	return d.Client.DoMultiCache(ctx, timed...)
 }
 
-// NextID increments a counter of ids.
+// NextID increments an ID counter.
 func (d Database) NextID(ctx context.Context, counter string) (int64, error) {
 	return d.Client.Do(ctx, d.Client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
 }

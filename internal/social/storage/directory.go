@@ -13,18 +13,18 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// MaxLatest is how many users `users_by_time` keeps on a Cluster.
+// MaxLatest is how many users `users_by_time` holds on a Cluster.
 const MaxLatest = 10_000
 
-// Directory finds users: by their names, and the latest of them. It is safe for concurrent use.
+// Directory finds users by name, and lists the latest. It is safe for concurrent use.
 //
-// On a single server the hash `users` leads from a name to a user, and the sorted set
-// `users_by_time` has all users by the time of registration, as in the tutorial. On a
-// Cluster one key is on one server, and these two would grow to gigabytes there. So
-// names are spread over the hashes `users:0` … `users:4095` ([Bucket]), and
-// `users_by_time` keeps the latest [MaxLatest] users.
+// On a single server, as in the tutorial, the hash `users` maps a name to a user ID, and the sorted
+// set `users_by_time` holds all users by time of registration. On a Cluster each key is on one
+// server, where these two would grow to gigabytes. So names are spread over the hashes `users:0` …
+// `users:4095` ([Bucket]), and `users_by_time` keeps only the latest [MaxLatest] users.
 //
-// [Directory.Rearrange] moves the names where the keys of the one were loaded into the other.
+// [Directory.Rearrange] converts between the layouts, when the keys of one kind of server were
+// loaded into the other.
 type Directory struct {
 	client  rueidis.Client
 	cluster bool
@@ -35,13 +35,13 @@ func NewDirectory(client rueidis.Client) *Directory {
 	return &Directory{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
-// Bucket is the number of the bucket that has a name: the CRC-32 (IEEE) of the name in
-// lower case, modulo the number of buckets.
+// Bucket returns the number of the bucket for a name: the CRC-32 (IEEE) of the name in lower case,
+// modulo the number of buckets.
 func Bucket(name string) int {
 	return int(crc32.ChecksumIEEE([]byte(Fold(name))) % Buckets)
 }
 
-// key is the hash that has a name.
+// key returns the hash that holds a name.
 func (d *Directory) key(name string) string {
 	if d.cluster {
 		return BucketKey(Bucket(name))
@@ -49,7 +49,7 @@ func (d *Directory) key(name string) string {
 	return UserNames
 }
 
-// version is the version of the layout that this kind of server has.
+// version returns the layout version for this kind of server.
 func (d *Directory) version() string {
 	if d.cluster {
 		return ClusterVersion
@@ -57,16 +57,15 @@ func (d *Directory) version() string {
 	return Version
 }
 
-// Owner is what a name leads to: ids of users, empty for none. Nobody is the name
-// of an account that was deleted.
+// Owner holds the user IDs that a name leads to, empty if there are none. The ID Nobody means that
+// the account was deleted.
 type Owner struct {
-	Typed  string // of the name as it was given
-	Folded string // of the name in lower case
+	Typed  string // for the name as given
+	Folded string // for the name in lower case
 }
 
-// First is the id to which the name leads, empty for none. The name as it was typed
-// comes first: to the original program, names that differ in case only were different
-// users.
+// First returns the user ID that the name leads to, empty if there is none. The name as typed takes
+// precedence, because to the original program names that differ in case were different users.
 func (o Owner) First() string {
 	if o.Typed != "" {
 		return o.Typed
@@ -74,7 +73,7 @@ func (o Owner) First() string {
 	return o.Folded
 }
 
-// Owners returns what names lead to. One round trip.
+// Owners returns the owner of each name. One round trip.
 func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error) {
 	cmds := make(rueidis.Commands, len(names))
 	for i, name := range names {
@@ -83,7 +82,7 @@ func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error
 	owners := make([]Owner, len(names))
 	for i, res := range d.client.DoMulti(ctx, cmds...) {
 		ids, err := reply.Fields(res)
-		if wrong := res.Error(); !d.cluster && rediserr.IsWrongType(wrong) { // on a Cluster it is one bucket; a check reports it
+		if wrong := res.Error(); !d.cluster && rediserr.IsWrongType(wrong) { // on a Cluster only one bucket is affected; a check reports it
 			err = wrong
 		}
 		if err != nil {
@@ -94,13 +93,14 @@ func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error
 	return owners, nil
 }
 
-// Claim gives a name to a user if nobody has it, and returns the id of the user who has
-// it now. It can be repeated. One round trip.
+// Claim assigns a name to a user if it is free, and returns the ID of its owner. It can be
+// repeated. One round trip.
 func (d *Directory) Claim(ctx context.Context, name string, uid int64) (int64, error) {
 	return d.claim(ctx, name, Fold(name), uid)
 }
 
-// claim claims a name as it is spelled. The first name of a database marks its layout.
+// claim claims a name under the given spelling. The first name of a database sets its layout
+// version.
 func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) (int64, error) {
 	b, key := d.client.B(), d.key(name)
 	res := d.client.DoMulti(ctx,
@@ -117,9 +117,9 @@ func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) 
 	return res[2].AsInt64()
 }
 
-// Keep gives the name of a user of an older program to that user, and returns the id of the
-// user who has it now: the name as it is spelled, and in lower case if nobody has that. It can
-// be repeated. One round trip, or two.
+// Keep assigns the name of a user of an older program to that user: as spelled, and also in lower
+// case if that is free. It returns the ID of the owner of the name as spelled. It can be repeated. One
+// or two round trips.
 func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, error) {
 	owner, err := d.claim(ctx, name, name, uid)
 	if err == nil && owner == uid && name != Fold(name) {
@@ -128,7 +128,7 @@ func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, er
 	return owner, err
 }
 
-// ParseOwner reads an id to which a name leads; 0 is that of nobody.
+// ParseOwner parses the ID that a name leads to; 0 means nobody.
 func ParseOwner(name, id string) (int64, error) {
 	if id == Nobody {
 		return 0, nil
@@ -140,8 +140,8 @@ func ParseOwner(name, id string) (int64, error) {
 	return uid, nil
 }
 
-// Reserve makes the name of an account that is gone lead to nobody: it is never free
-// again. Repeating it changes nothing. One round trip.
+// Reserve makes the name of a deleted account lead to nobody, so that it is never free again.
+// Repeating it changes nothing. One round trip.
 func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 	err := directoryReserveScript.RunFenced(ctx, d.client, []string{d.key(name)}, []string{Itoa(uid), Fold(name), name}).Error()
 	if err != nil {
@@ -150,13 +150,13 @@ func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 	return nil
 }
 
-// Free removes a name from one of the keys that [Directory.All] yields, if it leads to
-// an id there. It reports whether it did.
+// Free removes a name from one of the keys that [Directory.All] yields, if it leads to the given ID
+// there. It reports whether it did.
 func (d *Directory) Free(ctx context.Context, key, name, id string) (bool, error) {
 	return DeleteFieldIf(ctx, d.client, key, name, id)
 }
 
-// DirectoryPage is a step of All: names and the ids to which they lead, alternating, of one key.
+// DirectoryPage is a page of All: names of one key alternating with their user IDs.
 type DirectoryPage struct {
 	Key   string
 	Names []string
@@ -165,8 +165,8 @@ type DirectoryPage struct {
 // bucketsAtOnce is how many buckets All reads at the same time.
 const bucketsAtOnce = 256
 
-// All yields all names, in pages of about count, or of at most bucketsAtOnce times as
-// many in all on a Cluster. A name may be seen twice.
+// All yields all names in pages of about count; on a Cluster it reads up to bucketsAtOnce times as
+// many at a time. A name may appear twice.
 func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage, error] {
 	return func(yield func(DirectoryPage, error) bool) {
 		if d.cluster {
@@ -181,7 +181,7 @@ func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage,
 	}
 }
 
-// allBuckets yields the names in the buckets. One round trip for some buckets, unless they are
+// allBuckets yields the names in the buckets. One round trip reads several buckets, unless they are
 // large.
 func (d *Directory) allBuckets(ctx context.Context, count int, yield func(DirectoryPage, error) bool) {
 	for from := 0; from < Buckets; from += bucketsAtOnce {
@@ -191,16 +191,16 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 		}
 		for i, res := range d.client.DoMulti(ctx, cmds...) {
 			key := BucketKey(from + i)
-			whole, err := reply.OrEmpty(res.AsScanEntry())
+			bucket, err := reply.OrEmpty(res.AsScanEntry())
 			switch {
 			case err != nil:
 				yield(DirectoryPage{}, err)
 				return
-			case whole.Cursor == 0:
-				if len(whole.Elements) > 0 && !yield(DirectoryPage{key, whole.Elements}, nil) {
+			case bucket.Cursor == 0:
+				if len(bucket.Elements) > 0 && !yield(DirectoryPage{key, bucket.Elements}, nil) {
 					return
 				}
-			default: // a large one
+			default: // a large bucket
 				for page, err := range scan.Hash(ctx, d.client, key, count) {
 					if !yield(DirectoryPage{key, page}, err) || err != nil {
 						return
@@ -213,16 +213,16 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 
 // Empty reports whether nobody has tried to register yet. One round trip.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
-	// Ids count up from 1. There is no counter of users that could differ from them.
-	some, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
+	// IDs count up from 1, and no counter of users could differ from them.
+	exists, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: look for users: %w", err)
 	}
-	return !some, nil
+	return !exists, nil
 }
 
-// AddLatest are the commands that add a user to `users_by_time`, for a pipeline. They
-// can be repeated.
+// AddLatest returns the commands that add a user to `users_by_time`, for a pipeline. They can be
+// repeated.
 func (d *Directory) AddLatest(name string, registered float64) rueidis.Commands {
 	cmds := rueidis.Commands{d.client.B().Zadd().Key(UsersByTime).Nx().ScoreMember().ScoreMember(registered, name).Build().ToRetryable()}
 	if d.cluster {

@@ -1,8 +1,8 @@
--- Copies names to a hash of names that decides: what it has stays, but for a name that
--- was given up meanwhile. Repeating it changes nothing.
+-- Copies names to the authoritative hash of names: names that it already has stay, except
+-- one that was given up meanwhile. Repeating it changes nothing.
 -- KEYS[1]   the hash
--- ARGV      name, id, name, id …; the id 0 is that of a name that is never free again
--- Reply     how many names the hash did not have like this
+-- ARGV      name, id, name, id …; the id 0 means that the name is never free again
+-- Reply     how many names were added or changed
 local changed = 0
 for i = 1, #ARGV, 2 do
   local now = redis.call('HGET', KEYS[1], ARGV[i])

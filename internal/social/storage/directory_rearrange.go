@@ -16,14 +16,14 @@ import (
 // copyCount is how many names or users one step of Rearrange reads.
 const copyCount = 500
 
-// Rearrange moves the names to the keys of this kind of server, after the keys of the other
-// kind were loaded: on a Cluster from `users` to the buckets, on a single server back, and
-// there all users to `users_by_time`, too. Then it writes the version of the layout. It calls
-// progress with the keys so far and in total, about.
+// Rearrange moves the names to the keys of this kind of server, after the keys of the other kind
+// were loaded: on a Cluster from `users` to the buckets; on a single server from the buckets to
+// `users`, and all users to `users_by_time`. Then it writes the layout version. It calls progress
+// with the approximate number of keys done and in total.
 //
-// It is for a database that no process serves yet. It can be interrupted at any moment and
-// repeated, also by several processes at once: nothing is removed before it is in its place,
-// and a name that has an owner there keeps it.
+// It is for a database that no process serves yet. It can be interrupted at any time and repeated,
+// also by several processes at once: nothing is removed before it is in its place, and a name that
+// already has an owner there keeps it.
 func (d *Directory) Rearrange(ctx context.Context, progress func(done, total int64)) error {
 	run := d.gather
 	if d.cluster {
@@ -61,7 +61,7 @@ func (d *Directory) spread(ctx context.Context, progress func(done, total int64)
 	return d.client.Do(ctx, d.client.B().Unlink().Key(UserNames).Build()).Error()
 }
 
-// put writes names, which alternate with their ids, to the keys where they belong.
+// put writes names, alternating with their IDs, to the keys where they belong.
 func (d *Directory) put(ctx context.Context, page []string) error {
 	args := map[string][]string{}
 	for i := 0; i+1 < len(page); i += 2 {

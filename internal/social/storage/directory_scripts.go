@@ -6,7 +6,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script may be sent again when its reply was lost: repeating it changes nothing.
+// Each script can be sent again if its reply was lost: repeating it changes nothing.
 var (
 	//go:embed directory_reserve.lua
 	directoryReserveSource string

@@ -33,8 +33,8 @@ func (b *bundle) do(err error) {
 	}
 }
 
-// again is another process of this version on the same database.
-func (b *bundle) again(client rueidis.Client) *app.App {
+// otherProcess starts another process of this version on the same database.
+func (b *bundle) otherProcess(client rueidis.Client) *app.App {
 	s, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	b.do(err)
 	b.T.Cleanup(func() { s.Close() })
@@ -51,7 +51,7 @@ func (b *bundle) wantFound(s *app.App, names ...string) {
 	}
 }
 
-// The names of the documentation: docs/keys.md has the first one.
+// The name of the first case is the example in docs/keys.md.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"antirez": 893, "ANTIREZ": 893, "a": 3651} {
@@ -92,7 +92,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// An empty database begins with the layout of its kind of server.
+// An empty database gets the layout of its kind of server.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -123,7 +123,7 @@ func TestEmpty(t *testing.T) {
 		if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
 			t.Errorf("a database with a user: %v, %v", empty, err)
 		}
-		b.wantFound(b.again(b.DB), "Ada")
+		b.wantFound(b.otherProcess(b.DB), "Ada")
 		b.do(b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked") }))
 		b.WantHealthy()
 	})
@@ -136,11 +136,11 @@ func (b *bundle) flush() {
 	}
 }
 
-// `users_by_time` keeps the latest; all others are listed too, each once.
+// `users_by_time` keeps the latest users; all others are listed too, each once.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
-	b.Redis("SET", "layout_version", storage.Version) // the keys of a single server were loaded
+	b.Redis("SET", "layout_version", storage.Version) // as if the keys of a single server had been loaded
 	const more = 30
 	var cmds rueidis.Commands
 	for i := range storage.MaxLatest + more {
@@ -159,7 +159,7 @@ func TestLatest(t *testing.T) {
 	if n := b.Redis("ZCARD", storage.UsersByTime) + " " + b.Redis("EXISTS", "users") + b.Redis("GET", "layout_version"); n != fmt.Sprint(storage.MaxLatest)+" 01 cluster" {
 		t.Fatalf("users by time, names in one key, and the layout: %s", n)
 	}
-	b.Clock.Advance(1_000_000_000_000) // a second beyond all others
+	b.Clock.Advance(1_000_000_000_000) // later than all other users
 	last := b.NewUser("last")
 	if n := b.Redis("ZCARD", storage.UsersByTime); n != fmt.Sprint(storage.MaxLatest) {
 		t.Fatalf("%s users by time after another", n)
@@ -176,13 +176,13 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// loaded writes the keys of the other kind of server: a user with a session, one whose
-// spelling is kept, and the name of an account that is gone.
+// loaded writes the keys of the other kind of server: a user with a session, one whose spelling is
+// kept, and the name of a deleted account.
 func (b *bundle) loaded() (secret string) {
 	random := strings.Repeat("s", 43)
 	secret = "1." + random
 	_, token, _ := auth.SessionToken(secret)
-	b.all(
+	b.redisEach(
 		"SET next_user_id 3", "ZADD users_by_time 1700000002 Bob",
 		"HSET user:1 username ada joined 1700000001 password x auth "+token,
 		"HSET user:2 username Bob joined 1700000002 password x",
@@ -192,22 +192,22 @@ func (b *bundle) loaded() (secret string) {
 		if b.DB.Mode() != rueidis.ClientModeCluster {
 			key = storage.BucketKey(storage.Bucket(name))
 		}
-		b.all("HSET " + key + " " + name + " " + id)
+		b.redisEach("HSET " + key + " " + name + " " + id)
 	}
 	version := storage.ClusterVersion
 	if b.DB.Mode() == rueidis.ClientModeCluster {
 		version = storage.Version
-		b.all("ZADD users_by_time 1700000001 ada")
+		b.redisEach("ZADD users_by_time 1700000001 ada")
 	}
 	b.Redis("SET", "layout_version", version)
 	return secret
 }
 
-// wantRearranged checks what loaded has written after it was rearranged, and more users have
+// wantRearranged checks the keys written by loaded after they were rearranged and more users have
 // registered.
 func (b *bundle) wantRearranged(when, secret string, more int) {
 	b.T.Helper()
-	after := b.again(b.DB)
+	after := b.otherProcess(b.DB)
 	b.wantFound(after, "ada", "Bob")
 	if user, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
 		b.T.Errorf("%s: the session: %v", when, err)
@@ -231,8 +231,9 @@ func (b *bundle) wantRearranged(when, secret string, more int) {
 	}
 }
 
-// A single server that has loaded the keys of a Cluster, and a Cluster that has loaded those
-// of a single server, get their own layout, whatever interrupts it; sessions stay open.
+// A single server into which the keys of a Cluster were loaded, and a Cluster into which those of a
+// single server were loaded, get their own layout, whatever interrupts the conversion; sessions
+// stay open.
 func TestRearrangeKilled(t *testing.T) {
 	t.Parallel()
 	for kind, begin := range map[string]func(t *testing.T) (*bundle, int64){
@@ -263,8 +264,8 @@ func TestRearrangeKilled(t *testing.T) {
 	}
 }
 
-// Processes open a Cluster that has loaded the keys of a single server at the same time, and
-// serve it as soon as each may.
+// Several processes open a Cluster with the keys of a single server at the same time, and each
+// serves it as soon as it may.
 func TestRearrangeTogether(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
@@ -275,18 +276,18 @@ func TestRearrangeTogether(t *testing.T) {
 			if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
 				t.Error(err)
 			}
-			if _, err := b.again(b.DB).Accounts.Register(b.Ctx, fmt.Sprint("user", i), socialtest.Password); err != nil {
+			if _, err := b.otherProcess(b.DB).Accounts.Register(b.Ctx, fmt.Sprint("user", i), socialtest.Password); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	b.wantFound(b.again(b.DB), "user0", "user1", "user2", "user3")
+	b.wantFound(b.otherProcess(b.DB), "user0", "user1", "user2", "user3")
 	b.wantRearranged("together", secret, 4)
 }
 
-// all runs commands without blanks in their arguments.
-func (b *bundle) all(commands ...string) {
+// redisEach runs commands whose arguments contain no blanks.
+func (b *bundle) redisEach(commands ...string) {
 	b.T.Helper()
 	for _, command := range commands {
 		b.Redis(strings.Fields(command)...)

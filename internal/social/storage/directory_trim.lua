@@ -1,4 +1,4 @@
--- Removes the lowest entries of a sorted set that has too many, at most a thousand.
+-- Removes the lowest members of a sorted set that is too large, at most a thousand.
 -- KEYS[1]   the sorted set
 -- ARGV[1]   how many to keep
 -- Reply     how many were removed

@@ -2,22 +2,22 @@ package storage
 
 import "retwis/internal/redis/keys"
 
-// The records of package email, of EmailModel in EmailPartitions: see EmailKey.
+// The records of package email: EmailModel, in EmailPartitions partitions; see EmailKey.
 const (
 	EmailModel      = "email"
 	EmailPartitions = 64
 
-	// EmailMeta is there as soon as somebody has given an address.
+	// EmailMeta exists once anybody has given an address.
 	EmailMeta = "{" + EmailModel + ".0}.meta"
 )
 
-// MailPrefix begins the keys of mails that wait.
+// MailPrefix is the prefix of the keys of queued mails.
 const MailPrefix = "mail:"
 
-// MailKey is a mail that waits to be sent, in JSON, by a random id. It expires.
+// MailKey holds a queued mail, in JSON, under a random ID. It expires.
 func MailKey(id string) string { return MailPrefix + id }
 
-// emailBases are the beginnings of the keys of EmailModel.
+// emailBases are the key prefixes of EmailModel.
 var emailBases = keys.Spread(EmailModel, EmailPartitions)
 
 // EmailKey is the hash of a user's address: a record of package model.

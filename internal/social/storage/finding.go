@@ -7,21 +7,21 @@ import (
 	"retwis/maintain"
 )
 
-// Finding is something that does not agree.
+// Finding is an inconsistency in the database.
 type Finding struct {
 	Kind     maintain.Kind
-	Key      string // or the name of a file
+	Key      string // or a file name
 	Detail   string
 	Repair   string // what Fix does
-	Leftover bool   // nobody notices
-	// Fix repairs it, and reports whether it was still so; nil: it cannot be repaired, or not by
-	// this process.
+	Leftover bool   // invisible to users
+	// Fix repairs the inconsistency and reports whether it still existed. It is nil if it cannot be
+	// repaired, or not by this process.
 	Fix func(ctx context.Context) (bool, error)
 }
 
-// FindModel yields a finding where the records, of what, are not as the model keeps them, and one
-// without Fix for those that only somebody who knows what they should have can correct. It reports
-// whether to go on.
+// FindModel yields a finding if records do not match the bookkeeping of the model, and one without
+// Fix if some are invalid, which only somebody who knows their correct contents can repair. what
+// names the records. FindModel reports whether to continue.
 func (r *Records[T]) FindModel(ctx context.Context, what string, yield func(Finding, error) bool) bool {
 	report, err := r.Verify(ctx, maintain.Options{}, false)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Records[T]) FindModel(ctx context.Context, what string, yield func(Find
 	}
 	if n := report.Problems() - report.Invalid; n > 0 && !yield(Finding{
 		Kind: maintain.Stale, Key: r.meta, Repair: "repair the model",
-		Detail: fmt.Sprintf("%d records of %s are not as package model keeps them", n, what),
+		Detail: fmt.Sprintf("%d records of %s do not match the bookkeeping of package model", n, what),
 		Fix: func(ctx context.Context) (bool, error) {
 			_, err := r.Verify(ctx, maintain.Options{}, true)
 			return true, err
@@ -46,7 +46,7 @@ func (r *Records[T]) FindModel(ctx context.Context, what string, yield func(Find
 	}, nil)
 }
 
-// example names the first of the problems that no repair corrects.
+// example formats the first problem that no repair corrects.
 func example(all []maintain.Problem) string {
 	for _, p := range all {
 		switch p.Kind {

@@ -1,14 +1,13 @@
--- Makes one user follow another, in both directions, or repairs one direction
--- from the other. Repeating it changes nothing.
+-- Makes one user follow another, in both directions, or repairs one direction from the other.
+-- Repeating it changes nothing.
 -- KEYS[1]   the users that the follower follows
 -- KEYS[2]   the followers of the followed user
--- KEYS[3]   the users that the follower has blocked, scored by the end
+-- KEYS[3]   the users that the follower has blocked, scored by the end of the block
 -- KEYS[4]   the users that the followed user has blocked
 -- ARGV[1]   the id of the follower
--- ARGV[2]   the id of the followed
+-- ARGV[2]   the id of the followed user
 -- ARGV[3]   the time
--- Reply     1 when it was new, 0 when it was there, -1 when one of the two blocks the
---           other
+-- Reply     1 if the follow is new, 0 if it existed, -1 if either user blocks the other
 for i, other in ipairs({ARGV[2], ARGV[1]}) do
   local ends = redis.call('ZSCORE', KEYS[2 + i], other)
   if ends and (ends == 'inf' or tonumber(ends) > tonumber(ARGV[3])) then

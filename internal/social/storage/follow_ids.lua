@@ -1,14 +1,13 @@
--- Reads the ids of a part of a set of follows, newest first, as one string: much less work
--- for the program than an array with the scores.
+-- Reads the ids in a part of a set of follows, newest first, as one string, which is much
+-- cheaper for the program than an array with the scores.
 -- KEYS[1]   the sorted set, scored by time
--- ARGV[1]   the score of the entry before the first
--- ARGV[2]   its id
--- ARGV[3]   the score of the last entry; empty: the part ends with the set
--- ARGV[4]   its id
--- ARGV[5]   leave out later entries; empty: none
--- ARGV[6]   how many to return
--- Reply     the ids with commas between them, the last id, its score; nothing if there
---           are none
+-- ARGV[1]   the score of the entry before the first one
+-- ARGV[2]   the id of that entry
+-- ARGV[3]   the score of the last entry; empty if the part extends to the end of the set
+-- ARGV[4]   the id of that entry
+-- ARGV[5]   skip entries later than this; empty for no limit
+-- ARGV[6]   how many ids to return
+-- Reply     the ids, separated by commas, the last id, and its score; nothing if there are none
 local from = place(KEYS[1], ARGV[1], ARGV[2])
 if ARGV[5] ~= '' then
   from = math.max(from, redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[5], '+inf'))

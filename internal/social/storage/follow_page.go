@@ -23,22 +23,22 @@ var (
 	followIDsScript  = script.New(followPlaceSource, followIDsSource).Retryable()
 )
 
-// Cursor is the last entry of a page: the time of its follow, as the server
-// writes it, and its user id; or the score and the id of another sorted set. Many
-// follows can begin in the same second, so the time alone is not enough. The order outlives a restart of the server and a
-// failover, unlike the cursor of ZSCAN.
+// Cursor is the last entry of a page: the time of the follow, as the server writes it, and the user
+// ID; in other sorted sets, the score and the ID. Many follows can begin in the same second, so the
+// time alone is not enough. Unlike the cursor of ZSCAN, it remains valid after a restart of the
+// server or a failover.
 type Cursor struct{ Since, ID string }
 
-// FirstPage is the cursor of the first page; as a next cursor it marks the end. Its id is
-// after all others, those of entries with an infinite score too.
+// FirstPage is the cursor of the first page; as a next cursor it marks the end. Its ID sorts after
+// all others, even those of entries with an infinite score.
 var FirstPage = Cursor{Since: "+inf", ID: ":"}
 
 func (c Cursor) String() string { return c.Since + "-" + c.ID }
 
-// maxCursor bounds a cursor, in bytes.
+// maxCursor limits the length of a cursor, in bytes.
 const maxCursor = 64
 
-// ParseCursor reads the text of a cursor; an empty text is the first page.
+// ParseCursor parses a cursor; an empty text is the first page.
 func ParseCursor(text string) (Cursor, bool) {
 	if text == "" {
 		return FirstPage, true
@@ -50,9 +50,9 @@ func ParseCursor(text string) (Cursor, bool) {
 	return Cursor{Since: since, ID: id}, true
 }
 
-// PageCommand reads a page of a set of follows, the latest first: id, time, id,
-// time ... It carries the script in full, as a pipeline cannot fall back to it
-// where the server does not know it.
+// PageCommand reads a page of a set of follows, latest first: id, time, id, time ... It sends the
+// script in full, because a pipeline cannot fall back to that if the server does not know the
+// script.
 func (s Follows) PageCommand(set string, after Cursor, n int) rueidis.Completed {
 	return followPageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, Itoa(int64(n))})
 }
@@ -62,16 +62,16 @@ func (s Follows) Page(ctx context.Context, set string, after Cursor, n int) ([]s
 	return followPageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, Itoa(int64(n))}).AsStrSlice()
 }
 
-// Part is a part of a set of follows: the entries after a cursor. The zero value of After
-// is not valid; First is before the whole set.
+// Part is a part of a set of follows: the entries after a cursor. The zero value of After is not
+// valid; FirstPage is before the whole set.
 type Part struct {
 	After Cursor
-	Last  Cursor  // the last entry; First: the part ends with the set
-	Until float64 // leaves out later entries; 0: none
+	Last  Cursor  // the last entry; FirstPage if the part extends to the end of the set
+	Until float64 // skips later entries; 0 for no limit
 }
 
-// IDs reads up to n ids of a part, the latest first, and the cursor of the last one. At the
-// end of the part there are fewer than n. One round trip, O(log(size of the set) + n).
+// IDs reads up to n IDs of a part, latest first, and the cursor of the last one. At the end of the
+// part it returns fewer than n. One round trip, O(log(size of the set) + n).
 func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
 	args := []string{part.After.Since, part.After.ID, "", "", "", Itoa(int64(n))}
 	if part.Last != FirstPage {
@@ -90,8 +90,8 @@ func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []s
 // isDecimal reports whether text is a plain decimal number: digits, and at most
 // one point between them.
 func isDecimal(text string) bool {
-	whole, fraction, hasPoint := strings.Cut(text, ".")
-	return IsDigits(whole) && (!hasPoint || IsDigits(fraction))
+	integer, fraction, hasPoint := strings.Cut(text, ".")
+	return IsDigits(integer) && (!hasPoint || IsDigits(fraction))
 }
 
 // IsDigits reports whether text consists of digits and is not empty.

@@ -19,8 +19,9 @@ type entry struct {
 
 func (e entry) cursor() storage.Cursor { return storage.Cursor{Since: strconv.Itoa(e.since), ID: e.id} }
 
-// Parts of a set, in pages of any size, are what a loop over all entries selects, also where
-// many follows began in the same second and the entries at the ends of the part are gone.
+// Paging through a part of a set, with any page size, yields the same entries as a loop over all of
+// them, even if many follows began in the same second and the entries at the ends of the part are
+// gone.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

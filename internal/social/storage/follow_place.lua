@@ -1,11 +1,11 @@
--- place is how many entries of a set of follows, newest first, are at a cursor or before
--- it. The cursor is the score and the id of an entry that was there.
+-- place returns how many entries of a set of follows, newest first, are up to and including a
+-- cursor. The cursor is the score and the id of an entry that once existed.
 local function place(key, since, id)
   local rank = redis.call('ZREVRANK', key, id)
   if rank and redis.call('ZSCORE', key, id) == since then
     return rank + 1
   end
-  -- It was removed. Entries with the same score are in lexicographic order of
+  -- The entry was removed. Entries with the same score are in lexicographic order of
   -- their ids, so binary search finds its former place.
   local low = redis.call('ZCOUNT', key, '(' .. since, '+inf')
   local high = low + redis.call('ZCOUNT', key, since, since)

@@ -13,8 +13,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script may be sent again when its reply was lost: repeating it changes
-// nothing.
+// Each script can be sent again if its reply was lost: repeating it changes nothing.
 var (
 	//go:embed follow.lua
 	followSource string
@@ -25,29 +24,29 @@ var (
 	unfollowScript = script.New(unfollowSource).Retryable()
 )
 
-// Follows are the follows of all users: for each user a sorted set of the users that they
-// follow and one of their followers, both scored by the time of the follow (unix seconds).
+// Follows are the follows of all users: for each user one sorted set of the users they follow and
+// one of their followers, both scored by the time of the follow (Unix seconds).
 //
-// On a single server one script changes both. On a Cluster they are in different slots, so
-// the write is a sequence that can be repeated; the set of the follower ("following") is
-// authoritative: see reconcile. On a single server the sequence would take 1.22 times the CPU of
-// web process and server for a follow (0.76 ms, all of a request), and for its end even more: see
-// posts.Homes.Unfollow. Made by NewFollows.
+// On a single server one script changes both. On a Cluster they are in different slots, so the
+// write is a repeatable sequence in which the set of the follower ("following") is authoritative:
+// see reconcile. On a single server the sequence would take 1.22 times the CPU of web process and
+// server for a follow (0.76 ms for the whole request), and even more for an unfollow: see
+// posts.Homes.Unfollow. Use NewFollows to create one.
 type Follows struct {
 	client  rueidis.Client
 	cluster bool
 }
 
-// NewFollows returns the follows of a database.
+// NewFollows returns the Follows of a database.
 func NewFollows(client rueidis.Client) Follows {
 	return Follows{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
-// ErrBlocked: one of the two users has blocked the other.
+// ErrBlocked: one of the two users blocks the other.
 var ErrBlocked = errors.New("social: blocked")
 
-// Put makes one user follow another, or returns ErrBlocked where one of the two blocks
-// the other. It reports whether the follow is new; one that exists keeps its time. One round trip, five on a Cluster.
+// Put makes one user follow another, or returns ErrBlocked if either blocks the other. It reports
+// whether the follow is new; an existing one keeps its time. One round trip, five on a Cluster.
 func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
 	if !s.cluster {
 		keys := []string{
@@ -74,12 +73,12 @@ func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew b
 	if err := s.reconcile(ctx, from, to); err != nil {
 		return false, err
 	}
-	return isNew, s.yield(ctx, from, to, at)
+	return isNew, s.undoIfBlocked(ctx, from, to, at)
 }
 
-// yield ends a follow that was written while one of the two blocked the other: the
-// block may have ended the follows of the two before this one was there.
-func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error {
+// undoIfBlocked ends a follow that was written while one user blocked the other: the block may have
+// ended the follows between the two before this one existed.
+func (s Follows) undoIfBlocked(ctx context.Context, from, to int64, at time.Time) error {
 	blocked, err := s.blocked(ctx, from, to, at)
 	if err != nil || !blocked {
 		return wrapFollow(err)
@@ -90,12 +89,12 @@ func (s Follows) yield(ctx context.Context, from, to int64, at time.Time) error 
 	return ErrBlocked
 }
 
-// blocked reports whether one of two users blocks the other. One round trip.
-func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
+// blocked reports whether either of two users blocks the other. One round trip.
+func (s Follows) blocked(ctx context.Context, user, other int64, now time.Time) (bool, error) {
 	b := s.client.B()
 	for _, res := range s.client.DoMulti(ctx,
-		b.Zscore().Key(BlockedKey(one)).Member(Itoa(two)).Build(),
-		b.Zscore().Key(BlockedKey(two)).Member(Itoa(one)).Build(),
+		b.Zscore().Key(BlockedKey(user)).Member(Itoa(other)).Build(),
+		b.Zscore().Key(BlockedKey(other)).Member(Itoa(user)).Build(),
 	) {
 		end, err := res.AsFloat64()
 		switch {
@@ -109,7 +108,7 @@ func (s Follows) blocked(ctx context.Context, one, two int64, now time.Time) (bo
 	return false, nil
 }
 
-// Remove ends a follow, and returns since when there was one: zero where there was none. One round
+// Remove ends a follow and returns since when it existed, or the zero time if it did not. One round
 // trip, three on a Cluster.
 func (s Follows) Remove(ctx context.Context, from, to int64) (since time.Time, err error) {
 	if !s.cluster {
@@ -133,8 +132,8 @@ func wrapFollow(err error) error {
 	return nil
 }
 
-// Finish completes a Put or a Remove that was cut short between the two directions, as
-// it can be on a Cluster.
+// Finish completes a Put or a Remove that was interrupted between the two directions, as can happen
+// on a Cluster.
 func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error {
 	if !s.cluster {
 		return nil
@@ -142,7 +141,7 @@ func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error
 	following, _ := followEntries(from, to)
 	follows, err := EntryScore(ctx, s.client, following)
 	if err == nil && follows != "" {
-		err = s.yield(ctx, from, to, at)
+		err = s.undoIfBlocked(ctx, from, to, at)
 	}
 	if err == nil {
 		err = s.reconcile(ctx, from, to)
@@ -153,9 +152,9 @@ func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error
 	return wrapFollow(err)
 }
 
-// reconcile copies the authoritative direction to the other one, on servers that no
-// script can span. A crash before it can leave the first direction without the second;
-// repeating the follow, or ending it, repairs that.
+// reconcile copies the authoritative direction to the other one, on servers that no script can
+// span. A crash before it can leave one direction without the other; repeating the follow, or
+// ending it, repairs that.
 func (s Follows) reconcile(ctx context.Context, from, to int64) error {
 	following, follower := followEntries(from, to)
 	return wrapFollow(CopyEntry(ctx, s.client, following, follower))

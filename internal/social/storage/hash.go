@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script writes to a hash under a condition, and can be sent again when its reply was lost:
+// Each script writes to a hash under a condition, and can be sent again if its reply was lost:
 // repeating it changes nothing.
 var (
 	//go:embed hash_create.lua
@@ -25,18 +25,18 @@ var (
 	hashDeleteScript = script.New(hashDeleteSource).Retryable()
 )
 
-// CreateHash writes a new hash and reports whether the key now holds exactly these
-// fields and values, alternating; it never overwrites another key.
+// CreateHash writes a new hash and reports whether the key now holds exactly these fields and
+// values, given alternately. It never overwrites another key.
 func CreateHash(ctx context.Context, client rueidis.Client, key string, fields []string) (bool, error) {
 	return hashCreateScript.Run(ctx, client, []string{key}, fields).AsBool()
 }
 
-// FillField sets a field that an existing hash lacks and reports whether it did.
+// FillField sets a field that is missing from an existing hash and reports whether it did.
 func FillField(ctx context.Context, client rueidis.Client, key, field, value string) (bool, error) {
 	return hashFillScript.Run(ctx, client, []string{key}, []string{field, value}).AsBool()
 }
 
-// DeleteFieldIf removes a field that has this value and reports whether it did.
+// DeleteFieldIf deletes a field that has this value and reports whether it did.
 func DeleteFieldIf(ctx context.Context, client rueidis.Client, key, field, value string) (bool, error) {
 	return hashDeleteScript.RunFenced(ctx, client, []string{key}, []string{field, value}).AsBool()
 }

@@ -1,9 +1,8 @@
 -- Writes a new hash, never over another key.
 -- KEYS[1]   the hash
 -- ARGV      field, value, field, value ...
--- Reply     1 when the hash now holds these fields, also when an earlier attempt
---           of the same write succeeded; 0 when it holds something else,
---           or the key is of another type
+-- Reply     1 if the hash now holds these fields, including when an earlier attempt of the
+--           same write succeeded; 0 if it holds something else, or the key has another type
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'none' then
   redis.call('HSET', KEYS[1], unpack(ARGV))

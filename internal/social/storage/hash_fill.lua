@@ -1,8 +1,8 @@
--- Sets a field that an existing hash lacks.
+-- Sets a field that is missing from an existing hash.
 -- KEYS[1]   the hash
 -- ARGV[1]   the field
 -- ARGV[2]   the value
--- Reply     1 when it was set, else 0
+-- Reply     1 if it was set, else 0
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'hash' then
   return 0
 end

@@ -11,35 +11,35 @@ import (
 	"retwis/internal/watched"
 )
 
-// Kept is what one key holds, as a process keeps it in memory until the server reports that the
-// key has changed. It is safe for concurrent use.
+// Kept caches the contents of one key in memory until the server reports that the key has changed.
+// It is safe for concurrent use.
 type Kept[T any] struct {
 	db   Database
 	key  string
 	read func(ctx context.Context) (T, error)
 
 	cell watched.Cell[T]
-	busy chan struct{} // holds an element during a read
+	busy chan struct{} // holds an element while a read is in progress
 }
 
-// NewKept returns what a key holds; read reads it with Database.Read, and is called by one caller
-// at a time.
+// NewKept returns a cache for the contents of a key. read must use Database.Read; it is called by
+// one caller at a time.
 func NewKept[T any](db Database, key string, read func(ctx context.Context) (T, error)) *Kept[T] {
 	k := &Kept[T]{db: db, key: key, read: read, busy: make(chan struct{}, 1)}
 	db.Link.On(key, func(int64) { k.cell.Changed() })
 	return k
 }
 
-// Latest returns what was read last, however old; the zero value for nothing.
+// Latest returns the value read last, however old, or the zero value if there is none.
 func (k *Kept[T]) Latest() T { return k.cell.Latest() }
 
-// InMemory is Get where that asks no server; ok is false elsewhere.
+// InMemory is Get without asking the server; ok is false if that is not possible.
 func (k *Kept[T]) InMemory() (value T, ok bool) { return k.cell.Get(k.db.Link, 0) }
 
-// Written notes that this process has changed the key otherwise than by Write.
+// Written records that this process has changed the key other than through Write.
 func (k *Kept[T]) Written() { k.cell.Force() }
 
-// Get returns what the key holds. No round trip while nothing has changed.
+// Get returns the contents of the key. No round trip while nothing has changed.
 func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 	if value, ok := k.InMemory(); ok {
 		return value, nil
@@ -47,18 +47,18 @@ func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 	return k.load(ctx, k.InMemory, k.cell.Old)
 }
 
-// Renew is Get where the value in memory will not do. One round trip.
-func (k *Kept[T]) Renew(ctx context.Context) (T, error) { return k.load(ctx, k.none, k.cell.Old) }
+// Renew is like Get but ignores the value in memory. One round trip.
+func (k *Kept[T]) Renew(ctx context.Context) (T, error) { return k.load(ctx, k.noValue, k.cell.Old) }
 
-// Reload is Renew past all caches, also where the server cannot be reached.
+// Reload is like Renew but bypasses all caches, and fails if the server cannot be reached.
 func (k *Kept[T]) Reload(ctx context.Context) (T, error) {
-	return k.load(social.WithFresh(ctx), k.none, func(*watched.Link) (T, bool) { return k.none() })
+	return k.load(social.WithFresh(ctx), k.noValue, func(*watched.Link) (T, bool) { return k.noValue() })
 }
 
-func (*Kept[T]) none() (value T, ok bool) { return value, false }
+func (*Kept[T]) noValue() (value T, ok bool) { return value, false }
 
-// load reads the key, unless another caller has put it into memory meanwhile. old is for the time
-// in which the server cannot be reached.
+// load reads the key, unless another caller has stored it in memory meanwhile. old returns a value
+// to use while the server cannot be reached.
 func (k *Kept[T]) load(ctx context.Context, inMemory func() (T, bool), old func(*watched.Link) (T, bool)) (value T, err error) {
 	select {
 	case k.busy <- struct{}{}:
@@ -85,13 +85,13 @@ func (k *Kept[T]) load(ctx context.Context, inMemory func() (T, bool), old func(
 	return value, err
 }
 
-// Write sends commands that change the key, and can be repeated. A later Get in
-// this process returns the result. One round trip.
+// Write sends repeatable commands that change the key. A later Get in this process returns the
+// result. One round trip.
 func (k *Kept[T]) Write(ctx context.Context, cmds ...rueidis.Completed) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	// The last command waits for the invalidation messages of the others.
+	// The last command makes sure the invalidation messages of the others have arrived.
 	cmds = append(cmds, k.db.Client.B().Exists().Key(k.key).Build().ToRetryable())
 	res := k.db.Client.DoMulti(ctx, cmds...)
 	k.Written()

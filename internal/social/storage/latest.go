@@ -21,14 +21,13 @@ type latest struct {
 	at    time.Time
 }
 
-// LatestUsers returns the n users who registered last, newest first, without those who
-// are hidden from the viewer or not listed: they can be fewer than n then. It is answered
-// from memory where the server reports changes: those who
-// registered within a second can be missing, unless they did through this process. Else it
-// takes three round trips at most.
+// LatestUsers returns the n users who registered last, newest first. It omits those who are hidden
+// from the viewer or unlisted, so there can be fewer than n. It is answered from memory if the
+// server reports changes: users who registered within the last second may be missing, unless they
+// registered through this process. Otherwise it takes at most three round trips.
 func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]social.User, error) {
 	n = social.PageSize(n)
-	// Each viewer sees enough of this many, unless most of the newest are hidden.
+	// Reading this many leaves enough for each viewer, unless most of the newest are hidden.
 	names, err := u.newestNames(ctx, social.MaxLooks*n)
 	if err != nil {
 		return nil, fmt.Errorf("social: latest users: %w", err)
@@ -55,7 +54,7 @@ func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 	return names[:min(len(names), n)], err
 }
 
-// newestUsers is how many names of the latest users are in memory.
+// newestUsers is how many names of the latest users are kept in memory.
 const newestUsers = social.MaxPage
 
 func (u *Users) readNewest(ctx context.Context) ([]string, error) {
@@ -66,7 +65,7 @@ func (u *Users) newestCommand(n int) rueidis.Cacheable {
 	return u.db.Client.B().Zrevrange().Key(UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
 }
 
-// Registered notes that a user is among the latest.
+// Registered adds a user to the latest.
 func (u *Users) Registered(user social.User) {
 	u.newest.Change(func(names []string) []string {
 		if slices.Contains(names, user.Name) {
@@ -77,8 +76,8 @@ func (u *Users) Registered(user social.User) {
 	})
 }
 
-// latestOf returns the latest users with these names, from memory for up to a minute, and
-// for up to two while their servers do not answer.
+// latestOf returns the latest users with these names, from memory for up to a minute, or for up to
+// two while their servers do not answer.
 func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	same, now := u.latest.Load(), time.Now()
 	if same != nil && (social.IsFresh(ctx) || !slices.Equal(same.names, names)) {
@@ -104,8 +103,8 @@ func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	return found, nil
 }
 
-// ByNames returns the users with these names, as they were typed, without missing
-// ones. Two round trips at most.
+// ByNames returns the users with these names, spelled as typed, omitting missing ones. At most two
+// round trips.
 func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Version is the value of the key LayoutVersion on a single server, and ClusterVersion on a
-// Cluster, which keeps the names of users elsewhere; see Directory. The original
-// programs wrote no such key.
+// Version is the value of the key LayoutVersion on a single server. On a Cluster it is
+// ClusterVersion, because usernames are stored in other keys; see Directory. The original programs
+// wrote no such key.
 const (
 	Version        = "1"
 	ClusterVersion = "1 cluster"
 )
 
-// Buckets is how many hashes the names of users are spread over on a Cluster.
+// Buckets is the number of hashes over which usernames are spread on a Cluster.
 const Buckets = 4096
 
-// Keys without an id.
+// Keys without an ID.
 const (
 	NextUserID     = "next_user_id"
 	NextPostID     = "next_post_id"
@@ -52,47 +52,47 @@ const (
 	ImportedPosts  = "imported_posts"
 )
 
-// SignUpField is the field of the hash `site` with who can sign up.
+// SignUpField is the field of the hash `site` that says who can sign up.
 const SignUpField = "signup"
 
-// PlainSessions is a hash of the original program: secrets of sessions, in clear, and their
+// PlainSessions is a hash of the original program that maps session secrets, in clear text, to
 // users. Retwis deletes it.
 const PlainSessions = "auths"
 
-// Closed is the field `standing` of a user whose account is being deleted.
+// Closed is the value of the field `standing` of a user whose account is being deleted.
 const Closed = "closed"
 
-// Nobody is the id in `users` of a name that belonged to an account that was deleted.
+// Nobody is the ID in `users` of a name that belonged to a deleted account.
 const Nobody = "0"
 
-// Keys of background work, beside Tasks. They have the hash tag {tasks}: on a Cluster they are in
-// the slot of Tasks.
+// Keys of background work, besides Tasks. They have the hash tag {tasks}, which puts them in the
+// slot of Tasks on a Cluster.
 const (
-	Tries      = "{tasks}:tries"     // how often each task was begun
-	DeadTasks  = "{tasks}:dead"      // those that were given up
-	Processes  = "{tasks}:processes" // those that serve the site
-	Periodic   = "{tasks}:periodic"  // periodic work, by when it is due
-	FenceKey   = "{tasks}:fence"     // written and deleted at once; see work/fence.go
-	WakePrefix = "{tasks}:wake:"     // and a class
+	Tries      = "{tasks}:tries"     // how often each task was started
+	DeadTasks  = "{tasks}:dead"      // tasks that were given up
+	Processes  = "{tasks}:processes" // processes that serve the site
+	Periodic   = "{tasks}:periodic"  // periodic work, scored by when it is due
+	FenceKey   = "{tasks}:fence"     // written and deleted immediately; see work/fence.go
+	WakePrefix = "{tasks}:wake:"     // followed by a class
 )
 
-// WakeKey is the list that wakes a process which waits for tasks of a class.
+// WakeKey is the list that wakes a process waiting for tasks of a class.
 func WakeKey(class int) string { return Key(WakePrefix, int64(class)) }
 
-// wakeKeys is how many classes of tasks there are.
+// wakeKeys is the number of task classes.
 const wakeKeys = 3
 
-// Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
+// Keys of reports. They have the hash tag {reports}, which puts them in one slot on a Cluster.
 const (
-	Reports      = "{reports}"       // ring: the targets that wait for a moderator
-	StaffReports = "{reports}:staff" // ring: those about people with a role
-	OpenReports  = "{reports}:open"  // sorted set: all targets, by the first report
+	Reports      = "{reports}"       // ring: the targets waiting for a moderator
+	StaffReports = "{reports}:staff" // ring: the targets that are about people with a role
+	OpenReports  = "{reports}:open"  // sorted set: all targets, by first report
 )
 
-// ReportKey is the hash of the reports about a target, the key of a user or a post.
+// ReportKey is the hash of the reports about a target, which is the key of a user or a post.
 func ReportKey(target string) string { return "{reports}:" + target }
 
-// Prefixes of the keys that end in the id of a user or a post.
+// Prefixes of keys that end in the ID of a user or a post.
 const (
 	UserPrefix      = "user:"
 	BucketPrefix    = "users:"
@@ -120,8 +120,8 @@ const (
 	DecisionsPrefix      = "decisions:"
 )
 
-// Prefixes of the keys that end in the key of a post in braces: on a Cluster they
-// are in the slot of the post, so that one script changes both.
+// Prefixes of keys that end in the key of a post in braces, which puts them in the slot of the post
+// on a Cluster, so that one script can change both.
 const (
 	LikersPrefix    = "likers:"
 	RepostersPrefix = "reposters:"
@@ -130,8 +130,8 @@ const (
 	EditsPrefix     = "edits:"
 )
 
-// Prefixes of the keys that end in the key of a user in braces: on a Cluster they are in
-// the slot of the user, so that one script changes both.
+// Prefixes of keys that end in the key of a user in braces, which puts them in the slot of the user
+// on a Cluster, so that one script can change both.
 const (
 	SessionsPrefix = "sessions:"
 	LoginsPrefix   = "logins:"
@@ -140,25 +140,25 @@ const (
 	ImportEntriesPrefix = "import_entries:"
 )
 
-// PasskeyPrefix begins the keys of log-ins with a passkey that have begun.
+// PasskeyPrefix is the prefix of the keys of passkey ceremonies in progress.
 const PasskeyPrefix = "passkey:"
 
-// PasskeyKey is what a browser has been asked for, to log in with a passkey or to make one:
-// by the hash of a secret.
+// PasskeyKey holds the challenge that a browser was sent, to log in with a passkey or to create
+// one, under the hash of a secret.
 func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
 
-// RepeatedPrefix begins the keys that say which post has just got a text. On a Cluster they are in
-// the slot of NextPostID.
+// RepeatedPrefix is the prefix of the keys that say which post was recently assigned to a text. On
+// a Cluster they are in the slot of NextPostID.
 const RepeatedPrefix = "{" + NextPostID + "}:repeated:"
 
-// Prefixes of the keys of trends: see TrendKey, TrendHourKey and TrendLinkKey.
+// Prefixes of trend keys: see TrendKey, TrendHourKey and TrendLinkKey.
 const (
 	TrendLinkPrefix = "trend_link:"
 	TrendPrefix     = "trend:"
 	TrendHourPrefix = "trend_hour:"
 )
 
-// Prefixes of the keys that end in a tag.
+// Prefixes of keys that end in a tag.
 const (
 	TagPrefix          = "tag:"
 	TagFollowersPrefix = "tag_followers:"
@@ -167,46 +167,45 @@ const (
 // UserKey is the hash of one user: username, password, auth, joined.
 func UserKey(uid int64) string { return Key(UserPrefix, uid) }
 
-// BucketKey is the hash of the usernames in a bucket, with the ids of their users: on a
-// Cluster, in place of Users. See Bucket.
+// BucketKey is the hash that maps the usernames in a bucket to user IDs: it replaces Users on a
+// Cluster. See Bucket.
 func BucketKey(bucket int) string { return Key(BucketPrefix, int64(bucket)) }
 
-// PostKey is the hash of one post: user_id, time, body; parent and root of a
-// reply; repost_of of a repost; edited, deleted; likes, reposts, replies.
+// PostKey is the hash of one post: user_id, time, body; for a reply, parent and root; for a repost,
+// repost_of; edited, deleted; likes, reposts, replies.
 func PostKey(pid int64) string { return Key(PostPrefix, pid) }
 
-// HomeKey is the list of the post ids on a user's home timeline, newest first.
+// HomeKey is the list of post IDs on a user's home timeline, newest first.
 func HomeKey(uid int64) string { return Key(HomePrefix, uid) }
 
-// ProfileKey is the sorted set of the ids of a user's own posts and reposts,
-// without replies, scored by themselves.
+// ProfileKey is the sorted set of the IDs of a user's own posts and reposts, without replies,
+// scored by ID.
 func ProfileKey(uid int64) string { return Key(ProfilePrefix, uid) }
 
-// FollowersKey is the sorted set of the users who follow a user, by time.
+// FollowersKey is the sorted set of a user's followers, by time.
 func FollowersKey(uid int64) string { return Key(FollowersPrefix, uid) }
 
 // FollowingKey is the sorted set of the users that a user follows, by time.
 func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
 
-// ProfileRepliesKey is the sorted set of the ids of a user's own replies, scored
-// by themselves.
+// ProfileRepliesKey is the sorted set of the IDs of a user's own replies, scored by ID.
 func ProfileRepliesKey(uid int64) string { return Key(ProfileRepliesPrefix, uid) }
 
-// ArchiveKey is the sorted set of the ids of a user's posts and replies that were imported,
-// scored by themselves. They are on no other list of posts.
+// ArchiveKey is the sorted set of the IDs of a user's imported posts and replies, scored by ID.
+// They are on no other list of posts.
 func ArchiveKey(uid int64) string { return Key(ArchivePrefix, uid) }
 
-// ImportedKey is the sorted set of the ranges of ids that imports of a user have got, scored by
-// their first ids; see FormatRange. ImportedPosts has those of all users.
+// ImportedKey is the sorted set of the ID ranges that were assigned to a user's imports, scored by
+// their first ID; see FormatRange. ImportedPosts holds those of all users.
 func ImportedKey(uid int64) string { return Key(ImportedPrefix, uid) }
 
-// ArchiveLockKey is the lock of the process that imports an archive for a user.
+// ArchiveLockKey is the lock held by the process that imports an archive for a user.
 func ArchiveLockKey(uid int64) string { return Key(ArchiveLockPrefix, uid) }
 
-// FormatRange writes the ids from first to last; ParseRange reads them.
+// FormatRange formats the range of IDs from first to last; ParseRange parses it.
 func FormatRange(first, last int64) string { return Itoa(first) + "-" + Itoa(last) }
 
-// ParseRange reads what FormatRange has written.
+// ParseRange parses the result of FormatRange.
 func ParseRange(text string) (first, last int64, ok bool) {
 	from, to, _ := strings.Cut(text, "-")
 	first, isFirst := ParseID(from)
@@ -214,8 +213,8 @@ func ParseRange(text string) (first, last int64, ok bool) {
 	return first, last, isFirst && isLast && first <= last
 }
 
-// ThreadKey is the sorted set of the ids of all direct and indirect replies to a
-// post that is no reply, scored by themselves.
+// ThreadKey is the sorted set of the IDs of all direct and indirect replies to the first post of a
+// conversation, scored by ID.
 func ThreadKey(root int64) string { return Key(ThreadPrefix, root) }
 
 // LikedKey is the sorted set of the posts that a user likes, by time.
@@ -227,22 +226,21 @@ func RepostedKey(uid int64) string { return Key(RepostedPrefix, uid) }
 // BookmarksKey is the sorted set of a user's bookmarked posts, by time.
 func BookmarksKey(uid int64) string { return Key(BookmarksPrefix, uid) }
 
-// MutedKey is the sorted set of the users that a user has muted, scored by the end
-// of the mute, +inf for one without an end.
+// MutedKey is the sorted set of the users that a user has muted, scored by the end of the mute, or
+// +inf for no end.
 func MutedKey(uid int64) string { return Key(MutedPrefix, uid) }
 
 // BlockedKey is the sorted set of the users that a user has blocked; see MutedKey.
 func BlockedKey(uid int64) string { return Key(BlockedPrefix, uid) }
 
-// BlockersKey is the sorted set of the users who have blocked a user: the other
-// direction of BlockedKey.
+// BlockersKey is the sorted set of the users who have blocked a user: the reverse of BlockedKey.
 func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
 
-// DismissedKey is the sorted set of the users that a user does not want as suggestions, by
-// the time of the dismissal.
+// DismissedKey is the sorted set of the users that a user has dismissed as suggestions, by time of
+// dismissal.
 func DismissedKey(uid int64) string { return Key(DismissedPrefix, uid) }
 
-// NotificationsKey is the list of a user's notifications, the latest first.
+// NotificationsKey is the list of a user's notifications, latest first.
 func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
 
 // FollowingTagsKey is the sorted set of the tags that a user follows, by time.
@@ -259,75 +257,74 @@ func DecisionsKey(uid int64) string { return Key(DecisionsPrefix, uid) }
 func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
 
 // RepostersKey is the sorted set of the users who have reposted a post, scored by
-// the id of the repost.
+// the ID of the repost.
 func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
 
-// RepliesKey is the set of the ids of the direct replies to a post.
+// RepliesKey is the set of the IDs of the direct replies to a post.
 func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
 
-// StubsKey is the set of the ids of the deleted direct replies to a post that still
-// have replies themselves.
+// StubsKey is the set of the IDs of the deleted direct replies to a post that still have replies
+// themselves.
 func StubsKey(pid int64) string { return ofPost(StubsPrefix, pid) }
 
-// EditsKey is the list of the earlier texts of a post, the latest first: the time
-// at which the text was replaced, a space, the text.
+// EditsKey is the list of the earlier texts of a post, latest first: the time at which the text was
+// replaced, a space, the text.
 func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
 
-// SessionsKey is the hash of a user's open sessions: for each token when it began, when
-// it was last used, and on which device.
+// SessionsKey is the hash of a user's open sessions: for each token when the session began, when it
+// was last used, and on which device.
 func SessionsKey(uid int64) string { return ofUser(SessionsPrefix, uid) }
 
-// LoginsKey is the hash of a user's log-ins that wait for a code. It expires.
+// LoginsKey is the hash of a user's log-ins that are waiting for a code. It expires.
 func LoginsKey(uid int64) string { return ofUser(LoginsPrefix, uid) }
 
-// ImportKey is the hash that says how far the import of a user is. It expires after the end.
+// ImportKey is the hash with the progress of a user's import. It expires after the end.
 func ImportKey(uid int64) string { return ofUser(ImportPrefix, uid) }
 
-// ImportEntriesKey is the list of the entries of the import of a user, each after a byte that
-// says what became of it. It expires with ImportKey.
+// ImportEntriesKey is the list of the entries of a user's import, each prefixed with a byte that
+// holds its result. It expires with ImportKey.
 func ImportEntriesKey(uid int64) string { return ofUser(ImportEntriesPrefix, uid) }
 
 func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid) + "}" }
 
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
 
-// RepeatedKey is the string with the post that has just got a text, which what its pictures look
-// like follows: in reply to another post, or with the parent 0. It expires.
+// RepeatedKey is the string with the post that was recently assigned to a content: the text
+// followed by a digest of its pictures. parent is the post it replies to, or 0. It expires.
 func RepeatedKey(author, parent int64, content string) string {
 	digest := sha256.Sum256([]byte(Itoa(parent) + " " + content))
 	return Key(RepeatedPrefix, author) + ":" + hex.EncodeToString(digest[:16])
 }
 
-// TagKey is the sorted set of the ids of the posts with a tag, scored by
-// themselves.
+// TagKey is the sorted set of the IDs of the posts with a tag, scored by ID.
 func TagKey(tag string) string { return TagPrefix + tag }
 
 // TagFollowersKey is the sorted set of the users who follow a tag, by time.
 func TagFollowersKey(tag string) string { return TagFollowersPrefix + tag }
 
-// TrendHour is the number of the hour of a time, in which people are counted for trends.
+// TrendHour returns the number of the hour in which people are counted for trends at a time.
 func TrendHour(at time.Time) int64 { return at.Unix() / int64(time.Hour/time.Second) }
 
-// TrendKey is the HyperLogLog of the people who count for something in an hour: for a tag
-// with #, the id of a post, or a link. It expires.
+// TrendKey is the HyperLogLog of the people who count for a subject in an hour: a tag with #, a
+// post ID, or a link. It expires.
 func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+"}:", hour) }
 
-// TrendHourKey is the sorted set of what people count for in an hour, of one kind (tags,
-// posts or links), scored by their number. It expires.
+// TrendHourKey is the sorted set of the subjects of one kind (tags, posts or links) in an hour,
+// scored by number of people. It expires.
 func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
 
 // TrendLinkKey is the sorted set of the latest people who count for a link, scored by their latest
 // post with it. It expires.
 func TrendLinkKey(link string) string { return TrendLinkPrefix + link }
 
-// Key appends an id to a prefix.
+// Key appends an ID to a prefix.
 func Key(prefix string, id int64) string {
 	b := make([]byte, 0, len(prefix)+20)
 	return string(strconv.AppendInt(append(b, prefix...), id, 10))
 }
 
-// types is the Redis type of each key, by its prefix where an id follows.
-var types = map[string]string{
+// keyTypes is the Redis type of each key, or of each prefix that is followed by an ID.
+var keyTypes = map[string]string{
 	UserNames: "hash", BucketPrefix: "hash", UsersByTime: "zset", Timeline: "list",
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
@@ -347,19 +344,19 @@ var types = map[string]string{
 	Tries: "hash", DeadTasks: "stream", Processes: "zset", Periodic: "zset", WakePrefix: "list", ListsPrefix: "hash",
 }
 
-// Type returns the Redis type of a key, given by its whole name or by its
-// prefix; empty for a key that is not part of the layout.
+// Type returns the Redis type of a key, given its whole name or its prefix, or an empty string if
+// the key is not part of the layout.
 func Type(name string) string {
 	if strings.HasPrefix(name, WakePrefix) {
 		name = WakePrefix
 	}
-	return types[name]
+	return keyTypes[name]
 }
 
-// Singletons returns the keys without an id.
+// Singletons returns the keys without an ID.
 func Singletons() []string {
 	var keys []string
-	for key := range types {
+	for key := range keyTypes {
 		if !strings.HasSuffix(key, ":") {
 			keys = append(keys, key)
 		}
@@ -370,14 +367,14 @@ func Singletons() []string {
 	return keys
 }
 
-// ParseKey splits a key of the layout into its prefix and its id: that of a user
-// or of a post, or the number of a bucket of usernames.
+// ParseKey splits a key of the layout into its prefix and its ID: a user ID, a post ID, or the
+// number of a bucket of usernames.
 func ParseKey(key string) (prefix string, id int64, ok bool) {
 	if id, ok = parseListsKey(key); ok {
 		return ListsPrefix, id, true
 	}
 	at := strings.IndexByte(key, ':') + 1
-	if prefix = key[:at]; types[prefix] == "" || prefix == ListsPrefix {
+	if prefix = key[:at]; keyTypes[prefix] == "" || prefix == ListsPrefix {
 		return "", 0, false
 	}
 	rest := key[at:]
@@ -396,7 +393,7 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 	return prefix, id, ok
 }
 
-// inBraces returns the id in `{<prefix><id>}`, empty for another text.
+// inBraces returns the ID in `{<prefix><id>}`, or an empty string for any other text.
 func inBraces(text, prefix string) string {
 	inner, isBraced := strings.CutPrefix(text, "{"+prefix)
 	inner, isClosed := strings.CutSuffix(inner, "}")
@@ -413,7 +410,7 @@ func ParseTagKey(key string) (prefix, tag string, ok bool) {
 	return prefix, tag, tag != "" && (prefix == TagPrefix || prefix == TagFollowersPrefix)
 }
 
-// ParseTrendKey returns the prefix of a key of trends that expires.
+// ParseTrendKey returns the prefix of a trend key that expires.
 func ParseTrendKey(key string) (prefix string, ok bool) {
 	for _, prefix := range []string{TrendPrefix, TrendHourPrefix, TrendLinkPrefix} {
 		if strings.HasPrefix(key, prefix) {
@@ -423,16 +420,16 @@ func ParseTrendKey(key string) (prefix string, ok bool) {
 	return "", false
 }
 
-// MaxID is the largest id that a score of a sorted set holds exactly.
+// MaxID is the largest ID that the score of a sorted set holds exactly.
 const MaxID = 1 << 53
 
-// ParseID reads an id in its canonical form: no sign, no leading zero.
+// ParseID parses an ID in its canonical form: no sign, no leading zero.
 func ParseID(text string) (int64, bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil && id > 0 && id <= MaxID && Itoa(id) == text
 }
 
-// ParseScore reads an id that is the score of a member of a sorted set.
+// ParseScore parses an ID that is the score of a member of a sorted set.
 func ParseScore(text string) (int64, error) {
 	score, err := strconv.ParseFloat(text, 64)
 	if err == nil && (score < 1 || score > MaxID || score != math.Trunc(score)) {
@@ -441,16 +438,16 @@ func ParseScore(text string) (int64, error) {
 	return int64(score), err
 }
 
-// Itoa writes an id, a count or a time.
+// Itoa formats an ID, a count or a time.
 func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Seconds writes a time: unix seconds.
+// Seconds formats a time in Unix seconds.
 func Seconds(t time.Time) string { return Itoa(t.Unix()) }
 
 // MaxSeconds is the end of the year 9999, the last that a date can show.
 const MaxSeconds = 253402300799
 
-// ParseTime reads a time; the zero time where it cannot be read.
+// ParseTime parses a time; it returns the zero time if that fails.
 func ParseTime(text string) time.Time {
 	sec, err := strconv.ParseFloat(text, 64)
 	if err != nil || sec <= 0 || sec > MaxSeconds {
@@ -462,14 +459,14 @@ func ParseTime(text string) time.Time {
 // TimelineCap is how many posts a timeline keeps.
 const TimelineCap = 1000
 
-// TimelineShare is how many of the latest entries on a user's profile can be on the
-// public timeline: one who posts a lot leaves room for others.
+// TimelineShare is how many of a user's latest profile entries can be on the public timeline, so
+// that prolific authors leave room for others.
 const TimelineShare = 25
 
-// MaxLookup bounds, in bytes, a username that is looked up; the original
-// program set no limit.
+// MaxLookup limits the length of a username that is looked up, in bytes; the original program set
+// no limit.
 const MaxLookup = 256
 
-// Fold returns the form of a username under which it is unique: usernames that
-// differ in case only are the same name.
+// Fold returns the form in which a username is unique: usernames that differ only in case are the
+// same name.
 func Fold(name string) string { return strings.ToLower(name) }

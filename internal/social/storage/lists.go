@@ -6,21 +6,21 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// The records of package lists, of ListsModel in ListsPartitions: see ListsKey. ListsPrefix
-// stands for their keys, which begin with {lists.0}: to {lists.63}: on any server, so that a
-// Cluster can spread them.
+// The records of people.Lists: ListsModel, in ListsPartitions partitions; see ListsKey. ListsPrefix
+// stands for their keys, which begin with {lists.0}: to {lists.63}:, so that a Cluster can spread
+// them over its servers.
 const (
 	ListsModel      = "lists"
 	ListsPartitions = 64
 	ListsPrefix     = "{" + ListsModel + "}:"
-	// ListsBegin is how all their keys begin.
+	// ListsBegin is the common prefix of all their keys.
 	ListsBegin = "{" + ListsModel + "."
 
-	// ListsMeta is there as soon as somebody has had a list.
+	// ListsMeta exists once anybody has had a list.
 	ListsMeta = ListsBegin + "0}.meta"
 )
 
-// listsBases are the beginnings of the keys of ListsModel.
+// listsBases are the key prefixes of ListsModel.
 var listsBases = keys.Spread(ListsModel, ListsPartitions)
 
 // ListsKey is the hash of a user's lists of people and saved searches: a record of package
@@ -30,7 +30,7 @@ func ListsKey(uid int64) string {
 	return listsBases[keys.Partition(id, ListsPartitions)] + ":" + id
 }
 
-// parseListsKey returns the user of a ListsKey.
+// parseListsKey returns the user ID in a ListsKey.
 func parseListsKey(key string) (uid int64, ok bool) {
 	if !strings.HasPrefix(key, ListsBegin) {
 		return 0, false

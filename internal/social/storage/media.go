@@ -2,16 +2,16 @@ package storage
 
 import "retwis/internal/redis/keys"
 
-// The records of package media, of MediaModel in MediaPartitions: see MediaKey.
+// The records of package media: MediaModel, in MediaPartitions partitions; see MediaKey.
 const (
 	MediaModel      = "media"
 	MediaPartitions = 64
 
-	// MediaMeta is there as soon as somebody has uploaded a picture.
+	// MediaMeta exists once anybody has uploaded a picture.
 	MediaMeta = "{" + MediaModel + ".0}.meta"
 )
 
-// mediaBases are the beginnings of the keys of MediaModel.
+// mediaBases are the key prefixes of MediaModel.
 var mediaBases = keys.Spread(MediaModel, MediaPartitions)
 
 // MediaKey is the hash of a picture: a record of package model.

@@ -8,20 +8,20 @@ import (
 	"retwis/internal/redis/reply"
 )
 
-// SetEntry is a member of a sorted set, which may be there or not.
+// SetEntry is a member of a sorted set, which may or may not exist.
 type SetEntry struct{ Key, Member string }
 
-// CopyEntry makes an entry agree with the authoritative one: the same score, or neither is
-// there. It reads again after it has written: the last writer has seen the latest
-// state, so however many processes write at once, both agree when all have returned.
-// A crash in between can leave them different; repeating the write, or its opposite,
-// repairs that. Three round trips, and two more for each change meanwhile.
+// CopyEntry makes a mirror entry agree with the authoritative one: either both have the same score
+// or neither exists. It reads again after writing, so the last writer has seen the latest state;
+// however many processes write at once, both entries agree when all have returned. A crash in
+// between can leave them different; repeating the write, or its opposite, repairs that. Three round
+// trips, and two more for each concurrent change.
 func CopyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry) error {
 	return copyEntry(ctx, client, authoritative, mirror, nil)
 }
 
-// copyEntry is CopyEntry, and sends other commands for the mirror along with the first write.
-func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry, also rueidis.Commands) error {
+// copyEntry is CopyEntry with additional commands for the mirror, sent along with the first write.
+func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror SetEntry, extra rueidis.Commands) error {
 	score, err := EntryScore(ctx, client, authoritative)
 	if err != nil {
 		return err
@@ -32,22 +32,22 @@ func copyEntry(ctx context.Context, client rueidis.Client, authoritative, mirror
 		if score != "" {
 			write = b.Arbitrary("ZADD").Keys(mirror.Key).Args(score, mirror.Member).Build()
 		}
-		// The last command waits for the invalidation messages of the others.
-		cmds := append(also, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
+		// The last command makes sure the invalidation messages of the others have arrived.
+		cmds := append(extra, write.ToRetryable(), b.Exists().Key(mirror.Key).Build().ToRetryable())
 		if err := reply.FirstError(client.DoMulti(ctx, cmds...)); err != nil {
 			return err
 		}
-		also = nil
-		again, err := EntryScore(ctx, client, authoritative)
-		if err != nil || again == score {
+		extra = nil
+		current, err := EntryScore(ctx, client, authoritative)
+		if err != nil || current == score {
 			return err
 		}
-		score = again
+		score = current
 	}
 }
 
-// EntryScore returns the score of an entry as the server writes it, empty where it is not
-// there. One round trip.
+// EntryScore returns the score of an entry as the server writes it, or an empty string if it does
+// not exist. One round trip.
 func EntryScore(ctx context.Context, client rueidis.Client, entry SetEntry) (string, error) {
 	return reply.Text(client.Do(ctx, client.B().Zscore().Key(entry.Key).Member(entry.Member).Build()))
 }

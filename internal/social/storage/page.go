@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social"
 )
 
-// SeenBy leaves out the users that a list of people does not show to a viewer. Muted users are
-// among them: a mute is about what they write and do.
+// SeenBy returns a filter that removes the users whom a list of people does not show to a viewer.
+// Muted users stay: a mute concerns what they write and do.
 func SeenBy(v *social.Viewer) func([]Member) ([]Member, error) {
 	return func(page []Member) ([]Member, error) {
 		return slices.DeleteFunc(page, func(m Member) bool { return v.Sees(m.ID) == social.Hidden }), nil
@@ -27,8 +27,8 @@ type Member struct {
 
 func (m Member) cursor() Cursor { return Cursor{Since: m.Score, ID: Itoa(m.ID)} }
 
-// People returns the users of a set, the highest score first, without those that show
-// leaves out.
+// People returns a page of the users in a set, highest score first, without those that show filters
+// out.
 func (u *Users) People(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (social.People, error) {
 	members, next, err := u.Members(ctx, set, cursor, limit, show)
 	if err != nil {
@@ -42,8 +42,8 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 	return social.People{Users: users, Next: next}, err
 }
 
-// Members returns a page of the entries of a set, the highest score first, without
-// those that show leaves out, and the cursor of the next page, empty at the end.
+// Members returns a page of the entries of a set, highest score first, without those that show
+// filters out, and the cursor of the next page, empty at the end.
 func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (shown []Member, next string, err error) {
 	limit = social.PageSize(limit)
 	after, ok := ParseCursor(cursor)
@@ -80,7 +80,7 @@ func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show
 
 // memberPage returns the entries of a set after a cursor, and whether more follow.
 func (u *Users) memberPage(ctx context.Context, set string, after Cursor, limit int) (page []Member, more bool, err error) {
-	// id, score, id, score ..., with one more than the page when another follows.
+	// id, score, id, score ..., with one more entry than the page if another page follows.
 	entries, err := reply.OrEmpty(u.sets.Page(ctx, set, after, limit+1))
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read a list: %w", err)

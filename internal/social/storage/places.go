@@ -1,6 +1,6 @@
 package storage
 
-// Places are what decides on which lists a post is.
+// Places determines which lists a post is on.
 type Places struct {
 	Author       int64
 	Parent, Root int64 // of a reply
@@ -9,10 +9,10 @@ type Places struct {
 	Tags         []string
 }
 
-// Entries are the sorted sets that have a post: first the one of its author, then its
-// conversation and the pages of its tags. The member and the score are the id of the post.
-// Besides them, the public timeline can have it (OnTimeline), `replies:{post:<parent>}` has a
-// reply, and `reposters:{post:<pid>}` a repost; home timelines are hints.
+// Entries returns the sorted sets that contain a post: first the author's, then its conversation
+// and the pages of its tags. The member and the score are the post ID. In addition, the public
+// timeline can contain it (OnTimeline), `replies:{post:<parent>}` contains a reply, and
+// `reposters:{post:<pid>}` a repost; home timelines are hints.
 func (p Places) Entries() []string {
 	keys := make([]string, 0, 2+len(p.Tags))
 	switch {

@@ -15,8 +15,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script may be sent again when its reply was lost: repeating it changes
-// nothing.
+// Each script can be sent again if its reply was lost: repeating it changes nothing.
 var (
 	//go:embed like.lua
 	likeSource string
@@ -27,37 +26,37 @@ var (
 	unlikeScript = script.New(unlikeSource).Retryable()
 )
 
-// ErrNoPost: there is no such post, or it is deleted or a repost.
+// ErrNoPost: the post does not exist, is deleted, or is a repost.
 var ErrNoPost = errors.New("social: no such post")
 
-// Reactions are what users do with posts: likes and bookmarks.
+// Reactions are likes and bookmarks.
 //
-// A like is in two sorted sets, both scored by its time (unix seconds): the post's
-// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The number of
-// likes is a field of the post, set from the size of the first set by the script that changes
-// it, so it cannot differ.
+// A like is in two sorted sets, both scored by its time (Unix seconds): the post's
+// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The number of likes
+// is a field of the post. The script that changes the first set also sets that field to its size,
+// so the two cannot differ.
 //
-// liked_posts has how many likes of the last week each post has: those with most of them, as of
-// the last like or its end. search.Trends counts the first of them again.
+// liked_posts holds how many likes of the last week each post has, for the posts with the most.
+// Each count dates from the post's last like or unlike. search.Trends recounts the top ones.
 //
 // On a single server one script changes all four. On a Cluster liked:<uid> and liked_posts are in
-// other slots, so the write is a sequence that can be repeated: the caller notes it as a task before,
-// which copies the like to liked:<uid> and counts those of the post; see posts.Homes.Like. Made by
-// NewReactions.
+// other slots, so the write is a repeatable sequence: the caller first records it as a task, which
+// copies the like to liked:<uid> and counts the likes of the post; see posts.Homes.Like. Use
+// NewReactions to create one.
 type Reactions struct {
 	client  rueidis.Client
 	cluster bool
 }
 
-// NewReactions returns the likes and bookmarks of a database.
+// NewReactions returns the Reactions of a database.
 func NewReactions(client rueidis.Client) Reactions {
 	return Reactions{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
-// Like makes a user like a post and reports whether that is new. A like that exists
-// keeps its time. It returns ErrNoPost where there is no such post. One round trip.
+// Like makes a user like a post and reports whether the like is new. An existing like keeps its
+// time. It returns ErrNoPost if there is no such post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
-	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsFor, Seconds(at)).AsInt64()
+	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsTTL, Seconds(at)).AsInt64()
 	if err != nil {
 		return false, wrapReaction(err)
 	}
@@ -67,8 +66,7 @@ func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (boo
 	return n > 0, nil
 }
 
-// Unlike takes back a like and returns its time, the zero time where there was none.
-// One round trip.
+// Unlike removes a like and returns its time, or the zero time if there was none. One round trip.
 func (s Reactions) Unlike(ctx context.Context, post, uid int64, now time.Time) (time.Time, error) {
 	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid, weekBefore(now)))
 	if err != nil {
@@ -89,17 +87,17 @@ func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, 
 const (
 	// week is how long a like counts in LikedPosts.
 	week = 7 * 24 * time.Hour
-	// maxLikedPosts bounds LikedPosts: the posts with fewest likes are left out. One that is liked
-	// again has all likes of the week.
+	// maxLikedPosts limits LikedPosts: the posts with the fewest likes are dropped. If a dropped
+	// post is liked again, all its likes of the week are counted.
 	maxLikedPosts = 1000
-	// likedPostsFor is how long LikedPosts is kept from its last change, in seconds: a week.
-	likedPostsFor = "604800"
+	// likedPostsTTL is how long LikedPosts is kept after its last change, in seconds: a week.
+	likedPostsTTL = "604800"
 )
 
-// weekBefore is when the first like was given that counts at a time.
+// weekBefore returns the earliest time of a like that counts at the given time.
 func weekBefore(now time.Time) string { return Seconds(now.Add(-week)) }
 
-// LikesOfWeek returns how many likes of the last week each of some posts has. One round trip.
+// LikesOfWeek returns how many likes of the last week each of the posts has. One round trip.
 func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, posts ...int64) ([]int64, error) {
 	cmds := make(rueidis.Commands, len(posts))
 	for i, post := range posts {
@@ -111,7 +109,7 @@ func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, post
 	counts := make([]int64, len(posts))
 	for i, res := range client.DoMulti(ctx, cmds...) {
 		n, err := res.AsInt64()
-		if err != nil && !rediserr.IsWrongType(err) { // a check reports a key of another type
+		if err != nil && !rediserr.IsWrongType(err) { // a check reports a key of the wrong type
 			return nil, wrapReaction(err)
 		}
 		counts[i] = n
@@ -119,8 +117,8 @@ func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, post
 	return counts, nil
 }
 
-// PutLikesOfWeek writes to LikedPosts what LikesOfWeek has returned. A like in between can be
-// missing until the next one, or until the post is counted again. One round trip.
+// PutLikesOfWeek writes the result of LikesOfWeek to LikedPosts. A like in between can be missing
+// until the next one, or until the post is counted again. One round trip.
 func PutLikesOfWeek(ctx context.Context, client rueidis.Client, posts, counts []int64) error {
 	b := client.B()
 	none, some, add := []string{}, 0, b.Zadd().Key(LikedPosts).ScoreMember()
@@ -144,8 +142,8 @@ func PutLikesOfWeek(ctx context.Context, client rueidis.Client, posts, counts []
 	return wrapReaction(reply.Written(client.DoMulti(ctx, cmds...)...))
 }
 
-// LikesLoaded returns the commands that count likes of a post that were loaded, given by their
-// times. They can be repeated.
+// LikesLoaded returns the commands that count bulk-loaded likes of a post, given their times. They
+// can be repeated.
 func LikesLoaded(client rueidis.Client, now time.Time, post int64, times []time.Time) rueidis.Commands {
 	n := 0
 	for _, at := range times {
@@ -161,7 +159,7 @@ func LikesLoaded(client rueidis.Client, now time.Time, post int64, times []time.
 	return append(rueidis.Commands{add}, boundLikedPosts(b)...)
 }
 
-// boundLikedPosts returns the commands that leave out what LikedPosts has no room for.
+// boundLikedPosts returns the commands that drop what exceeds the limit of LikedPosts.
 func boundLikedPosts(b rueidis.Builder) rueidis.Commands {
 	return rueidis.Commands{
 		b.Zremrangebyrank().Key(LikedPosts).Start(0).Stop(-maxLikedPosts - 1).Build().ToRetryable(),
@@ -176,21 +174,20 @@ func wrapReaction(err error) error {
 	return nil
 }
 
-// Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.
-// One round trip.
+// Bookmark adds a post to a user's bookmarks. An existing bookmark keeps its time. One round trip.
 func (s Reactions) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
-	return s.saved(ctx, uid, s.client.B().Zadd().Key(BookmarksKey(uid)).Nx().ScoreMember().
+	return s.changeBookmarks(ctx, uid, s.client.B().Zadd().Key(BookmarksKey(uid)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), Itoa(post)).Build())
 }
 
 // Unbookmark removes a post from a user's bookmarks. One round trip.
 func (s Reactions) Unbookmark(ctx context.Context, post, uid int64) error {
-	return s.saved(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
+	return s.changeBookmarks(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
 }
 
-// saved changes the bookmarks of a user. The second command waits for the
-// invalidation message of the first.
-func (s Reactions) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
+// changeBookmarks changes the bookmarks of a user. The second command makes sure the invalidation
+// message of the first has arrived.
+func (s Reactions) changeBookmarks(ctx context.Context, uid int64, write rueidis.Completed) error {
 	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(BookmarksKey(uid)).Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {
 		return fmt.Errorf("social: bookmark: %w", err)

@@ -13,8 +13,8 @@ import (
 	"retwis/model"
 )
 
-// Records are the records of a model. They are opened by the first use, which publishes the
-// schema: a database has none before the first record. They are safe for concurrent use.
+// Records are the records of a model. The first use opens them and publishes the schema, so a
+// database has no schema before its first record. They are safe for concurrent use.
 type Records[T any] struct {
 	client  rueidis.Client
 	meta    string
@@ -23,13 +23,13 @@ type Records[T any] struct {
 	opening chan struct{}
 }
 
-// NewRecords returns the records of the database behind client, which is not asked. meta is a key
-// that is there as soon as there has been a record.
+// NewRecords returns the records of the database behind client, without sending it anything. meta
+// is a key that exists once there has been a record.
 func NewRecords[T any](client rueidis.Client, meta string, opt model.Options) *Records[T] {
 	return &Records[T]{client: client, meta: meta, opt: opt, opening: make(chan struct{}, 1)}
 }
 
-// Open returns the records.
+// Open opens the records and returns them.
 func (r *Records[T]) Open(ctx context.Context) (*model.Store[T], error) {
 	if all := r.opened.Load(); all != nil {
 		return all, nil
@@ -51,7 +51,7 @@ func (r *Records[T]) Open(ctx context.Context) (*model.Store[T], error) {
 	return all, nil
 }
 
-// Existing is Open where there has ever been a record; else it returns nil.
+// Existing is like Open if there has ever been a record; otherwise it returns nil.
 func (r *Records[T]) Existing(ctx context.Context) (*model.Store[T], error) {
 	if all := r.opened.Load(); all != nil {
 		return all, nil
@@ -66,26 +66,26 @@ func (r *Records[T]) Existing(ctx context.Context) (*model.Store[T], error) {
 	return r.Open(ctx)
 }
 
-// Each yields the records that find reads; none where there has never been one.
+// Each yields the records that find reads, or none if there has never been one.
 func (r *Records[T]) Each(ctx context.Context, find func(*model.Store[T]) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
+		var zero T
 		all, err := r.Existing(ctx)
 		if err != nil {
-			yield(none, err)
+			yield(zero, err)
 		}
 		if all == nil {
 			return
 		}
-		for one, err := range find(all) {
-			if !yield(one, r.failed(err)) {
+		for record, err := range find(all) {
+			if !yield(record, r.failed(err)) {
 				return
 			}
 		}
 	}
 }
 
-// Verify compares the records with what the model keeps of them; with repair it corrects that.
+// Verify compares the records with the bookkeeping of the model, and corrects it if repair is set.
 // Without any records it does nothing.
 func (r *Records[T]) Verify(ctx context.Context, opt maintain.Options, repair bool) (report model.Report, err error) {
 	all, err := r.Existing(ctx)
@@ -107,7 +107,7 @@ func (r *Records[T]) failed(err error) error {
 	return fmt.Errorf("social: %s: %w", r.opt.Name, err)
 }
 
-// IsDamaged reports whether an error says that a record cannot be read.
+// IsDamaged reports whether an error means that a record is unreadable.
 func IsDamaged(err error) bool {
 	return errors.Is(err, model.ErrCorrupt) || errors.Is(err, model.ErrValue)
 }

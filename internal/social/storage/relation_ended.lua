@@ -1,5 +1,5 @@
--- Removes the entries of a sorted set whose end has passed, a thousand at most: their
--- score is an end.
+-- Removes the members of a sorted set whose end, which is their score, has passed: at most a
+-- thousand.
 local function remove_ended(key, now)
   local ended = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1000)
   if #ended > 0 then

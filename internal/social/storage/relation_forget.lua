@@ -1,4 +1,4 @@
--- Removes the entries of a set of users whose end has passed.
+-- Removes the members of a set of users whose end has passed.
 -- KEYS[1]   the set
 -- ARGV[1]   the time
 -- Reply     nil

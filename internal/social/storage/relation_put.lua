@@ -1,11 +1,11 @@
--- Mutes or blocks a user. Repeating it changes nothing; another end replaces the
--- former one.
+-- Mutes or blocks a user. Repeating it changes nothing; a different end replaces the
+-- previous one.
 -- KEYS[1]   the users that a user has muted, or blocked, scored by the end
--- ARGV[1]   the id of the other one
--- ARGV[2]   the end, +inf for none
+-- ARGV[1]   the id of the other user
+-- ARGV[2]   the end, or +inf for none
 -- ARGV[3]   the time
--- ARGV[4]   how many the set may hold
--- Reply     1, or 0 when the set is full
+-- ARGV[4]   the maximum size of the set
+-- Reply     1, or 0 if the set is full
 remove_ended(KEYS[1], ARGV[3])
 if redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[3], '+inf') >= tonumber(ARGV[4])
   and not redis.call('ZSCORE', KEYS[1], ARGV[1]) then

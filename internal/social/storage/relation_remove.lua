@@ -1,7 +1,7 @@
 -- Ends a mute or a block. Repeating it changes nothing.
 -- KEYS[1]   the users that a user has muted, or blocked, scored by the end
--- ARGV[1]   the id of the other one
+-- ARGV[1]   the id of the other user
 -- ARGV[2]   the time
--- Reply     1 when there was one, else 0
+-- Reply     1 if there was one, else 0
 remove_ended(KEYS[1], ARGV[2])
 return redis.call('ZREM', KEYS[1], ARGV[1])

@@ -13,8 +13,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script may be sent again when its reply was lost: repeating it changes
-// nothing.
+// Each script can be sent again if its reply was lost: repeating it changes nothing.
 var (
 	//go:embed relation_ended.lua
 	relationEndedSource string
@@ -32,32 +31,31 @@ var (
 	relationForgetScript = script.New(relationEndedSource, relationForgetSource).Retryable()
 )
 
-// MaxRelations is how many users one can mute, and block.
+// MaxRelations is how many users one user can mute, and how many one can block.
 const MaxRelations = 10_000
 
-// ErrTooManyRelations: the user has muted, or blocked, Max others.
+// ErrTooManyRelations: the user has already muted, or blocked, MaxRelations others.
 var ErrTooManyRelations = errors.New("social: too many")
 
-// Relations are mutes and blocks: for each user a sorted set of the users they have muted
-// (muted:<uid>) and of those they have blocked (blocked:<uid>), scored by the end in unix
-// seconds, +inf for none. Entries whose end has passed count as missing; the next write
-// removes them.
+// Relations are mutes and blocks: for each user one sorted set of the users they have muted
+// (muted:<uid>) and one of those they have blocked (blocked:<uid>), scored by the end in Unix
+// seconds, or +inf for none. Entries whose end has passed count as missing; the next write removes
+// them.
 //
-// blockers:<uid> has the users who have blocked a user: the other direction of blocked:<uid>,
-// which is authoritative and can be in another slot. The write is a sequence that can be
-// repeated: Block or Unblock, then MirrorBlock. posts.Homes notes it as a task before. Made by
-// NewRelations.
+// blockers:<uid> holds the users who have blocked a user: the reverse of blocked:<uid>, which is
+// authoritative and can be in another slot. The write is a repeatable sequence: Block or Unblock,
+// then MirrorBlock. posts.Homes records it as a task first. Use NewRelations to create one.
 type Relations struct {
 	client rueidis.Client
 }
 
-// NewRelations returns the mutes and blocks of a database.
+// NewRelations returns the Relations of a database.
 func NewRelations(client rueidis.Client) Relations {
 	return Relations{client: client}
 }
 
-// Mute makes one user mute another until a time, without end for the zero time. It returns
-// ErrTooManyRelations where the user has muted MaxRelations others. One round trip.
+// Mute makes one user mute another until a time, or for good if the time is zero. It returns
+// ErrTooManyRelations if the user has already muted MaxRelations others. One round trip.
 func (s Relations) Mute(ctx context.Context, from, to int64, until, now time.Time) error {
 	return s.put(ctx, MutedKey(from), to, until, now)
 }
@@ -77,8 +75,8 @@ func (s Relations) Unblock(ctx context.Context, from, to int64, now time.Time) (
 	return s.remove(ctx, BlockedKey(from), to, now)
 }
 
-// MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes ended blocks from it.
-// It can run while others block and unblock. Three round trips.
+// MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes expired blocks from it. It
+// can run while others block and unblock. Three round trips.
 func (s Relations) MirrorBlock(ctx context.Context, from, to int64, now time.Time) error {
 	blocked := SetEntry{Key: BlockedKey(from), Member: Itoa(to)}
 	blocker := SetEntry{Key: BlockersKey(to), Member: Itoa(from)}

@@ -1,12 +1,12 @@
--- Takes back a like. Repeating it changes nothing.
+-- Removes a like. Repeating it changes nothing.
 -- KEYS[1]   the post
 -- KEYS[2]   the users who like it
--- KEYS[3]   the posts that the user likes; not passed on a Cluster
--- KEYS[4]   the posts that were liked this week; not passed on a Cluster
+-- KEYS[3]   the posts that the user likes; omitted on a Cluster
+-- KEYS[4]   the posts that were liked this week; omitted on a Cluster
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the id of the post
--- ARGV[3]   the beginning of the week
--- Reply     the time of the like, nil when there was none
+-- ARGV[3]   the start of the week
+-- Reply     the time of the like, or nil if there was none
 local since = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if since then
   redis.call('ZREM', KEYS[2], ARGV[1])
@@ -17,7 +17,7 @@ end
 if KEYS[3] then
   redis.call('ZREM', KEYS[3], ARGV[2])
 end
-if KEYS[4] then -- a list of another type is no reason to refuse a like
+if KEYS[4] then -- a key of the wrong type is no reason to fail
   local left = redis.call('ZCOUNT', KEYS[2], ARGV[3], '+inf')
   if left == 0 then
     redis.pcall('ZREM', KEYS[4], ARGV[2])

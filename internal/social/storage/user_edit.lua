@@ -1,7 +1,7 @@
--- Changes fields of a user who exists. Repeating it changes nothing.
+-- Changes fields of an existing user. Repeating it changes nothing.
 -- KEYS[1]   the user
 -- ARGV      field, value, field, value ...; an empty value removes the field
--- Reply     1, or 0 when there is no such user
+-- Reply     1, or 0 if there is no such user
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return 0
 end

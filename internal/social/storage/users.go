@@ -18,24 +18,23 @@ import (
 	"retwis/internal/watched"
 )
 
-// reserved is the id to which the name of an account leads that was deleted: the name
-// is never free again.
+// reserved is the ID that the name of a deleted account leads to: the name is never free again.
 const reserved = 0
 
 // Users reads accounts.
 type Users struct {
 	db Database
-	// ids maps a username, as it was asked for, to its user id. A pair never
-	// changes while it exists; the user is read and compared each time.
+	// ids maps a username, as it was requested, to its user ID. A pair never changes while it
+	// exists; the user is read and compared each time.
 	ids    *otter.Cache[string, int64]
 	latest atomic.Pointer[latest]
-	newest *watched.Recent[string] // the names of the latest users; nil: not in memory
+	newest *watched.Recent[string] // the names of the latest users; nil if not in memory
 
 	directory *Directory
-	sets      Follows // reads sets of users and posts in pages
+	sets      Follows // reads sets of users and posts page by page
 }
 
-// New returns the users of a database, whose names are in a directory.
+// New returns the users of a database whose names are in a directory.
 func New(db Database, names *Directory) (*Users, error) {
 	ids, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
 	if err != nil {
@@ -48,11 +47,11 @@ func New(db Database, names *Directory) (*Users, error) {
 	return u, nil
 }
 
-// cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
+// cachedPairs limits the number of immutable pairs in memory, about 150 bytes each.
 const cachedPairs = 200_000
 
-// UserByName returns the user of that name, in any case, or ErrNotFound. No
-// round trip for a name that was asked for lately, else two.
+// UserByName returns the user with that name, in any case, or ErrNotFound. No round trip for a
+// recently requested name, otherwise two.
 func (u *Users) UserByName(ctx context.Context, name string) (social.User, error) {
 	uid, err := u.LookUp(ctx, name)
 	if err != nil {
@@ -74,14 +73,14 @@ func (u *Users) UserByName(ctx context.Context, name string) (social.User, error
 	return rec.User, err
 }
 
-// ForgetName removes a username from this process' memory.
+// ForgetName removes a username from the memory of this process.
 func (u *Users) ForgetName(name string) { u.ids.Invalidate(name) }
 
-// ForgetLatest makes the next reader of the latest users read them again: this process has
+// ForgetLatest makes the next reader of the latest users read them again, because this process has
 // changed one of them.
 func (u *Users) ForgetLatest() { u.latest.Store(nil) }
 
-// LookUp returns the id that belongs to a username, or ErrNotFound.
+// LookUp returns the ID of the user with a name, or ErrNotFound.
 func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	if name == "" || len(name) > MaxLookup {
 		return 0, social.ErrNotFound
@@ -89,8 +88,8 @@ func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	if uid, ok := u.ids.GetIfPresent(name); ok {
 		return uid, nil
 	}
-	// As it was typed first: to the original program, names that differ in case
-	// only were different users.
+	// The name as typed takes precedence, because to the original program names that differ in case
+	// were different users.
 	owners, err := u.directory.Owners(ctx, name)
 	if err != nil {
 		return 0, err
@@ -118,15 +117,15 @@ type Record struct {
 	Auth string // the hashes of the open sessions, comma-separated
 }
 
-// RecordFields are the fields of a user that are read; see parseRecord.
+// RecordFields are the fields of a user that are read; see ParseRecord.
 var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable", "signup", "avatar"}
 
-// RecordCommand reads a user; ParseRecord reads its reply.
+// RecordCommand reads a user; ParseRecord parses its reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
 	return u.db.Client.B().Hmget().Key(UserKey(uid)).Field(RecordFields...).Cache()
 }
 
-// ParseRecord reads the reply to RecordCommand: ErrNotFound where there is no such user.
+// ParseRecord parses the reply to RecordCommand. It returns ErrNotFound if there is no such user.
 func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	fields, err := res.ToArray()
 	if err != nil {
@@ -173,7 +172,7 @@ func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
 	return ParseRecord(uid, u.db.Read(ctx, u.RecordCommand(uid)))
 }
 
-// ByID returns the users with these ids; missing ones are left out.
+// ByID returns the users with these IDs, omitting missing ones.
 func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, error) {
 	if len(ids) == 0 {
 		return map[int64]social.User{}, nil
@@ -185,8 +184,8 @@ func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, e
 	return ParseRecords(ids, u.db.ReadMany(ctx, cmds...))
 }
 
-// ParseRecords reads the replies to the RecordCommand of each of these ids; missing users
-// are left out.
+// ParseRecords parses the replies to the RecordCommand of each of these IDs, omitting missing
+// users.
 func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.User, error) {
 	found := make(map[int64]social.User, len(ids))
 	for i, res := range results {
@@ -201,8 +200,7 @@ func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.
 	return found, nil
 }
 
-// InOrder returns the users with these ids in their order, without missing
-// ones.
+// InOrder returns the users with these IDs in the same order, omitting missing ones.
 func (u *Users) InOrder(ctx context.Context, ids []int64) ([]social.User, error) {
 	byID, err := u.ByID(ctx, ids)
 	if err != nil {
@@ -225,8 +223,8 @@ func (u *Users) Empty(ctx context.Context) (bool, error) {
 // standingFields are the fields of a user that hold a standing.
 var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message", "signup"}
 
-// Standing returns what has been decided about a user, or ErrNotFound. No round trip for one
-// who was asked for lately, else one.
+// Standing returns the moderation status of a user, or ErrNotFound. No round trip for a recently
+// requested user, otherwise one.
 func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, error) {
 	fields, err := reply.Fields(u.db.Read(ctx, u.db.Client.B().Hmget().Key(UserKey(uid)).Field(standingFields...).Cache()))
 	if err != nil {
@@ -243,8 +241,8 @@ func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, e
 	return info, nil
 }
 
-// Roles returns the roles of users from `staff`, which alone decides: the field of a user is
-// a copy. It bypasses all caches. One round trip.
+// Roles returns the roles of users from `staff`, which is authoritative: the field of a user is a
+// copy. It bypasses all caches. One round trip.
 func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) {
 	fields := make([]string, len(ids))
 	for i, id := range ids {
@@ -264,8 +262,8 @@ func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) 
 	return roles, nil
 }
 
-// Require returns ErrForbidden for an actor who is neither the operator nor has a role, or a
-// greater one. One round trip.
+// Require returns ErrForbidden unless the actor is the operator or has at least the given role. One
+// round trip.
 func (u *Users) Require(ctx context.Context, actor social.Actor, least social.Role) error {
 	if actor == social.Operator {
 		return nil
@@ -280,7 +278,7 @@ func (u *Users) Require(ctx context.Context, actor social.Actor, least social.Ro
 	return social.Forbidden("Only moderators may do that.")
 }
 
-// Staff returns the users who have a role, the greatest role first. Two round trips.
+// Staff returns the users who have a role, greatest role first. Two round trips.
 func (u *Users) Staff(ctx context.Context) ([]social.User, error) {
 	staff, err := u.db.Client.Do(ctx, u.db.Client.B().Hgetall().Key(Staff).Build()).AsStrMap()
 	if err != nil {
@@ -304,8 +302,8 @@ var (
 	userEditScript = script.New(userEditSource).Retryable()
 )
 
-// Edit sets fields of a user, or removes those with an empty value. It returns ErrNotFound
-// where there is no such user. One round trip.
+// Edit sets fields of a user, and removes those with an empty value. It returns ErrNotFound if
+// there is no such user. One round trip.
 func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
 	ok, err := userEditScript.RunFenced(ctx, u.db.Client, []string{UserKey(uid)}, fields).AsBool()
 	if err != nil {

@@ -27,28 +27,28 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// The posts of an archive of each kind are on the profile after those that were written here, and
-// what cannot be imported is counted.
+// The posts of an archive of each kind are on the profile, after those written here, and what
+// cannot be imported is counted.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("word ", 100))
 	items := []object{
-		posted(3, day(3), "<p>third</p>", repliesTo(1)),
-		posted(1, day(1), `<p>first by <span class="h-card"><a href="https://there.example/@ben" class="u-url mention">@<span>ben</span></a></span> and @ben</p>`),
-		posted(2, day(2), "<p>second #tag</p>", with("to", []string{followers}), with("cc", []string{everybody}), with("summary", "a film")),
-		posted(4, day(4), "<p>"+long+"</p>"),
-		posted(5, day(5), "<p>more</p>", repliesTo(4)),
-		posted(6, day(6), "<p>for followers</p>", with("to", []string{followers}), with("cc", []string{})),
-		posted(7, day(7), "<p>to others</p>", with("inReplyTo", "https://there.example/users/ben/statuses/1")),
-		posted(8, day(8), "<p>to what is left out</p>", repliesTo(7)),
-		posted(9, day(9), "", with("attachment", []object{attached("/media_attachments/files/1/a.png", "A grey square")})),
-		posted(10, day(10), "<p> </p>"),
-		posted(1, day(11), "<p>twice</p>"),
-		posted(12, time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC), "<p>of the future</p>"),
-		posted(13, day(13), "<p>red or blue?</p>", with("type", "Question"), with("oneOf", []object{{"name": "red"}, {"name": "blue"}})),
+		postActivity(3, day(3), "<p>third</p>", repliesTo(1)),
+		postActivity(1, day(1), `<p>first by <span class="h-card"><a href="https://there.example/@ben" class="u-url mention">@<span>ben</span></a></span> and @ben</p>`),
+		postActivity(2, day(2), "<p>second #tag</p>", with("to", []string{followers}), with("cc", []string{everybody}), with("summary", "a film")),
+		postActivity(4, day(4), "<p>"+long+"</p>"),
+		postActivity(5, day(5), "<p>more</p>", repliesTo(4)),
+		postActivity(6, day(6), "<p>for followers</p>", with("to", []string{followers}), with("cc", []string{})),
+		postActivity(7, day(7), "<p>to others</p>", with("inReplyTo", "https://there.example/users/ben/statuses/1")),
+		postActivity(8, day(8), "<p>to what is left out</p>", repliesTo(7)),
+		postActivity(9, day(9), "", with("attachment", []object{attached("/media_attachments/files/1/a.png", "A grey square")})),
+		postActivity(10, day(10), "<p> </p>"),
+		postActivity(1, day(11), "<p>twice</p>"),
+		postActivity(12, time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC), "<p>of the future</p>"),
+		postActivity(13, day(13), "<p>red or blue?</p>", with("type", "Question"), with("oneOf", []object{{"name": "red"}, {"name": "blue"}})),
 		{"type": "Announce", "object": "https://there.example/users/ben/statuses/1"},
 		{"type": "Like", "object": 7},
-		posted(14, day(14), "<p>pictures</p>", with("sensitive", true), with("attachment", []object{
+		postActivity(14, day(14), "<p>pictures</p>", with("sensitive", true), with("attachment", []object{
 			attached("/media_attachments/files/1/a.png", "x"), attached("/media_attachments/../outbox.json", ""), attached("/media_attachments/none.png", ""),
 			attached("media_attachments/text.png", ""),
 			{"mediaType": "video/mp4", "url": "/media_attachments/files/2/b.mp4"},
@@ -105,17 +105,18 @@ func TestImport(t *testing.T) {
 			if b.Redis("LLEN", storage.Timeline) != "1" || b.Redis("EXISTS", storage.TagKey("tag")) != "0" {
 				t.Error("a post is on the public timeline or the page of a tag")
 			}
-			again := run(t, b, ada, a)
+			second := run(t, b, ada, a)
 			want.Posts, want.Present, want.Pictures, want.PicturesLeftOut = 0, 9, 0, nil
-			if again.Posts != 0 || again.Present != 9 || again.Pictures != 0 {
-				t.Errorf("again: %+v", again)
+			if second.Posts != 0 || second.Present != 9 || second.Pictures != 0 {
+				t.Errorf("again: %+v", second)
 			}
 			b.WantHealthy()
 		})
 	}
 }
 
-// An import that is killed twice is complete, with each post once, and others notice nothing.
+// An import that is killed twice ends up complete, with each post once, and other users notice
+// nothing.
 func TestArchiveKilled(t *testing.T) {
 	t.Parallel()
 	n := 500
@@ -134,8 +135,8 @@ func killed(t *testing.T, client rueidis.Client, n int) {
 	b.Connect(ben, ada)
 	b.Publish(ben, "mine")
 	b.Publish(ada, "not mine") // on a Cluster, ben's home timeline is merged with ada's posts
-	before := others(t, b, ben)
-	a := open(t, contents{"outbox.json": outbox(t, many(n))}.dir(t))
+	before := othersView(t, b, ben)
+	a := open(t, contents{"outbox.json": outbox(t, manyPosts(n))}.dir(t))
 	for range 2 {
 		dying := socialtest.On(t, socialtest.Dying(client, int64(n)*3), archiveIdle)
 		if _, err := dying.Archives.Import(b.Ctx, ada.ID, a, false, func(int, int) {}); err == nil {
@@ -152,7 +153,7 @@ func killed(t *testing.T, client rueidis.Client, n int) {
 	if len(texts) != n+1 || texts[0] != "not mine" || texts[1] != fmt.Sprintf("post number%d", n-1) || texts[n] != "post number0" {
 		t.Errorf("the profile has %d posts: %q …", len(texts), texts[:2])
 	}
-	if after := others(t, b, ben); after != before {
+	if after := othersView(t, b, ben); after != before {
 		t.Errorf("others had %q, and have %q", before, after)
 	}
 	if ranges := b.Redis("ZCARD", storage.ImportedKey(ada.ID)); ranges != "1" {
@@ -176,7 +177,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	if redistest.Long {
 		step = 1
 	}
-	a := open(t, contents{"outbox.json": outbox(t, many(12))}.dir(t))
+	a := open(t, contents{"outbox.json": outbox(t, manyPosts(12))}.dir(t))
 	client := redistest.DB(t).Client(t)
 	b := socialtest.On(t, client, archiveIdle)
 	for after := int64(1); ; after += step {
@@ -194,7 +195,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A search finds imported posts by their days, and what was written here too.
+// A search by days finds imported posts, and also what was written here.
 func TestDays(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
@@ -202,7 +203,7 @@ func TestDays(t *testing.T) {
 	b.Publish(ada, "today early")
 	var items []object
 	for i := range 300 {
-		items = append(items, posted(i, day(i), fmt.Sprintf("<p>day%d</p>", i)))
+		items = append(items, postActivity(i, day(i), fmt.Sprintf("<p>day%d</p>", i)))
 	}
 	run(t, b, ada, open(t, contents{"outbox.json": outbox(t, items)}.dir(t)))
 	run(t, b, ben, open(t, contents{"outbox.json": outbox(t, items[:100])}.dir(t)))
@@ -228,12 +229,12 @@ func TestDays(t *testing.T) {
 }
 
 // Imported posts can be edited, liked, replied to, deleted and exported like others; a later
-// archive adds what is new, and what was deleted stays away.
+// archive adds what is new, and deleted posts do not come back.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	items := many(30)
+	items := manyPosts(30)
 	run(t, b, ada, open(t, contents{"outbox.json": outbox(t, items[:20])}.dir(t)))
 	page, err := b.Timelines.Profile(b.Ctx, ada.ID, 0, 20)
 	archiveDo(t, err)
@@ -251,7 +252,7 @@ func TestLater(t *testing.T) {
 	if got := found(t, b, "changed"); len(got) != 1 {
 		t.Errorf("a search finds %q", got)
 	}
-	if replies := b.Redis("HGET", storage.PostKey(thread), "replies"); replies != "2" { // and that of the archive
+	if replies := b.Redis("HGET", storage.PostKey(thread), "replies"); replies != "2" { // including the one from the archive
 		t.Errorf("%s replies", replies)
 	}
 	r := run(t, b, ada, open(t, contents{"outbox.json": outbox(t, items)}.dir(t)))
@@ -295,12 +296,12 @@ func TestLater(t *testing.T) {
 	}
 }
 
-// An import gives a post another id where its key has another type.
+// An import gives a post another ID if its key has another type.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada := b.NewUser("ada")
-	items := contents{"outbox.json": outbox(t, many(9))}
+	items := contents{"outbox.json": outbox(t, manyPosts(9))}
 	run(t, b, ada, open(t, items.dir(t)))
 	b.Redis("DEL", storage.PostKey(1))
 	b.Redis("SET", storage.PostKey(1), "theirs")
@@ -317,7 +318,7 @@ func TestRepair(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada := b.NewUser("ada")
-	run(t, b, ada, open(t, contents{"outbox.json": outbox(t, many(9))}.dir(t)))
+	run(t, b, ada, open(t, contents{"outbox.json": outbox(t, manyPosts(9))}.dir(t)))
 	own := b.Publish(ada, "mine")
 	b.Redis("DEL", storage.ArchiveKey(ada.ID))
 	b.Redis("ZADD", storage.ArchiveKey(ada.ID), storage.Itoa(own), storage.Itoa(own))
@@ -335,8 +336,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Wherever an import of pictures is killed, each post has its picture in the end, and the pictures
-// that nothing uses are deleted a day later.
+// Wherever an import of pictures is killed, each post has its picture in the end, and unused
+// pictures are deleted a day later.
 func TestPicturesKilled(t *testing.T) {
 	t.Parallel()
 	step := int64(5)
@@ -346,7 +347,7 @@ func TestPicturesKilled(t *testing.T) {
 	place, err := files.Open(t.TempDir(), func(string) string { return "" })
 	archiveDo(t, err)
 	withPlace := func(opt *app.Options) { opt.Media = place }
-	items := many(3)
+	items := manyPosts(3)
 	for i, item := range items {
 		with("attachment", []object{attached(fmt.Sprintf("media_attachments/%d.png", i), strings.Repeat("é", 2000))})(item["object"].(object))
 	}
@@ -384,7 +385,7 @@ func TestPicturesKilled(t *testing.T) {
 		t.Errorf("%d pictures, want %d", stored, 3*users)
 	}
 	b.WantHealthy()
-	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // the files have the time of the disk
+	b.Clock.Unix.Store(time.Now().Add(2 * media.Unused).Unix()) // file times come from the disk
 	_, err = check.Repair(b.Ctx, b.App, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
 		if !p.Leftover {
 			t.Errorf("check: %v", p)
@@ -397,7 +398,7 @@ func TestPicturesKilled(t *testing.T) {
 	t.Logf("%d kills", users-1)
 }
 
-// place is a place for pictures in which something else happens before a file is written.
+// place is a picture store that calls a function before a file is written.
 type place struct {
 	files.Store
 	before func()
@@ -408,13 +409,13 @@ func (p *place) Put(ctx context.Context, name string, data []byte) error {
 	return p.Store.Put(ctx, name, data)
 }
 
-// An account that is deleted while the pictures of its import are made gets no post any more.
+// An account that is deleted while an import creates pictures gets no more posts.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	to := &place{files.Directory(t.TempDir()), func() {}}
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle, func(opt *app.Options) { opt.Media = to })
 	ada := b.NewUser("ada")
-	items := many(3)
+	items := manyPosts(3)
 	with("attachment", []object{attached("media_attachments/0.png", "")})(items[0]["object"].(object))
 	a := open(t, contents{"outbox.json": outbox(t, items), "media_attachments/0.png": picture(t, 2, 2)}.zip(t))
 	to.before = sync.OnceFunc(func() {

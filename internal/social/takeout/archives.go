@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// ArchivesOptions are what Archives need; all are required.
+// ArchivesOptions configure Archives; all are required.
 type ArchivesOptions struct {
 	storage.Parts
 	FanOut    *posts.Engine
@@ -24,25 +24,25 @@ type ArchivesOptions struct {
 	Blocklist *blocklist.List
 }
 
-// Service imports archives.
+// Archives imports archives.
 type Archives struct{ ArchivesOptions }
 
 // NewArchives returns Archives.
 func NewArchives(opt ArchivesOptions) *Archives { return &Archives{opt} }
 
 const (
-	// batch is how many posts are written at a time, and pictures how many pictures they have:
-	// an import that is killed has made no more in vain.
+	// batch is how many posts are written at a time, and pictures the maximum number of their
+	// pictures: an import that is killed has created no more than that in vain.
 	batch    = 100
 	pictures = 20
 )
 
-// Import imports an archive for a user; see the package. It can be repeated after whatever has
-// interrupted it, and adds nothing twice. No two may run for the same user at the same time. It
-// calls progress now and then. Where dry is true it only says what it would do, without decoding
+// Import imports an archive for a user; see the package documentation. It can be repeated after any
+// interruption, and adds nothing twice. No two imports may run for the same user at the same time.
+// It calls progress now and then. If dry is set, it only reports what it would do, without decoding
 // the pictures.
 func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry bool, progress func(done, total int)) (Report, error) {
-	p, err := plan(ctx, a, s.Now(), func(one archivePost) (bool, error) { return s.allows(ctx, one) })
+	p, err := plan(ctx, a, s.Now(), func(post archivePost) (bool, error) { return s.allows(ctx, post) })
 	if err != nil {
 		return Report{}, err
 	}
@@ -64,10 +64,10 @@ func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry boo
 	return w.report, nil
 }
 
-// allows reports whether the site allows the text of a post, and the descriptions of its pictures.
-func (s *Archives) allows(ctx context.Context, one archivePost) (bool, error) {
-	texts := slices.Clone(one.parts)
-	for _, file := range one.files {
+// allows reports whether the site allows the text of a post and the descriptions of its pictures.
+func (s *Archives) allows(ctx context.Context, post archivePost) (bool, error) {
+	texts := slices.Clone(post.parts)
+	for _, file := range post.files {
 		texts = append(texts, file.alt())
 	}
 	for _, text := range texts {
@@ -87,23 +87,23 @@ type writer struct {
 	*Archives
 	author  int64
 	archive *Archive
-	plan    planned
+	plan    importPlan
 	slots   []slot // of the entries
 	report  Report
 }
 
-// count says what write would do with an entry.
+// count counts what write would do with an entry.
 func (w *writer) count(ctx context.Context, i int) (next int, err error) {
 	e, isNew := w.plan.entries[i], w.slots[i].state == free
 	w.seen(e, isNew)
 	if !isNew || e.part > 0 {
 		return i + 1, ctx.Err()
 	}
-	one, err := w.post(e)
+	post, err := w.post(e)
 	if err != nil {
 		return i, err
 	}
-	for _, file := range w.chosen(one) {
+	for _, file := range w.chosen(post) {
 		if _, err := w.archive.picture(file.URL); err != nil {
 			w.report.PicturesLeftOut[NoFile]++
 		} else {
@@ -124,13 +124,13 @@ func (w *writer) seen(e entry, isNew bool) {
 	}
 }
 
-// write writes some entries from one on, and finishes what an interrupted import has written of
-// them. It returns the one after them.
+// write writes some entries, starting at from, and finishes those that an interrupted import has
+// begun. It returns the index of the next entry.
 func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	var finish []int64
 	var posts []posts.Imported
-	var at item // of the last post that was read
-	var one archivePost
+	var at item // of the post read last
+	var post archivePost
 	had, i := w.report.Pictures, from
 	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < had+pictures; i++ {
 		e, slot := w.plan.entries[i], w.slots[i]
@@ -143,18 +143,18 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 			continue
 		}
 		if at != e.item {
-			if one, err = w.post(e); err != nil {
+			if post, err = w.post(e); err != nil {
 				return i, err
 			}
 			at = e.item
 		}
-		imported, err := w.imported(ctx, i, one)
+		imported, err := w.imported(ctx, i, post)
 		if err != nil {
 			return i, err
 		}
 		posts = append(posts, imported)
 	}
-	if err := w.mayPost(ctx); err != nil { // after the pictures, which take longer than removal.Grace
+	if err := w.mayPost(ctx); err != nil { // after the pictures, which may take longer than removal.Grace
 		return from, err
 	}
 	if err := w.FanOut.Imports.Finish(ctx, finish); err != nil {
@@ -168,32 +168,32 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	return i, err
 }
 
-// imported returns the post of an entry, whose pictures it stores.
-func (w *writer) imported(ctx context.Context, i int, one archivePost) (posts.Imported, error) {
+// imported returns the post of an entry, after storing its pictures.
+func (w *writer) imported(ctx context.Context, i int, post archivePost) (posts.Imported, error) {
 	e, id := w.plan.entries[i], w.slots[i].id
 	entry := posts.Entry{Author: w.author, To: w.author, Fields: []string{
-		"user_id", storage.Itoa(w.author), "time", storage.Seconds(time.Unix(one.time, 0)), "source", e.source, "body", one.parts[e.part],
+		"user_id", storage.Itoa(w.author), "time", storage.Seconds(time.Unix(post.time, 0)), "source", e.source, "body", post.parts[e.part],
 	}}
 	if e.parent >= 0 {
 		entry.Parent, entry.Root = w.slots[e.parent].id, w.slots[e.root].id
 		entry.Fields = append(entry.Fields, "parent", storage.Itoa(entry.Parent), "root", storage.Itoa(entry.Root), "to", storage.Itoa(w.author))
 	}
 	if e.part == 0 {
-		pictures, err := w.pictures(ctx, id, one)
+		pictures, err := w.pictures(ctx, id, post)
 		if err != nil {
 			return posts.Imported{}, err
 		}
 		if pictures != "" {
 			entry.Fields = append(entry.Fields, "media", string(pictures))
 		}
-		if pictures != "" && one.sensitive {
+		if pictures != "" && post.sensitive {
 			entry.Fields = append(entry.Fields, "sensitive", "1")
 		}
 	}
 	return posts.Imported{ID: id, Entry: entry}, nil
 }
 
-// mayPost reports social.ErrNotFound for an account that is being deleted, or is gone.
+// mayPost returns social.ErrNotFound if the account is being deleted or is gone.
 func (w *writer) mayPost(ctx context.Context) error {
 	fields, err := reply.Fields(w.DB.Client.Do(ctx, w.DB.Client.B().Hmget().Key(storage.UserKey(w.author)).Field("username", "standing").Build()))
 	if err == nil && (fields[0] == "" || fields[1] == storage.Closed) {
@@ -208,17 +208,17 @@ func (w *writer) post(e entry) (archivePost, error) {
 	if err != nil {
 		return archivePost{}, err
 	}
-	one, reason := parse(raw, w.Now())
-	if reason != "" || partOf(one.source, e.part) != e.source || e.part >= len(one.parts) {
+	post, reason := parse(raw, w.Now())
+	if reason != "" || partOf(post.source, e.part) != e.source || e.part >= len(post.parts) {
 		return archivePost{}, errors.New("the archive has changed while it was read")
 	}
-	return one, nil
+	return post, nil
 }
 
 // chosen returns the files of a post that can be its pictures.
-func (w *writer) chosen(one archivePost) []attachment {
+func (w *writer) chosen(post archivePost) []attachment {
 	var chosen []attachment
-	for _, file := range one.files {
+	for _, file := range post.files {
 		switch {
 		case !file.isPicture():
 			w.report.PicturesLeftOut[NoPicture]++
@@ -233,11 +233,11 @@ func (w *writer) chosen(one archivePost) []attachment {
 	return chosen
 }
 
-// pictures stores the pictures of a post, as an upload does. Where the import is interrupted, they
-// are deleted with all that nothing uses.
-func (w *writer) pictures(ctx context.Context, id int64, one archivePost) (social.Media, error) {
+// pictures stores the pictures of a post, as an upload does. If the import is interrupted, they are
+// deleted with other unused pictures.
+func (w *writer) pictures(ctx context.Context, id int64, post archivePost) (social.Media, error) {
 	var stored []media.Chosen
-	for _, file := range w.chosen(one) {
+	for _, file := range w.chosen(post) {
 		record, err := w.upload(ctx, file)
 		reason := refused(err)
 		switch {
@@ -262,7 +262,7 @@ func (w *writer) upload(ctx context.Context, file attachment) (media.Record, err
 	return w.Media.Upload(ctx, social.User{ID: w.author}, "import", data, media.Post)
 }
 
-// refused returns why a picture is left out; empty for an error that ends the import.
+// refused returns why a picture is left out, or an empty Reason for an error that ends the import.
 func refused(err error) Reason {
 	reasons := []struct {
 		err    error

@@ -33,7 +33,7 @@ func archiveDo(t testing.TB, err error) {
 	}
 }
 
-// object is an object of ActivityPub.
+// object is an ActivityPub object.
 type object map[string]any
 
 const (
@@ -43,8 +43,8 @@ const (
 
 func address(n int) string { return fmt.Sprintf("https://there.example/users/ada/statuses/%d", n) }
 
-// posted is the activity of a post; change changes the object in it.
-func posted(n int, at time.Time, content string, change ...func(note object)) object {
+// postActivity returns the activity of a post; change can modify the object in it.
+func postActivity(n int, at time.Time, content string, change ...func(note object)) object {
 	note := object{
 		"id": address(n), "type": "Note", "summary": nil, "inReplyTo": nil, "published": at.UTC().Format(time.RFC3339),
 		"to": []string{everybody}, "cc": []string{followers}, "sensitive": false, "content": content, "attachment": []object{},
@@ -73,7 +73,7 @@ func outbox(t testing.TB, items []object) []byte {
 	return raw
 }
 
-// contents are the files of an archive by their names.
+// contents maps the names of the files in an archive to their contents.
 type contents map[string][]byte
 
 func (c contents) dir(t testing.TB) string {
@@ -131,7 +131,7 @@ func open(t testing.TB, name string) *takeout.Archive {
 	return a
 }
 
-// idle is a process that leaves the background to others, without limits.
+// archiveIdle makes a process leave the background to others, and removes the limits.
 func archiveIdle(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
 
 func run(t testing.TB, b *socialtest.Bundle, user social.User, a *takeout.Archive) takeout.Report {
@@ -141,10 +141,10 @@ func run(t testing.TB, b *socialtest.Bundle, user social.User, a *takeout.Archiv
 	return r
 }
 
-// day is a day of the year in which the posts of the tests were written.
+// day returns a day of the year in which the test posts were written.
 func day(n int) time.Time { return time.Date(2019, 1, 1, 12, 0, 0, 0, time.UTC).AddDate(0, 0, n) }
 
-// profile returns the texts on the profile of a user, page by page.
+// profile returns the texts on a user's profile, page by page.
 func profile(t testing.TB, b *socialtest.Bundle, uid int64) (texts []string) {
 	t.Helper()
 	for before := int64(0); ; {
@@ -184,11 +184,11 @@ func picture(t testing.TB, w, h int) []byte {
 	return file.Bytes()
 }
 
-// many are posts of an archive, some of which reply to the one before.
-func many(n int) []object {
+// manyPosts returns the posts of an archive, some of which reply to the previous one.
+func manyPosts(n int) []object {
 	items := make([]object, n)
 	for i := range items {
-		items[i] = posted(i, day(0).Add(time.Duration(i)*time.Hour), fmt.Sprintf("<p>post number%d</p>", i))
+		items[i] = postActivity(i, day(0).Add(time.Duration(i)*time.Hour), fmt.Sprintf("<p>post number%d</p>", i))
 		if i%10 > 6 {
 			repliesTo(i - 1)(items[i]["object"].(object))
 		}
@@ -196,7 +196,7 @@ func many(n int) []object {
 	return items
 }
 
-// wantAll fails the test unless the profile has these posts, in the order of time, and each once.
+// wantAll fails the test unless the profile has these posts, in order of time, each once.
 func wantAll(t testing.TB, b *socialtest.Bundle, user social.User, n int) {
 	t.Helper()
 	texts := profile(t, b, user.ID)
@@ -210,8 +210,8 @@ func wantAll(t testing.TB, b *socialtest.Bundle, user social.User, n int) {
 	}
 }
 
-// others returns what others have: timelines and notifications.
-func others(t testing.TB, b *socialtest.Bundle, user social.User) string {
+// othersView returns what other users see: timelines and notifications.
+func othersView(t testing.TB, b *socialtest.Bundle, user social.User) string {
 	t.Helper()
 	home, err := b.Timelines.Home(social.WithFresh(b.Ctx), user.ID, 0, 40)
 	archiveDo(t, err)

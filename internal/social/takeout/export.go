@@ -23,15 +23,15 @@ import (
 //go:embed README.txt
 var readme string
 
-// ErrNoUser: there is no such user.
+// ErrNoUser: no such user.
 var ErrNoUser = errors.New("social: no such user")
 
-// table is one list of the archive.
+// table is a list in the archive.
 type table struct {
 	name    string
 	columns []string
-	// rows calls yield with each row: a value for each column, an int64, a string, a
-	// time.Time (the zero time is shown as none) or a []string.
+	// rows calls yield with each row: one value per column, which is an int64, a string, a
+	// time.Time (the zero time is written as none) or a []string.
 	rows func(ctx context.Context, yield func(row ...any) error) error
 }
 
@@ -46,9 +46,9 @@ type exporter struct {
 	now     time.Time
 }
 
-// Write writes the archive of a user of the site at an address such as https://example.com, which
-// may be empty: then the addresses of posts are paths. It returns ErrNoUser before it has written
-// anything; another error leaves w with a part of an archive, which no program opens.
+// Write writes the archive of a user. site is the address of the site, such as https://example.com;
+// if it is empty, the addresses of posts are paths. It returns ErrNoUser before writing anything;
+// after any other error w contains part of an archive, which no program opens.
 func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid int64, site string, w io.Writer) error {
 	user, err := client.Do(ctx, client.B().Hgetall().Key(storage.UserKey(uid)).Build()).AsStrMap()
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *exporter) write(ctx context.Context, archive *zip.Writer) error {
 	return archive.Close()
 }
 
-// tables are the lists of the archive; README.txt describes them.
+// tables returns the lists of the archive; README.txt describes them.
 func (e *exporter) tables() []table {
 	counts := []string{"replies", "reposts", "likes"}
 	return []table{
@@ -109,8 +109,8 @@ func (e *exporter) tables() []table {
 		{"bookmarks", []string{"post", "author", "time", "address"}, e.marked(storage.BookmarksPrefix)},
 		{"following", []string{"username", "since"}, e.people(storage.FollowingPrefix)},
 		{"followers", []string{"username", "since"}, e.people(storage.FollowersPrefix)},
-		{"muted", []string{"username", "until"}, e.lasting(storage.MutedPrefix)},
-		{"blocked", []string{"username", "until"}, e.lasting(storage.BlockedPrefix)},
+		{"muted", []string{"username", "until"}, e.unexpired(storage.MutedPrefix)},
+		{"blocked", []string{"username", "until"}, e.unexpired(storage.BlockedPrefix)},
 		{"not_interested", []string{"username", "since"}, e.people(storage.DismissedPrefix)},
 		{"lists", []string{"name", "created", "left_out_of_home", "members"}, e.userLists},
 		{"saved_searches", []string{"query", "created"}, e.searches},
@@ -138,7 +138,7 @@ func (e *exporter) profile(ctx context.Context, yield func(row ...any) error) er
 		strings.Fields(e.user["links"]), pinned, role, exportSplit(e.user["notify_off"]), address.Confirmed())
 }
 
-// sessions are the open sessions, without what opens them.
+// sessions lists the open sessions, without their secrets.
 func (e *exporter) sessions(ctx context.Context, yield func(row ...any) error) error {
 	known, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Hgetall().Key(storage.SessionsKey(e.uid)).Build()).AsStrMap())
 	if err != nil {
@@ -160,7 +160,7 @@ func exportSplit(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// names returns the usernames of users, empty where one is not known.
+// names returns the usernames of users, empty if unknown.
 func (e *exporter) names(ctx context.Context, ids []string) ([]string, error) {
 	return reads.Field(ctx, e.client, ids, func(id string) string { return storage.UserPrefix + id }, "username")
 }

@@ -61,7 +61,7 @@ func (a archive) rows(name string) ([]map[string]any, [][]string) {
 	return rows, cells[1:]
 }
 
-// An archive has everything that a user has done, exactly in JSON, and as texts, never
+// An archive contains everything that a user has done: exactly in JSON, and as text, never as
 // formulas, in CSV.
 func TestExport(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Mutes and blocks have their ends, and those that have ended are left out.
+// Mutes and blocks have their ends, and expired ones are left out.
 func TestExportOfEnds(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
@@ -155,7 +155,7 @@ func TestExportOfEnds(t *testing.T) {
 	}
 }
 
-// The lists of a user with more than a page of entries are complete and in order.
+// The lists of a user with more than one page of entries are complete and in order.
 func TestExportOfPages(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)

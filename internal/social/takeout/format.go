@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// writeJSON writes a table as an array of objects, one a line.
+// writeJSON writes a table as an array of objects, one per line.
 func writeJSON(ctx context.Context, w io.Writer, t table) error {
 	out := bufio.NewWriter(w)
 	between := "[\n"
 	err := t.rows(ctx, func(row ...any) error {
-		out.WriteString(between) // an error stays until Flush
+		out.WriteString(between) // an error is kept until Flush
 		between = ",\n"
 		for i, value := range row {
 			open := ", "
@@ -59,7 +59,7 @@ func jsonValue(value any) any {
 	return value
 }
 
-// writeCSV writes a table as RFC 4180 has it.
+// writeCSV writes a table as specified by RFC 4180.
 func writeCSV(ctx context.Context, w io.Writer, t table) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -85,20 +85,20 @@ func cell(value any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case string:
-		return guarded(v)
+		return escapeFormula(v)
 	case time.Time:
 		if !v.IsZero() {
 			return v.Format(time.RFC3339)
 		}
 	case []string:
-		return guarded(strings.Join(v, " "))
+		return escapeFormula(strings.Join(v, " "))
 	}
 	return ""
 }
 
-// guarded returns a text that no spreadsheet takes for a formula: one that begins like
-// a formula gets an apostrophe in front. Source: OWASP, CSV Injection.
-func guarded(text string) string {
+// escapeFormula returns a text that no spreadsheet takes for a formula: it puts an apostrophe in
+// front of one that starts like a formula. Source: OWASP, CSV Injection.
+func escapeFormula(text string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " "))
 	switch first {
 	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠':

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// zeros reads as many zeros.
+// zeros returns a reader of n zeros.
 func zeros(n int64) io.Reader { return io.LimitReader(blank{}, n) }
 
 type blank struct{}
@@ -29,7 +29,7 @@ func (blank) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tarOf is a tar file of some headers, whose files hold zeros.
+// tarOf returns a tar file with the given headers, whose files contain zeros.
 func tarOf(t testing.TB, headers ...tar.Header) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -46,14 +46,15 @@ func tarOf(t testing.TB, headers ...tar.Header) string {
 	return write(t, "archive.tar.gz", file.Bytes())
 }
 
-// What is no archive, damaged or hostile is refused, before anything is written, with where it is.
+// A file that is no archive, damaged or hostile is rejected, with the position of the problem,
+// before anything is written.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	ada := b.NewUser("ada")
-	good := string(outbox(t, many(20)))
-	whole := contents{"outbox.json": []byte(good)}.zip(t)
-	zip, err := os.ReadFile(whole)
+	good := string(outbox(t, manyPosts(20)))
+	complete := contents{"outbox.json": []byte(good)}.zip(t)
+	zip, err := os.ReadFile(complete)
 	archiveDo(t, err)
 	in := func(outbox string) string { return contents{"outbox.json": []byte(outbox)}.dir(t) }
 	linked := t.TempDir()
@@ -96,7 +97,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// bombs are headers of pictures that are full of zeros.
+// bombs returns headers of pictures that contain only zeros.
 func bombs(n int) []tar.Header {
 	headers := make([]tar.Header, n)
 	for i := range headers {
@@ -105,11 +106,11 @@ func bombs(n int) []tar.Header {
 	return headers
 }
 
-// A stopped command stops.
+// A canceled command stops.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
-	a := open(t, contents{"outbox.json": outbox(t, many(20))}.dir(t))
+	a := open(t, contents{"outbox.json": outbox(t, manyPosts(20))}.dir(t))
 	ctx, stop := context.WithCancel(b.Ctx)
 	stop()
 	if _, err := b.Archives.Import(ctx, b.NewUser("ada").ID, a, false, func(int, int) {}); !errors.Is(err, context.Canceled) {
@@ -117,16 +118,16 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// What is blocked on this site is left out, also in the description of a picture.
+// A text that is blocked on this site is left out, and so is a picture with a blocked description.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
 	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "casino"}, 0)
 	archiveDo(t, err)
 	a := open(t, contents{"outbox.json": outbox(t, []object{
-		posted(1, day(1), "<p>the casino</p>"),
-		posted(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
-		posted(3, day(3), "<p>a harbour</p>", with("attachment", []object{attached("/media_attachments/a.png", "a ship")})),
+		postActivity(1, day(1), "<p>the casino</p>"),
+		postActivity(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
+		postActivity(3, day(3), "<p>a harbour</p>", with("attachment", []object{attached("/media_attachments/a.png", "a ship")})),
 	})}.dir(t))
 	r := run(t, b, b.NewUser("ada"), a)
 	if r.Posts != 1 || r.LeftOut[takeout.Blocked] != 2 {

@@ -13,12 +13,12 @@ import (
 	"retwis/internal/social/text"
 )
 
-// converter makes plain text of HTML.
+// converter converts HTML to plain text.
 type converter struct {
 	out  strings.Builder
-	link *link // that is open
-	pre  int   // elements whose line breaks count
-	skip int   // elements whose text nobody sees
+	link *link // the open link
+	pre  int   // number of open elements whose line breaks count
+	skip int   // number of open elements whose text is invisible
 }
 
 // link is an open element a.
@@ -27,14 +27,14 @@ type link struct {
 	text strings.Builder
 }
 
-// plain returns the text of HTML: paragraphs and line breaks as lines, links as their whole
-// addresses, and people of other sites as @name@host.
-func plain(content string) string {
+// plainText converts HTML to text: paragraphs and line breaks become lines, links their full
+// addresses, and people on other sites @name@host.
+func plainText(content string) string {
 	c := &converter{}
 	z := html.NewTokenizer(strings.NewReader(content))
 	for {
 		switch z.Next() {
-		case html.ErrorToken: // the end: a reader of a string has no other error
+		case html.ErrorToken: // the end: reading a string cannot fail otherwise
 			c.endLink()
 			return c.out.String()
 		case html.TextToken:
@@ -110,7 +110,7 @@ func (c *converter) endLink() {
 	}
 }
 
-// String returns a link as text.
+// String returns the link as text.
 func (l *link) String() string {
 	shown := l.text.String()
 	u, err := url.Parse(l.href)
@@ -129,9 +129,9 @@ func (l *link) String() string {
 	return shown + " (" + l.href + ")"
 }
 
-// elsewhere gives the names that a text mentions the host on which they were mentioned: they
-// are not those of people here.
-func elsewhere(body, host string) string {
+// qualifyMentions appends to the names that a text mentions the host on which they were mentioned,
+// because they are not people on this site.
+func qualifyMentions(body, host string) string {
 	var out strings.Builder
 	for _, s := range text.Parse(body) {
 		switch {
@@ -146,18 +146,18 @@ func elsewhere(body, host string) string {
 	return out.String()
 }
 
-// maxParts is how many posts a text may become: Mastodon has 500 characters, other servers that write
-// the same archives up to 65,535.
+// maxParts is the maximum number of posts that a text is split into: Mastodon allows 500
+// characters, other servers that write the same archives up to 65,535.
 const maxParts = 250
 
-// archiveSplit returns a text as posts, each not too long, that end with whole words where they can.
-// It stops after one more than maxParts.
+// archiveSplit splits a text into posts that are not too long, at word boundaries if possible. It
+// stops after maxParts+1 parts.
 func archiveSplit(body string) []string {
 	rest, _ := social.CleanLines(social.CleanRunes(body))
 	var parts []string
 	for rest != "" && len(parts) <= maxParts {
 		n := fits(rest)
-		if part, err := social.CleanBody(rest[:n]); err == nil { // else it shows nothing
+		if part, err := social.CleanBody(rest[:n]); err == nil { // otherwise nothing in it is visible
 			parts = append(parts, part)
 		}
 		rest = strings.TrimLeftFunc(rest[n:], unicode.IsSpace)
@@ -165,7 +165,7 @@ func archiveSplit(body string) []string {
 	return parts
 }
 
-// fits returns how many bytes of a text make a post.
+// fits returns how many bytes of a text fit into a post.
 func fits(body string) int {
 	at, word, characters, lines, state := 0, 0, 0, 1, -1
 	for rest := body; rest != ""; characters++ {

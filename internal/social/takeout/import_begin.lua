@@ -1,11 +1,11 @@
--- Begins an import, unless another one of the user runs.
+-- Starts an import, unless the user has another one running.
 -- KEYS[1]   the hash of the import
 -- KEYS[2]   the list of its entries
 -- ARGV[1]   its id
--- ARGV[2]   what it lists
+-- ARGV[2]   its kind
 -- ARGV[3]   the time now
 -- ARGV[4..] the entries, each after its mark
--- Reply     1 when the import runs, also after a repetition; 0 when another one does
+-- Reply     1 if the import is running, also after a repetition; 0 if another one is
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
 if has[2] == 'running' then
   return has[1] == ARGV[1] and 1 or 0

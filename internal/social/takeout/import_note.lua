@@ -1,15 +1,15 @@
--- Notes what became of an entry of an import, or stops the import. What ends keeps the
--- entries that were not done, until both keys expire.
+-- Records the result of an entry of an import, or stops the import. An import that ends keeps
+-- the entries that were not imported, until both keys expire.
 -- KEYS[1]   the hash of the import
 -- KEYS[2]   the list of its entries, at most 10,000
--- ARGV[1]   its id; empty for whichever runs
--- ARGV[2]   the number of the entry, counted from 0, which is that of those that are done; -1
---           to stop the import
+-- ARGV[1]   its id; empty for whichever is running
+-- ARGV[2]   the index of the entry, counted from 0, which equals the number of processed entries;
+--           -1 to stop the import
 -- ARGV[3]   the entry after its mark
--- ARGV[4]   '1' when it was not done
--- ARGV[5]   the mark of what was done
+-- ARGV[4]   '1' if it was not imported
+-- ARGV[5]   the mark of imported entries
 -- ARGV[6]   after how many seconds the keys expire
--- Reply     1; 0 when the import does not run, or is elsewhere, as after a repetition
+-- Reply     1; 0 if the import is not running, or is at another entry, as after a repetition
 local has = redis.call('HMGET', KEYS[1], 'id', 'state', 'done', 'total')
 if has[2] ~= 'running' or ARGV[1] ~= '' and has[1] ~= ARGV[1] then
   return 0

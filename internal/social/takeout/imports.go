@@ -19,7 +19,7 @@ import (
 // taskKind is the kind of the tasks: "import:<uid>:<id>".
 const taskKind = "import"
 
-// ImportsOptions are what Imports need; all are required.
+// ImportsOptions configure Imports; all are required.
 type ImportsOptions struct {
 	timeline.Parts
 	Store     Store
@@ -30,21 +30,21 @@ type ImportsOptions struct {
 	Limits    *limits.Limits
 }
 
-// Service imports lists. It is safe for concurrent use.
+// Imports imports lists. It is safe for concurrent use.
 type Imports struct{ opt ImportsOptions }
 
-// NewImports returns Imports, whose tasks are those of opt.Tasks.
+// NewImports returns Imports whose tasks run on opt.Tasks.
 func NewImports(opt ImportsOptions) *Imports {
 	s := &Imports{opt}
 	opt.Tasks.Handle(taskKind, s.task)
 	return s
 }
 
-// Task is the task of an import.
+// Task returns the task of an import.
 func Task(uid int64, id string) string { return taskKind + ":" + storage.Itoa(uid) + ":" + id }
 
-// Begin imports entries, as Parse returns them, in the background. It returns *InvalidError
-// while another import of the user runs. Three round trips.
+// Begin imports entries, as returned by Parse, in the background. It returns *InvalidError if the
+// user has another import running. Three round trips.
 func (s *Imports) Begin(ctx context.Context, user social.User, kind Kind, entries []string) error {
 	p := Progress{ID: strings.ToLower(rand.Text()[:10]), Kind: kind, Began: s.opt.Now()}
 	member := Task(user.ID, p.ID)
@@ -53,7 +53,7 @@ func (s *Imports) Begin(ctx context.Context, user social.User, kind Kind, entrie
 	}
 	begun, err := s.opt.Store.begin(ctx, user.ID, p, entries)
 	if err != nil {
-		return err // perhaps it was begun: the task finds out
+		return err // it may have started: the task finds out
 	}
 	if !begun {
 		if err := s.opt.Tasks.Forget(ctx, member); err != nil {
@@ -65,7 +65,7 @@ func (s *Imports) Begin(ctx context.Context, user social.User, kind Kind, entrie
 	return nil
 }
 
-// Resume queues the import of a user that runs, should its task be lost.
+// Resume queues the running import of a user, in case its task was lost.
 func (s *Imports) Resume(ctx context.Context, uid int64) (bool, error) {
 	p, err := s.opt.Store.Get(ctx, uid)
 	if err != nil || p.State != Running {
@@ -74,13 +74,13 @@ func (s *Imports) Resume(ctx context.Context, uid int64) (bool, error) {
 	return true, s.opt.Tasks.Add(ctx, Task(uid, p.ID))
 }
 
-// Stop stops the import of a user; what is done stays. One round trip.
+// Stop stops the import of a user; what was imported stays. One round trip.
 func (s *Imports) Stop(ctx context.Context, user social.User) error {
 	return s.opt.Store.stop(ctx, user.ID)
 }
 
-// Get returns how far the import of a user is, and once it has ended the entries that were not
-// done. One or two round trips.
+// Get returns the progress of a user's import and, once it has ended, the entries that were not
+// imported. One or two round trips.
 func (s *Imports) Get(ctx context.Context, user social.User) (p Progress, left []Entry, err error) {
 	p, err = s.opt.Store.Get(ctx, user.ID)
 	if err != nil || p.State == Running || p.State == "" {
@@ -97,16 +97,16 @@ func (s *Imports) Get(ctx context.Context, user social.User) (p Progress, left [
 	return p, left, err
 }
 
-// Entry is an entry and what became of it.
+// Entry is an entry and its result.
 type Entry struct {
 	Mark Mark
 	Text string
 }
 
-// pageSize is how many entries are read at a time.
+// importPageSize is how many entries are read at a time.
 const importPageSize = 50
 
-// task is a task of taskKind. It ends with the import, and where another one has begun.
+// task runs a task of taskKind. It ends with the import, or when another import has started.
 func (s *Imports) task(ctx context.Context, argument string) error {
 	text, id, _ := strings.Cut(argument, ":")
 	uid, ok := storage.ParseID(text)
@@ -135,15 +135,15 @@ func (s *Imports) task(ctx context.Context, argument string) error {
 	}
 }
 
-// page imports the next entries, and reports whether there are more. It returns work.ErrLater where
-// the limits allow no more, for days if there are many, and work.ErrAgain where an entry was noted
-// already: how far the import is has to be read again.
+// page imports the next entries, and reports whether there are more. It returns work.ErrLater if
+// the limits allow no more, which for many entries can last for days, and work.ErrAgain if an entry
+// was already recorded, so that the progress has to be read again.
 func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more bool, err error) {
 	entries, err := s.opt.Store.entries(ctx, user.ID, p.Done, p.Done+importPageSize)
 	if err != nil {
 		return false, err
 	}
-	if len(entries) == 0 { // damage: the list is shorter than the hash says
+	if len(entries) == 0 { // damaged: the list is shorter than the hash says
 		return false, s.opt.Store.stop(ctx, user.ID)
 	}
 	for _, entry := range entries {
@@ -161,7 +161,7 @@ func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more 
 		if err != nil {
 			return false, err
 		}
-		if !noted { // a process that goes on is left a second ahead
+		if !noted { // gives a concurrent process a second's lead
 			return false, work.ErrAgain
 		}
 		p.Done++
@@ -169,7 +169,7 @@ func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more 
 	return p.Done < p.Total, nil
 }
 
-// do does what an entry says, if it says something. An error is one after which it is tried again.
+// do performs the action of an entry, if it has one. After an error, the entry is tried again.
 func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry string) (Mark, error) {
 	if strings.HasPrefix(entry, unread) {
 		return Unread, nil
@@ -180,7 +180,7 @@ func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry str
 	case err == nil:
 		return Done, nil
 	case errors.Is(err, social.ErrNotFound), errors.Is(err, people.ErrBlocked):
-		// Nobody learns from an import who has blocked them.
+		// An import must not reveal who has blocked the user.
 		return NotFound, nil
 	case errors.Is(err, social.ErrSelfFollow), errors.As(err, &invalid):
 		return Refused, nil
@@ -188,7 +188,7 @@ func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry str
 	return 0, err
 }
 
-// bookmark saves the post at a path of this site, if its author is the one that the path names.
+// bookmark saves the post at a path of this site, if its author is the one named in the path.
 func (s *Imports) bookmark(ctx context.Context, user social.User, path string) error {
 	name, post, ok := parsePath(path)
 	if !ok {

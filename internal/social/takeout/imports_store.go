@@ -23,51 +23,51 @@ var (
 	noteScript = script.New(noteSource).Retryable()
 )
 
-// Mark says what became of an entry. It is the first byte of the entry in the list.
+// Mark is the result of an entry. It is the first byte of the entry in the list.
 type Mark byte
 
 // The marks.
 const (
 	Pending  Mark = '.'
 	Done     Mark = '+'
-	NotFound Mark = '-' // nobody has the name, or the post is not here
-	Refused  Mark = '!' // the site does not allow it
-	Unread   Mark = '?' // it was not understood
+	NotFound Mark = '-' // no such user or post here
+	Refused  Mark = '!' // not allowed by the site
+	Unread   Mark = '?' // not understood
 )
 
-// keepFor is how long the result of an import is kept.
-const keepFor = 7 * 24 * time.Hour
+// resultTTL is how long the result of an import is kept.
+const resultTTL = 7 * 24 * time.Hour
 
-// State is whether an import runs.
+// State is the state of an import.
 type State string
 
-// The states. A user without an import has none of them.
+// The states. A user without an import has an empty state.
 const (
 	Running  State = "running"
 	Finished State = "done"
 	Stopped  State = "stopped"
 )
 
-// Progress is how far an import is.
+// Progress is the progress of an import.
 type Progress struct {
 	ID     string
 	Kind   Kind
 	State  State
 	Began  time.Time
 	Total  int
-	Done   int // with those that failed
+	Done   int // including failed ones
 	Failed int
 }
 
-// Store has the imports of all users.
+// Store stores the imports of all users.
 type Store struct{ client rueidis.Client }
 
-// NewStore returns the imports of the database behind client.
+// NewStore returns the Store of the database behind client.
 func NewStore(client rueidis.Client) Store { return Store{client} }
 
 func keys(uid int64) []string { return []string{storage.ImportKey(uid), storage.ImportEntriesKey(uid)} }
 
-// begin stores an import, unless another one runs.
+// begin stores an import, unless another one is running.
 func (s Store) begin(ctx context.Context, uid int64, p Progress, entries []string) (bool, error) {
 	args := append(make([]string, 0, len(entries)+3), p.ID, string(p.Kind), storage.Seconds(p.Began))
 	for _, entry := range entries {
@@ -77,26 +77,26 @@ func (s Store) begin(ctx context.Context, uid int64, p Progress, entries []strin
 	return begun, failed(err)
 }
 
-// note says what became of the entry that is next. It reports false where the import has ended, or
-// that entry was noted already: by another process, or by this one, whose reply was lost.
+// note records the result of the next entry. It returns false if the import has ended, or the entry
+// was already recorded: by another process, or by this one when a reply was lost.
 func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry string) (noted bool, err error) {
 	isFailed := "0"
 	if mark != Done {
 		isFailed = "1"
 	}
 	noted, err = noteScript.RunFenced(ctx, s.client, keys(uid), []string{
-		p.ID, strconv.Itoa(p.Done), string(mark) + entry, isFailed, string(Done), storage.Itoa(int64(keepFor / time.Second)),
+		p.ID, strconv.Itoa(p.Done), string(mark) + entry, isFailed, string(Done), storage.Itoa(int64(resultTTL / time.Second)),
 	}).AsBool()
 	return noted, failed(err)
 }
 
-// stop ends the import that runs.
+// stop ends the running import.
 func (s Store) stop(ctx context.Context, uid int64) error {
 	return failed(noteScript.Run(ctx, s.client, keys(uid),
-		[]string{"", "-1", "", "0", string(Done), storage.Itoa(int64(keepFor / time.Second))}).Error())
+		[]string{"", "-1", "", "0", string(Done), storage.Itoa(int64(resultTTL / time.Second))}).Error())
 }
 
-// Get returns how far the import of a user is, the zero value where there is none.
+// Get returns the progress of a user's import, or the zero value if there is none.
 func (s Store) Get(ctx context.Context, uid int64) (Progress, error) {
 	fields, err := s.client.Do(ctx, s.client.B().Hgetall().Key(storage.ImportKey(uid)).Build()).AsStrMap()
 	if err != nil || len(fields) == 0 {

@@ -96,7 +96,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// idle is a process that leaves the background to others, without limits.
+// importsIdle makes a process leave the background to others, and removes the limits.
 func importsIdle(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
 
 func importsDo(t *testing.T, err error) {
@@ -106,7 +106,7 @@ func importsDo(t *testing.T, err error) {
 	}
 }
 
-// finish runs the import of a user to its end, in this process.
+// finish runs the import of a user to completion, in this process.
 func finish(t *testing.T, b *socialtest.Bundle, user social.User) (takeout.Progress, []takeout.Entry) {
 	t.Helper()
 	p, _, err := b.Imports.Get(b.Ctx, user)
@@ -117,8 +117,8 @@ func finish(t *testing.T, b *socialtest.Bundle, user social.User) (takeout.Progr
 	return p, left
 }
 
-// Each kind of list does what the buttons of the site do, and what is not possible is left to
-// read, without telling who has blocked the user.
+// Each kind of list does what the buttons of the site do. What is not possible is reported, without
+// revealing who has blocked the user.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), importsIdle)
@@ -161,7 +161,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("the result of an import expires in %s seconds", ttl)
 		}
 	}
-	// A list makes a mute or a block last longer, and no shorter.
+	// A list can extend a mute or a block, but not shorten it.
 	for _, c := range []struct{ until, want string }{
 		{"2029-01-01T00:00:00Z", "1893456000"}, {"2031-01-01T00:00:00Z", "1924992000"}, {"", "inf"}, {"2029-01-01T00:00:00Z", "inf"},
 	} {
@@ -178,7 +178,7 @@ func TestKinds(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A user has one import at a time, which can be stopped, and which ends with the account.
+// A user can have one import at a time; it can be stopped, and ends with the account.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.NoJobs = true })
@@ -214,7 +214,7 @@ func TestOneAtATime(t *testing.T) {
 	finish(t, b, ada)
 }
 
-// A check finds an import whose task is lost, and goes on with it.
+// A check finds an import whose task is lost, and continues it.
 func TestLostTask(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), importsIdle)
@@ -235,8 +235,8 @@ func TestLostTask(t *testing.T) {
 	}
 }
 
-// resending sends commands with a word twice, as a client does whose connection broke before the
-// reply.
+// resending sends commands that contain a word twice, like a client whose connection broke before
+// the reply.
 type resending struct {
 	rueidis.Client
 	word string
@@ -252,14 +252,14 @@ func (r resending) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rue
 	return r.Client.DoMulti(ctx, cmds...)
 }
 
-// An import goes on after the reply to a note was lost, also where the entry was the last one.
+// An import continues after the reply to a note was lost, even for the last entry.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	b := socialtest.On(t, client, importsIdle)
 	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
 	importsDo(t, b.Imports.Begin(b.Ctx, ben, takeout.Follows, []string{"carl"}))
-	finish(t, b, ben) // the server has the scripts: none is sent twice because it has not
+	finish(t, b, ben) // now the server knows the scripts, so none is sent twice for that reason
 	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben", "carl"}))
 	for _, word := range []string{"+ben", "+carl"} {
 		p, _, err := b.Imports.Get(b.Ctx, ada)
@@ -281,7 +281,7 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// Two processes that work at the same import both come to its end, and each entry counts once.
+// Two processes working on the same import both reach its end, and each entry counts once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -367,8 +367,8 @@ func TestImportsKilled(t *testing.T) {
 	}
 }
 
-// An import that waits for its limits, for days perhaps, is in nobody's way: it has left the queue of
-// jobs, and goes on.
+// An import that waits for its limits, possibly for days, blocks nobody: it leaves the job queue,
+// and continues later.
 func TestWaitsOutsideQueue(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()

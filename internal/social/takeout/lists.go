@@ -14,10 +14,10 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// pageSize is how many entries of a list are read at a time.
+// exportPageSize is how many entries of a list are read at a time.
 const exportPageSize = 200
 
-// post is a post as its hash has it.
+// exportPost is a post as stored in its hash.
 type exportPost struct {
 	id   int64
 	hash []string // in the order of postFields
@@ -29,7 +29,7 @@ func (p exportPost) time() time.Time   { return storage.ParseTime(p.hash[3]) }
 func (p exportPost) text() string      { return p.hash[4] }
 func (p exportPost) edited() time.Time { return storage.ParseTime(p.hash[5]) }
 
-// number returns a field that is a number; nil where there is none.
+// number returns a numeric field, or nil if it has none.
 func (p exportPost) number(field int) any {
 	if n, err := strconv.ParseInt(p.hash[field], 10, 64); err == nil {
 		return n
@@ -37,7 +37,7 @@ func (p exportPost) number(field int) any {
 	return nil
 }
 
-// count returns a field that counts.
+// count returns a counter field.
 func (p exportPost) count(field int) int64 {
 	n, _ := strconv.ParseInt(p.hash[field], 10, 64)
 	return max(n, 0)
@@ -83,7 +83,7 @@ func (e *exporter) reposts(ctx context.Context, yield func(row ...any) error) er
 	})
 }
 
-// edits are the earlier texts of posts and replies, at most 50 each, the latest first.
+// edits lists the earlier texts of posts and replies, at most 50 each, latest first.
 func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) error {
 	return e.eachPost(ctx, []string{storage.ArchivePrefix, storage.ProfilePrefix, storage.ProfileRepliesPrefix}, func(p exportPost) error {
 		if p.hash[5] == "" {
@@ -121,8 +121,8 @@ func (e *exporter) eachPost(ctx context.Context, prefixes []string, visit func(p
 	return nil
 }
 
-// eachPage calls visit with pages of the user's own posts, the oldest first. The cursor
-// is the last id, so posts that come or go meanwhile disturb no others.
+// eachPage calls visit with pages of the user's own posts, oldest first. The cursor is the last ID,
+// so posts that are added or removed meanwhile do not affect others.
 func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page []exportPost) error) error {
 	for last := int64(0); ; {
 		ids, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrangebyscore().Key(storage.Key(prefix, e.uid)).
@@ -147,12 +147,12 @@ func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page 
 			return err
 		}
 		if last == before {
-			return nil // damage: the scores are not the ids
+			return nil // damaged: the scores are not the IDs
 		}
 	}
 }
 
-// authors returns the names of the authors of posts, empty where one is not known.
+// authors returns the names of the authors of posts, empty if unknown.
 func (e *exporter) authors(ctx context.Context, posts []string) ([]string, error) {
 	ids, err := reads.Field(ctx, e.client, posts, postKey, "user_id")
 	if err != nil {
@@ -163,7 +163,7 @@ func (e *exporter) authors(ctx context.Context, posts []string) ([]string, error
 
 func postKey(id string) string { return storage.PostPrefix + id }
 
-// marked are the posts that the user has liked, or saved.
+// marked lists the posts that the user has liked, or saved.
 func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
 	return func(ctx context.Context, yield func(row ...any) error) error {
 		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
@@ -183,7 +183,7 @@ func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(ro
 	}
 }
 
-// address returns where a post is; nil for one that is gone.
+// address returns the address of a post, or nil if it is gone.
 func (e *exporter) address(post, author string) any {
 	if author == "" {
 		return nil
@@ -191,7 +191,7 @@ func (e *exporter) address(post, author string) any {
 	return e.site + "/u/" + author + "/" + post
 }
 
-// author returns the name of an author; nil for a post that is gone.
+// author returns the name of an author, or nil for a post that is gone.
 func author(name string) any {
 	if name == "" {
 		return nil
@@ -199,17 +199,17 @@ func author(name string) any {
 	return name
 }
 
-// people are users in a set, scored by a time; inf is none.
+// people lists the users in a set scored by a time; inf means none.
 func (e *exporter) people(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
 	return e.peopleAfter(prefix, math.Inf(-1))
 }
 
-// lasting are the people in a sorted set of ends, without those whose end has passed.
-func (e *exporter) lasting(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+// unexpired lists the people in a sorted set scored by an end, without those whose end has passed.
+func (e *exporter) unexpired(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
 	return e.peopleAfter(prefix, float64(e.now.Unix()))
 }
 
-// peopleAfter are the people whose scores are above one.
+// peopleAfter lists the people whose scores are above the given one.
 func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Context, yield func(row ...any) error) error {
 	return func(ctx context.Context, yield func(row ...any) error) error {
 		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
@@ -235,7 +235,7 @@ func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Co
 	}
 }
 
-// withoutBlockers leaves out who has blocked the user: for the user they do not exist.
+// withoutBlockers removes users who have blocked the user: for the user they do not exist.
 func (e *exporter) withoutBlockers(ctx context.Context, ids []string, scores []float64) (others []string, theirs []float64, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
@@ -265,7 +265,7 @@ func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error
 	})
 }
 
-// eachEntry calls visit with pages of a sorted set of the user, the latest first.
+// eachEntry calls visit with pages of a sorted set of the user, latest first.
 func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(members []string, scores []float64) error) error {
 	for after := storage.FirstPage; ; {
 		entries, err := reply.OrEmpty(e.follows.Page(ctx, storage.Key(prefix, e.uid), after, exportPageSize))
@@ -291,7 +291,7 @@ func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(memb
 	}
 }
 
-// seconds returns the time of a score, the zero time for none.
+// seconds returns the time of a score, or the zero time if it has none.
 func seconds(score float64) time.Time {
 	if math.IsInf(score, 0) || score <= 0 || score > storage.MaxSeconds {
 		return time.Time{}
@@ -299,7 +299,7 @@ func seconds(score float64) time.Time {
 	return time.Unix(int64(score), 0).UTC()
 }
 
-// loginPlaces are the addresses that are kept of the user.
+// loginPlaces lists the stored addresses of the user.
 func (e *exporter) loginPlaces(ctx context.Context, yield func(row ...any) error) error {
 	places, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(storage.LoginPlacesKey(e.uid)).Min("0").Max("-1").Rev().Withscores().Build()).AsZScores())
 	if err != nil {
@@ -320,20 +320,20 @@ func (e *exporter) library(ctx context.Context) (all people.Library, err error) 
 		return all, err
 	}
 	for i, to := range []any{&all.Lists, &all.Searches} {
-		_ = json.Unmarshal([]byte(fields[i]), to) // damage, or none: a check reports it
+		_ = json.Unmarshal([]byte(fields[i]), to) // damaged fields count as empty: a check reports them
 	}
 	return all, nil
 }
 
-// userLists are the lists of people that the user has made.
+// userLists lists the lists of people that the user has made.
 func (e *exporter) userLists(ctx context.Context, yield func(row ...any) error) error {
 	all, err := e.library(ctx)
 	if err != nil {
 		return err
 	}
-	for _, one := range all.Lists {
-		ids := make([]string, len(one.Members))
-		for i, uid := range one.Members {
+	for _, list := range all.Lists {
+		ids := make([]string, len(list.Members))
+		for i, uid := range list.Members {
 			ids[i] = storage.Itoa(uid)
 		}
 		names, err := e.names(ctx, ids)
@@ -341,24 +341,24 @@ func (e *exporter) userLists(ctx context.Context, yield func(row ...any) error) 
 			return err
 		}
 		leftOut := ""
-		if one.LeftOut {
+		if list.LeftOut {
 			leftOut = "yes"
 		}
-		if err := yield(one.Name, time.Unix(one.Created, 0).UTC(), leftOut, names); err != nil {
+		if err := yield(list.Name, time.Unix(list.Created, 0).UTC(), leftOut, names); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// searches are the searches that the user has saved.
+// searches lists the searches that the user has saved.
 func (e *exporter) searches(ctx context.Context, yield func(row ...any) error) error {
 	all, err := e.library(ctx)
 	if err != nil {
 		return err
 	}
-	for _, one := range all.Searches {
-		if err := yield(one.Query, time.Unix(one.Created, 0).UTC()); err != nil {
+	for _, search := range all.Searches {
+		if err := yield(search.Query, time.Unix(search.Created, 0).UTC()); err != nil {
 			return err
 		}
 	}

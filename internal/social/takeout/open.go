@@ -24,8 +24,8 @@ const (
 	picturesIn = "media_attachments"
 
 	maxOutbox = 4 << 30
-	// maxRatio bounds what a tar file unpacks to, beyond freeBytes: JSON shrinks to a tenth.
-	// picturesRatio bounds the pictures among that, which hardly shrink.
+	// maxRatio limits the size of an unpacked tar file, beyond freeBytes: JSON shrinks to a tenth.
+	// picturesRatio limits the pictures in it, which hardly shrink.
 	maxRatio      = 100
 	picturesRatio = 2
 	freeBytes     = 64 << 20
@@ -33,15 +33,14 @@ const (
 
 // Archive is an open archive.
 type Archive struct {
-	files   fs.FS // has the outbox in its root
+	files   fs.FS // with the outbox in its root
 	outbox  io.ReaderAt
 	size    int64 // of the outbox
 	closers []func() error
 }
 
-// Open opens an archive. What is in a tar file is unpacked to a temporary directory, which Close
-// removes; the outbox in a zip file, to a temporary file without a name. Its errors do not have the
-// name.
+// Open opens an archive. A tar file is unpacked to a temporary directory, which Close removes; the
+// outbox in a zip file to an unnamed temporary file. The errors do not include name.
 func Open(ctx context.Context, name string) (*Archive, error) {
 	a := &Archive{}
 	err := a.open(ctx, name)
@@ -103,10 +102,10 @@ func (a *Archive) open(ctx context.Context, name string) error {
 		}
 		return unpack(ctx, file, info.Size(), dir)
 	}
-	return errors.New("it is no archive: use a directory, a zip file or a tar.gz file")
+	return errors.New("it is not an archive: use a directory, a zip file or a tar.gz file")
 }
 
-// openDir opens a directory. No name leads out of it, not even by a symbolic link.
+// openDir opens a directory. No name leads out of it, not even through a symbolic link.
 func (a *Archive) openDir(name string) error {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -116,7 +115,8 @@ func (a *Archive) openDir(name string) error {
 	return nil
 }
 
-// openOutbox finds the outbox, also in a directory that is the only one, and makes that the root.
+// openOutbox finds the outbox, in the root or in the only directory there, which then becomes the
+// root.
 func (a *Archive) openOutbox(ctx context.Context) error {
 	dirs := []string{"."}
 	entries, err := fs.ReadDir(a.files, ".")
@@ -141,7 +141,7 @@ func (a *Archive) openOutbox(ctx context.Context) error {
 	return fmt.Errorf("there is no %s in it: it is no archive of Mastodon, or only a part of one", outboxName)
 }
 
-// readOutbox opens the outbox for reading at any place: that of a zip file is copied.
+// readOutbox opens the outbox for random access: the outbox of a zip file is copied.
 func (a *Archive) readOutbox(ctx context.Context) error {
 	file, err := a.files.Open(outboxName)
 	if err != nil {
@@ -161,11 +161,11 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 		return err
 	}
 	a.closers = append(a.closers, plain.Close)
-	if err := os.Remove(plain.Name()); err != nil { // nothing stays when the process is killed
+	if err := os.Remove(plain.Name()); err != nil { // nothing remains if the process is killed
 		return err
 	}
 	a.outbox = plain
-	a.size, err = io.Copy(plain, io.LimitReader(reader{ctx, file}, maxOutbox+1))
+	a.size, err = io.Copy(plain, io.LimitReader(ctxReader{ctx, file}, maxOutbox+1))
 	if err == nil && a.size > maxOutbox {
 		err = errors.New("it has more than 4 GB")
 	}
@@ -175,28 +175,28 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 	return nil
 }
 
-// reader is a reader that stops with a context.
-type reader struct {
+// ctxReader is a reader that stops when its context ends.
+type ctxReader struct {
 	ctx context.Context
 	io.Reader
 }
 
 // Read implements [io.Reader].
-func (r reader) Read(p []byte) (int, error) {
+func (r ctxReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(p)
 }
 
-// unpack writes what is needed of a compressed tar file to a directory.
+// unpack extracts what is needed from a compressed tar file to a directory.
 func unpack(ctx context.Context, file io.Reader, size int64, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	z, err := gzip.NewReader(reader{ctx, file})
+	z, err := gzip.NewReader(ctxReader{ctx, file})
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func unpack(ctx context.Context, file io.Reader, size int64, dir string) error {
 	}
 }
 
-// unpackFile unpacks a file that is needed, and returns how much room is left for pictures.
-// A picture that is too large is cut there.
+// unpackFile extracts a file that is needed, and returns the remaining space for pictures. A
+// picture that is too large is truncated.
 func unpackFile(root *os.Root, in io.Reader, header *tar.Header, room int64) (int64, error) {
 	name := path.Clean(header.Name)
 	if header.Typeflag != tar.TypeReg || !fs.ValidPath(name) {
@@ -252,10 +252,10 @@ func unpackFile(root *os.Root, in io.Reader, header *tar.Header, room int64) (in
 	return room, err
 }
 
-// errNoFile: the archive does not have a picture.
+// errNoFile: the archive lacks a picture.
 var errNoFile = errors.New("no such picture in the archive")
 
-// picture reads a picture by its address in the outbox.
+// picture reads a picture, given its address in the outbox.
 func (a *Archive) picture(url string) ([]byte, error) {
 	name := path.Clean(url[max(0, strings.Index(url, picturesIn+"/")):])
 	if !strings.HasPrefix(name, picturesIn+"/") {

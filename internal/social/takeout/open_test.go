@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What an import unpacks is removed with it, or by the next one if the process was killed. What
-// another process is using stays.
+// Files unpacked by an import are removed with it, or by the next import if the process was killed.
+// Files that another process is using stay.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -23,11 +23,11 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	another, removeOther, err := scratchDir()
+	other, removeOther, err := scratchDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{left: false, used: true, another: true} {
+	for name, want := range map[string]bool{left: false, used: true, other: true} {
 		if _, err := os.Stat(name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}

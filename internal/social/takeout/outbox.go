@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// maxItem bounds an activity, in bytes. Those of Mastodon have a few kilobytes.
+// maxItem limits the size of an activity, in bytes. Those of Mastodon have a few kilobytes.
 const maxItem = 4 << 20
 
-// item is where an activity is in the outbox.
+// item is the position of an activity in the outbox.
 type item struct {
 	at   int64
 	size int
@@ -19,9 +19,9 @@ type item struct {
 
 var errItem = errors.New("it has more than 4 MB")
 
-// each calls visit with each activity of the outbox. An error says where it is.
+// each calls visit with each activity of the outbox. An error includes the position.
 func (a *Archive) each(ctx context.Context, visit func(at item, raw []byte) error) error {
-	in := &bounded{Reader: reader{ctx, io.NewSectionReader(a.outbox, 0, a.size)}}
+	in := &bounded{Reader: ctxReader{ctx, io.NewSectionReader(a.outbox, 0, a.size)}}
 	d := json.NewDecoder(in)
 	number := 0
 	err := a.members(d, in, func(raw json.RawMessage) error {
@@ -39,7 +39,7 @@ func (a *Archive) each(ctx context.Context, visit func(at item, raw []byte) erro
 	return fmt.Errorf("%s: after activity %d, at byte %d: %w", outboxName, number, d.InputOffset(), err)
 }
 
-// members reads the object that the outbox is, and the activities in it.
+// members reads the object that the outbox consists of, and the activities in it.
 func (a *Archive) members(d *json.Decoder, in *bounded, visit func(raw json.RawMessage) error) error {
 	if err := expect(d, in, '{'); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *Archive) members(d *json.Decoder, in *bounded, visit func(raw json.RawM
 		return errors.Join(err, fmt.Errorf("%.40q where it should end", fmt.Sprint(token)))
 	}
 	if !found {
-		return errors.New("there are no orderedItems: it is no outbox")
+		return errors.New("there are no orderedItems: it is not an outbox")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func skip(d *json.Decoder, in *bounded) error {
 	return d.Decode(&raw)
 }
 
-// bounded is a reader that ends with an error at a limit.
+// bounded is a reader that fails at a limit.
 type bounded struct {
 	io.Reader
 	read, limit int64
@@ -121,7 +121,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read returns an activity again.
+// read reads an activity again.
 func (a *Archive) read(at item) ([]byte, error) {
 	raw := make([]byte, at.size)
 	if _, err := a.outbox.ReadAt(raw, at.at); err != nil && !errors.Is(err, io.EOF) {

@@ -29,28 +29,28 @@ const (
 var Kinds = [...]Kind{Follows, Mutes, Blocks, Bookmarks}
 
 const (
-	// MaxEntries is how many entries an import has at the most.
+	// MaxEntries is the maximum number of entries in an import.
 	MaxEntries = 10_000
-	// MaxFile bounds a file, in bytes: 10,000 addresses of 100.
+	// MaxFile limits the size of a file, in bytes: 10,000 addresses of 100.
 	MaxFile = 1 << 20
-	// maxEntry bounds an entry, in bytes.
+	// maxEntry limits the length of an entry, in bytes.
 	maxEntry = 256
 )
 
-// headings begin the line of headings that a file may have: Mastodon's, and those of the
-// archives of Retwis, whose latest entries come first.
+// headings are the first cells of an optional heading line: Mastodon's, and those of Retwis
+// archives, which list the latest entries first.
 var headings = map[string]struct{ latestFirst bool }{
 	"account address": {false}, "username": {true}, "post": {true},
 }
 
-// unread begins an entry for a line that says nothing that an import understands. No name and no
-// address begins like this.
+// unread is the prefix of an entry for a line that is not understood. No name and no address starts
+// with it.
 const unread = "? "
 
-// Parse reads the entries of a file of a kind, as [Service.Begin] takes them: each once, the
-// oldest first where the file says. host is that of this site: an address of a post must be
-// here. A line that is not understood is an entry that the import reports. It returns
-// *InvalidError for what is no such file.
+// Parse reads the entries of a file of a kind in the form that [Imports.Begin] takes: each once,
+// oldest first if the file tells. host is the host of this site: the address of a post must be
+// here. A line that is not understood becomes an entry that the import reports. It returns
+// *InvalidError if the file is not of that kind.
 func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	if !slices.Contains(Kinds[:], kind) {
 		return nil, social.Invalid("kind", "Choose what the file lists.")
@@ -89,8 +89,8 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	return entries, nil
 }
 
-// lines returns the lines of a file that are not blank. No entry has a line break, so a quote that
-// is not closed ends with its line. Spreadsheets also write UTF-16.
+// lines returns the lines of a file that are not blank. No entry contains a line break, so an
+// unclosed quote ends with its line. Spreadsheets also write UTF-16.
 func lines(file []byte) []string {
 	text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), file)
 	if err != nil {
@@ -100,7 +100,8 @@ func lines(file []byte) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// cellsOf returns the cells of a line; at least one. Commas, tabs or semicolons are between them.
+// cellsOf returns the cells of a line, at least one. They are separated by commas, tabs or
+// semicolons.
 func cellsOf(line string) []string {
 	r := csv.NewReader(strings.NewReader(line))
 	r.LazyQuotes, r.TrimLeadingSpace = true, true
@@ -119,7 +120,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// clipped returns a line as it is reported.
+// clipped returns a line in the form that is reported.
 func clipped(line string) string {
 	text := strings.Join(strings.Fields(social.CleanRunes(strings.ToValidUTF8(line, "\ufffd"))), " ")
 	if len(text) > maxEntry {
@@ -128,9 +129,9 @@ func clipped(line string) string {
 	return text
 }
 
-// entryOf returns the entry of a line: an address, with the end of a mute or a block after a
-// space where there is one; or where a post is. It returns unread for a line that is not understood,
-// and an empty text for one that says nothing.
+// entryOf returns the entry of a line: an address, followed by a space and the end of a mute or a
+// block if there is one; or the location of a post. It returns unread for a line that is not
+// understood, and an empty string for one without contents.
 func entryOf(kind Kind, columns, cells []string, host string) string {
 	text, err := social.CleanLine(cells[0], "", maxEntry)
 	if err != nil || len(text) > maxEntry {
@@ -154,9 +155,9 @@ func entryOf(kind Kind, columns, cells []string, host string) string {
 	return text
 }
 
-// postOf returns where a post is: a path of this site, or an address elsewhere. An id alone says
-// nothing, because other sites have the same ids: an archive also names the author, and the address
-// where that is known.
+// postOf returns the location of a post: a path of this site, or an address elsewhere. An ID alone
+// is not enough, because other sites have the same IDs: an archive also names the author, and the
+// address if it is known.
 func postOf(columns, cells []string, text, host string) string {
 	cell := func(name string) string {
 		if i := slices.Index(columns, name); i >= 0 && i < len(cells) {
@@ -181,7 +182,8 @@ func postOf(columns, cells []string, text, host string) string {
 	return text
 }
 
-// parsePath returns the post, and its author where that is named, to which a path of this site leads.
+// parsePath returns the post that a path of this site leads to, and its author if the path names
+// one.
 func parsePath(path string) (author string, post int64, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -196,8 +198,8 @@ func parsePath(path string) (author string, post int64, ok bool) {
 	return author, post, ok
 }
 
-// nameOf returns the name in an address such as name@example.com, and the end after it, the
-// zero time for none.
+// nameOf returns the name in an address such as name@example.com, and the end that follows it, or
+// the zero time.
 func nameOf(entry string) (name string, until time.Time) {
 	address, end, _ := strings.Cut(entry, " ")
 	name, _, _ = strings.Cut(address, "@")

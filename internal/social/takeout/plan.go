@@ -7,45 +7,45 @@ import (
 	"time"
 )
 
-// maxPosts bounds how many posts an archive becomes, for the memory that a plan takes.
+// maxPosts limits the number of posts in an archive, because of the memory that a plan takes.
 const maxPosts = 500_000
 
-// entry is a post that an archive becomes, or one of several.
+// entry is a post created from an archive post, or from one part of it.
 type entry struct {
 	item
 	source string // the field of the post
 	part   int    // of the text
-	// parent and root are entries of the same plan; -1 for none.
+	// parent and root are indexes of entries in the same plan; -1 for none.
 	parent, root int
 }
 
-// dated is a post of the archive, without its text.
-type dated struct {
+// datedPost is a post of the archive, without its text.
+type datedPost struct {
 	item
 	source, replyTo string
 	time            int64
 	parts           int
 }
 
-// planned is what an archive becomes, in the order of time, and what is left out.
-type planned struct {
+// importPlan is what an archive becomes, in order of time, and what is left out.
+type importPlan struct {
 	entries []entry
 	report  Report
 }
 
-// plan reads an archive. allowed refuses a text that must not be posted on this site.
-func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (planned, error) {
-	p := planned{report: newReport()}
-	var all []dated
+// plan reads an archive. allowed rejects a text that must not be posted on this site.
+func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (importPlan, error) {
+	p := importPlan{report: newReport()}
+	var all []datedPost
 	parts := 0
 	seen := map[string]bool{}
 	err := a.each(ctx, func(at item, raw []byte) error {
-		one, reason := parse(raw, now)
-		if reason == "" && seen[one.source] {
+		post, reason := parse(raw, now)
+		if reason == "" && seen[post.source] {
 			reason = Repeated
 		}
 		if reason == "" {
-			ok, err := allowed(one)
+			ok, err := allowed(post)
 			if err != nil {
 				return err
 			}
@@ -57,47 +57,47 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 			p.report.LeftOut[reason]++
 			return nil
 		}
-		if parts += len(one.parts); parts > maxPosts {
+		if parts += len(post.parts); parts > maxPosts {
 			return fmt.Errorf("it has more than %d posts", maxPosts)
 		}
-		seen[one.source] = true
-		all = append(all, dated{at, one.source, one.replyTo, one.time, len(one.parts)})
+		seen[post.source] = true
+		all = append(all, datedPost{at, post.source, post.replyTo, post.time, len(post.parts)})
 		return nil
 	})
 	if err != nil {
-		return planned{}, err
+		return importPlan{}, err
 	}
-	slices.SortStableFunc(all, func(a, b dated) int { return int(a.time - b.time) })
+	slices.SortStableFunc(all, func(a, b datedPost) int { return int(a.time - b.time) })
 	p.link(all)
 	return p, nil
 }
 
-// link makes entries of posts. What replies to something that is not among the earlier ones is
+// link creates the entries of posts. A reply to something that is not among the earlier posts is
 // left out.
-func (p *planned) link(all []dated) {
-	last := make(map[string]int, len(all)) // the entry of the last part of a post
-	for _, one := range all {
+func (p *importPlan) link(all []datedPost) {
+	last := make(map[string]int, len(all)) // the entry of the last part of each post
+	for _, post := range all {
 		parent, root := -1, -1
-		if one.replyTo != "" {
-			at, found := last[one.replyTo]
+		if post.replyTo != "" {
+			at, found := last[post.replyTo]
 			if !found {
 				p.report.LeftOut[Reply]++
 				continue
 			}
 			parent, root = at, p.rootOf(at)
 		}
-		for part := range one.parts {
-			e := entry{item: one.item, source: partOf(one.source, part), part: part, parent: parent, root: root}
+		for part := range post.parts {
+			e := entry{item: post.item, source: partOf(post.source, part), part: part, parent: parent, root: root}
 			p.entries = append(p.entries, e)
 			parent = len(p.entries) - 1
 			root = p.rootOf(parent)
 		}
-		last[one.source] = parent
+		last[post.source] = parent
 	}
 }
 
 // rootOf returns the first entry of the conversation of an entry.
-func (p *planned) rootOf(at int) int {
+func (p *importPlan) rootOf(at int) int {
 	if root := p.entries[at].root; root >= 0 {
 		return root
 	}

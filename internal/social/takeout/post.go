@@ -13,21 +13,21 @@ import (
 	"retwis/internal/social"
 )
 
-// Reason says why something is left out.
+// Reason is why something is left out.
 type Reason string
 
-// Why an activity is left out.
+// Reasons why an activity is left out.
 const (
 	Boost     Reason = "boosts"
 	Reply     Reason = "replies"    // to others, or to something that is left out
 	NotPublic Reason = "not_public" // for followers only, or direct
 	Empty     Reason = "empty"
 	TooLong   Reason = "too_long" // more than maxParts posts
-	Undated   Reason = "undated"  // or of the future
-	Repeated  Reason = "repeated" // the archive has it twice
+	Undated   Reason = "undated"  // or dated in the future
+	Repeated  Reason = "repeated" // the archive contains it twice
 	Blocked   Reason = "blocked"  // it has a word or a link that is blocked on this site
-	Other     Reason = "other"    // no post
-	Lost      Reason = "lost"     // another post has its id: repeating the import writes it
+	Other     Reason = "other"    // not a post
+	Lost      Reason = "lost"     // another post has its ID: repeating the import writes it
 )
 
 // activity is an entry of the outbox.
@@ -67,48 +67,48 @@ type attachment struct {
 	FocalPoint []float64 `json:"focalPoint"`
 }
 
-// texts is one text, several, or none.
+// texts is a string or a list of strings in JSON.
 type texts []string
 
-// UnmarshalJSON implements [json.Unmarshaler]. What is no text is left out.
+// UnmarshalJSON implements [json.Unmarshaler]. It ignores values that are not strings.
 func (t *texts) UnmarshalJSON(raw []byte) error {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		all = []json.RawMessage{raw}
 	}
 	for _, raw := range all {
-		var one string
-		if json.Unmarshal(raw, &one) == nil && one != "" {
-			*t = append(*t, one)
+		var single string
+		if json.Unmarshal(raw, &single) == nil && single != "" {
+			*t = append(*t, single)
 		}
 	}
 	return nil
 }
 
-// public are the names of an audience that is everybody.
+// public are the names of the audience that includes everybody.
 var public = []string{"https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public"}
 
 func (t texts) isPublic() bool {
-	return slices.ContainsFunc(t, func(one string) bool { return slices.Contains(public, one) })
+	return slices.ContainsFunc(t, func(name string) bool { return slices.Contains(public, name) })
 }
 
-// post is what an activity becomes.
+// archivePost is the post of an activity.
 type archivePost struct {
 	source    string // the digest of its address
-	replyTo   string // that of the post that it replies to; empty for none
+	replyTo   string // the digest of the parent's address; empty if it is not a reply
 	time      int64
 	parts     []string // its text, in parts that are not too long
 	files     []attachment
 	sensitive bool
 }
 
-// digest names a post of the archive.
+// digest identifies a post of the archive.
 func digest(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// partOf names a part of the text of a post: the first has the name of the post.
+// partOf identifies a part of the text of a post: the first part has the digest of the post.
 func partOf(source string, part int) string {
 	if part == 0 {
 		return source
@@ -116,7 +116,7 @@ func partOf(source string, part int) string {
 	return source + "." + strconv.Itoa(part)
 }
 
-// parse reads an activity, or says why it is left out.
+// parse parses an activity, or returns why it is left out.
 func parse(raw []byte, now time.Time) (archivePost, Reason) {
 	var a activity
 	var n note
@@ -158,16 +158,17 @@ func parse(raw []byte, now time.Time) (archivePost, Reason) {
 
 func (f attachment) isPicture() bool { return strings.HasPrefix(f.MediaType, "image/") }
 
-// pictureOnly is the text of a post that has pictures and no text.
+// pictureOnly is the text of a post that has pictures but no text.
 const pictureOnly = "🖼️"
 
-// text returns the text of a post, with the content warning first and the answers of a poll last.
+// text returns the text of a post, preceded by the content warning and followed by the options of a
+// poll.
 func (n *note) text() string {
 	host := ""
 	if u, err := url.Parse(n.ID); err == nil {
 		host = u.Hostname()
 	}
-	body := plain(n.Content)
+	body := plainText(n.Content)
 	for _, answer := range append(n.OneOf, n.AnyOf...) {
 		body += "\n• " + oneLine(answer.Name)
 	}
@@ -177,18 +178,18 @@ func (n *note) text() string {
 	if warning := oneLine(n.Summary); warning != "" {
 		body = "CW: " + warning + "\n\n" + body
 	}
-	return elsewhere(body, host)
+	return qualifyMentions(body, host)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// alt returns the description of a picture, no longer than it may be.
+// alt returns the description of a picture, truncated to the maximum length.
 func (f attachment) alt() string {
 	runes := []rune(f.Name)
 	return string(runes[:min(len(runes), social.MaxAlt)])
 }
 
-// focus returns what matters most in a picture.
+// focus returns the focal point of a picture.
 func (f attachment) focus() (x, y float64) {
 	if len(f.FocalPoint) == 2 {
 		return f.FocalPoint[0], f.FocalPoint[1]

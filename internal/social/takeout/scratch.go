@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratchName begins the names of what an import unpacks.
+// scratchName is the prefix of the names of temporary directories.
 const scratchName = "retwis-import-"
 
-// scratchDir makes a temporary directory that is locked while this process uses it, and removes those
-// that killed processes have left.
+// scratchDir creates a temporary directory that is locked while this process uses it, and removes
+// those that killed processes have left.
 func scratchDir() (name string, remove func() error, err error) {
 	if err := removeOrphans(); err != nil {
 		return "", nil, err
@@ -29,7 +29,7 @@ func scratchDir() (name string, remove func() error, err error) {
 		case err != nil:
 			return "", nil, errors.Join(err, os.Remove(name))
 		}
-		// Another process has just taken it for one that was left.
+		// Another process has just removed it as an orphan.
 	}
 }
 
@@ -45,13 +45,13 @@ func removeOrphans() error {
 			continue
 		}
 		if err := errors.Join(os.RemoveAll(name), lock.Close()); err != nil {
-			return fmt.Errorf("remove what an interrupted import has left: %w", err)
+			return fmt.Errorf("remove the files of an interrupted import: %w", err)
 		}
 	}
 	return nil
 }
 
-// lockDir locks a directory until the file is closed. It returns nil for one that is locked, or gone.
+// lockDir locks a directory until the file is closed. It returns nil if it is locked or gone.
 func lockDir(name string) (*os.File, error) {
 	dir, err := os.OpenFile(name, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,25 +11,25 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// slot is an id that was reserved for an imported post.
+// slot is an ID reserved for an imported post.
 type slot struct {
 	id     int64
 	source string // of the post that has it
 	state  state
 }
 
-// state says how far the import of a post is.
+// state is how far the import of a post is.
 type state uint8
 
 const (
-	free    state = iota // nothing has the id
+	free    state = iota // nothing has the ID
 	written              // but not on all lists
 	done                 // or deleted since
-	foreign              // another post has the id, or the key is of another type
+	foreign              // another post has the ID, or the key has another type
 )
 
-// assign returns the ids of entries, and how far each is: the ids that earlier imports have used,
-// those that an interrupted one has reserved for exactly these, and new ones for the others.
+// assign returns the IDs of entries, and how far each is: the IDs that earlier imports used, those
+// that an interrupted import reserved for exactly these entries, and new ones for the others.
 func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dry bool) ([]slot, error) {
 	reserved, err := s.reserved(ctx, author)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 	var missing []int
 	for n, ids := range reserved {
 		if n == len(reserved)-1 {
-			if missing = lacking(entries, known, slots); resumes(entries, missing, ids) {
+			if missing = assignKnown(entries, known, slots); resumes(entries, missing, ids) {
 				for i, at := range missing {
 					slots[at] = ids[i]
 				}
@@ -53,7 +53,7 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 			}
 		}
 	}
-	missing = lacking(entries, known, slots)
+	missing = assignKnown(entries, known, slots)
 	if len(missing) == 0 || dry {
 		return slots, nil
 	}
@@ -64,8 +64,8 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 	return slots, err
 }
 
-// reserve returns the first of so many ids that follow each other. As they are not in the order
-// of the times of all posts, `imported_posts` has them. What is interrupted leaves ids unused.
+// reserve reserves consecutive IDs and returns the first. Because they do not follow the order of
+// the times of all posts, `imported_posts` lists them. An interruption leaves IDs unused.
 func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int64, err error) {
 	b := s.DB.Client.B()
 	last, err := s.DB.Client.Do(ctx, b.Incrby().Key(storage.NextPostID).Increment(posts).Build()).AsInt64()
@@ -82,8 +82,8 @@ func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int6
 	return first, nil
 }
 
-// lacking gives entries the slots that are known, and returns those that have none.
-func lacking(entries []entry, known map[string]slot, slots []slot) (missing []int) {
+// assignKnown gives entries the slots that are known, and returns the entries without one.
+func assignKnown(entries []entry, known map[string]slot, slots []slot) (missing []int) {
 	for i, e := range entries {
 		var ok bool
 		if slots[i], ok = known[e.source]; !ok {
@@ -106,11 +106,11 @@ func resumes(entries []entry, missing []int, ids []slot) bool {
 	return true
 }
 
-// page is how many posts are read at a time.
-const page = 500
+// slotPage is how many posts are read at a time.
+const slotPage = 500
 
-// reserved returns the ids that the imports of a user have got, the earliest import first. About
-// a round trip for 500 of them.
+// reserved returns the IDs reserved by a user's imports, earliest import first. About one round
+// trip per 500 IDs.
 func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error) {
 	members, err := s.DB.Client.Do(ctx, s.DB.Client.B().Zrange().Key(storage.ImportedKey(author)).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
@@ -123,12 +123,12 @@ func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error)
 			return nil, fmt.Errorf("social: key %s has %.40q: check the database", storage.ImportedKey(author), member)
 		}
 		var slots []slot
-		for ; first <= last; first += page {
-			some, err := s.read(ctx, author, first, min(last, first+page-1))
+		for ; first <= last; first += slotPage {
+			ids, err := s.read(ctx, author, first, min(last, first+slotPage-1))
 			if err != nil {
 				return nil, err
 			}
-			slots = append(slots, some...)
+			slots = append(slots, ids...)
 		}
 		all = append(all, slots)
 	}
@@ -152,23 +152,23 @@ func (s *Archives) read(ctx context.Context, author, first, last int64) ([]slot,
 	}
 	slots := make([]slot, len(members))
 	for i := range slots {
-		one := slot{id: first + int64(i)}
+		entry := slot{id: first + int64(i)}
 		fields, err := reply.Fields(res[i])
 		switch {
 		case rediserr.IsWrongType(res[i].Error()):
-			one.state = foreign
+			entry.state = foreign
 		case err != nil:
 			return nil, fmt.Errorf("social: read a post: %w", err)
 		case fields[0] == "":
 		case fields[0] != storage.Itoa(author) || fields[1] == "":
-			one.state = foreign
+			entry.state = foreign
 		default:
-			one.source, one.state = fields[1], written
+			entry.source, entry.state = fields[1], written
 			if fields[2] != "" || !listed[i].IsNil() {
-				one.state = done
+				entry.state = done
 			}
 		}
-		slots[i] = one
+		slots[i] = entry
 	}
 	return slots, nil
 }

@@ -38,11 +38,11 @@ func TestPlain(t *testing.T) {
 		"<":               "<",
 		"</p></a></pre>x": "x",
 	} {
-		if got, _ := social.CleanLines(plain(content)); got != want {
+		if got, _ := social.CleanLines(plainText(content)); got != want {
 			t.Errorf("%s is %q, want %q", content, got, want)
 		}
 	}
-	if got := elsewhere("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
+	if got := qualifyMentions("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
 		t.Errorf("%q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestSplit(t *testing.T) {
 		strings.Repeat("x", 280):  {strings.Repeat("x", 280)},
 		strings.Repeat("x", 281):  {strings.Repeat("x", 280), "x"},
 		word + word + word:        {word + word[:99], word[:99]},
-		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes
+		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes// 2,000 bytes
 		strings.Repeat("x\n", 50): {strings.TrimSpace(strings.Repeat("x\n", 40)), strings.TrimSpace(strings.Repeat("x\n", 10))},
 		"a" + strings.Repeat("\u0301", 5000) + " b": {"b"}, // a character of 10 KB
 	} {
@@ -75,7 +75,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A text that would become thousands of posts is left out, as a whole.
+// A text that would become thousands of posts is left out entirely.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -83,15 +83,16 @@ func TestTooLong(t *testing.T) {
 		return fmt.Appendf(nil, `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"%s"}}`,
 			strings.Repeat("x", size))
 	}
-	if one, reason := parse(of(65_535), now); reason != "" || len(one.parts) != 235 {
-		t.Errorf("%d posts, %s", len(one.parts), reason)
+	if post, reason := parse(of(65_535), now); reason != "" || len(post.parts) != 235 {
+		t.Errorf("%d posts, %s", len(post.parts), reason)
 	}
-	if one, reason := parse(of(maxItem-1000), now); reason != TooLong {
-		t.Errorf("%d posts, %s", len(one.parts), reason)
+	if post, reason := parse(of(maxItem-1000), now); reason != TooLong {
+		t.Errorf("%d posts, %s", len(post.parts), reason)
 	}
 }
 
-// No HTML makes a text that is no post, mentions somebody here, or takes long.
+// No HTML produces a text that is not a valid post, mentions somebody here, or takes long to
+// convert.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{
 		"<p>one</p><p>@ada <a href='https://b.example/@ben'>@ben</a></p>", "<a href=x><a><pre>\n</pre", strings.Repeat("<p>", 100) + "@ada",
@@ -101,19 +102,20 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content, warning string) {
 		n := note{ID: "https://there.example/1", Content: content, Summary: warning}
-		whole := n.text()
-		for _, part := range archiveSplit(whole) {
+		body := n.text()
+		for _, part := range archiveSplit(body) {
 			if clean, err := social.CleanBody(part); err != nil || clean != part || !utf8.ValidString(part) {
 				t.Errorf("the part %q: %v", part, err)
 			}
 		}
-		if names := text.Mentions(whole); len(names) > 0 {
-			t.Errorf("%q mentions %q", whole, names)
+		if names := text.Mentions(body); len(names) > 0 {
+			t.Errorf("%q mentions %q", body, names)
 		}
 	})
 }
 
-// An outbox of any bytes is read or refused, and what is noted of an item is where it is.
+// An outbox of arbitrary bytes is either read or rejected, and the recorded position of an item is
+// correct.
 func FuzzOutbox(f *testing.F) {
 	item := `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"x","attachment":[{"url":"media_attachments/../x"}]}}`
 	for _, seed := range []string{
@@ -144,7 +146,7 @@ func FuzzOutbox(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if one, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(one.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
+			if post, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(post.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
 				t.Errorf("entry %d is %+v of %q: %s", i, e, raw, reason)
 			}
 		}

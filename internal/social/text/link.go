@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// maxLink bounds an address, in bytes.
+	// maxLink limits the length of an address, in bytes.
 	maxLink = 1000
 	// shownLink is how much of an address is shown, in characters.
 	shownLink = 40
 )
 
-// link returns the length of what looks like an address at the beginning of a text,
-// 0 if nothing does, and the address, without the punctuation of the sentence around
-// it; empty where it is damaged, too long, or has a user name, which only serves to
-// deceive.
+// link returns the length of what looks like an address at the beginning of a text, or 0, and the
+// address without the punctuation of the surrounding sentence. The address is empty if it is
+// malformed, too long, or has a user name, which only serves to deceive.
 func link(text string) (address string, n int) {
 	host := len("http://")
 	if !hasPrefixFold(text, "http://") {
@@ -30,8 +29,8 @@ func link(text string) (address string, n int) {
 	var before rune
 	inPath, unspaced := false, isUnspaced(first)
 	for at, r := range text[host:] {
-		// Text goes on after an address without a space where the script has none;
-		// in http://例え.jp and https://ja.wikipedia.org/wiki/東京 it does not.
+		// In scripts without spaces, text can follow an address without a space; in http://例え.jp
+		// and https://ja.wikipedia.org/wiki/東京 it does not.
 		begins := inPath && (before == '/' || before == '=')
 		unspaced = unspaced || begins && isUnspaced(r)
 		if !(inLink(r) || begins && unicode.Is(unicode.So, r)) || isUnspaced(r) && !unspaced {
@@ -56,8 +55,8 @@ func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// inLink reports the characters of addresses. Others than ASCII are letters and
-// digits only: what looks like a slash or a dot is no part of one.
+// inLink reports whether r may occur in an address. Outside ASCII only letters and digits may: a
+// character that looks like a slash or a dot does not.
 func inLink(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r > ' ' && r != 0x7f && !strings.ContainsRune("<>\"\\^`", r)
@@ -65,15 +64,15 @@ func inLink(r rune) bool {
 	return isWord(r) && !isIgnorable(r) && !unicode.IsSpace(r)
 }
 
-// trimLink removes the punctuation of the sentence from the end of an address, and
-// brackets that are not opened in it.
+// trimLink removes the punctuation of the sentence from the end of an address, and closing brackets
+// that are not opened in it.
 func trimLink(address string) string {
 	for address != "" {
 		end := len(address) - 1
 		switch last := address[end : end+1]; last {
 		case ".", ",", ":", ";", "!", "?", "'", "|", "(", "[", "{":
 		case ")", "]", "}":
-			if open := opening[last]; strings.Count(address, open) >= strings.Count(address, last) {
+			if open := openingBracket[last]; strings.Count(address, open) >= strings.Count(address, last) {
 				return address
 			}
 		default:
@@ -84,18 +83,17 @@ func trimLink(address string) string {
 	return address
 }
 
-// opening are the brackets that open what others close.
-var opening = map[string]string{")": "(", "]": "[", "}": "{"}
+// openingBracket maps closing brackets to opening ones.
+var openingBracket = map[string]string{")": "(", "]": "[", "}": "{"}
 
-// target is the address that a link leads to: the scheme in lower case.
+// target returns the address that a link leads to, with the scheme in lower case.
 func target(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return strings.ToLower(scheme) + "://" + rest
 }
 
-// Shown is what is displayed of a segment: of a link, no scheme, and of a long one its
-// beginning. The end of its host, which is the part that says where it leads, is
-// always there.
+// Shown returns what is displayed of a segment: a link without its scheme, and only the beginning
+// of a long one. The end of its host, which says where it leads, is always included.
 func (s Segment) Shown() string {
 	if s.Kind != Link {
 		return s.Text
@@ -114,7 +112,7 @@ func (s Segment) Shown() string {
 	return cut(shown, end)
 }
 
-// cut shortens an address whose host ends at a byte.
+// cut shortens an address whose host ends at the given byte.
 func cut(shown string, host int) string {
 	if n := utf8.RuneCountInString(shown[:host]); n > shownLink {
 		runes := []rune(shown[:host])

@@ -13,12 +13,12 @@ import (
 // MaxTag is the length of a tag in characters (code points), without #.
 const MaxTag = 50
 
-// maxTagText bounds a tag as it is typed, in bytes.
+// maxTagText limits the length of a typed tag, in bytes.
 const maxTagText = MaxTag * utf8.UTFMax
 
-// FoldTag returns the form under which a tag is stored, and whether it is a tag:
-// letters, digits and underscores of any script, at least one of them a letter, with
-// or without #. The form is NFKC in lower case. The form of a form is the same.
+// FoldTag returns the form in which a tag is stored, and whether it is a tag: letters, digits and
+// underscores of any script, at least one of them a letter, with or without #. The form is NFKC in
+// lower case. Folding a folded tag does not change it.
 func FoldTag(typed string) (folded string, ok bool) {
 	if rest, marked := strings.CutPrefix(typed, "＃"); marked {
 		typed = rest
@@ -29,8 +29,8 @@ func FoldTag(typed string) (folded string, ok bool) {
 	return folded, folded != "" && n == len(typed)
 }
 
-// tag returns the length of the tag at the beginning of a text, and its folded form,
-// empty if there is no tag.
+// tag returns the length of the tag at the beginning of a text, and its folded form, which is empty
+// if there is no tag.
 func tag(text string) (n int, folded string) {
 	letter, separated := false, false
 scan:
@@ -42,7 +42,7 @@ scan:
 			if n = at + utf8.RuneLen(r); n > maxTagText {
 				return 0, ""
 			}
-		case isSeparator(r) && at > 0 && !separated: // only between two others
+		case isSeparator(r) && at > 0 && !separated: // only between two tag characters
 			separated = true
 		default:
 			break scan
@@ -61,15 +61,14 @@ scan:
 func isTagRune(r rune) bool   { return isWord(r) && !isIgnorable(r) }
 func isTagLetter(r rune) bool { return unicode.IsLetter(r) || unicode.Is(unicode.Nl, r) }
 
-// isSeparator reports what joins two parts of a word: l·l in Catalan, the dot between
-// foreign names in Japanese, the joiners.
+// isSeparator reports whether r joins two parts of a word: l·l in Catalan, the dot between foreign
+// names in Japanese, the joiners.
 func isSeparator(r rune) bool {
 	return r == '·' || r == '・' || r == '\uff65' || isJoiner(r)
 }
 
-// fold returns the folded form of a tag, empty if nothing with a letter is left.
-// Folding can take several rounds: a character whose compatibility form has capitals,
-// for example.
+// fold returns the folded form of a tag, or empty if no letter remains. Folding can take several
+// rounds, for example for a character whose compatibility form has capitals.
 func fold(typed string) string {
 	if isPlainTag(typed) {
 		return typed
@@ -81,13 +80,13 @@ func fold(typed string) string {
 		}
 		typed = folded
 	}
-	return "" // no character is known that needs more
+	return "" // no character is known to need more
 }
 
 func foldOnce(typed string) string {
 	folded := norm.NFKC.String(cases.Lower(language.Und).String(norm.NFKC.String(typed)))
 	folded = strings.Map(func(r rune) rune {
-		// Some compatibility forms are words with spaces between them.
+		// Some compatibility forms are several words with spaces between them.
 		if isTagRune(r) || isSeparator(r) && !isJoiner(r) {
 			return r
 		}
@@ -101,7 +100,7 @@ func foldOnce(typed string) string {
 	return folded
 }
 
-// isPlainTag reports a tag that is its own folded form, as most are.
+// isPlainTag reports whether a tag is its own folded form, as most are.
 func isPlainTag(typed string) bool {
 	for i := range len(typed) {
 		c := typed[i]

@@ -1,7 +1,7 @@
-// Package text finds what can be clicked in the text of a post: links, mentions of
-// people and tags. It knows no database and no HTML.
+// Package text finds what can be clicked in the text of a post: links, mentions of people and tags.
+// It does not depend on a database or HTML.
 //
-// Nothing here fails, whatever the text: what looks wrong is plain text. The time is
+// Its functions never fail, whatever the text: anything malformed is plain text. They take time
 // proportional to the length of the text.
 package text
 
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a part of a text is.
+// Kind is the kind of a segment.
 type Kind uint8
 
-// The kinds of parts.
+// The kinds of segments.
 const (
 	Plain   Kind = iota
 	Link         // an address of http or https
@@ -21,16 +21,15 @@ const (
 	Tag          // #tag
 )
 
-// Segment is a part of a text. The Texts of all segments of a text, one after the
-// other, are the text.
+// Segment is a part of a text. The concatenated Texts of all segments are the text.
 type Segment struct {
 	Kind   Kind
-	Text   string // as it was typed
+	Text   string // as typed
 	Target string // the address of a link, the name of a mention without @, the folded tag without #
 }
 
-// Distinct mentions, tags and links that count in one text. The others can be clicked, but
-// nobody is notified, and they are listed nowhere.
+// How many distinct mentions, tags and links count in one text. Others can be clicked, but cause no
+// notification and are not listed anywhere.
 const (
 	MaxMentions = 10
 	MaxTags     = 10
@@ -40,7 +39,7 @@ const (
 // Parse splits a text.
 func Parse(body string) []Segment {
 	var segments []Segment
-	plain := 0 // where the plain text before the position begins
+	plain := 0 // start of the plain text before the position
 	emit := func(from, to int, s Segment) {
 		if plain < from {
 			segments = append(segments, Segment{Kind: Plain, Text: body[plain:from]})
@@ -62,7 +61,7 @@ func Parse(body string) []Segment {
 			if n == 0 {
 				break
 			}
-			// Nothing is searched for in an address, a damaged one included.
+			// Nothing is searched for inside an address, even a malformed one.
 			r, end = '/', at+n
 			if address != "" && !before.word() {
 				end = at + len(address)
@@ -96,8 +95,8 @@ func Parse(body string) []Segment {
 	return segments
 }
 
-// Mentions returns the names that a text mentions, without @, as they were typed
-// first: at most MaxMentions, no two that differ in case only.
+// Mentions returns the names that a text mentions, without @, as first typed: at most MaxMentions,
+// ignoring repetitions that differ only in case.
 func Mentions(body string) []string { return targets(body, Mention, "@＠", MaxMentions) }
 
 // Tags returns the tags of a text, folded and without #: at most MaxTags, each once.
@@ -126,12 +125,11 @@ func targets(body string, kind Kind, marks string, limit int) []string {
 	return all
 }
 
-// maxName is the length of a name that can be mentioned.
+// maxName is the maximum length of a name that can be mentioned.
 const maxName = 20
 
-// name returns the length of the name at the beginning of a text, if it can be
-// mentioned: it is no part of a longer word and not the beginning of an e-mail or
-// federated address.
+// name returns the length of the name at the beginning of a text, and whether it can be mentioned:
+// it must not be part of a longer word or the beginning of an e-mail or federated address.
 func name(text string) (int, bool) {
 	n := 0
 	for n < len(text) && isNameByte(text[n]) {

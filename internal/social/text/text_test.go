@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// written shows segments as a text: links as <target>, mentions as {name}, tags as
-// [tag].
-func written(body string) string {
+// formatSegments formats segments as a text: links as <target>, mentions as {name}, tags as [tag].
+func formatSegments(body string) string {
 	var b strings.Builder
 	for _, s := range Parse(body) {
 		switch s.Kind {
@@ -99,7 +98,7 @@ func TestParse(t *testing.T) {
 		{"bad \xff@ada \xff#go\xff http://x.example\xff", "bad \xff{ada} \xff[go]\xff <http://x.example>\xff"},
 		{"two\n@lines\n#here", "two\n{lines}\n[here]"},
 	} {
-		if got := written(c.body); got != c.want {
+		if got := formatSegments(c.body); got != c.want {
 			t.Errorf("%.80q\ngot  %.200q\nwant %.200q", c.body, got, c.want)
 		}
 	}
@@ -157,8 +156,8 @@ func TestFoldTag(t *testing.T) {
 	}
 }
 
-// Every character, alone, between two letters and after one, is folded to a form that
-// is its own, and that contains nothing that separates tags in other places.
+// Every character, alone, between two letters and after one, folds to a form that folds to itself
+// and contains no separator in other places.
 func TestFoldIsStable(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -1,11 +1,11 @@
--- Begins to make a home timeline that does not exist, or that has no end: from now on new
--- posts are put on it. It has a negative number as its last entry until it is complete.
+-- Starts building a home timeline that does not exist, or that has no end mark: from now on new
+-- posts are pushed to it. Until it is complete, a negative number is its last entry.
 -- KEYS[1]  the list
 -- ARGV[1]  a negative number that no other list has
--- ARGV[2]  after how many seconds a new list expires should nobody complete it
--- ARGV[3]  how many posts a full list has; it needs no end
--- Reply    the negative number that the list ends with; 0 where it is complete, or of
---          another type
+-- ARGV[2]  after how many seconds a new list expires if nobody completes it
+-- ARGV[3]  the length of a full list, which needs no end mark
+-- Reply    the negative number that the list ends with; 0 if it is complete, or of another
+--          type
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'none' and kind ~= 'list' then
   return '0'

@@ -29,33 +29,32 @@ var (
 )
 
 const (
-	// headsRead is how many posts of followed people are read in all to make a home
-	// timeline, unless they are so many that minHead of each are more.
+	// headsRead is how many posts of followed people are read in total to build a home timeline; at
+	// least minHead and at most maxHead of each person.
 	headsRead, minHead, maxHead = 2000, 10, 400
-	// repliesRead, in the same way, are replies; maxReplies of them are looked at.
+	// repliesRead is the same for replies; maxReplies of them are examined.
 	repliesRead, minReplyHead, maxReplyHead, maxReplies = 600, 3, 100, 300
-	// tagsRead, in the same way, are the posts of tags.
+	// tagsRead is the same for the posts of tags.
 	tagsRead, minTagHead, maxTagHead = 1000, 10, 200
-	// ownRead is how many of their own posts, and replies, a reader finds.
+	// ownRead is how many of their own posts, and replies, a reader gets.
 	ownRead = 200
-	// maxFollowing and maxTags bound whose posts are read: those who were followed
-	// last.
+	// maxFollowing and maxFollowedTags limit whose posts are read: those followed last.
 	maxFollowing, maxFollowedTags = 10_000, 200
-	// pipeline is how many commands go out together.
+	// pipeline is how many commands are sent together.
 	pipeline = 1000
-	// buildSeconds is after how long an unfinished list expires.
+	// buildSeconds is after how many seconds an unfinished list expires.
 	buildSeconds = 60
 )
 
-// errAgain: the list that was being made has expired.
-var errAgain = errors.New("social: a home timeline expired while it was made")
+// errAgain: the list expired while it was being built.
+var errAgain = errors.New("social: a home timeline expired while it was being built")
 
-// build makes a home timeline that does not exist, or completes one. It can be repeated,
-// and several processes can do it at once.
+// build builds a home timeline that does not exist, or completes one. It can be repeated, and
+// several processes can do it at once.
 //
-// First the list is begun. A post that arrives from then on is put on it. A post whose
-// fan-out came too early for that was on the lists of its author before, which are read
-// afterwards. So none is missed.
+// First it creates the list, so that new posts are pushed to it from then on. A post whose fan-out
+// came too early for that was already on the lists of its author, which are read afterwards. So no
+// post is missed.
 func (t *Homes) build(ctx context.Context, uid int64) error {
 	select {
 	case t.builds <- struct{}{}:
@@ -80,7 +79,7 @@ func (t *Homes) buildOnce(ctx context.Context, uid int64) error {
 	mark, err := beginScript.Run(ctx, t.DB.Client, key,
 		[]string{storage.Itoa(-1 - rand.Int64N(storage.MaxID-1)), storage.Itoa(buildSeconds), storage.Itoa(storage.TimelineCap)}).ToString()
 	if err != nil || mark == "0" {
-		return err // another process has made it
+		return err // another process has built it
 	}
 	posts, err := t.gather(ctx, uid)
 	if err != nil {
@@ -97,13 +96,13 @@ func (t *Homes) buildOnce(ctx context.Context, uid int64) error {
 	return err
 }
 
-// sources are the people and the tags that a user follows, the latest first.
+// sources are the people and the tags that a user follows, latest first.
 type sources struct {
 	people []int64
 	tags   []string
 }
 
-// sources reads what a user follows.
+// sources reads whom and what a user follows.
 func (t *Homes) sources(ctx context.Context, uid int64) (s sources, err error) {
 	b := t.DB.Client.B()
 	res := t.DB.Client.DoMulti(ctx,
@@ -118,7 +117,7 @@ func (t *Homes) sources(ctx context.Context, uid int64) (s sources, err error) {
 	return s, err
 }
 
-// gather reads what belongs on a home timeline.
+// gather reads the posts that belong on a home timeline.
 func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error) {
 	known, err := t.Celebrities.Load(social.WithFresh(ctx))
 	if err != nil {
@@ -150,29 +149,29 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 	}
 	var replies []int64
 	for i, all := range [2]*[]int64{&posts, &replies} {
-		some := cmds[:own]
+		ownCmds := cmds[:own]
 		if i == 1 {
-			some = cmds[own:]
+			ownCmds = cmds[own:]
 		}
-		if *all, err = t.readAll(ctx, some); err != nil {
+		if *all, err = t.readAll(ctx, ownCmds); err != nil {
 			return nil, err
 		}
 	}
 	if len(posts) == storage.TimelineCap {
 		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
 	}
-	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
+	replies, err = t.heardReplies(ctx, uid, following, replies[:min(len(replies), maxReplies)])
 	return largest(append(posts, replies...)), err
 }
 
 // share returns how many entries of each of n lists are read.
 func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), most) }
 
-// readAll returns the largest ids that these commands reply.
+// readAll returns the largest IDs in the replies to these commands.
 func (t *Homes) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
 	var ids []int64
-	for some := range slices.Chunk(cmds, pipeline) {
-		for _, res := range t.DB.Client.DoMulti(ctx, some...) {
+	for chunk := range slices.Chunk(cmds, pipeline) {
+		for _, res := range t.DB.Client.DoMulti(ctx, chunk...) {
 			members, err := reply.OrEmpty(res.AsStrSlice())
 			if err != nil {
 				return nil, fmt.Errorf("social: make a home timeline: %w", err)
@@ -184,15 +183,15 @@ func (t *Homes) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, er
 	return ids, nil
 }
 
-// largest returns the largest ids, as many as a home timeline has, in order.
+// largest returns the largest IDs, sorted, up to the length of a home timeline.
 func largest(ids []int64) []int64 {
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
 	ids = slices.Compact(ids)
 	return ids[:min(len(ids), storage.TimelineCap)]
 }
 
-// audible returns those of the replies that the reader hears.
-func (t *Homes) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
+// heardReplies returns those of the replies that belong on the reader's home timeline.
+func (t *Homes) heardReplies(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
 	all, err := reads.Fields(ctx, t.DB.Client, replies, storage.PostKey, "user_id", "to")
 	if err != nil {
 		return nil, fmt.Errorf("social: read a post: %w", err)

@@ -21,18 +21,18 @@ var (
 	convertScript = script.New(convertSource).Retryable()
 )
 
-// maxMerged is how many merged authors are looked for among those that a user follows.
-// With more of them every home timeline is made again.
+// maxMerged is how many merged authors are looked up among those that a user follows. If there are
+// more, every home timeline is rebuilt.
 const maxMerged = 500
 
-// Converter gives a single server that has loaded the keys of a Cluster the home timelines
-// of the tutorial: those that have expired are made again, the posts of merged authors
-// are put on all of them, and none expires any more.
+// Converter converts the home timelines of a single server into which the keys of a Cluster were
+// loaded to those of the tutorial: expired ones are rebuilt, the posts of merged authors are added
+// to all of them, and none expires any more.
 //
-// It can be interrupted at any moment and repeated.
+// It can be interrupted at any time and repeated.
 type Converter struct {
 	timelines *Homes
-	merged    []string // the authors whose posts may be missing
+	merged    []string // authors whose posts may be missing
 }
 
 // NewConverter returns a Converter. One round trip.
@@ -41,12 +41,12 @@ func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.
 	if err != nil {
 		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
 	}
-	// Without a set of celebrities the posts of all authors are gathered.
+	// Without a set of celebrities, the posts of all authors are gathered.
 	return &Converter{&Homes{HomeOptions: HomeOptions{DB: storage.NewDatabase(client, false), Lists: lists}}, merged}, nil
 }
 
-// Convert makes the home timelines of users complete and lasting. Two round trips, and
-// about six more for each that has to be made again.
+// Convert makes the home timelines of users complete and permanent. Two round trips, and about six
+// more for each that has to be rebuilt.
 func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
 	incomplete, err := s.incomplete(ctx, uids)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 	return found, nil
 }
 
-// complete puts on a home timeline what belongs there.
+// complete adds the posts that belong on a home timeline.
 func (s *Converter) complete(ctx context.Context, uid int64) error {
 	posts, err := s.timelines.gather(ctx, uid)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Converter) complete(ctx context.Context, uid int64) error {
 	return s.timelines.Lists.PutMany(ctx, storage.HomeKey(uid), posts...)
 }
 
-// End ends what Convert has begun, once it was called for all users. One round trip.
+// End finishes the conversion, after Convert was called for all users. One round trip.
 func (s *Converter) End(ctx context.Context) error {
 	return s.timelines.DB.Client.Do(ctx, s.timelines.DB.Client.B().Del().Key(storage.CelebritiesKey).Build()).Error()
 }

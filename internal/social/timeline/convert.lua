@@ -1,4 +1,4 @@
--- Makes a home timeline that of a single server: it has no end mark and does not expire.
+-- Turns a home timeline into that of a single server: without end mark and expiry.
 -- KEYS[1]  the list
 -- Reply    1 if it would have expired
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then

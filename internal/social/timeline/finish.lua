@@ -1,8 +1,8 @@
--- Completes a home timeline: 0 takes the place of the negative number at its end.
+-- Completes a home timeline: 0 replaces the negative number at its end.
 -- KEYS[1]  the list
 -- ARGV[1]  the negative number that begin.lua returned
 -- ARGV[2]  after how many seconds without a view the list expires
--- ARGV[3]  how many posts a full list has; it needs no 0
+-- ARGV[3]  the length of a full list, which needs no 0
 -- Reply    1; 0 if the list does not exist any more
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0

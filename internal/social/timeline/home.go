@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social/text"
 )
 
-// looksBeforeCleaning is how often a page of a home timeline looks further before what it
-// looked past leaves the list.
+// looksBeforeCleaning is how many times a page of a home timeline reads on before the skipped posts
+// are removed from the list.
 const looksBeforeCleaning = 2
 
 // hears is social.Hears for a post.
@@ -22,8 +22,9 @@ func hears(v *social.Viewer, p *View) bool {
 	return social.Hears(v, h)
 }
 
-// listener returns the viewer with all that decides whether they hear these posts. One round
-// trip for a viewer who follows more people than are kept in memory, else none.
+// listener returns the viewer with everything that decides whether these posts belong on their home
+// timeline. One round trip for a viewer who follows more people than are kept in memory, otherwise
+// none.
 func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*social.Viewer, error) {
 	if !v.FollowsMore {
 		return v, nil
@@ -60,9 +61,9 @@ func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*
 	return &other, nil
 }
 
-// cleanHome takes those of these ids off the viewer's home timeline that are deleted posts, or
-// posts that the viewer does not hear any more. It decides by what the database has now, and
-// decides again afterwards: what a follow has brought back meanwhile is put there once more.
+// cleanHome removes those of these IDs from the viewer's home timeline that are deleted posts, or
+// posts that no longer belong there. It decides by the current state of the database, and checks
+// again afterwards: posts that a follow has brought back meanwhile are added again.
 func (l *Lists) cleanHome(ctx context.Context, v *social.Viewer, ids []int64) error {
 	gone, err := l.unheard(ctx, v, ids)
 	if err != nil || len(gone) == 0 {
@@ -115,7 +116,7 @@ func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]i
 	return gone, nil
 }
 
-// removeFromHome takes posts off a home timeline.
+// removeFromHome removes posts from a home timeline.
 func (t *Timelines) removeFromHome(ctx context.Context, uid int64, posts []int64) error {
 	ids := make([]string, len(posts))
 	for i, post := range posts {
@@ -125,7 +126,7 @@ func (t *Timelines) removeFromHome(ctx context.Context, uid int64, posts []int64
 	return err
 }
 
-// addToHome puts posts on a home timeline; on a Cluster only if it exists.
+// addToHome adds posts to a home timeline; on a Cluster only if it exists.
 func (t *Timelines) addToHome(ctx context.Context, uid int64, posts []int64) error {
 	lists := t.lists
 	if t.homes != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// HomeOptions are the settings of Homes. All are required.
+// HomeOptions configure Homes. All are required.
 type HomeOptions struct {
-	DB          storage.Database // a Cluster
+	DB          storage.Database // of a Cluster
 	Lists       *collection.Timelines
 	Celebrities *storage.Celebrities
-	// Idle is after which time without a view a home timeline expires.
+	// Idle is how long a home timeline may go without a view before it expires.
 	Idle time.Duration
 }
 
@@ -33,23 +33,24 @@ type Homes struct {
 	HomeOptions
 	renewAfter time.Duration
 
-	renewed *otter.Cache[int64, int64] // when the end of a list was postponed last, by its reader
+	renewed *otter.Cache[int64, int64] // when the expiry of a list was last postponed, by reader
 	follows *watched.Map[followed]     // by reader
 	heads   *watched.Map[*head]        // by author
-	builds  chan struct{}              // bounds how many home timelines are made at once
+	builds  chan struct{}              // limits how many home timelines are built at once
 	built   atomic.Int64
 }
 
 const (
-	// renewEvery is how often a view postpones the end of a home timeline.
+	// renewEvery is how often views postpone the expiry of a home timeline.
 	renewEvery = 24 * time.Hour
-	// maxReaders bounds whose follows are kept in memory: about 2 KB for a reader who
-	// follows 200 merged authors. maxHeads bounds the authors, about 1 KB each.
+	// maxReaders limits the number of readers whose follows are kept in memory: about 2 KB for a
+	// reader who follows 200 merged authors. maxHeads limits the number of authors, about 1 KB
+	// each.
 	maxReaders = 50_000
 	maxHeads   = 50_000
-	// buildsAtOnce bounds the memory of home timelines that are being made.
+	// buildsAtOnce limits the memory for home timelines that are being built.
 	buildsAtOnce = 16
-	// attempts bounds how often a page is read again because its list has expired.
+	// attempts limits how often a page is read again because its list has expired.
 	attempts = 3
 )
 
@@ -63,19 +64,18 @@ func NewHomes(opt HomeOptions) (*Homes, error) {
 	if err := errors.Join(err[:]...); err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	// The next reader in this process sees the posts that it has just written, or deleted.
+	// The next reader in this process sees posts that it has just written or deleted.
 	opt.Celebrities.OnWrite(t.heads.Force)
 	return t, nil
 }
 
-// Built returns how many home timelines this process has made.
+// Built returns how many home timelines this process has built.
 func (t *Homes) Built() int64 { return t.built.Load() }
 
-// Newest returns the newest n posts of a home timeline, those below before where it is
-// not zero. Unless the context is fresh, it takes no round trip for a
-// first page as long as nothing has changed, except for one a day; one for a later page,
-// and one more where authors who are merged have older posts than those in memory. A
-// home timeline that does not exist takes about six.
+// Newest returns the newest n posts of a home timeline; if before is not zero, only posts below it.
+// Unless the context is fresh, a first page takes no round trip as long as nothing has changed,
+// except for one a day. A later page takes one round trip, and one more if merged authors have
+// older posts than those in memory. Building a home timeline that does not exist takes about six.
 func (t *Homes) Newest(ctx context.Context, uid, before int64, n int) ([]int64, error) {
 	if err := t.renew(ctx, uid); err != nil {
 		return nil, err
@@ -100,13 +100,13 @@ func (t *Homes) Newest(ctx context.Context, uid, before int64, n int) ([]int64, 
 	if err != nil || len(authors) == 0 {
 		return part.ids, err
 	}
-	return t.merge(ctx, merged{part: part, authors: authors, first: known.First, before: before, n: n})
+	return t.merge(ctx, mergeQuery{part: part, authors: authors, first: known.First, before: before, n: n})
 }
 
 // part is a part of the list of a home timeline.
 type part struct {
 	ids      []int64
-	complete bool  // false: it does not exist, is being made, or has no end
+	complete bool  // false if it does not exist, is being built, or has no end mark
 	floor    int64 // older posts of other authors do not belong here
 }
 
@@ -134,7 +134,7 @@ func (t *Homes) list(ctx context.Context, uid, before int64, n int) (part, error
 	if before == 0 {
 		return part{ids: ids}, nil
 	}
-	// The end of a list that was full once, or there is no list.
+	// Either the end of a list that was once full, or there is no list.
 	b := t.DB.Client.B()
 	res := t.DB.Client.DoMulti(ctx, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
 	length, err := res[0].AsInt64()
@@ -152,7 +152,7 @@ func (t *Homes) list(ctx context.Context, uid, before int64, n int) (part, error
 	return p, nil
 }
 
-// renew postpones the end of a home timeline, once a day.
+// renew postpones the expiry of a home timeline, once a day.
 func (t *Homes) renew(ctx context.Context, uid int64) error {
 	now := elapsed.Now()
 	if last, ok := t.renewed.GetIfPresent(uid); ok && now-last < int64(t.renewAfter) {
@@ -189,18 +189,18 @@ func (t *Homes) followed(ctx context.Context, uid int64, known *storage.KnownCel
 	return f.authors, err
 }
 
-// following reads the people that a reader follows: at least all merged authors.
+// following reads the people that a reader follows, including at least all merged authors.
 func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCelebrities) ([]int64, error) {
 	key := storage.FollowingKey(uid)
 	b := t.DB.Client.B()
-	// The server reports changes of a key that was read through the client's memory.
-	// The members are read past it: there can be very many.
+	// The server reports changes of a key that was read through the client-side cache. The members
+	// are read past it, because there can be very many.
 	count, err := reply.OrEmpty(t.DB.Read(ctx, b.Zcard().Key(key).Cache()).AsInt64())
 	if err != nil || count == 0 {
 		return nil, err
 	}
 	if int64(len(known.First)) < count {
-		return t.among(ctx, key, known)
+		return t.followedAmong(ctx, key, known)
 	}
 	members, err := reply.OrEmpty(t.DB.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice())
 	if err != nil {
@@ -209,8 +209,8 @@ func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCe
 	return parseIDs(members), nil
 }
 
-// among asks for each merged author whether the reader follows them.
-func (t *Homes) among(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
+// followedAmong asks for each merged author whether the reader follows them.
+func (t *Homes) followedAmong(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
 	ids := make([]int64, 0, len(known.First))
 	members := make([]string, 0, len(known.First))
 	for id := range known.First {

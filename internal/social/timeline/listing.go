@@ -7,39 +7,38 @@ import (
 	"retwis/internal/social"
 )
 
-// Item is one entry of a list of posts, as a viewer sees it.
+// Item is an entry in a list of posts, as a viewer sees it.
 type Item struct {
 	Entry *View        // the post that is on the list, which may be a repost
-	Post  *View        // what it shows: the post itself, or the one that a repost repeats
+	Post  *View        // the post that it shows: the entry itself, or the original of a repost
 	Marks social.Marks // what the viewer has done with Post
 }
 
-// Listing is one page of posts as a viewer sees it, and the cursor of the next page,
-// 0 at the end. A page can have fewer posts than asked for although another follows,
-// where most of what was there is hidden from the viewer.
+// Listing is one page of posts as a viewer sees it, and the cursor of the next page, 0 at the end.
+// A page can have fewer posts than requested even if another one follows, when most of the entries
+// are hidden from the viewer.
 type Listing struct {
 	Items []Item
 	Next  int64
 }
 
-// Lists are the lists of posts as a viewer sees them: without what is hidden from
-// them, and with what they have done with each post.
+// Lists returns lists of posts as a viewer sees them: without posts hidden from the viewer, and
+// with what the viewer has done with each post.
 type Lists struct {
 	views     *Views
 	viewers   *Viewers
 	timelines *Timelines
 }
 
-// NewLists returns the lists of these posts, viewers and timelines.
+// NewLists returns Lists for these posts, viewers and timelines.
 func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 	return &Lists{views: views, viewers: viewers, timelines: timelines}
 }
 
-// HomePosts returns a page of the viewer's home timeline: the posts on it that they hear,
-// see social.Hears, except those left out of it. A page that has to look past many others
-// takes them off the list. before is the cursor
-// of the page, 0 for the first. A repost of what is on the timeline already, within the 40
-// older entries, is left out.
+// HomePosts returns a page of the viewer's home timeline: the posts on it that belong there, see
+// social.Hears, except those left out of it. A page that has to skip many other posts removes them
+// from the list. before is the cursor of the page, 0 for the first. A repost is left out if its
+// post is among the 40 older entries.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{
 		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted, Home: true,
@@ -49,8 +48,8 @@ func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, l
 	})
 }
 
-// MemberPosts returns a page of what these users have posted and reposted, as a home timeline
-// shows it; see HomePosts.
+// MemberPosts returns a page of the posts and reposts of these users, as a home timeline shows
+// them; see HomePosts.
 func (l *Lists) MemberPosts(ctx context.Context, v *social.Viewer, uids []int64, before int64, limit int) (Listing, error) {
 	seen := make([]int64, 0, len(uids))
 	for _, uid := range uids {
@@ -71,8 +70,8 @@ func (l *Lists) PublicPosts(ctx context.Context, v *social.Viewer, before int64,
 	return l.Page(ctx, PageQuery{Viewer: v, Before: before, Limit: limit, Least: social.Shown, Read: l.timelines.Everybody})
 }
 
-// SharedPosts returns the first page of the public timeline as a stranger sees it, and the
-// authors whose posts it lacks: they see those themselves. See HomePosts.
+// SharedPosts returns the first page of the public timeline as seen by a visitor who is not logged
+// in, and the authors whose posts it lacks: they see those themselves. See HomePosts.
 func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
 	stranger, err := l.viewers.Get(ctx, social.User{})
 	if err != nil {
@@ -97,8 +96,8 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 	return list, lacks, err
 }
 
-// ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
-// has asked for this user, so a mute does not hide them. See HomePosts.
+// ProfilePosts returns a page of a user's posts and reposts, however old. The viewer has asked for
+// this user, so a mute does not hide them. See HomePosts.
 func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{
 		Viewer: v.Asking(uid), Before: before, Limit: limit, Least: social.Unlisted,
@@ -108,12 +107,12 @@ func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before 
 	})
 }
 
-// latestLooks is among how many entries of a profile the latest post is looked for: the others
-// may be reposts, or hidden.
+// latestLooks is the number of profile entries among which the latest post is looked for: the
+// others may be reposts, or hidden.
 const latestLooks = 4
 
-// LatestPosts returns the latest post of each of these users that a viewer sees on public
-// lists, nil for none. Two round trips at most.
+// LatestPosts returns the latest post of each of these users that the viewer sees on public lists,
+// or nil. At most two round trips.
 func (l *Lists) LatestPosts(ctx context.Context, v *social.Viewer, uids []int64) ([]*View, error) {
 	each, err := l.timelines.eachProfile(ctx, uids, 0, latestLooks)
 	if err != nil {
@@ -145,9 +144,9 @@ func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, befor
 	})
 }
 
-// PostPage returns one post as a viewer sees it on its own page, where a mute does
-// not hide it, or ErrNotFound. The stub of a deleted post is not found either; see
-// posts.Threads for its place in a conversation.
+// PostPage returns one post as a viewer sees it on its own page, where a mute does not hide it, or
+// ErrNotFound, also for the stub of a deleted post; see posts.Threads for its place in a
+// conversation.
 func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item, error) {
 	items, err := l.Select(ctx, v, []int64{id}, social.Muted)
 	if err != nil {
@@ -159,8 +158,8 @@ func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item,
 	return items[0], l.Mark(ctx, v, items)
 }
 
-// Items returns what a viewer sees of these entries of a list, in their order: for
-// lists that have cursors of their own.
+// Items returns what a viewer sees of these list entries, in order. It is for lists with their own
+// cursors.
 func (l *Lists) Items(ctx context.Context, v *social.Viewer, ids ...int64) ([]Item, error) {
 	items, err := l.Select(ctx, v, ids, social.Unlisted)
 	if err != nil {
@@ -170,25 +169,25 @@ func (l *Lists) Items(ctx context.Context, v *social.Viewer, ids ...int64) ([]It
 }
 
 const (
-	// repostWindow is within how many older entries of a home timeline a repost is
-	// left out because its post is there already.
+	// repostWindow is the number of older home timeline entries among which a repost's post is
+	// looked for, to leave the repost out.
 	repostWindow = 40
-	// farEntries bounds what a page reads that reads far.
+	// farEntries limits how many entries a page with Far reads.
 	farEntries = 4000
 )
 
-// PageQuery is a page of a list that a viewer wants to see.
+// PageQuery requests a page of a list for a viewer.
 type PageQuery struct {
 	Viewer *social.Viewer
-	Before int64 // the cursor; 0: the first page
+	Before int64 // the cursor; 0 for the first page
 	Limit  int
-	// Window is within how many older entries a repost is left out if its post is among
-	// them; 0: it is not.
+	// Window is the number of older entries: a repost is left out if its post is among them. 0
+	// keeps all reposts.
 	Window int
-	Least  social.Visibility // what the viewer sees less well is left out
-	Home   bool              // without those that the viewer has left out of the home timeline
-	// Far has it read further where much is hidden from the viewer, so that no page is short or
-	// empty because of that. What is older than the first farEntries is not found.
+	Least  social.Visibility // posts of lower visibility are left out
+	Home   bool              // omit people whom the viewer has left out of the home timeline
+	// Far reads further if much is hidden from the viewer, so that no page is short or empty
+	// because of that. Entries older than the first farEntries are not found.
 	Far bool
 	// Read reads a part of the list; see Timelines.
 	Read func(ctx context.Context, before int64, limit int) (Page, error)
@@ -255,7 +254,7 @@ func (l *Lists) selectFor(ctx context.Context, q PageQuery, ids []int64) ([]Item
 
 func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
 
-// Select returns the entries that a viewer sees with at least this Visibility.
+// Select returns the entries that a viewer sees with at least the given visibility.
 func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least social.Visibility) ([]Item, error) {
 	entries, err := l.views.Get(ctx, ids...)
 	if err != nil {
@@ -292,8 +291,8 @@ func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least
 	return shown, nil
 }
 
-// withoutRepeats leaves out the reposts whose post the viewer sees among the next
-// entries of the list, itself or in an earlier repost.
+// withoutRepeats removes reposts whose post the viewer sees among the next entries of the list,
+// either the post itself or an earlier repost.
 func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, items []Item) ([]Item, error) {
 	ids, older := page.IDs, []Item(nil)
 	if page.Next != 0 {
@@ -306,7 +305,7 @@ func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, item
 		}
 		ids = slices.Concat(ids, next.IDs)
 	}
-	place := make(map[int64]int, len(ids)) // on the list, hidden entries included
+	place := make(map[int64]int, len(ids)) // on the list, including hidden entries
 	for i, id := range ids {
 		place[id] = i
 	}

@@ -12,18 +12,18 @@ import (
 	"retwis/internal/watched"
 )
 
-// headLen is how many of an author's latest posts are in memory.
+// headLen is how many of an author's latest posts are kept in memory.
 const headLen = 100
 
-// head are the latest posts and reposts of an author, the latest first. It never changes.
+// head holds the latest posts and reposts of an author, latest first. It never changes.
 type head struct {
-	ids   []int64
-	whole bool // there are no others that are merged
-	first int64
+	ids      []int64
+	complete bool // no older posts are merged
+	first    int64
 }
 
-// headsOf returns the latest posts of each of these authors, which are read again about once a
-// second at most. One round trip if some have changed.
+// headsOf returns the latest posts of each of these authors, which are reread at most about once a
+// second. One round trip if some have changed.
 func (t *Homes) headsOf(ctx context.Context, authors []int64, first map[int64]int64) ([]*head, error) {
 	return t.heads.GetMany(ctx, authors, watched.Ask[*head]{
 		Valid: func(id int64, h *head) bool { return h.first == first[id] },
@@ -51,13 +51,13 @@ func (t *Homes) readHeads(ctx context.Context, reads []*watched.Read[*head], fir
 	return nil
 }
 
-// fill takes the ids that are merged.
+// fill stores those of the IDs that are merged.
 func (h *head) fill(ids []int64, read int) {
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] < h.first })
-	h.ids, h.whole = ids[:n:n], n < len(ids) || read < headLen
+	h.ids, h.complete = ids[:n:n], n < len(ids) || read < headLen
 }
 
-// below returns the ids below an id; 0 for all.
+// below returns the IDs below before; 0 for all.
 func below(ids []int64, before int64) []int64 {
 	if before == 0 {
 		return ids
@@ -65,17 +65,18 @@ func below(ids []int64, before int64) []int64 {
 	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
 }
 
-// merged is a page of a home timeline with the posts of authors that it lacks.
-type merged struct {
+// mergeQuery is a request for a page of a home timeline merged with the posts of authors that it
+// lacks.
+type mergeQuery struct {
 	part
 	authors []int64
-	first   map[int64]int64 // the first post of each that it lacks
-	before  int64           // the posts below an id; 0 for all
-	n       int             // the newest of them
+	first   map[int64]int64 // the first post of each author that it lacks
+	before  int64           // only posts below this ID; 0 for all
+	n       int             // the number of posts
 }
 
-// merge returns the ids of a page.
-func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
+// merge returns the IDs of a page.
+func (t *Homes) merge(ctx context.Context, m mergeQuery) ([]int64, error) {
 	heads, err := t.headsOf(ctx, m.authors, m.first)
 	if err != nil {
 		return nil, err
@@ -84,10 +85,10 @@ func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
 	if len(m.ids) > 0 {
 		runs = append(runs, m.ids)
 	}
-	var older []int // authors with older posts on the page than those in memory, perhaps
+	var older []int // authors who may have older posts on the page than those in memory
 	for i, h := range heads {
 		ids := below(h.ids, m.before)
-		if !h.whole && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
+		if !h.complete && len(ids) < m.n && (len(h.ids) == 0 || h.ids[len(h.ids)-1] > m.floor) {
 			older = append(older, i)
 			continue
 		}
@@ -102,9 +103,8 @@ func (t *Homes) merge(ctx context.Context, m merged) ([]int64, error) {
 	return newest(append(runs, more...), m.floor, m.n), nil
 }
 
-// older reads the posts of some of the authors, by their place among them, that are not in
-// memory.
-func (t *Homes) older(ctx context.Context, m merged, which []int) ([][]int64, error) {
+// older reads posts that are not in memory, of the authors with the given indexes.
+func (t *Homes) older(ctx context.Context, m mergeQuery, which []int) ([][]int64, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
@@ -131,10 +131,10 @@ func (t *Homes) older(ctx context.Context, m merged, which []int) ([][]int64, er
 	return runs, nil
 }
 
-// newest returns the largest n ids of runs that are in order, largest first, each id
-// once, and none below floor. It changes the runs.
+// newest returns the largest n IDs from sorted runs, largest first, each ID once, and none below
+// floor. It modifies the runs.
 func newest(runs [][]int64, floor int64, n int) []int64 {
-	// runs is a heap: the run with the largest first id is at its top.
+	// runs is a heap: the run with the largest first ID is at its top.
 	down := func(i int) {
 		for {
 			child := 2*i + 1

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newest returns what sorting everything returns.
+// newest equals a sort of everything.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

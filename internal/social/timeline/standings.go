@@ -17,16 +17,16 @@ import (
 	"retwis/internal/watched"
 )
 
-// Standings keeps in memory who is limited or suspended, so that deciding how a viewer
-// sees a post asks no server. `standings` scores users by the order in which they were
-// changed; what was read once is brought up to date with the latest of them.
+// Standings keeps in memory who is limited or suspended, so that deciding how a viewer sees a post
+// takes no round trip. `standings` scores users by the order in which they changed; later reads
+// fetch only the latest changes.
 //
-// The server reports each change to this process, which reads it at once in the
-// background: other processes follow within a round trip.
+// The server reports each change to this process, which reads it immediately in the background:
+// other processes follow within a round trip.
 type Standings struct {
 	db   storage.Database
 	kept *storage.Kept[*knownStandings]
-	lost atomic.Bool // reports may be lost: read everything
+	lost atomic.Bool // invalidation messages may be lost: read everything
 
 	wake   chan struct{}
 	stop   context.CancelFunc
@@ -35,15 +35,15 @@ type Standings struct {
 
 // knownStandings never changes.
 type knownStandings struct {
-	of   map[int64]social.Standing // without those in good standing
-	last float64                   // the greatest score
+	byUser map[int64]social.Standing // without users in good standing
+	last   float64                   // the largest score
 }
 
-// scoreStandings is how many standings a score tells apart: it is a number that grows
-// with each change, times this, plus the standing.
+// scoreStandings is the number of standings that a score distinguishes: a score is a number that
+// grows with each change, times this, plus the standing.
 const scoreStandings = 4
 
-// NewStandings returns the standings of a database. Close ends it.
+// NewStandings returns the Standings of a database. Close stops it.
 func NewStandings(db storage.Database) *Standings {
 	s := &Standings{db: db, wake: make(chan struct{}, 1)}
 	s.kept = storage.NewKept(db, storage.Standings, s.read)
@@ -66,7 +66,7 @@ func NewStandings(db storage.Database) *Standings {
 	return s
 }
 
-// Close ends what runs in the background.
+// Close stops the background work.
 func (s *Standings) Close() {
 	s.stop()
 	s.worker.Wait()
@@ -74,8 +74,8 @@ func (s *Standings) Close() {
 
 // Of returns the standing of a user, as this process knows it.
 func (s *Standings) Of(uid int64) social.Standing {
-	if known := s.kept.Latest(); known != nil && len(known.of) > 0 {
-		return known.of[uid]
+	if known := s.kept.Latest(); known != nil && len(known.byUser) > 0 {
+		return known.byUser[uid]
 	}
 	return social.Good
 }
@@ -83,7 +83,7 @@ func (s *Standings) Of(uid int64) social.Standing {
 // Count returns how many users are limited or suspended.
 func (s *Standings) Count() int {
 	if known := s.kept.Latest(); known != nil {
-		return len(known.of)
+		return len(known.byUser)
 	}
 	return 0
 }
@@ -91,13 +91,13 @@ func (s *Standings) Count() int {
 // Version implements social.Standings.
 func (s *Standings) Version() any { return s.kept.Latest() }
 
-// StandingOfScore returns the standing that a score in `standings` stands for.
+// StandingOfScore returns the standing encoded in a score in `standings`.
 func StandingOfScore(score float64) social.Standing {
 	return social.Standing(math.Mod(max(score, 0), scoreStandings))
 }
 
-// follow reads changes as they are reported, and everything once a minute: a report can
-// get lost with a cut cable.
+// follow reads changes as they are reported, and everything once a minute, because a message can be
+// lost with a cut cable.
 func (s *Standings) follow(ctx context.Context) {
 	tick := time.NewTicker(watched.MaxAge)
 	defer tick.Stop()
@@ -116,7 +116,7 @@ func (s *Standings) follow(ctx context.Context) {
 		if s.lost.Load() {
 			read = s.kept.Renew
 		}
-		// A failed read leaves it to the next viewer.
+		// If the read fails, the next viewer reads.
 		bounded, cancel := context.WithTimeout(ctx, readStandingsTimeout)
 		_, _ = read(bounded)
 		cancel()
@@ -125,19 +125,19 @@ func (s *Standings) follow(ctx context.Context) {
 
 const readStandingsTimeout = 5 * time.Second
 
-// load brings what is known up to date. No round trip while nothing has changed.
+// load brings the standings up to date. No round trip while nothing has changed.
 func (s *Standings) load(ctx context.Context) error {
 	_, err := s.kept.Get(ctx)
 	return err
 }
 
-// Reload reads what has changed, bypassing all caches. One round trip.
+// Reload reads the changes, bypassing all caches. One round trip.
 func (s *Standings) Reload(ctx context.Context) error {
 	_, err := s.kept.Reload(ctx)
 	return err
 }
 
-// read reads what has changed, or everything where reports may be lost.
+// read reads the changes, or everything if messages may be lost.
 func (s *Standings) read(ctx context.Context) (*knownStandings, error) {
 	known, lost := s.kept.Latest(), false
 	if !social.IsFresh(ctx) {
@@ -155,7 +155,7 @@ func (s *Standings) read(ctx context.Context) (*knownStandings, error) {
 	return s.apply(known, changes), nil
 }
 
-// command reads the changes after those that are known, or everything for nil.
+// command reads the changes since known, or everything if it is nil.
 func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 	from := "-inf"
 	if known != nil {
@@ -164,14 +164,14 @@ func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 	return s.db.Client.B().Zrangebyscore().Key(storage.Standings).Min(from).Max("+inf").Withscores().Cache()
 }
 
-// apply returns what is known with changes.
+// apply returns known with the changes applied.
 func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *knownStandings {
-	next := &knownStandings{of: map[int64]social.Standing{}}
+	next := &knownStandings{byUser: map[int64]social.Standing{}}
 	if known != nil {
 		if len(changes) == 0 {
 			return known
 		}
-		next.of, next.last = maps.Clone(known.of), known.last
+		next.byUser, next.last = maps.Clone(known.byUser), known.last
 	}
 	for _, change := range changes {
 		uid, ok := storage.ParseID(change.Member)
@@ -180,13 +180,13 @@ func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *know
 		}
 		next.last = max(next.last, change.Score)
 		if standing := StandingOfScore(change.Score); standing == social.Good {
-			delete(next.of, uid)
+			delete(next.byUser, uid)
 		} else {
-			next.of[uid] = standing
+			next.byUser[uid] = standing
 		}
 	}
-	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.of, next.of) {
-		return old // all was read again, and the Version stays
+	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.byUser, next.byUser) {
+		return old // everything was reread, and the Version stays
 	}
 	return next
 }

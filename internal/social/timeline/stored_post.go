@@ -18,13 +18,13 @@ var postFields = []string{
 	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden", "media", "sensitive", "to",
 }
 
-// PostCommand reads a post; parsePost reads its reply.
+// PostCommand reads a post; parsePost parses its reply.
 func PostCommand(client rueidis.Client, id int64) rueidis.Cacheable {
 	return client.B().Hmget().Key(storage.PostKey(id)).Field(postFields...).Cache()
 }
 
-// ParseAll reads the replies to postCommand, and the authors: a post at the place
-// of each id, with the id 0 where there is no such post or its author is lost.
+// ParseAll parses the replies to PostCommand, and reads the authors. It returns a post for each ID,
+// with ID 0 if there is no such post or its author is lost.
 func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
 	posts := make([]social.Post, len(ids))
 	var authors []int64
@@ -58,8 +58,8 @@ func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []ruei
 	return posts, nil
 }
 
-// parsePost reads the hash of a post, with only the id of its author. ok is
-// false where there is no such post, or the key is of another type.
+// parsePost parses the hash of a post, with only the ID of its author. ok is false if there is no
+// such post, or the key has another type.
 func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, err error) {
 	texts, err := reply.Fields(res)
 	if err != nil {
@@ -67,10 +67,10 @@ func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, er
 	}
 	author, err := strconv.ParseInt(texts[0], 10, 64)
 	if err != nil {
-		return social.Post{}, false, nil // none, or not a post of Retwis
+		return social.Post{}, false, nil // missing, or not a post of Retwis
 	}
 	number := func(field int) int64 {
-		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as none
+		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as zero
 		return max(n, 0)
 	}
 	hidden, message, _ := strings.Cut(texts[11], " ")

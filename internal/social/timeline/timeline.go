@@ -19,10 +19,9 @@ import (
 	"retwis/internal/watched"
 )
 
-// Page is one page of a timeline: the ids of its posts, newest first, and the
-// cursor of the next page: the id of the last post seen, 0 at the end. A post
-// that arrives between two pages neither repeats a post on the second nor hides
-// one.
+// Page is one page of a timeline: the IDs of its posts, newest first, and the cursor of the next
+// page: the ID of the last post seen, 0 at the end. A post that arrives between two pages neither
+// repeats a post on the second nor hides one.
 type Page struct {
 	IDs  []int64
 	Next int64
@@ -32,20 +31,20 @@ type Page struct {
 type Timelines struct {
 	db    storage.Database
 	lists *collection.Timelines
-	homes *Homes           // on a Cluster; nil on a single server
-	saw   func(post int64) // is called with the newest post of each page
+	homes *Homes           // nil on a single server
+	saw   func(post int64) // called with the newest post of each page
 
-	public *watched.Recent[int64] // the newest of the public timeline; nil: not in memory
+	public *watched.Recent[int64] // the newest posts of the public timeline; nil if not in memory
 }
 
-// Options are what timelines need.
+// Options configure Timelines.
 type Options struct {
 	Lists *collection.Timelines
 	Homes *Homes           // on a Cluster
-	Saw   func(post int64) // is called with the newest post of each page
+	Saw   func(post int64) // called with the newest post of each page
 }
 
-// NewTimelines returns the timelines of a database.
+// NewTimelines returns the Timelines of a database.
 func NewTimelines(db storage.Database, opt Options) *Timelines {
 	t := &Timelines{db: db, lists: opt.Lists, homes: opt.Homes, saw: opt.Saw}
 	if db.Link.Watched() {
@@ -54,10 +53,9 @@ func NewTimelines(db storage.Database, opt Options) *Timelines {
 	return t
 }
 
-// Home returns a page of a user's home timeline: their own posts and those of
-// the people they follow. before is the cursor of the page, 0 for the first,
-// which comes from memory where it can. One round trip at most; on a Cluster see
-// Homes.
+// Home returns a page of a user's home timeline: their own posts and those of the people they
+// follow. before is the cursor of the page, 0 for the first, which comes from memory if possible.
+// At most one round trip; on a Cluster see Homes.
 func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	if t.homes != nil {
 		limit = social.PageSize(limit)
@@ -67,10 +65,9 @@ func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Pag
 	return t.timeline(ctx, storage.HomeKey(uid), before, limit)
 }
 
-// Everybody returns a page of the public timeline: the posts of all users; see
-// Home. Where the server reports changes, the first
-// page is that of a second ago at most, with what was posted through this process; while
-// its server does not answer, that of a minute ago at most.
+// Everybody returns a page of the public timeline: the posts of all users; see Home. If the server
+// reports changes, the first page is at most a second old but includes posts published through this
+// process; while its server does not answer, it is at most a minute old.
 func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
 	if before > 0 || t.public == nil || social.IsFresh(ctx) {
 		return t.timeline(ctx, storage.Timeline, before, limit)
@@ -80,30 +77,31 @@ func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 	return t.page(ids[:min(len(ids), limit+1)], err, limit)
 }
 
-// newestPublic is how many posts of the public timeline are in memory.
+// newestPublic is how many posts of the public timeline are kept in memory.
 const newestPublic = social.MaxPage + 1
 
 func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
 	return reply.OrEmpty(t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(storage.Timeline, newestPublic))).AsIntSlice())
 }
 
-// Published notes that the public timeline has a post: it is on the first page at once.
+// Published records that the public timeline has a new post, so that it is on the first page
+// immediately.
 func (t *Timelines) Published(post int64) {
-	t.public.Change(func(ids []int64) []int64 { return withID(ids, post, newestPublic) })
+	t.public.Change(func(ids []int64) []int64 { return insertID(ids, post, newestPublic) })
 }
 
-// Removed notes that a post is on no timeline any more.
+// Removed records that a post is on no timeline any more.
 func (t *Timelines) Removed(post int64) {
-	t.public.Change(func(ids []int64) []int64 { return without(ids, post) })
+	t.public.Change(func(ids []int64) []int64 { return remove(ids, post) })
 }
 
-// Profile returns a page of all posts and reposts of a user, however old, without replies; and
-// after them the posts that were imported, with the user's replies to themselves; see Home.
+// Profile returns a page of all posts and reposts of a user, however old, without replies; after
+// them come the imported posts, including the user's replies to themselves; see Home.
 func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	cmds := []rueidis.Cacheable{t.byIDCommand(storage.ProfileKey(uid), before, limit), t.byIDCommand(storage.ArchiveKey(uid), 0, limit)}
 	if before > 0 {
-		ctx = social.WithFresh(ctx) // later pages are not worth remembering
+		ctx = social.WithFresh(ctx) // later pages are not worth caching
 		cmds = append(cmds, t.db.Client.B().Hexists().Key(storage.PostKey(before)).Field("source").Cache())
 	}
 	res := t.db.ReadMany(ctx, cmds...)
@@ -123,7 +121,7 @@ func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 	return t.ByID(ctx, storage.ProfileRepliesKey(uid), before, limit)
 }
 
-// Profiles returns a page of the posts and reposts of all of these users, merged; see Profile.
+// Profiles returns a page of the posts and reposts of all these users, merged; see Profile.
 func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	each, err := t.eachProfile(ctx, uids, before, limit)
@@ -135,8 +133,8 @@ func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, li
 	return t.page(all[:min(len(all), limit+1)], nil, limit)
 }
 
-// eachProfile returns the posts and reposts of each of these users, and one more than limit. One
-// round trip at most.
+// eachProfile returns the posts and reposts of each of these users, one more than limit. At most
+// one round trip.
 func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64, limit int) ([][]int64, error) {
 	if len(uids) == 0 {
 		return nil, nil
@@ -146,7 +144,7 @@ func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64,
 		cmds[i] = t.byIDCommand(storage.ProfileKey(uid), before, limit)
 	}
 	if before > 0 {
-		ctx = social.WithFresh(ctx) // later pages are not worth remembering
+		ctx = social.WithFresh(ctx) // later pages are not worth caching
 	}
 	each := make([][]int64, len(uids))
 	for i, res := range t.db.ReadMany(ctx, cmds...) {
@@ -158,7 +156,7 @@ func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64,
 	return each, nil
 }
 
-// ByID returns a page of a sorted set of posts that are scored by their ids.
+// ByID returns a page of a sorted set of posts that is scored by ID.
 func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	cmd := t.byIDCommand(set, before, limit)
@@ -172,7 +170,7 @@ func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit in
 	return t.page(ids, err, limit)
 }
 
-// byIDCommand reads a page of ByID, and one post more.
+// byIDCommand reads a page of ByID, and one more post.
 func (t *Timelines) byIDCommand(set string, before int64, limit int) rueidis.Cacheable {
 	from := "+inf"
 	if before > 0 {
@@ -193,7 +191,7 @@ func (t *Timelines) timeline(ctx context.Context, list string, before int64, lim
 	return t.page(ids, err, limit)
 }
 
-// page makes a page of ids, which are one more than the page when another follows.
+// page makes a page from ids, which has one more than the page if another page follows.
 func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
@@ -207,8 +205,8 @@ func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
 	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
 }
 
-// withID returns ids, the largest first, with another one, and no more than size.
-func withID(ids []int64, id int64, size int) []int64 {
+// insertID returns ids, largest first, with another one added, and at most size of them.
+func insertID(ids []int64, id int64, size int) []int64 {
 	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
 	if found {
 		return ids
@@ -217,7 +215,7 @@ func withID(ids []int64, id int64, size int) []int64 {
 	return ids[:min(len(ids), size)]
 }
 
-// without returns a list without an element.
-func without[T comparable](items []T, item T) []T {
+// remove returns items without an item.
+func remove[T comparable](items []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(items), func(other T) bool { return other == item })
 }

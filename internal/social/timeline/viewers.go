@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// newestMarks is how many marks of each kind are kept in memory. Those of
-	// older posts are read.
+	// newestMarks is how many marks of each kind are kept in memory. The marks of older posts are
+	// read.
 	newestMarks = 500
-	// maxRelations bounds how many people one can mute, or block.
+	// maxRelations is the maximum number of people a user can mute, or block.
 	maxRelations = storage.MaxRelations
-	// maxBlockers bounds how many of those who have blocked a user are honored.
+	// maxBlockers limits how many of a user's blockers are honored.
 	maxBlockers = 100_000
-	// newestFollows is how many of the people that a viewer follows are kept in memory.
+	// newestFollows is how many of a viewer's latest follows are kept in memory.
 	newestFollows = 5000
 	// maxTags is how many tags a user can follow.
 	maxTags = 500
-	// clockSkew is by how much the clocks of two processes may differ.
+	// clockSkew is the maximum clock difference between two processes.
 	clockSkew = 60
 )
 
-// Viewers keeps the viewers who were here lately.
+// Viewers caches recent viewers.
 type Viewers struct {
 	db        storage.Database
 	standings *Standings
 	clock     func() time.Time
-	kept      *watched.Map[*social.Viewer]
-	people    [4096]atomic.Uint64 // numbers of changes of mutes and blocks, by the ids of viewers
+	viewers   *watched.Map[*social.Viewer]
+	people    [4096]atomic.Uint64 // counts changes of mutes and blocks, by viewer ID
 }
 
-// CachedViewers bounds the viewers kept in memory, about 15 KB each at most.
+// CachedViewers limits the number of viewers kept in memory, at most about 15 KB each.
 const CachedViewers = 10_000
 
-// NewViewers returns the viewers of a database; clock is the time.
+// NewViewers returns the Viewers of a database; clock returns the time.
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
 	s := &Viewers{db: db, standings: standings, clock: clock}
-	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept has them: a viewer with the new number is not older
+	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept: a viewer with the new number is not outdated
 		db.Link.On(prefix, func(uid int64) { s.peopleChanges(uid).Add(1) })
 	}
 	var err error
-	s.kept, err = storage.NewMap(db, watched.Options[*social.Viewer]{
+	s.viewers, err = storage.NewMap(db, watched.Options[*social.Viewer]{
 		Keys: append(viewerPrefixes[:], storage.ListsPrefix, storage.FollowingPrefix, storage.FollowingTagsPrefix),
 		Most: CachedViewers,
 	})
@@ -64,38 +64,38 @@ func (s *Viewers) peopleChanges(uid int64) *atomic.Uint64 {
 	return &s.people[uint64(uid)%uint64(len(s.people))]
 }
 
-// Actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
-// the marks: for an action, which changes a mark itself. No round trip for one who was
-// here lately.
+// Actor returns a user as a viewer whose mutes and blocks are current, but maybe not the marks: for
+// an action, which changes a mark itself. No round trip for a recent viewer.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
-	v, ok := s.kept.Stale(user.ID)
+	v, ok := s.viewers.Stale(user.ID)
 	if ok && !social.IsFresh(ctx) && v.PeopleChanged == s.peopleChanges(user.ID).Load() && s.clock().Unix() < v.Ends {
 		return v, nil
 	}
 	return s.Get(ctx, user)
 }
 
-// peoplePrefixes is how many of viewerPrefixes are of people, and no marks.
+// peoplePrefixes is how many of viewerPrefixes concern people rather than marks.
 const peoplePrefixes = 3
 
-// viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in
-// which they are read.
+// viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in which
+// they are read.
 var viewerPrefixes = [...]string{
 	storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.LikedPrefix, storage.RepostedPrefix, storage.BookmarksPrefix,
 }
 
-// followCommands read the people and the tags that a user follows, the latest first; one person
-// more than most.
-func followCommands(client rueidis.Client, uid int64, most int) [2]rueidis.Cacheable {
+// followCommands read the people and the tags that a user follows, latest first; up to limit people,
+// and one more.
+func followCommands(client rueidis.Client, uid int64, limit int) [2]rueidis.Cacheable {
 	return [2]rueidis.Cacheable{
-		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(most))).Rev().Cache(),
+		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(limit))).Rev().Cache(),
 		client.B().Zrange().Key(storage.FollowingTagsKey(uid)).Min("0").Max(storage.Itoa(maxTags - 1)).Rev().Cache(),
 	}
 }
 
-// parseFollows reads what a viewer follows. A key of another type is empty: a check reports it.
-func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) error {
+// parseFollows parses what a viewer follows. A key of the wrong type counts as empty: a check
+// reports it.
+func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, limit int) error {
 	ids, err := reply.OrEmpty(people.AsStrSlice())
 	if err != nil {
 		return fmt.Errorf("social: read who a viewer follows: %w", err)
@@ -103,8 +103,8 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) 
 	if v.Tags, err = reply.OrEmpty(tags.AsStrSlice()); err != nil {
 		return fmt.Errorf("social: read which tags a viewer follows: %w", err)
 	}
-	v.FollowsMore = len(ids) > most
-	ids = ids[:min(len(ids), most)]
+	v.FollowsMore = len(ids) > limit
+	ids = ids[:min(len(ids), limit)]
 	v.Following = make(social.UserSet, 0, len(ids))
 	for _, text := range ids {
 		if id, ok := storage.ParseID(text); ok {
@@ -116,13 +116,13 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, most int) 
 	return nil
 }
 
-// Get returns a user as a viewer. It is answered from memory for one who was
-// here lately; else it takes one round trip.
+// Get returns a user as a viewer. It is answered from memory for a recent viewer; otherwise it
+// takes one round trip.
 func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, err
 	}
-	if social.IsFresh(ctx) && user.Role >= social.Moderator { // who may have decided in another process
+	if social.IsFresh(ctx) && user.Role >= social.Moderator { // a moderator may have decided something in another process
 		if err := s.standings.Reload(ctx); err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 		return &social.Viewer{Standings: s.standings}, nil
 	}
 	today := s.clock().Unix()
-	return s.kept.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
+	return s.viewers.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
 		Valid: func(_ int64, v *social.Viewer) bool { return v.User == user && today < v.Ends },
 		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*social.Viewer]) (*social.Viewer, error) {
 			return s.readViewer(ctx, user, today)
@@ -143,7 +143,7 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64) (*social.Viewer, error) {
 	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: s.peopleChanges(user.ID).Load()}
 	if social.IsFresh(ctx) {
-		v.PeopleChanged = math.MaxUint64 // no change of it is reported
+		v.PeopleChanged = math.MaxUint64 // changes of this viewer are not reported
 	}
 	b := s.db.Client.B()
 	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
@@ -180,10 +180,10 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 	return v, parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows)
 }
 
-// GetNow returns a user as a viewer who has no marks, for one who is notified of each change:
-// it bypasses all caches. The viewer is valid until a time, in unix seconds, and knows the latest
-// follows, as many as most. The commands of more are sent in the same round trip.
-func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, most int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
+// GetNow returns a user as a viewer without marks, for a client that is notified of each change: it
+// bypasses all caches. The viewer is valid until ends, in Unix seconds, and knows the latest
+// follows, up to maxFollows. The commands more are sent in the same round trip.
+func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, maxFollows int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 		cmds = append(cmds, client.B().Zrange().Key(storage.Key(viewerPrefixes[i], user.ID)).
 			Min("0").Max(storage.Itoa(bound-1)).Rev().Withscores().Build())
 	}
-	follows := followCommands(client, user.ID, most)
+	follows := followCommands(client, user.ID, maxFollows)
 	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)), rueidis.Completed(follows[0]), rueidis.Completed(follows[1]))
 	today := s.clock().Unix()
 	res = client.DoMulti(ctx, append(cmds, more...)...)
@@ -208,14 +208,14 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	if v.LeftOut, err = parseLeftOut(res[len(sets)]); err != nil {
 		return nil, 0, nil, err
 	}
-	if err := parseFollows(v, res[len(sets)+1], res[len(sets)+2], most); err != nil {
+	if err := parseFollows(v, res[len(sets)+1], res[len(sets)+2], maxFollows); err != nil {
 		return nil, 0, nil, err
 	}
 	return v, v.Ends, res[len(sets)+3:], nil
 }
 
-// parsePeople reads users who are in a set until a time, and returns those who still
-// are and when the first of them is not.
+// parsePeople parses a set of users scored by an end. It returns the users whose end has not
+// passed, and when the first of them ends.
 func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends int64, err error) {
 	scores, err := res.AsZScores()
 	if err != nil {
@@ -236,12 +236,13 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 	return set, ends, nil
 }
 
-// leftOutCommand reads which people a user leaves out of the home timeline; package lists writes it.
+// leftOutCommand reads which people a user leaves out of the home timeline; people.Lists writes
+// them.
 func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
 	return client.B().Hget().Key(storage.ListsKey(uid)).Field("left_out").Cache()
 }
 
-// parseLeftOut reads a list of ids. One that cannot be read is empty: a check reports it.
+// parseLeftOut parses a list of IDs. An unreadable one counts as empty: a check reports it.
 func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
@@ -273,8 +274,8 @@ func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
 	return m, nil
 }
 
-// Marks returns what a viewer has done with each of these posts. No round trip,
-// except for posts older than the viewer's newest 500 marks: then one.
+// Marks returns what a viewer has done with each of these posts. No round trip, except one if there
+// are posts older than the viewer's newest 500 marks.
 func (s *Viewers) Marks(ctx context.Context, v *social.Viewer, posts []*social.Post) ([]social.Marks, error) {
 	all := make([]social.Marks, len(posts))
 	if v.User.ID == 0 {
@@ -329,5 +330,6 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 	return nil
 }
 
-// Changed notes that this process has changed which people a viewer leaves out of the home timeline.
-func (s *Viewers) Changed(uid int64) { s.kept.Force(uid) }
+// Changed records that this process has changed which people a viewer leaves out of the home
+// timeline.
+func (s *Viewers) Changed(uid int64) { s.viewers.Force(uid) }

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// What is kept about a viewer with the changes of mutes and blocks is not taken for current where
-// one was reported, whether or not the viewer is in memory.
+// A cached viewer is not considered current after a change of mutes or blocks was reported, whether
+// or not the viewer was in memory.
 func TestForgottenViewer(t *testing.T) {
 	t.Parallel()
 	db := storage.NewDatabase(redistest.DB(t).Client(t), true)
@@ -45,8 +45,8 @@ func TestForgottenViewer(t *testing.T) {
 	}
 }
 
-// Standings that are all read again, as once a minute, are the same version if nothing has
-// changed: what depends on it stays in memory.
+// Rereading all standings, as happens once a minute, keeps the version if nothing has changed, so
+// that whatever depends on it stays in memory.
 func TestVersionStays(t *testing.T) {
 	t.Parallel()
 	db := storage.NewDatabase(redistest.DB(t).Client(t), true)

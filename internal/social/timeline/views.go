@@ -13,26 +13,26 @@ import (
 	"retwis/internal/watched"
 )
 
-// View is a post with what a caller has made of it, kept in memory. It never
-// changes: after a change of the post there is another View.
+// View is a post kept in memory, together with what a caller has rendered from it. It never
+// changes: a change of the post produces another View.
 type View struct {
 	social.Post
-	Rendered any // what the function of Views.RenderWith returned; nil without one
+	Rendered any // the result of the function passed to Views.RenderWith, or nil
 	size     int // in bytes
 }
 
-// Render makes something of a post that is kept with it, such as HTML, and returns
-// its size in bytes. before is the View that it replaces, nil for none: where only
-// the counts differ, most of its work can be used again.
+// Render renders a post, for example to HTML, and returns its size in bytes; the result is kept
+// with the post. before is the View that it replaces, or nil: if only the counts differ, most of
+// its work can be reused.
 type Render func(p social.Post, before *View) (rendered any, size int)
 
-// Views keeps the posts that were shown lately.
+// Views caches recently shown posts.
 //
-// The server reports each change of a post that this process has read. A View that was read
-// before the change is outdated, and the next reader reads it again; but at most once a
-// second, so that a post that hundreds like each second is not read hundreds of times.
-// Counts of other people's actions are therefore up to a second old. One's own are visible at
-// once: see Touch and social.WithFresh.
+// The server reports each change of a post that this process has read. A View that was read before
+// the change is stale, and the next reader reads the post again, but at most once a second, so that
+// a post with hundreds of likes per second is not read hundreds of times. Counts of other people's
+// actions are therefore up to a second old. One's own actions are visible immediately: see Touch
+// and social.WithFresh.
 type Views struct {
 	users  *storage.Users
 	db     storage.Database
@@ -43,13 +43,13 @@ type Views struct {
 }
 
 const (
-	// viewOverhead is about the size of a View besides its texts.
+	// viewOverhead is the approximate size of a View besides its texts.
 	viewOverhead = 200
 	// defaultViewBytes is the default of NewViews.
 	defaultViewBytes = 64 << 20
 )
 
-// NewViews returns views that take up to this many bytes, 64 MiB for 0.
+// NewViews returns Views that take up to this many bytes, or 64 MiB for 0.
 func NewViews(db storage.Database, users *storage.Users, bytes int64) (*Views, error) {
 	kept, err := storage.NewMap(db, watched.Options[*View]{
 		Keys: []string{storage.PostPrefix}, Lag: watched.Lag, IsFresh: social.IsFreshPost, Fenced: true,
@@ -58,19 +58,17 @@ func NewViews(db storage.Database, users *storage.Users, bytes int64) (*Views, e
 	return &Views{users: users, db: db, kept: kept}, err
 }
 
-// RenderWith sets what is kept with each post. Call it before the first use.
+// RenderWith sets the function that renders each post. Call it before the first use.
 func (s *Views) RenderWith(render Render) { s.render = render }
 
-// Stats returns how many posts were read from the database, and how many from
-// memory.
+// Stats returns how many posts were read from the database, and how many were served from memory.
 func (s *Views) Stats() (read, reused int64) {
 	read = s.read.Load()
 	return read, s.asked.Load() - read
 }
 
-// Get returns the posts with these ids, a View at the place of each; nil where
-// there is no such post. That of a deleted post has Deleted. One round trip at most,
-// two where an author is not in memory.
+// Get returns a View for each of these IDs, or nil if there is no such post. The View of a deleted
+// post has Deleted set. At most one round trip, or two if an author is not in memory.
 func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 	s.asked.Add(int64(len(ids)))
 	all, err := s.kept.GetMany(ctx, ids, watched.Ask[*View]{Load: s.load})
@@ -85,8 +83,8 @@ func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 	return all, nil
 }
 
-// Remembered returns a post as it was some time ago, nil where it is not in memory:
-// for what does not change, its author and the post that it repeats.
+// Remembered returns a post as it was some time ago, or nil if it is not in memory. Use it for what
+// does not change: its author and its original.
 func (s *Views) Remembered(id int64) *View {
 	if view := s.kept.Latest(id); s.db.Link.Watched() && view != nil && view.ID != 0 {
 		return view
@@ -121,6 +119,6 @@ func (s *Views) load(ctx context.Context, reads []*watched.Read[*View]) error {
 	return nil
 }
 
-// Touch makes the next reader in this process see the latest state of a post: this
-// process has just changed it.
+// Touch makes the next reader in this process see the latest state of a post that this process has
+// just changed.
 func (s *Views) Touch(id int64) { s.kept.Force(id) }

@@ -1,11 +1,11 @@
--- Adds tasks, or has those that are there begun again: what finishes an earlier run does not
+-- Adds tasks. Tasks that already exist are started again: finishing an earlier run does not
 -- remove them.
 -- KEYS[1]   the tasks
--- KEYS[2]   the list that wakes a process, of their class
+-- KEYS[2]   the list that wakes a process, for their class
 -- ARGV[1]   their class
--- ARGV[2]   for how many microseconds the caller has them; 0: they wait for any process
+-- ARGV[2]   how long the caller leases them, in microseconds; 0: they wait for any process
 -- ARGV[3..] the tasks
--- Reply     the history of writes, and their tokens
+-- Reply     the replication history, and their tokens
 first_write(KEYS[1])
 local reply, t = {(history())}, now()
 for i = 3, #ARGV do

@@ -1,8 +1,8 @@
--- Notes that a process serves the site.
+-- Records that a process serves the site.
 -- KEYS[1]   the processes, by the latest sign of life
 -- ARGV[1]   the process
--- ARGV[2]   for how many milliseconds a sign of life counts; 0: the process ends
--- Reply     how many processes there are
+-- ARGV[2]   how long a sign of life counts, in milliseconds; 0: the process ends
+-- Reply     the number of processes
 first_write(KEYS[1])
 local t = redis.call('TIME')
 local ms = t[1] * 1000 + math.floor(t[2] / 1000)

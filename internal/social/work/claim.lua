@@ -1,21 +1,21 @@
--- Leases tasks to the caller: of each class first those that were begun and left, then those
--- that wait.
+-- Leases tasks to the caller: for each class first tasks that were started and abandoned, then
+-- waiting ones.
 -- KEYS[1]   the tasks
--- KEYS[2]   how often each was begun
--- KEYS[3..] the list that wakes a process, of each class
--- ARGV[1]   for how many microseconds
--- ARGV[2..] of each class: its number, how many tasks at the most, and for how many microseconds
+-- KEYS[2]   how often each was started
+-- KEYS[3..] for each class, the list that wakes a process
+-- ARGV[1]   the length of a lease, in microseconds
+-- ARGV[2..] for each class: its number, the maximum number of tasks, and for how many microseconds
 --           they must have been due; then the kinds of tasks that the caller knows
--- Reply     the history of writes; how many replicas the server has; how many short and long tasks
---           wait; in how many microseconds the next task is due, -1 for none; then of each task
---           its name, its token, how often it was begun, and whether its process had left it
+-- Reply     the replication history; the number of replicas; how many short and long tasks are
+--           waiting; in how many microseconds the next task is due, -1 for none; then for each task
+--           its name, its token, how often it was started, and whether its process abandoned it
 local classes, known, t = #KEYS - 2, {}, now()
 for i = 2 + 3 * classes, #ARGV do
   known[ARGV[i]] = true
 end
 local id, replicas = history()
 local reply = {id, replicas, 0, -1}
--- Takes tasks of a band. A task of another kind is left to a process that knows it.
+-- Takes tasks from a band. Tasks of other kinds are left to a process that knows them.
 local function take(class, band, late, want)
   local got, from = 0, 0
   while got < want and from < 2000 do

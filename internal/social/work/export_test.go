@@ -2,8 +2,9 @@ package work
 
 import "time"
 
-// PollEveryHour makes an engine that is about to start look for tasks once an hour.
+// PollEveryHour makes an engine that has not been started poll for tasks once an hour.
 func (e *Engine) PollEveryHour() { e.poll = time.Hour }
 
-// NoPatience makes an engine take what replicas have not acknowledged once as kept by the master alone.
+// NoPatience makes an engine treat a write as kept by the master alone as soon as replicas fail to
+// acknowledge once.
 func (e *Engine) NoPatience() { e.fence.patient = 0 }

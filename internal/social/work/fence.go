@@ -24,17 +24,17 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// What a master has written can be lost with it, until a replica has it. So what is done is
-// finished, and what a user is told is done, when two things are certain.
+// Until a replica has a write, it can be lost with its master. So a task is finished, and a user is
+// told of success, only when two things are certain.
 //
-//   - The histories of writes of the masters are those from before the first write. After a
-//     failover or a restart a part may be gone.
-//   - All replicas of each master have acknowledged all: any of them can be promoted. WAIT asks for
-//     that: for what its connection has written last, so a round writes something itself, and
-//     answers for all that was written before it by anybody.
+//   - The masters still have the replication histories that they had before the first write. After
+//     a failover or a restart, some writes may be lost.
+//   - All replicas of each master have acknowledged everything: any of them can be promoted. WAIT
+//     confirms that for the last write of its connection, so a round writes something itself, which
+//     covers everything that anybody wrote before.
 //
-// On a single server without replicas the script that finishes a task looks at the history itself.
-// With several masters a round asks all of them.
+// On a single server without replicas, the script that finishes a task checks the history itself.
+// With several masters, a round asks all of them.
 
 //go:embed fence.lua
 var fenceSource string
@@ -42,62 +42,64 @@ var fenceSource string
 var fenceScript = script.New(Library, fenceSource)
 
 const (
-	// roundTimeout bounds a round.
+	// roundTimeout limits a round.
 	roundTimeout = 3 * time.Second
-	// ackTimeout is how long replicas have to acknowledge, and slowAck once they have not.
+	// ackTimeout is how long replicas have to acknowledge, and slowAck how long once they have
+	// failed to.
 	ackTimeout = time.Second
 	slowAck    = 10 * time.Millisecond
-	// uncertainFor is how long what is written is uncertain once a replica does not acknowledge, or has
-	// disconnected: it may be about to replace its master. Then the others are asked without it, or
-	// the master counts as the only one that keeps what is written.
+	// uncertainFor is how long writes are uncertain after a replica fails to acknowledge, or
+	// disconnects: it may be about to replace its master. After that the others are asked without
+	// it, or the master counts as the only server that keeps the writes.
 	uncertainFor = 5 * time.Second
-	// replicaTimeout is how long what is done waits for a replica that acknowledges nothing,
-	// and how long one that has disconnected still counts: it may be about to replace its master.
+	// replicaTimeout is how long finished tasks wait for a replica that acknowledges nothing, and
+	// how long one that has disconnected still counts: it may be about to replace its master.
 	replicaTimeout = 5 * time.Minute
-	// refreshAfter is when an idle process asks the masters again who they are.
+	// refreshAfter is how long a process may be idle before it asks the masters again for their
+	// state.
 	refreshAfter = 5 * time.Second
-	// maxMovedSlots is how many slots of a master are tried that may be on their way to another.
+	// maxMovedSlots is how many slots of a master are tried that may be migrating to another.
 	maxMovedSlots = 20
-	// maxUnconfirmed bounds what waits for replicas. The rest is begun again.
+	// maxUnconfirmed limits how many tasks wait for replicas. The rest is started again.
 	maxUnconfirmed = 1 << 13
-	// maxFinished bounds the tasks that one script finishes.
+	// maxFinished limits the tasks that one script finishes.
 	maxFinished = 200
 )
 
-// fence knows the masters and asks their replicas.
+// fence knows the masters and asks their replicas for acknowledgments.
 type fence struct {
-	client  rueidis.Client
-	log     *slog.Logger
-	cluster bool
-	unknown atomic.Int64  // how many marks say nothing
-	patient time.Duration // uncertainFor
+	client       rueidis.Client
+	log          *slog.Logger
+	cluster      bool
+	unknownMarks atomic.Int64  // number of marks issued by unknownMark
+	patient      time.Duration // uncertainFor, except in tests
 
 	mu       sync.Mutex
-	identity string               // of all histories; empty: not known
-	asked    time.Time            // when that was read
-	at       string               // where the only master listens
-	seen     map[string]replicas  // of a master, by address
+	identity string               // of all histories; empty if unknown
+	asked    time.Time            // when it was read
+	address  string               // the address of the only master
+	seen     map[string]replicas  // by address of the master
 	behind   map[string]time.Time // since when the replicas of a master have not acknowledged
 }
 
-// replicas are those of a master.
+// replicas describes the replicas of a master.
 type replicas struct {
-	at    time.Time // when it last had one
-	n     int64     // how many acknowledge what is written
-	since time.Time // when it last had so many
+	lastSeen   time.Time // when it last had one
+	count      int64     // how many must acknowledge writes
+	countSince time.Time // when it last had that many
 }
 
-// saw notes how many replicas a master has.
+// saw records how many replicas a master has.
 func (f *fence) saw(master string, n int64) {
 	r, now := f.seen[master], time.Now()
-	if n == 0 && r.n == 0 {
+	if n == 0 && r.count == 0 {
 		return
 	}
 	if n > 0 {
-		r.at = now
+		r.lastSeen = now
 	}
-	if n >= r.n || now.Sub(r.since) > f.patient {
-		r.n, r.since = max(n, 1), now
+	if n >= r.count || now.Sub(r.countSince) > f.patient {
+		r.count, r.countSince = max(n, 1), now
 	}
 	f.seen[master] = r
 }
@@ -109,10 +111,10 @@ func newFence(client rueidis.Client, log *slog.Logger) *fence {
 	}
 }
 
-// unlike returns a mark for when the masters could not be asked: it is like no other.
-func (f *fence) unlike() string { return "unknown" + strconv.FormatInt(f.unknown.Add(1), 10) }
+// unknownMark returns a mark that equals no other, for when the masters could not be asked.
+func (f *fence) unknownMark() string { return "unknown" + strconv.FormatInt(f.unknownMarks.Add(1), 10) }
 
-// mark returns the identity of the histories of writes.
+// mark returns the identity of the replication histories.
 func (f *fence) mark(ctx context.Context) string {
 	f.mu.Lock()
 	id := f.identity
@@ -125,19 +127,19 @@ func (f *fence) mark(ctx context.Context) string {
 		}
 	}
 	if id == "" {
-		return f.unlike()
+		return f.unknownMark()
 	}
 	return id
 }
 
-// replicated reports whether a master has a replica, or had one lately.
+// replicated reports whether a master has a replica, or had one recently.
 func (f *fence) replicated() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.seen) > 0
 }
 
-// since is mark for what was written after a script, which has seen a history of writes.
+// since is mark for writes that follow a script which has seen the given replication history.
 func (f *fence) since(ctx context.Context, history string) string {
 	if f.cluster {
 		return f.mark(ctx)
@@ -147,14 +149,14 @@ func (f *fence) since(ctx context.Context, history string) string {
 		f.mu.Lock()
 		f.identity = ""
 		f.mu.Unlock()
-		if mark = f.mark(ctx); !strings.HasPrefix(mark, history) { // another one came after the script
-			mark = f.unlike()
+		if mark = f.mark(ctx); !strings.HasPrefix(mark, history) { // there was another failover after the script
+			mark = f.unknownMark()
 		}
 	}
 	return mark
 }
 
-// note takes what a script says of the only master; see history in lib.lua.
+// note records what a script reports about the only master; see history in lib.lua.
 func (f *fence) note(history, replicas rueidis.RedisMessage) {
 	if f.cluster {
 		return
@@ -164,19 +166,19 @@ func (f *fence) note(history, replicas rueidis.RedisMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !strings.HasPrefix(f.identity, id) {
-		f.identity = "" // asked for when it is needed
+		f.identity = "" // read again when it is needed
 	} else {
 		f.asked = time.Now()
 	}
-	if f.identity != "" && f.at != "" {
-		f.saw(f.at, n)
+	if f.identity != "" && f.address != "" {
+		f.saw(f.address, n)
 	} else {
-		f.saw(id, n) // the next round finds out where it is
+		f.saw(id, n) // the next round finds out the address
 	}
 }
 
-// sameHistories reports whether what was written since a mark is part of the histories with an
-// identity; see lib.lua.
+// sameHistories reports whether the writes since a mark are part of the histories with the identity
+// now; see lib.lua.
 func sameHistories(mark, now string) bool {
 	was, is := strings.Fields(mark), strings.Fields(now)
 	if len(was) != len(is) {
@@ -194,18 +196,18 @@ func sameHistories(mark, now string) bool {
 	return true
 }
 
-// state is what a round has found.
-type state struct {
-	identity string
-	kept     bool // replicas have all that was written before the round
-	newly    bool // replicas are behind, and were not a few seconds ago
+// roundResult is the result of a round.
+type roundResult struct {
+	identity    string
+	kept        bool // replicas have everything written before the round
+	newlyBehind bool // replicas are behind, and were not a few seconds ago
 }
 
-// round asks all masters who they are, and with acks, waits for their replicas.
-func (f *fence) round(ctx context.Context, acks bool) (state, error) {
+// round asks all masters for their identities and, if acks is set, waits for their replicas.
+func (f *fence) round(ctx context.Context, acks bool) (roundResult, error) {
 	servers, err := nodes.Masters(ctx, f.client)
 	if err != nil {
-		return state{}, fmt.Errorf("social: ask for the masters: %w", err)
+		return roundResult{}, fmt.Errorf("social: ask for the masters: %w", err)
 	}
 	answers, errs := make([]answer, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
@@ -216,36 +218,36 @@ func (f *fence) round(ctx context.Context, acks bool) (state, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := errors.Join(errs...); err != nil {
-		return state{}, fmt.Errorf("social: ask for the state of replication: %w", err)
+		return roundResult{}, fmt.Errorf("social: ask for the state of replication: %w", err)
 	}
-	now := state{kept: acks, identity: identity(answers)}
+	now := roundResult{kept: acks, identity: identity(answers)}
 	if now.identity != f.identity {
-		clear(f.behind) // a server that was promoted may have been behind when it was the master before
+		clear(f.behind) // a newly promoted server may have been behind when it was a master before
 	}
 	for _, a := range answers {
-		f.at = a.at
-		f.saw(a.at, a.replicas)
+		f.address = a.address
+		f.saw(a.address, a.replicas)
 		if a.acked {
-			delete(f.behind, a.at)
+			delete(f.behind, a.address)
 		}
-		if _, ok := f.seen[a.at]; !ok || !acks || a.acked {
+		if _, ok := f.seen[a.address]; !ok || !acks || a.acked {
 			continue
 		}
 		now.kept = false
-		since, ok := f.behind[a.at]
-		now.newly = now.newly || !ok || time.Since(since) < f.patient
+		since, ok := f.behind[a.address]
+		now.newlyBehind = now.newlyBehind || !ok || time.Since(since) < f.patient
 		if !ok {
-			f.behind[a.at] = time.Now()
-			f.log.Warn("the replicas of a server do not acknowledge what is written: until they do, it is kept by that server alone",
-				"server", a.at)
+			f.behind[a.address] = time.Now()
+			f.log.Warn("the replicas of a server do not acknowledge writes: until they do, only that server has them",
+				"server", a.address)
 		}
 	}
-	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.at) > replicaTimeout })
+	maps.DeleteFunc(f.seen, func(_ string, r replicas) bool { return time.Since(r.lastSeen) > replicaTimeout })
 	f.identity, f.asked = now.identity, time.Now()
 	return now, nil
 }
 
-// identity is that of all histories.
+// identity returns the identity of all histories together.
 func identity(answers []answer) string {
 	ids := make([]string, len(answers))
 	for i, a := range answers {
@@ -255,29 +257,29 @@ func identity(answers []answer) string {
 	return strings.Join(ids, " ")
 }
 
-// process is the part of an identity that stays when a first replica connects.
+// process returns the part of an identity that stays the same when the first replica connects.
 func process(id string) string {
 	_, rest, _ := strings.Cut(id, ":")
 	return rest
 }
 
-// answer is what a master says.
+// answer is the reply of a master.
 type answer struct {
-	id       string // of its history of writes
-	at       string // where it listens: the same after a restart
+	id       string // the identity of its replication history
+	address  string // its address, which is the same after a restart
 	replicas int64
-	acked    bool // they have all
+	acked    bool // all replicas have all writes
 }
 
-// ask asks a master, and with acks waits for its replicas.
+// ask asks a master for its state and, if acks is set, waits for its replicas.
 func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer, error) {
-	b, a := server.Client.B(), answer{at: server.Address}
+	b, a := server.Client.B(), answer{address: server.Address}
 	f.mu.Lock()
-	at := a.at
+	at := a.address
 	if !f.cluster {
-		at = f.at
+		at = f.address
 	}
-	expected := f.seen[at].n
+	expected := f.seen[at].count
 	timeout := ackTimeout
 	if _, ok := f.behind[at]; ok {
 		timeout = slowAck
@@ -298,7 +300,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		res := server.Client.DoMulti(ctx, cmds...)
 		reply, err := res[0].ToArray()
 		if _, isReply := rueidis.IsRedisErr(err); isReply && f.cluster && try < maxMovedSlots {
-			continue // the slot is on its way to another master
+			continue // the slot is migrating to another master
 		}
 		if err != nil {
 			return a, err
@@ -306,7 +308,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 		a.id, _ = reply[0].ToString()
 		a.replicas, _ = reply[1].AsInt64()
 		if !f.cluster {
-			a.at = cmp.Or(localAddress(res[1]), a.id)
+			a.address = cmp.Or(localAddress(res[1]), a.id)
 		}
 		if !acks || a.replicas == 0 {
 			return a, nil
@@ -323,7 +325,7 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 	}
 }
 
-// localAddress is the server's end of a connection, empty where it may not be asked.
+// localAddress returns the server's end of a connection, empty if the client may not ask for it.
 func localAddress(info rueidis.RedisResult) string {
 	text, _ := info.ToString()
 	_, rest, _ := strings.Cut(text, " laddr=")
@@ -331,20 +333,20 @@ func localAddress(info rueidis.RedisResult) string {
 	return address
 }
 
-// ended is a task that is done, or with no task a caller of Fenced.
+// ended is a task that is done or, without a task, a caller of Fenced.
 type ended struct {
 	*Held
 	mark   string
 	since  time.Time
-	result chan error // of the caller; nil: none waits
-	known  bool       // it was looked at
+	result chan error // for the caller; nil if none is waiting
+	known  bool       // it was examined
 }
 
-// answer tells the caller what is known, if there is one that waits.
-func (e *Engine) answer(x *ended, err error) {
+// resolve tells the caller the result, if one is waiting.
+func (e *Engine) resolve(x *ended, err error) {
 	if !x.known {
 		x.known = true
-		e.unknown.Add(-1)
+		e.unsettled.Add(-1)
 	}
 	if x.result != nil {
 		x.result <- err
@@ -352,21 +354,21 @@ func (e *Engine) answer(x *ended, err error) {
 	}
 }
 
-// offer has something finished; it returns false where the engine is closed, or ctx has ended.
+// offer submits x to be finished. It returns false if the engine is closed or ctx has ended.
 func (e *Engine) offer(ctx context.Context, x *ended) bool {
 	x.since = time.Now()
-	e.unknown.Add(1)
+	e.unsettled.Add(1)
 	select {
 	case e.ended <- x:
 		return true
 	case <-e.ctx.Done():
 	case <-ctx.Done():
 	}
-	e.unknown.Add(-1)
+	e.unsettled.Add(-1)
 	return false
 }
 
-// submit has tasks finished, and waits until they are known to be kept.
+// submit submits tasks to be finished, and waits until they are known to be kept.
 func (e *Engine) submit(ctx context.Context, all ...*ended) error {
 	results := make([]chan error, 0, len(all))
 	for i, x := range all {
@@ -393,7 +395,7 @@ func (e *Engine) submit(ctx context.Context, all ...*ended) error {
 	return failed
 }
 
-// uncertain is social.ErrUncertain for a reason, which may be nil.
+// uncertain wraps reason, which may be nil, in social.ErrUncertain.
 func uncertain(reason error) error {
 	if reason == nil || errors.Is(reason, social.ErrUncertain) {
 		return cmp.Or(reason, social.ErrUncertain)
@@ -401,8 +403,8 @@ func uncertain(reason error) error {
 	return fmt.Errorf("%w: %w", social.ErrUncertain, reason)
 }
 
-// settle finishes what has ended, until the engine is closed: all that ends while it waits for a
-// server, together.
+// settle finishes ended tasks until the engine is closed, batching all that end while it waits for
+// a server.
 func (e *Engine) settle() {
 	var waiting []*ended
 	timer := time.NewTimer(refreshAfter)
@@ -445,7 +447,7 @@ func (f *fence) isOld() bool {
 	return time.Since(f.asked) >= refreshAfter
 }
 
-// finish finishes what can be finished, and returns what waits on.
+// finish finishes what can be finished, and returns what must wait longer.
 func (e *Engine) finish(all []*ended) (rest []*ended) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), roundTimeout)
 	defer cancel()
@@ -462,19 +464,19 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 				e.repeat(x)
 			case now.kept || time.Since(x.since) > replicaTimeout:
 				done = append(done, x)
-			case now.newly:
+			case now.newlyBehind:
 				rest = append(rest, e.wait([]*ended{x}, errBehind)...)
 			default: // known to be behind: the master has it
 				rest = append(rest, e.wait([]*ended{x}, nil)...)
 			}
 		}
 	}
-	for some := range slices.Chunk(done, maxFinished) {
-		rest = append(rest, e.remove(ctx, some, fenced)...)
+	for chunk := range slices.Chunk(done, maxFinished) {
+		rest = append(rest, e.remove(ctx, chunk, fenced)...)
 	}
 	if more := len(rest) - maxUnconfirmed; more > 0 {
 		for _, x := range rest[:more] {
-			e.drop(x.Held) // its lease ends, and it is begun again
+			e.drop(x.Held) // its lease expires, and it is started again
 		}
 		rest = rest[more:]
 	}
@@ -483,13 +485,13 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 
 var errBehind = errors.New("the replicas do not answer")
 
-// wait tells callers what is known, and returns the tasks among them.
+// wait tells callers the result, and returns the tasks among all.
 func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 	if err != nil {
 		err = uncertain(err)
 	}
 	for _, x := range all {
-		e.answer(x, err)
+		e.resolve(x, err)
 		if x.Held != nil {
 			tasks = append(tasks, x)
 		}
@@ -497,28 +499,28 @@ func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 	return tasks
 }
 
-// repeat has a task begun again, because a server has been restarted or has failed over.
+// repeat makes a task start again, because a server has restarted or failed over.
 func (e *Engine) repeat(x *ended) {
 	if x.Held != nil {
-		e.log.Warn("repeated, as a server has restarted or failed over", storage.Tasks, x.Member)
+		e.log.Warn("repeating a task because a server has restarted or failed over", storage.Tasks, x.Member)
 		e.leave(x.Held, 0, true)
 	}
-	e.answer(x, uncertain(errors.New("a server has restarted or failed over")))
+	e.resolve(x, uncertain(errors.New("a server has restarted or failed over")))
 }
 
-// remove removes tasks that are done, and returns those that it could not. Without fenced nobody has
-// asked replicas: then the server says whether it has any by now.
-func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest []*ended) {
+// remove removes tasks that are done, and returns those that it could not remove. If fenced is
+// false, nobody has asked the replicas: then the server tells whether it has any by now.
+func (e *Engine) remove(ctx context.Context, done []*ended, fenced bool) (rest []*ended) {
 	var args []string
 	var asked []*ended
-	for _, x := range some {
+	for _, x := range done {
 		if x.Held == nil {
-			e.answer(x, nil)
+			e.resolve(x, nil)
 			continue
 		}
 		token, ok := e.ending(x.Held)
 		if !ok { // another process has it
-			e.answer(x, nil)
+			e.resolve(x, nil)
 			continue
 		}
 		mark := x.mark
@@ -532,26 +534,26 @@ func (e *Engine) remove(ctx context.Context, some []*ended, fenced bool) (rest [
 	}
 	reply, err := finishScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries}, args).ToArray()
 	if err == nil && len(reply) != 2+len(asked) {
-		err = errors.New("the reply of a script has another form")
+		err = errors.New("unexpected reply from a script")
 	}
 	if err != nil {
 		for _, x := range asked {
-			e.kept(x.Held)
+			e.keep(x.Held)
 		}
 		return e.wait(asked, err)
 	}
 	e.fence.note(reply[0], reply[1])
-	answer := func(x *ended) { e.answer(x, nil) }
+	answer := func(x *ended) { e.resolve(x, nil) }
 	if n, _ := reply[1].AsInt64(); n > 0 && !fenced {
 		now, err := e.fence.round(ctx, true)
 		answer = func(x *ended) {
 			switch {
 			case err != nil:
-				e.answer(x, uncertain(err))
-			case !sameHistories(x.mark, now.identity), !now.kept && now.newly:
-				e.answer(x, uncertain(errBehind))
+				e.resolve(x, uncertain(err))
+			case !sameHistories(x.mark, now.identity), !now.kept && now.newlyBehind:
+				e.resolve(x, uncertain(errBehind))
 			default:
-				e.answer(x, nil)
+				e.resolve(x, nil)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
--- Writes something, which WAIT then waits for, and leaves no key.
--- KEYS[1]   a key in a slot of this server that nothing uses
--- Reply     the identity of the history of writes, and how many replicas the server has
+-- Writes something for WAIT to wait for, and leaves no key.
+-- KEYS[1]   an unused key in a slot of this server
+-- Reply     the identity of the replication history, and the number of replicas
 local id, replicas = identity()
 if replicas > 0 then
   redis.call('DEL', KEYS[1])

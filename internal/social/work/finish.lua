@@ -1,10 +1,10 @@
--- Removes tasks that are done and that the caller still has.
+-- Removes tasks that are done and that the caller still holds.
 -- KEYS[1]   the tasks
--- KEYS[2]   how often each was begun
--- ARGV      of each task: its name, its token, and the history of writes under which it was
---           begun, empty where that does not matter
--- Reply     the history of writes now; how many replicas the server has; then 1 of each task that
---           was removed, 0 where the caller has it no more, -1 where a part of it can be lost
+-- KEYS[2]   how often each was started
+-- ARGV      for each task: its name, its token, and the replication history under which it was
+--           started, empty to skip that check
+-- Reply     the replication history now; the number of replicas; then for each task 1 if it was
+--           removed, 0 if the caller no longer holds it, -1 if part of it may be lost
 local id, replicas = history()
 local reply = {id, replicas}
 for i = 1, #ARGV, 3 do

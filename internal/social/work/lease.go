@@ -13,32 +13,33 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Held is a task that this process has begun: it renews the lease until the task is ended or left.
+// Held is a task that this process has started. Its lease is renewed until the task is ended or
+// left.
 type Held struct {
 	Member string
 	class  Class
-	tries  int64                   // how often it was begun from the queue; 0 where this process has added it
-	mark   string                  // the histories of writes before the first of the task; see Engine.Mark
-	end    context.CancelCauseFunc // of its context; may be nil
+	tries  int64                   // how often it was started from the queue; 0 if this process has added it
+	mark   string                  // the replication histories before its first write; see Engine.Mark
+	end    context.CancelCauseFunc // cancels its context; may be nil
 
 	// Guarded by Engine.mu.
 	token   string
 	renewed time.Time
-	ends    bool // a command is on its way that ends the lease
+	ends    bool // a command that ends the lease is in flight
 }
 
-// Mark identifies the histories of writes before the first of the task; see Engine.Fenced.
+// Mark identifies the replication histories before the first write of the task; see Engine.Fenced.
 func (h *Held) Mark() string { return h.mark }
 
-// most is how often the task is tried.
-func (h *Held) most() int64 {
+// maxTries returns how often the task is tried.
+func (h *Held) maxTries() int64 {
 	if h.class == Mail {
 		return maxMailTries
 	}
 	return maxTries
 }
 
-// drop ends what this process knows of a task, and reports whether it still had it.
+// drop forgets a task, and reports whether this process still held it.
 func (e *Engine) drop(h *Held) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,8 +48,8 @@ func (e *Engine) drop(h *Held) bool {
 	return ok
 }
 
-// ending returns the token of a task whose lease is about to be ended: from now on it is not
-// renewed. It reports whether this process still has the task.
+// ending returns the token of a task whose lease is about to be ended, and stops renewing it. It
+// reports whether this process still holds the task.
 func (e *Engine) ending(h *Held) (token string, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,14 +58,14 @@ func (e *Engine) ending(h *Held) (token string, ok bool) {
 	return h.token, ok
 }
 
-// kept is called where the command that was to end a lease has failed.
-func (e *Engine) kept(h *Held) {
+// keep resumes renewing a lease after the command that was to end it has failed.
+func (e *Engine) keep(h *Held) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.ends = false
 }
 
-// maxRenewed bounds the leases that one script renews.
+// maxRenewed limits the leases that one script renews.
 const maxRenewed = 200
 
 // renewUntilClosed renews the leases of this process.
@@ -81,10 +82,10 @@ func (e *Engine) renewUntilClosed() {
 	}
 }
 
-// renew renews the leases that are older than a fifth of their length. What another process has
-// taken ends.
+// renew renews the leases that are older than a fifth of their length. It cancels tasks that
+// another process has taken.
 func (e *Engine) renew() {
-	e.mu.Lock() // until the new tokens are known: a task that ends meanwhile waits
+	e.mu.Lock() // until the new tokens are known, ending a task has to wait
 	defer e.mu.Unlock()
 	var all []*Held
 	for h := range e.held {
@@ -98,23 +99,23 @@ func (e *Engine) renew() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	var calls []script.Call
-	for some := range slices.Chunk(all, maxRenewed) {
+	for chunk := range slices.Chunk(all, maxRenewed) {
 		args := []string{micros(Lease)}
-		for _, h := range some {
+		for _, h := range chunk {
 			args = append(args, h.Member, h.token, strconv.Itoa(int(h.class)))
 		}
 		calls = append(calls, script.Call{Keys: []string{storage.Tasks}, Args: args})
 	}
 	began := time.Now()
 	for _, res := range renewScript.RunMany(ctx, e.client, calls) {
-		some := all[:min(maxRenewed, len(all))]
-		all = all[len(some):]
+		chunk := all[:min(maxRenewed, len(all))]
+		all = all[len(chunk):]
 		tokens, err := res.AsStrSlice()
 		if err != nil {
 			e.log.Debug("cannot renew the leases on tasks", "key", storage.Tasks, "error", err)
 			continue
 		}
-		for i, h := range some {
+		for i, h := range chunk {
 			if tokens[i] != "" {
 				h.token, h.renewed = tokens[i], began
 				continue
@@ -129,8 +130,8 @@ func (e *Engine) renew() {
 	}
 }
 
-// leave leaves a task to any process after a pause; with uncounted, this try is no failure. Where
-// that fails the lease ends by itself.
+// leave leaves a task to any process after a pause; if uncounted is set, this try does not count as
+// a failure. If the command fails, the lease expires by itself.
 func (e *Engine) leave(h *Held, pause time.Duration, uncounted bool) {
 	e.leaveAs(h, micros(pause), uncounted, "0")
 }
@@ -155,21 +156,21 @@ func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string
 	err := leaveScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries, storage.DeadTasks, storage.WakeKey(int(h.class))},
 		append([]string{h.Member, token, class, pause, isFree}, letter...)).Error()
 	if err != nil {
-		e.log.Debug("cannot leave a task to other processes: they begin it a few seconds later", "task", h.Member, "error", err)
+		e.log.Debug("cannot hand over a task: other processes will start it a few seconds later", "task", h.Member, "error", err)
 	}
 }
 
-// fail leaves a task that was not finished for another try, or makes it a dead letter.
+// fail leaves an unfinished task for another try, or makes it a dead letter.
 func (e *Engine) fail(h *Held, err error) {
 	class := rediserr.Of(err)
 	switch {
 	case errors.Is(err, ErrLater), errors.Is(err, ErrElsewhere):
-		e.leave(h, laterAfter, true)
+		e.leave(h, laterPause, true)
 	case errors.Is(err, ErrAgain):
-		e.leave(h, againAfter, true)
+		e.leave(h, againPause, true)
 	case class == rediserr.Unavailable, class == rediserr.WritesRefused, errors.Is(err, social.ErrUncertain): // not the fault of the task
 		e.leave(h, outagePause, true)
-	case h.tries >= h.most():
+	case h.tries >= h.maxTries():
 		e.giveUp(h, err)
 	default:
 		e.counts[h.class].failed.Add(1)
@@ -178,7 +179,7 @@ func (e *Engine) fail(h *Held, err error) {
 			pause *= 3
 		}
 		pause = min(pause, maxPause)
-		e.log.Warn("a task was interrupted, trying again", "task", h.Member, "try", h.tries, "error", err, "in", pause.String())
+		e.log.Warn("a task was interrupted, retrying", "task", h.Member, "try", h.tries, "error", err, "in", pause.String())
 		e.leave(h, pause, false)
 	}
 }

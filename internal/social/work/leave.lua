@@ -1,16 +1,16 @@
--- Leaves a task that the caller has: to any process after a pause, or as a dead letter.
+-- Leaves a task that the caller holds: to any process after a pause, or as a dead letter.
 -- KEYS[1]   the tasks
--- KEYS[2]   how often each was begun
+-- KEYS[2]   how often each was started
 -- KEYS[3]   the dead letters
--- KEYS[4]   the list that wakes a process, of its class
+-- KEYS[4]   the list that wakes a process, for its class
 -- ARGV[1]   the task
 -- ARGV[2]   its token
 -- ARGV[3]   its class
 -- ARGV[4]   the pause in microseconds
 -- ARGV[5]   1: this try does not count
 -- ARGV[6]   how many dead letters are kept; 0: it will be tried again
--- ARGV[7]   of a dead letter: the last error, ARGV[8] the time, ARGV[9] how often it was tried
--- Reply     1, 0 where the caller has the task no more
+-- ARGV[7]   for a dead letter: the last error, ARGV[8] the time, ARGV[9] how often it was tried
+-- Reply     1, or 0 if the caller no longer holds the task
 if not has(KEYS[1], ARGV[1], ARGV[2]) then
   return 0
 end
@@ -22,7 +22,7 @@ if ARGV[6] ~= '0' then
   return 1
 end
 local at = now() + ARGV[4]
-redis.call('ZADD', KEYS[1], int(begun(ARGV[3]) + at - at % 2 + 1), ARGV[1]) -- odd: it was not left by a dead process
+redis.call('ZADD', KEYS[1], int(begun(ARGV[3]) + at - at % 2 + 1), ARGV[1]) -- odd: it was not abandoned by a dead process
 if ARGV[5] == '1' and redis.call('HINCRBY', KEYS[2], ARGV[1], -1) <= 0 then
   redis.call('HDEL', KEYS[2], ARGV[1])
 end

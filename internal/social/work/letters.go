@@ -24,20 +24,20 @@ var dropScript = script.New(dropSource).Retryable()
 const (
 	// maxLetters is how many dead letters are kept.
 	maxLetters = 1000
-	// maxError bounds the text of an error, in bytes.
+	// maxError limits the text of an error, in bytes.
 	maxError = 500
 )
 
-// Letter is a task that was given up.
+// Letter is a dead letter: a task that was given up.
 type Letter struct {
-	ID    string // of its entry
+	ID    string // the ID of its stream entry
 	Task  string
-	Error string // the last one
+	Error string // the last error
 	At    time.Time
 	Tries int64
 }
 
-// Letters returns how many tasks were given up. One round trip.
+// Letters returns the number of dead letters. One round trip.
 func Letters(ctx context.Context, client rueidis.Client) (int64, error) {
 	n, err := client.Do(ctx, client.B().Xlen().Key(storage.DeadTasks).Build()).AsInt64()
 	if err != nil {
@@ -46,7 +46,7 @@ func Letters(ctx context.Context, client rueidis.Client) (int64, error) {
 	return n, nil
 }
 
-// Letters returns the tasks that were given up, at most 1,000, the oldest first. One round trip.
+// Letters returns the dead letters, at most 1,000, oldest first. One round trip.
 func (e *Engine) Letters(ctx context.Context) ([]Letter, error) {
 	entries, err := e.client.Do(ctx, e.client.B().Xrange().Key(storage.DeadTasks).Start("-").End("+").Count(maxLetters).Build()).AsXRange()
 	if err != nil {
@@ -61,8 +61,8 @@ func (e *Engine) Letters(ctx context.Context) ([]Letter, error) {
 	return all, nil
 }
 
-// RetryLetters queues each task again that was given up, and removes what names none: the rest of
-// a damaged entry. It returns how many of each.
+// RetryLetters queues the task of each dead letter again, and removes dead letters that name no
+// task because they are damaged. It returns how many of each.
 func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err error) {
 	all, err := e.Letters(ctx)
 	if err != nil {
@@ -88,37 +88,37 @@ func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err err
 	return queued, removed, nil
 }
 
-// State is what waits of a class.
+// State describes the unfinished tasks of a class.
 type State struct {
-	Unfinished int64         // tasks, with those that processes work on
-	Oldest     time.Duration // how long the oldest of those has waited that no process has begun
-	Overdue    time.Duration // how long ago a process should have begun, or renewed, the one that is most late
+	Unfinished int64         // tasks, including running ones
+	Oldest     time.Duration // how long the oldest task that no process has started has been waiting
+	Overdue    time.Duration // the longest delay of a task that a process should have started or renewed
 	Stats      Stats
 }
 
-// Stats is what this process has done of a class since its start.
+// Stats counts what this process has done for a class since its start.
 type Stats struct {
-	Done      int64 // tasks that were finished
-	Failed    int64 // tries that failed
+	Done      int64 // finished tasks
+	Failed    int64 // failed tries
 	Dead      int64 // tasks that became dead letters
-	Lost      int64 // tasks that another process has taken
-	Reclaimed int64 // tasks that were taken from processes that have died
-	Running   int64 // at present
+	Lost      int64 // tasks taken over by another process
+	Reclaimed int64 // tasks taken over from dead processes
+	Running   int64 // currently running
 }
 
 const (
-	// band and epoch are those of lib.lua.
+	// band and epoch match those in lib.lua.
 	band  = 2_000_000_000_000_000
 	epoch = 1_704_067_200_000_000
 )
 
-// Overdue is for how long a task with a score has been due; negative for one that is not.
+// Overdue returns how long a task with a score has been due; it is negative if it is not due yet.
 func Overdue(score float64) time.Duration {
 	from := math.Floor(score/band) * band
 	return time.Duration(time.Now().UnixMicro()-epoch-int64(score-from)) * time.Microsecond
 }
 
-// States returns what waits, by class. One round trip.
+// States returns the unfinished tasks by class. One round trip.
 func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	b, cmds, all := e.client.B(), rueidis.Commands{}, [classes]State{}
 	score := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -131,13 +131,13 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	}
 	res := e.client.DoMulti(ctx, cmds...)
 	for class := range all {
-		s, some := &all[class], res[3*class:]
+		s, replies := &all[class], res[3*class:]
 		var err error
-		if s.Unfinished, err = some[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
+		if s.Unfinished, err = replies[0].AsInt64(); err != nil && !rediserr.IsWrongType(err) {
 			return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
 		for i := range 2 {
-			first, err := some[1+i].AsZScores()
+			first, err := replies[1+i].AsZScores()
 			if err != nil && !rediserr.IsWrongType(err) {
 				return all, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 			}
@@ -159,14 +159,14 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	return all, nil
 }
 
-// Backlog returns how many short and long tasks wait, as of at most ten seconds ago: without a
-// round trip where this process works, else with one a second.
+// Backlog returns how many short and long tasks are waiting, as of at most ten seconds ago. No
+// round trip if this process runs tasks, otherwise at most one per second.
 func (e *Engine) Backlog(ctx context.Context) (int64, error) {
-	most := time.Second
+	maxAge := time.Second
 	if e.works.Load() {
-		most = 2 * poll
+		maxAge = 2 * poll
 	}
-	if time.Since(time.Unix(0, e.counted.Load())) <= most {
+	if time.Since(time.Unix(0, e.counted.Load())) <= maxAge {
 		return e.backlog.Load(), nil
 	}
 	var sum int64

@@ -19,20 +19,20 @@ var (
 	periodicScript = script.New(Library, periodicSource)
 )
 
-// lookEvery is the longest time between two looks at the periodic work.
+// lookEvery is the maximum interval between checks for periodic work.
 const lookEvery = 15 * time.Second
 
-// Periodic is work that is done again and again.
+// Periodic is work that is repeated at an interval.
 type Periodic struct {
 	Name  string
 	Every time.Duration
 	Do    func(ctx context.Context) error
 }
 
-// Repeat does periodic work until ctx ends: each by one of the processes that call Repeat, one
-// interval after it was begun, or later where it takes longer. What a process leaves when it dies is
-// done again one interval later. Work must bear to be done twice at once, as by a process that has
-// stood still. An error is logged. One round trip whenever some is due.
+// Repeat does periodic work until ctx ends. One of the processes that call Repeat does it, one
+// interval after it was last started, or later if it takes longer. If a process dies, its work is
+// done again one interval later. Work must tolerate running twice at once, for example after a
+// process was suspended. Errors are logged. One round trip whenever some work is due.
 func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -43,11 +43,11 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 		args := make([]string, 0, 3*len(all))
 		pause := lookEvery
 		for _, p := range all {
-			own := "0"
+			isRunning := "0"
 			if busy[p.Name] {
-				own, pause = "1", min(pause, p.Every/3)
+				isRunning, pause = "1", min(pause, p.Every/3)
 			}
-			args = append(args, p.Name, micros(p.Every), own)
+			args = append(args, p.Name, micros(p.Every), isRunning)
 		}
 		mu.Unlock()
 		next, due, err := e.chooseRepeated(ctx, args)
@@ -55,7 +55,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 		case err == nil:
 			pause = min(pause, next)
 		case ctx.Err() == nil:
-			e.log.DebugContext(ctx, "cannot look which periodic work is due", "key", storage.Periodic, "error", err)
+			e.log.DebugContext(ctx, "cannot check which periodic work is due", "key", storage.Periodic, "error", err)
 		}
 		for _, p := range all {
 			if !due[p.Name] {
@@ -66,7 +66,7 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 			mu.Unlock()
 			running.Go(func() {
 				if err := p.Do(ctx); err != nil && ctx.Err() == nil {
-					e.log.WarnContext(ctx, "periodic work has failed, trying again", "work", p.Name, "error", err, "in", p.Every.String())
+					e.log.WarnContext(ctx, "periodic work failed, retrying", "work", p.Name, "error", err, "in", p.Every.String())
 				}
 				mu.Lock()
 				defer mu.Unlock()

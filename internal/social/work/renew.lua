@@ -1,8 +1,8 @@
--- Renews the leases on tasks that the caller still has.
+-- Renews the leases on tasks that the caller still holds.
 -- KEYS[1]   the tasks
--- ARGV[1]   for how many microseconds
--- ARGV[2..] of each task: its name, its token and its class
--- Reply     the new tokens, empty for a task that the caller has no more
+-- ARGV[1]   the length of the leases, in microseconds
+-- ARGV[2..] for each task: its name, its token and its class
+-- Reply     the new tokens, empty for a task that the caller no longer holds
 first_write(KEYS[1])
 local reply, t = {}, now()
 for i = 2, #ARGV, 3 do

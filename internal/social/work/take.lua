@@ -2,9 +2,9 @@
 -- KEYS[1]   the tasks
 -- ARGV[1]   the task
 -- ARGV[2]   its class
--- ARGV[3]   for how many microseconds
--- ARGV[4]   1: also where another process has it
--- Reply     the token, or nil where it is gone, or another process has it
+-- ARGV[3]   the length of the lease, in microseconds
+-- ARGV[4]   1: even if another process holds it
+-- Reply     the token, or nil if the task does not exist, or another process holds it
 local at = redis.call('ZSCORE', KEYS[1], ARGV[1])
 local t = now()
 if not at or ARGV[4] ~= '1' and tonumber(at) < waiting(ARGV[2]) and tonumber(at) > begun(ARGV[2]) + t then

@@ -1,25 +1,25 @@
-// Package work does background work, and guarantees that it is finished, whatever interrupts
-// it.
+// Package work runs background tasks, and guarantees that they finish, whatever interrupts them.
 //
-// A task is a text, "<kind>:<argument>", that can be run again from its beginning at any time.
-// It is a member of one sorted set from before its first write until all is written and, where
-// there are replicas, on one of each master. The score says when the task is due, in
-// microseconds of the server's clock: a process that works on it has a lease, which it renews;
-// what a process leaves when it dies is due when the lease ends, and another one begins it
-// again, before what is new. The score is also the token of the lease: who finishes a task names
-// the score that it has set, and does not end what another process has begun again.
+// A task is a text, "<kind>:<argument>", that can be run again from its beginning at any time. It
+// is a member of one sorted set from before its first write until everything is written and, if
+// there are replicas, every replica of each master has it. The score says when the task is due, in
+// microseconds of the server's clock. A process that runs a task has a lease on it, which it
+// renews; if the process dies, the task is due when the lease expires, and another process starts
+// it again, before new tasks. The score is also the token of the lease: a process finishes a task
+// by naming the score that it has set, so it cannot finish a task that another process has started
+// again.
 //
-//   - An Engine does what a caller waits for as a task (Do), and what can wait (Queue).
-//   - A task that fails is tried again after a pause that grows. After a number of tries it
-//     becomes a dead letter, which an operator can read and try again. So does a task that kills
-//     each process that takes it.
-//   - There are three classes, so that short tasks do not wait for long ones, and none for a mail
-//     server: each has a band of scores.
-//   - An idle process waits in one BLPOP, which an addition ends, and looks for what is due every
-//     five seconds.
-//   - Periodic work is in another sorted set, by when it is due; see Repeat.
-//   - What an Engine has acknowledged is on all replicas of each master; see fence.go.
-//     What may not be there is social.ErrUncertain.
+//   - An Engine runs work that a caller waits for as a task (Do), and work that can wait (Queue).
+//   - A task that fails is retried with exponential back-off. After a number of tries it becomes a
+//     dead letter, which an operator can read and retry. So does a task that kills each process that
+//     runs it.
+//   - There are three classes of tasks, each with a band of scores, so that short tasks do not wait
+//     for long ones, and neither waits for a mail server.
+//   - An idle process waits in one BLPOP, which an addition ends, and polls for due tasks every five
+//     seconds.
+//   - Periodic work is in another sorted set, by due time; see Repeat.
+//   - Work that an Engine has acknowledged is on all replicas of each master; see fence.go. If that
+//     is not certain, the error is social.ErrUncertain.
 package work
 
 import (
@@ -44,8 +44,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Library is what the scripts share, for scripts of others that lease a task together with what
-// it is about: lease(key, class, member, now() + microseconds) returns the token.
+// Library is shared by the scripts. Scripts of other packages use it to lease a task together with
+// their own writes: lease(key, class, member, now() + microseconds) returns the token.
 //
 //go:embed lib.lua
 var Library string
@@ -80,52 +80,52 @@ var (
 	beatScript = script.New(Library, beatSource).Retryable()
 )
 
-// Lease is for how long a process has a task without renewing its lease.
+// Lease is how long a process holds a task without renewing its lease.
 const Lease = 5 * time.Second
 
-// LeaseText is Lease in microseconds, for a script that leases a task.
+// LeaseText is Lease in microseconds, for scripts that lease a task.
 var LeaseText = micros(Lease)
 
 const (
-	// noteLease is how long what follows a note may take before others begin the task.
+	// noteLease is how long a caller has after Note before other processes start the task.
 	noteLease = 15 * time.Second
-	// againAfter is the pause after a try that has done all it could.
-	againAfter = time.Second
-	// laterAfter is the pause after ErrLater.
-	laterAfter = 10 * time.Second
-	// outagePause is the pause after a try that failed because a server is away.
+	// againPause is the pause after ErrAgain.
+	againPause = time.Second
+	// laterPause is the pause after ErrLater.
+	laterPause = 10 * time.Second
+	// outagePause is the pause after a try that failed because a server was unavailable.
 	outagePause = 2 * time.Second
-	// firstPause and maxPause are the pauses after the first failure and after many: each is
-	// three times as long as the one before.
+	// firstPause and maxPause are the pauses after the first failure and after many: each pause is
+	// three times as long as the previous one.
 	firstPause = time.Second
 	maxPause   = 5 * time.Minute
-	// maxTries is how often a task is tried, in about half an hour. A mail is tried until it is
+	// maxTries is how often a task is tried, over about half an hour. A mail is tried until it is
 	// too old.
 	maxTries     = 12
 	maxMailTries = 1000
-	// commandTimeout bounds a command that nobody waits for.
+	// commandTimeout limits a command that nobody waits for.
 	commandTimeout = 3 * time.Second
-	// maxAdded bounds the tasks that one command adds.
+	// maxAdded limits the tasks that one command adds.
 	maxAdded = 1000
 )
 
 var (
-	// ErrAgain: a task has done all it can for now, and will be repeated in a second. That is no
+	// ErrAgain: the task has done all it can for now, and will be repeated in a second. It is not a
 	// failure.
 	ErrAgain = errors.New("work: to be repeated")
-	// ErrLater is ErrAgain in ten seconds.
+	// ErrLater is like ErrAgain, but in ten seconds.
 	ErrLater = fmt.Errorf("%w later", ErrAgain)
-	// ErrElsewhere: this process cannot do a task, which needs what only others have. The task
-	// is left to them.
+	// ErrElsewhere: this process cannot run the task, because that needs something only other
+	// processes have. The task is left to them.
 	ErrElsewhere = errors.New("work: another process can do this task")
-	// errLost: another process has the task.
+	// errLost: another process holds the task.
 	errLost = errors.New("work: the lease was lost")
 )
 
 // Class is a class of tasks.
 type Class int
 
-// The classes, in the order in which their scores follow each other.
+// The classes, in the order of their bands.
 const (
 	Short Class = iota
 	Long
@@ -135,7 +135,7 @@ const (
 
 func (c Class) String() string { return [classes]string{"short", "long", "mail"}[c] }
 
-// Func runs a task, by the argument of its member.
+// Func runs a task, given the argument of its member.
 type Func func(ctx context.Context, argument string) error
 
 type kind struct {
@@ -148,33 +148,33 @@ type Engine struct {
 	client rueidis.Client
 	log    *slog.Logger
 	kinds  map[string]kind
-	mails  bool // this process sends mails
+	mails  bool // this process sends mail
 	fence  *fence
-	ended  chan *ended // tasks to finish
+	ended  chan *ended // tasks to be finished
 
 	ctx    context.Context
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 	works  atomic.Bool
 
-	unknown atomic.Int64  // what was claimed and has not begun, or has ended and was not looked at
-	added   chan struct{} // this process has queued a task
-	freed   chan struct{} // a slot is free
-	running [classes]atomic.Int64
-	counts  [classes]counters
-	poll    time.Duration // the longest pause between two looks
-	backlog atomic.Int64
-	counted atomic.Int64 // when backlog was read, in nanoseconds
+	unsettled atomic.Int64  // tasks claimed but not started, or ended but not examined
+	added     chan struct{} // signals that this process has queued a task
+	freed     chan struct{} // signals that a slot is free
+	running   [classes]atomic.Int64
+	counts    [classes]counters
+	poll      time.Duration // the maximum interval between polls
+	backlog   atomic.Int64
+	counted   atomic.Int64 // when backlog was read, in nanoseconds
 
 	mu   sync.Mutex
 	held map[*Held]struct{}
 }
 
-// counters count what a process has done.
+// counters count what this process has done.
 type counters struct{ done, failed, dead, lost, reclaimed atomic.Int64 }
 
-// New returns an engine on the database behind client, which stays the caller's. Start starts
-// it, and Close ends it.
+// New returns an engine on the database behind client, which the caller keeps owning. Start starts
+// it, and Close stops it.
 func New(client rueidis.Client, log *slog.Logger) *Engine {
 	e := &Engine{
 		client: client, log: log, kinds: map[string]kind{}, fence: newFence(client, log), ended: make(chan *ended, 1024),
@@ -187,17 +187,18 @@ func New(client rueidis.Client, log *slog.Logger) *Engine {
 // Handle sets the function of a kind of task. Call it before Start.
 func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run, Short} }
 
-// HandleLong is Handle for tasks that take more than a moment.
+// HandleLong is like Handle for tasks that take more than a moment.
 func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run, Long} }
 
-// HandleMail is Handle for tasks that wait for a mail server. A process that has none takes only
-// those that nobody has done for long: its function ends what nobody can do any more, and returns
-// ErrAgain for the others.
+// HandleMail is like Handle for tasks that wait for a mail server. A process without one takes only
+// those that have been due for long: its function ends those that nobody can run any more, and
+// returns ErrAgain for the others.
 func (e *Engine) HandleMail(name string, run Func, hasServer bool) {
 	e.kinds[name], e.mails = kind{run, Mail}, hasServer
 }
 
-// Start starts the engine; with works, it also does what others have queued or left.
+// Start starts the engine. If works is set, it also runs tasks that other processes have queued or
+// left unfinished.
 func (e *Engine) Start(works bool) {
 	e.worker.Go(e.settle)
 	e.worker.Go(e.renewUntilClosed)
@@ -207,8 +208,7 @@ func (e *Engine) Start(works bool) {
 	}
 }
 
-// Close stops the tasks in the background and waits for them. Other processes go on with them
-// at once.
+// Close stops the background tasks and waits for them. Other processes take them over immediately.
 func (e *Engine) Close() {
 	e.stop()
 	e.worker.Wait()
@@ -220,7 +220,7 @@ func (e *Engine) Close() {
 	}
 }
 
-// Beat notes that this process serves the site, until ctx ends.
+// Beat records that this process serves the site, until ctx ends.
 func (e *Engine) Beat(ctx context.Context) {
 	name := processName()
 	beat := func(ctx context.Context, ms int) {
@@ -228,7 +228,7 @@ func (e *Engine) Beat(ctx context.Context) {
 		defer cancel()
 		err := beatScript.Run(ctx, e.client, []string{storage.Processes}, []string{name, strconv.Itoa(ms)}).Error()
 		if err != nil && ctx.Err() == nil {
-			e.log.Debug("cannot note that this process runs", "key", storage.Processes, "error", err)
+			e.log.Debug("cannot record that this process is running", "key", storage.Processes, "error", err)
 		}
 	}
 	for {
@@ -240,14 +240,14 @@ func (e *Engine) Beat(ctx context.Context) {
 	}
 }
 
-// Served reports whether a process serves the site, as of the last fifteen seconds.
+// Served reports whether a process has served the site within the last fifteen seconds.
 func Served(ctx context.Context, client rueidis.Client) (bool, error) {
 	return client.Do(ctx, client.B().Exists().Key(storage.Processes).Build()).AsBool()
 }
 
 func (e *Engine) classOf(member string) Class {
 	name, _, _ := strings.Cut(member, ":")
-	return e.kinds[name].class // unknown: Short
+	return e.kinds[name].class // Short if unknown
 }
 
 // call runs the function of a task once.
@@ -262,7 +262,8 @@ func (e *Engine) call(ctx context.Context, member string) error {
 
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// add adds tasks, and returns their tokens, and the history of writes. One round trip for a thousand.
+// add adds tasks, and returns their tokens and the replication history. One round trip per
+// thousand.
 func (e *Engine) add(ctx context.Context, lease time.Duration, members []string) (tokens []string, history string, err error) {
 	var calls []script.Call
 	var of [][]int
@@ -273,23 +274,23 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 				all = append(all, i)
 			}
 		}
-		for some := range slices.Chunk(all, maxAdded) {
+		for chunk := range slices.Chunk(all, maxAdded) {
 			args := []string{strconv.Itoa(int(class)), micros(lease)}
-			for _, i := range some {
+			for _, i := range chunk {
 				args = append(args, members[i])
 			}
 			calls = append(calls, script.Call{Keys: []string{storage.Tasks, storage.WakeKey(int(class))}, Args: args})
-			of = append(of, some)
+			of = append(of, chunk)
 		}
 	}
 	tokens = make([]string, len(members))
 	for c, res := range addScript.RunMany(ctx, e.client, calls) {
-		some, err := res.AsStrSlice()
+		chunk, err := res.AsStrSlice()
 		if err != nil {
 			return nil, "", fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
-		history = some[0]
-		for i, token := range some[1:] {
+		history = chunk[0]
+		for i, token := range chunk[1:] {
 			tokens[of[c][i]] = token
 		}
 	}
@@ -302,9 +303,9 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 	return tokens, history, nil
 }
 
-// Note adds tasks before their first write: from now on they will be finished, whatever
-// interrupts them. Others begin them fifteen seconds from now, or when Queue is called. One round
-// trip for a thousand.
+// Note records tasks before their first write: from then on they will be finished, whatever
+// interrupts them. Other processes start them fifteen seconds later, or when Queue is called. One
+// round trip per thousand.
 func (e *Engine) Note(ctx context.Context, members ...string) error {
 	_, history, err := e.add(ctx, noteLease, members)
 	if err != nil {
@@ -313,8 +314,8 @@ func (e *Engine) Note(ctx context.Context, members ...string) error {
 	return e.Fenced(ctx, e.fence.since(ctx, history))
 }
 
-// Queue leaves a task to the background. One round trip. One that was noted and cannot be queued
-// begins a few seconds later.
+// Queue leaves recorded tasks to the background. One round trip. If it fails, they start a few
+// seconds later.
 func (e *Engine) Queue(members ...string) {
 	if len(members) == 0 {
 		return
@@ -322,11 +323,11 @@ func (e *Engine) Queue(members ...string) {
 	ctx, cancel := context.WithTimeout(e.ctx, commandTimeout)
 	defer cancel()
 	if _, _, err := e.add(ctx, 0, members); err != nil && e.ctx.Err() == nil {
-		e.log.Warn("a task could not be queued, to be finished later", "task", members[0], "error", err)
+		e.log.Warn("cannot queue a task, it will be finished later", "task", members[0], "error", err)
 	}
 }
 
-// Add is Queue for tasks that were not noted.
+// Add is Queue for tasks that were not recorded with Note.
 func (e *Engine) Add(ctx context.Context, members ...string) error {
 	if len(members) == 0 {
 		return nil
@@ -335,13 +336,13 @@ func (e *Engine) Add(ctx context.Context, members ...string) error {
 	return err
 }
 
-// Mark identifies the histories of writes of all masters, as they were last seen. What was
-// written since is kept if Fenced says so. It may be outdated: then it does not.
+// Mark identifies the last known replication histories of all masters. Writes since then are kept
+// if Fenced says so. If the mark is outdated, Fenced does not.
 func (e *Engine) Mark(ctx context.Context) string { return e.fence.mark(ctx) }
 
-// Fenced waits until the replicas of all masters have all that this process has written so far,
-// and returns social.ErrUncertain where that can be lost. It returns at once where there are no
-// replicas, and while they do not answer.
+// Fenced waits until the replicas of all masters have everything that this process has written so
+// far. It returns social.ErrUncertain if some of that may be lost. It returns immediately if there
+// are no replicas, or while they do not answer.
 func (e *Engine) Fenced(ctx context.Context, mark string) error {
 	if !e.fence.replicated() {
 		return nil
@@ -349,8 +350,8 @@ func (e *Engine) Fenced(ctx context.Context, mark string) error {
 	return e.submit(ctx, &ended{mark: mark, result: make(chan error, 1)})
 }
 
-// Begin adds tasks that this process does now: from now on they will be finished, whatever
-// interrupts them. End, or Later, ends that. One round trip for a thousand.
+// Begin adds tasks that this process runs now: from then on they will be finished, whatever
+// interrupts them. Call End or Later for them. One round trip per thousand.
 func (e *Engine) Begin(ctx context.Context, members ...string) ([]*Held, error) {
 	tokens, history, err := e.add(ctx, Lease, members)
 	if err != nil {
@@ -371,7 +372,8 @@ func (e *Engine) begin(ctx context.Context, member string) (*Held, error) {
 	return held[0], nil
 }
 
-// Hold is Begin for a task that a script has leased, under a history of writes; see Library.
+// Hold is Begin for a task that a script has leased, under the given replication history; see
+// Library.
 func (e *Engine) Hold(ctx context.Context, member, token, history string) *Held {
 	return e.hold(member, token, e.fence.since(ctx, history))
 }
@@ -384,9 +386,9 @@ func (e *Engine) hold(member, token, mark string) *Held {
 	return h
 }
 
-// End removes tasks that are done. It returns social.ErrUncertain, and leaves a task to the background,
-// where a part of it can be lost, or an error of the server; else what the tasks have written is
-// kept.
+// End removes tasks that are done. If part of a task may be lost, it returns social.ErrUncertain
+// and leaves the task to the background. It may also return an error of the server; otherwise the
+// writes of the tasks are kept.
 func (e *Engine) End(ctx context.Context, held ...*Held) error {
 	all := make([]*ended, len(held))
 	for i, h := range held {
@@ -399,16 +401,16 @@ func (e *Engine) End(ctx context.Context, held ...*Held) error {
 func (e *Engine) Later(ctx context.Context, err error, held ...*Held) {
 	for _, h := range held {
 		if !errors.Is(err, ErrAgain) {
-			e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", h.Member, "error", err)
+			e.log.WarnContext(ctx, "a task was interrupted, it will be finished later", "task", h.Member, "error", err)
 		}
 		e.leave(h, 0, false)
 	}
 }
 
-// Do does a task: first what the caller has to know, and then the rest. It returns the error of
-// first; what fails after it goes on in the background, by the function of the task, as does what
-// a crash cuts short. After an error of first, which can hide a success, or without rest, that
-// function runs at once. What Do has acknowledged is kept; see Fenced.
+// Do runs a task: first does the part whose result the caller needs, and rest the remainder. Do
+// returns the error of first. If rest fails, or a crash interrupts the task, the function of the
+// task's kind runs it in the background. After an error of first, which may hide a success, or if
+// rest is nil, that function runs immediately. Work that Do has acknowledged is kept; see Fenced.
 func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx context.Context) error) error {
 	h, err := e.begin(ctx, member)
 	if err != nil {
@@ -429,12 +431,13 @@ func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx con
 	return cmp.Or(failed, err)
 }
 
-// Run runs a task at once. One that fails goes on in the background, and its error is logged only.
+// Run runs a task immediately. If it fails, it continues in the background, and its error is only
+// logged.
 func (e *Engine) Run(ctx context.Context, member string) {
 	_ = e.Do(ctx, member, func(context.Context) error { return nil }, nil)
 }
 
-// Finish runs a task to its end, as often as it has to be repeated.
+// Finish runs a task to completion, repeating it as often as necessary.
 func (e *Engine) Finish(ctx context.Context, member string) error {
 	h, err := e.begin(ctx, member)
 	if err != nil {
@@ -448,15 +451,16 @@ func (e *Engine) Finish(ctx context.Context, member string) error {
 			e.Later(ctx, err, h)
 			return err
 		}
-		if !sleep.For(ctx, againAfter) {
+		if !sleep.For(ctx, againPause) {
 			e.leave(h, 0, false)
 			return fmt.Errorf("social: task %.40q: %w", member, ctx.Err())
 		}
 	}
 }
 
-// Take runs a task that no process has, or with force any that is there. It reports whether this
-// process got it and could do it: a task of a kind that only a newer version knows is left to that.
+// Take runs a task that no process holds or, with force, any existing one. It reports whether this
+// process got the task and could run it: a task of a kind that only a newer version knows is left
+// to that version.
 func (e *Engine) Take(ctx context.Context, member string, force bool) (bool, error) {
 	if name, _, _ := strings.Cut(member, ":"); e.kinds[name].run == nil {
 		return false, nil
@@ -477,7 +481,7 @@ func (e *Engine) Take(ctx context.Context, member string, force bool) (bool, err
 	return true, e.retry(ctx, e.hold(member, token, mark))
 }
 
-// retry runs a task that was interrupted.
+// retry runs an interrupted task.
 func (e *Engine) retry(ctx context.Context, h *Held) error {
 	err := e.call(ctx, h.Member)
 	if err == nil {
@@ -493,9 +497,8 @@ func (e *Engine) retry(ctx context.Context, h *Held) error {
 	return err
 }
 
-// RunAll runs all tasks that are due and that no process has, in this process. One
-// that cannot be finished does not delay the others: it is logged, left for later, and counted in
-// the error that comes back at the end.
+// RunAll runs all due tasks that no process holds, in this process. A task that cannot be finished
+// does not delay the others: it is logged, left for later, and counted in the returned error.
 func (e *Engine) RunAll(ctx context.Context) error {
 	var failed int
 	var first error
@@ -513,7 +516,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 				return fmt.Errorf("social: key %s: %w", storage.Tasks, ctx.Err())
 			}
 			if err != nil {
-				e.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", storage.Tasks, "member", h.Member, "error", err)
+				e.log.WarnContext(ctx, "cannot finish an interrupted task, retrying later", "key", storage.Tasks, "member", h.Member, "error", err)
 				failed++
 				first = cmp.Or(first, err)
 			}
@@ -521,15 +524,15 @@ func (e *Engine) RunAll(ctx context.Context) error {
 		if len(tasks) > 0 {
 			continue
 		}
-		if e.running[Short].Load()+e.running[Long].Load()+e.running[Mail].Load()+e.unknown.Load() == 0 {
+		if e.running[Short].Load()+e.running[Long].Load()+e.running[Mail].Load()+e.unsettled.Load() == 0 {
 			break
 		}
-		if !sleep.For(ctx, time.Millisecond) { // what this process does in the background
+		if !sleep.For(ctx, time.Millisecond) { // while this process has background work
 			return ctx.Err()
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, storage.Tasks, first)
+		return fmt.Errorf("social: cannot finish %d members of %s, the first: %w", failed, storage.Tasks, first)
 	}
 	return nil
 }

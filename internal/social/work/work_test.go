@@ -22,22 +22,23 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// mortal is the client of a process that can be killed: no command reaches the server any more.
-type mortal struct {
+// killable is the client of a process that can be killed: after that, no command reaches the
+// server.
+type killable struct {
 	rueidis.Client
 	dead atomic.Bool
 }
 
 var errKilled = errors.New("killed")
 
-func (m *mortal) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (m *killable) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	if m.dead.Load() {
 		return rueidis.NewErrorResult(errKilled)
 	}
 	return m.Client.Do(ctx, cmd)
 }
 
-func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (m *killable) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	if !m.dead.Load() {
 		return m.Client.DoMulti(ctx, cmds...)
 	}
@@ -52,13 +53,13 @@ func (m *mortal) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueid
 type process struct {
 	*work.Engine
 	t      testing.TB
-	client *mortal
+	client *killable
 }
 
-// start starts a process; with run, it works.
+// start starts a process, which runs tasks with run unless that is nil.
 func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*work.Engine)) *process {
 	t.Helper()
-	p := &process{t: t, client: &mortal{Client: client}}
+	p := &process{t: t, client: &killable{Client: client}}
 	p.Engine = work.New(p.client, slog.New(slog.DiscardHandler))
 	works := run != nil
 	if !works {
@@ -74,7 +75,7 @@ func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*
 	return p
 }
 
-// kill ends a process without a further command.
+// kill ends a process without sending another command.
 func (p *process) kill() {
 	p.client.dead.Store(true)
 	p.Close()
@@ -97,7 +98,7 @@ func (p *process) redis(words ...string) string {
 	return fmt.Sprint(msg)
 }
 
-// unpause ends the pauses of tasks that will be tried again.
+// unpause ends the pauses of tasks that will be retried.
 func (p *process) unpause() {
 	p.t.Helper()
 	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -150,8 +151,8 @@ func TestEachTaskOnce(t *testing.T) {
 		})
 	}
 	adder := start(t, client, nil)
-	for _, some := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
-		adder.add(some...)
+	for _, group := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
+		adder.add(group...)
 	}
 	adder.untilEmpty()
 	mu.Lock()
@@ -166,7 +167,8 @@ func TestEachTaskOnce(t *testing.T) {
 	}
 }
 
-// What a process has begun when it dies is begun again by another one, before what waits.
+// Tasks that a process was running when it died are started again by another one, before waiting
+// tasks.
 func TestProcessDies(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -206,7 +208,7 @@ func TestProcessDies(t *testing.T) {
 	}
 }
 
-// A process that is closed leaves what it has begun to others at once.
+// A closed process hands the tasks it has started to others immediately.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -228,35 +230,34 @@ func TestClose(t *testing.T) {
 	start(t, client, func(context.Context, string) error { return nil }).untilEmpty()
 }
 
-// A task that is added while another process works on it is done after that: the end of the
-// earlier run does not remove it.
+// A task that is added while another process runs it runs again afterwards: the end of the earlier
+// run does not remove it.
 func TestAddedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	p, q := start(t, client, nil), start(t, client, nil)
-	one, err := p.Begin(t.Context(), "do:1")
+	first, err := p.Begin(t.Context(), "do:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := q.Begin(t.Context(), "do:1")
+	second, err := q.Begin(t.Context(), "do:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.End(t.Context(), one...); err != nil {
+	if err := p.End(t.Context(), first...); err != nil {
 		t.Error(err)
 	}
 	if n := p.redis("ZCARD", storage.Tasks); n != "1" {
 		t.Fatal("the task of the other process was removed")
 	}
-	p.Later(t.Context(), work.ErrAgain, one...)
-	if err := q.End(t.Context(), two...); err != nil {
+	p.Later(t.Context(), work.ErrAgain, first...)
+	if err := q.End(t.Context(), second...); err != nil {
 		t.Error(err)
 	}
 	p.untilEmpty()
 }
 
-// A task that fails is tried again, and given up after a number of tries. It can be tried again
-// then.
+// A failing task is retried, and given up after a number of tries. Then an operator can retry it.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -294,7 +295,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// ErrAgain, an outage and what is uncertain are no tries.
+// ErrAgain, an outage and uncertainty do not count as tries.
 func TestAgainIsNoTry(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -320,7 +321,7 @@ func TestAgainIsNoTry(t *testing.T) {
 	}
 }
 
-// A task that ends each process that begins it is given up.
+// A task that kills each process that starts it is given up.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -347,7 +348,7 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// A process passes over tasks that it does not know.
+// A process skips tasks of kinds that it does not know.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -366,7 +367,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Take runs a task that nobody has, and with force any.
+// Take runs a task that nobody holds and, with force, any task.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -386,8 +387,8 @@ func TestTake(t *testing.T) {
 	p.untilEmpty()
 }
 
-// A task that was begun before the server was restarted, and ends after that, is repeated: a part
-// of it can be lost.
+// A task that was started before a server restart and ends after it is repeated, because part of it
+// may be lost.
 func TestRestartMeanwhile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -416,7 +417,8 @@ func TestRestartMeanwhile(t *testing.T) {
 	}
 }
 
-// That the replicas of a server were behind when it was a master before says nothing of now.
+// If the replicas of a server were behind when it was a master before, that does not matter after
+// it is promoted again.
 func TestMasterAgain(t *testing.T) {
 	t.Parallel()
 	var config []string
@@ -440,14 +442,14 @@ func TestMasterAgain(t *testing.T) {
 	if err := act(); err != nil {
 		t.Errorf("the next one, which the master keeps alone: %v", err)
 	}
-	p.redis("DEBUG", "CHANGE-REPL-ID") // as when it is promoted
+	p.redis("DEBUG", "CHANGE-REPL-ID") // as on promotion
 	if err := act(); !errors.Is(err, social.ErrUncertain) {
 		t.Errorf("the first one of a new history: %v", err)
 	}
 	replica.Thaw(t)
 }
 
-// Tasks are added, run, left and finished where the memory of the server is full.
+// Tasks are added, run, left and finished when the server is out of memory.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -472,7 +474,7 @@ func TestFullMemory(t *testing.T) {
 	})
 }
 
-// A key of another type stops nothing for good.
+// A key of the wrong type stops nothing permanently.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -530,7 +532,7 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// A task that another process adds wakes one that waits: this one looks only once an hour.
+// A task added by another process wakes a waiting one, which polls only once an hour.
 func TestWake(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t) // nobody else waits for the same list
@@ -576,9 +578,9 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// Periodic work is begun once an interval, by one of several processes; a long one is not begun again
-// while it runs, and what a process left when it died is begun by another. What is due far in the
-// future, by a clock that was wrong, is begun at once.
+// Periodic work is started once per interval, by one of several processes. Long work is not started
+// again while it runs, and work of a process that died is started by another one. Work that is due
+// far in the future, because of a wrong clock, is started immediately.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -606,14 +608,14 @@ func TestRepeat(t *testing.T) {
 			all.Wait()
 		}
 	}
-	one, two := start(t, client, nil), start(t, client, nil)
-	due := func(name string) string { return one.redis("ZSCORE", storage.Periodic, name) }
-	stop := repeat(one, 0)
+	p1, p2 := start(t, client, nil), start(t, client, nil)
+	due := func(name string) string { return p1.redis("ZSCORE", storage.Periodic, name) }
+	stop := repeat(p1, 0)
 	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
-	one.redis("ZADD", storage.Periodic, "0", "long") // the process stood still for an hour
+	p1.redis("ZADD", storage.Periodic, "0", "long") // the process was suspended for an hour
 	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
 	first := due("rarely")
-	stopTwo := repeat(two, 1)
+	stopTwo := repeat(p2, 1)
 	eventually(t, "the second process to take turns", func() bool { return begun[1].Load() > 3 })
 	if n := begun[2].Load(); n != 1 {
 		t.Errorf("the long work was begun %d times at once", n)
@@ -622,14 +624,14 @@ func TestRepeat(t *testing.T) {
 		t.Error("what is not due was begun again")
 	}
 	stop()
-	one.redis("ZADD", storage.Periodic, "0", "long") // an hour later
+	p1.redis("ZADD", storage.Periodic, "0", "long") // an hour later
 	eventually(t, "the second process to begin what the first one left", func() bool { return begun[2].Load() == 2 })
-	one.redis("ZADD", storage.Periodic, "8999999999999999", "often")
+	p1.redis("ZADD", storage.Periodic, "8999999999999999", "often")
 	has := begun[1].Load()
 	eventually(t, "what is due in the far future to be begun", func() bool { return begun[1].Load() > has })
 	close(release)
 	eventually(t, "the long work to end and to be begun again", func() bool {
-		one.redis("ZADD", storage.Periodic, "0", "long")
+		p1.redis("ZADD", storage.Periodic, "0", "long")
 		return begun[2].Load() > 3
 	})
 	stopTwo()

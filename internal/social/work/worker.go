@@ -21,23 +21,24 @@ import (
 )
 
 const (
-	// poll is the longest time between two looks of an idle process at the tasks.
+	// poll is the maximum interval between polls of an idle process.
 	poll = 5 * time.Second
-	// retryPoll is the pause after a look that failed.
+	// retryPoll is the pause after a failed poll.
 	retryPoll = 500 * time.Millisecond
-	// listenFor is how long a process waits at a time for others to add a task, and with busyListen
-	// while it can do some classes only.
+	// listenFor is how long one blocking wait for added tasks lasts, and busyListen how long while
+	// the process can run only some classes.
 	listenFor  = 30 * time.Second
 	busyListen = time.Second
-	// maxHeld is with how many tasks a process takes no more: most of them wait for replicas.
+	// maxHeld is the number of held tasks at which a process takes no more: most of them are
+	// waiting for replicas.
 	maxHeld = maxUnconfirmed / 2
 	// mailLate is how long a mail must have been due before a process without a mail server
-	// looks at it.
+	// examines it.
 	mailLate = 10 * time.Minute
 )
 
-// slots is how many tasks of each class run in a process at once. Long tasks write with pauses for
-// other requests: two at once would fill each other's pauses.
+// slots is how many tasks of each class a process runs at once. Long tasks pause between writes for
+// other requests; two at once would fill each other's pauses.
 var slots = [classes]int{Short: 4, Long: 1, Mail: 4}
 
 func processName() string {
@@ -45,8 +46,8 @@ func processName() string {
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), crand.Text()[:8])
 }
 
-// claim leases tasks that are due, so many of each class, to this process, and returns in how long
-// the next is due; -1 for none.
+// claim leases up to want due tasks of each class to this process, and returns in how long the next
+// one is due; -1 for none.
 func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -61,7 +62,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 	args = slices.AppendSeq(args, maps.Keys(e.kinds))
 	reply, err := claimScript.Run(ctx, e.client, keys, args).ToArray()
 	if err == nil && (len(reply) < 4 || len(reply)%4 != 0) {
-		err = errors.New("the reply of a script has another form")
+		err = errors.New("unexpected reply from a script")
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("social: key %s: %w", storage.Tasks, err)
@@ -83,14 +84,14 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 		h.tries, _ = fields[2].AsInt64()
 		if left, _ := fields[3].AsBool(); left {
 			e.counts[h.class].reclaimed.Add(1)
-			e.log.DebugContext(ctx, "a task goes on that a process has left", "task", member)
+			e.log.DebugContext(ctx, "resuming a task abandoned by another process", "task", member)
 		}
 		tasks = append(tasks, h)
 	}
 	return tasks, time.Duration(micro) * time.Microsecond, nil
 }
 
-// free is how many more tasks of each class this process can begin.
+// free returns how many more tasks of each class this process can start.
 func (e *Engine) free() [classes]int {
 	var free [classes]int
 	for class := range free {
@@ -104,11 +105,11 @@ func (e *Engine) free() [classes]int {
 	return free
 }
 
-// work does tasks until the engine is closed, and then waits for those that run.
+// work runs tasks until the engine is closed, and then waits for those that are running.
 func (e *Engine) work() {
 	woken := make(chan struct{}, 1)
 	e.worker.Go(func() { e.listen(woken) })
-	timer := time.NewTimer(rand.N(50 * time.Millisecond)) // processes that start together look at different times
+	timer := time.NewTimer(rand.N(50 * time.Millisecond)) // spreads out processes that start together
 	defer timer.Stop()
 	failing := false
 	for {
@@ -120,17 +121,17 @@ func (e *Engine) work() {
 		case <-e.added:
 		case <-e.freed:
 		}
-		e.unknown.Add(1) // see RunAll
+		e.unsettled.Add(1) // see RunAll
 		tasks, next, err := e.claim(e.ctx, e.free())
 		for _, h := range tasks {
 			e.start(h)
 		}
-		e.unknown.Add(-1)
+		e.unsettled.Add(-1)
 		sleep := e.poll*3/4 + rand.N(e.poll/2)
 		switch {
 		case err != nil:
 			if e.ctx.Err() == nil && !failing && rediserr.Of(err) != rediserr.Unavailable {
-				e.log.Warn("cannot look for tasks, trying again", "error", err)
+				e.log.Warn("cannot poll for tasks, retrying", "error", err)
 			}
 			sleep = retryPoll/2 + rand.N(retryPoll)
 		case next >= 0:
@@ -161,14 +162,14 @@ func (e *Engine) start(h *Held) {
 
 // run runs a claimed task.
 func (e *Engine) run(ctx context.Context, h *Held) {
-	if h.tries > h.most() {
-		e.giveUp(h, fmt.Errorf("%d processes have begun it, and none has ended it", h.tries-1))
+	if h.tries > h.maxTries() {
+		e.giveUp(h, fmt.Errorf("%d processes have started it and none has finished it", h.tries-1))
 		return
 	}
 	err := e.call(ctx, h.Member)
 	switch {
 	case errors.Is(context.Cause(ctx), errLost):
-	case err == nil: // a replica that is behind keeps no slot
+	case err == nil: // a replica that is behind must not occupy a slot
 		if !e.offer(e.ctx, &ended{Held: h, mark: h.mark}) {
 			e.leave(h, 0, true)
 		}
@@ -179,7 +180,7 @@ func (e *Engine) run(ctx context.Context, h *Held) {
 	}
 }
 
-// listen waits for tasks that others add: an addition wakes one process that waits for its class.
+// listen waits for added tasks: an addition wakes one process that waits for its class.
 func (e *Engine) listen(woken chan<- struct{}) {
 	for e.ctx.Err() == nil {
 		var keys []string
@@ -193,7 +194,7 @@ func (e *Engine) listen(woken chan<- struct{}) {
 				timeout = busyListen
 			}
 		}
-		if len(keys) == 0 { // it is for one that is free
+		if len(keys) == 0 { // the wake-up is for a process with a free slot
 			sleep.For(e.ctx, 20*time.Millisecond)
 			continue
 		}

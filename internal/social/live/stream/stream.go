@@ -1,9 +1,9 @@
-// Package stream is the stream `live`: which posts were published, in the order in
-// which their timelines had them. Each process follows it, so that its pages show
-// that there are new posts.
+// Package stream implements the stream `live`: the published posts, in the order in which they
+// reached their timelines. Each process follows it, so that its pages show that there are new
+// posts.
 //
-// An entry is written once the timelines have the post, and again when an interrupted
-// fan-out is finished: readers count a post once. The newest 10,000 or so are kept.
+// An entry is written once the timelines have the post, and again when an interrupted fan-out is
+// finished: readers count a post once. The newest 10,000 or so are kept.
 package stream
 
 import (
@@ -18,26 +18,26 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// ID is the id of an entry.
+// ID is the ID of an entry.
 type ID = notify.ID
 
-// ParseID reads an id.
+// ParseID parses an ID.
 func ParseID(text string) (ID, bool) { return notify.ParseID(text) }
 
 // Entry is one published post.
 type Entry struct {
 	ID           ID
 	Post, Author int64
-	Root         int64    // the first post of its conversation; 0 for no reply
-	To           int64    // the author of the post that it replies to or repeats; 0 for neither
-	Of           int64    // the post that it repeats; 0 for no repost
-	Tags         []string // nil for none
+	Root         int64    // the first post of its conversation; 0 if it is not a reply
+	To           int64    // the author of its parent or original; 0 if it has neither
+	Of           int64    // the original; 0 if it is not a repost
+	Tags         []string // may be nil
 }
 
-// MaxLen is about how many entries are kept.
+// MaxLen is the approximate number of entries kept.
 const MaxLen = 10_000
 
-// AddCommand adds an entry; its ID is ignored. It is not sent twice.
+// AddCommand adds an entry; its ID is ignored. The command is not retried.
 func AddCommand(client rueidis.Client, e Entry) rueidis.Completed {
 	cmd := client.B().Xadd().Key(storage.Live).Maxlen().Almost().Threshold(storage.Itoa(MaxLen)).Id("*").FieldValue().
 		FieldValue("post", storage.Itoa(e.Post)).
@@ -53,7 +53,7 @@ func AddCommand(client rueidis.Client, e Entry) rueidis.Completed {
 	return cmd.Build()
 }
 
-// parse reads an entry; ok is false for one that is damaged.
+// parse parses an entry; ok is false if it is damaged.
 func parse(raw rueidis.XRangeEntry) (e Entry, ok bool) {
 	if e.ID, ok = ParseID(raw.ID); !ok {
 		return e, false
@@ -69,11 +69,11 @@ func parse(raw rueidis.XRangeEntry) (e Entry, ok bool) {
 	return e, e.Post != 0 && e.Author != 0
 }
 
-// batch bounds how many entries are read at a time.
+// batch limits how many entries are read at a time.
 const batch = 1000
 
-// Newest returns the newest n entries, the oldest first, and the id of the last one,
-// damaged ones included. One round trip for each thousand.
+// Newest returns the newest n entries, oldest first, and the ID of the last one, including damaged
+// ones. One round trip per thousand.
 func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry, last ID, err error) {
 	end := "+"
 	for n > 0 {
@@ -82,14 +82,14 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 		if err != nil {
 			return nil, ID{}, fmt.Errorf("social: read the stream of posts: %w", err)
 		}
-		for _, one := range raw {
-			if id, ok := ParseID(one.ID); ok && last.Less(id) {
+		for _, entry := range raw {
+			if id, ok := ParseID(entry.ID); ok && last.Less(id) {
 				last = id
 			}
-			if e, ok := parse(one); ok {
+			if e, ok := parse(entry); ok {
 				entries = append(entries, e)
 			}
-			end = "(" + one.ID
+			end = "(" + entry.ID
 		}
 		if n -= len(raw); len(raw) < batch {
 			break
@@ -101,9 +101,8 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 	return entries, last, nil
 }
 
-// Next waits for entries after an id, for so long at most, and returns them with the
-// id of the last one; the id itself where there were none. The command takes a
-// separate connection.
+// Next waits up to wait for entries after an ID, and returns them with the ID of the last one, or
+// with after if there were none. The command uses a separate connection.
 func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Duration) (entries []Entry, last ID, err error) {
 	res := client.Do(ctx, client.B().Xread().Count(batch).Block(wait.Milliseconds()).Streams().
 		Key(storage.Live).Id(after.String()).Build())
@@ -115,11 +114,11 @@ func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Durati
 		return nil, after, fmt.Errorf("social: follow the stream of posts: %w", err)
 	}
 	last = after
-	for _, one := range streams[storage.Live] {
-		if id, ok := ParseID(one.ID); ok {
+	for _, entry := range streams[storage.Live] {
+		if id, ok := ParseID(entry.ID); ok {
 			last = id
 		}
-		if e, ok := parse(one); ok {
+		if e, ok := parse(entry); ok {
 			entries = append(entries, e)
 		}
 	}
