@@ -24,7 +24,6 @@ import (
 // Status is what is said of one thing.
 type Status string
 
-// The statuses.
 const (
 	OK      Status = "ok"
 	Advice  Status = "advice"  // better otherwise

@@ -171,7 +171,7 @@ site that is open: see "sign-ups" of retwis serve --limit.`,
 		if len(args) == 0 {
 			return nil
 		}
-		c.Creates = true // before the site is served for the first time
+		c.Creates = true // it may run before the site is served for the first time
 		if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
 			return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
 		}
