@@ -1,4 +1,5 @@
-// Package block is the command retwis block: what must not sign up or post.
+// Package block implements the retwis block commands, which keep words, domains and addresses from
+// signing up or posting.
 package block
 
 import (
@@ -14,7 +15,7 @@ import (
 	"retwis/internal/social/blocklist"
 )
 
-// New returns retwis block.
+// New returns the retwis block command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "block",
@@ -36,7 +37,7 @@ What has been posted stays. An operator's commands are not blocked.`,
 	}, newAdd(env), newRemove(env), newList(env))
 }
 
-// line is a block as it is printed.
+// line is a block as printed.
 type line struct {
 	Kind  blocklist.Kind `json:"kind"`
 	Value string         `json:"value"`
@@ -63,7 +64,7 @@ func kindNames() []string {
 	return names
 }
 
-// check refuses a kind or a value that cannot be blocked.
+// check rejects a kind or a value that cannot be blocked.
 func check(args []string) error {
 	_, err := blocklist.Clean(blocklist.Kind(args[0]), args[1])
 	var invalid *social.InvalidError
@@ -82,7 +83,7 @@ func newAdd(env shell.Env) *cobra.Command {
 		Short:             "Block a word, a domain or an address",
 		Long:              `Blocks a word, a domain or an address from now on. What is blocked already gets the new end.`,
 		Example:           "  retwis block add word casino\n  retwis block add address 2001:db8::/32 --for 24h",
-		Args:              shell.Arguments(2, 2, "give a kind and a value"),
+		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
 	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
@@ -99,7 +100,7 @@ func newRemove(env shell.Env) *cobra.Command {
 		Short:             "End a block",
 		Long:              `Ends a block: what was blocked can sign up and post again.`,
 		Example:           "  retwis block remove word casino",
-		Args:              shell.Arguments(2, 2, "give a kind and a value"),
+		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
 	c.Check = check

@@ -81,7 +81,7 @@ func addMax(c *shell.Command) *int {
 	return c.Flags().Int("max", 0, "keep this many items, up to 1,000,000")
 }
 
-// declareRecent adds --max, and returns what opens a list that need not exist.
+// declareRecent adds --max and returns an opener for a list that need not exist.
 func declareRecent(c *shell.Command) shell.Opener[*collection.Recent] {
 	max := addMax(c)
 	return func(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {

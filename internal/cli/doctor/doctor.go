@@ -1,5 +1,5 @@
-// Package doctor is the command retwis doctor: what about a database is unsuitable for a
-// site, and what to change.
+// Package doctor implements the retwis doctor command, which checks whether a database is suitable
+// for a site and says what to change.
 package doctor
 
 import (
@@ -21,14 +21,14 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// Status is what is said of one thing.
+// Status is the severity of a finding.
 type Status string
 
 const (
 	OK      Status = "ok"
 	Advice  Status = "advice"  // better otherwise
-	Problem Status = "problem" // data or service can be lost
-	Hidden  Status = "hidden"  // this user may not see it
+	Problem Status = "problem" // should be changed
+	Hidden  Status = "hidden"  // data or service can be lost
 )
 
 // finding is one thing that was looked at.
@@ -76,15 +76,15 @@ code is 1 if there is a problem; advice is no problem.`,
 }
 
 func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
-	found := aboutSite(ctx, db.Client())
+	found := checkSite(ctx, db.Client())
 	if exists, err := adopt.Exists(ctx, db.Client()); err == nil && exists {
 		found = append(found, lastBackup(db.Social.LastBackup(ctx)))
 	}
-	found = append(found, aboutPictures(ctx, db.Media))
+	found = append(found, checkMediaStore(ctx, db.Media))
 	if db.Mail != nil {
-		found = append(found, aboutMail(ctx, db.Mail))
+		found = append(found, checkMail(ctx, db.Mail))
 	}
-	shards, err := aboutCluster(ctx, db.Client())
+	shards, err := checkCluster(ctx, db.Client())
 	if err != nil {
 		return fmt.Errorf("%s: %w", db, err)
 	}
@@ -98,11 +98,11 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 		if name == "-" {
 			name = ""
 		}
-		some, err := aboutServer(ctx, m.Client, db.Embedded())
+		ofServer, err := checkServer(ctx, m.Client, db.Embedded())
 		if err != nil {
 			return fmt.Errorf("%s: %w", db, err)
 		}
-		for _, f := range some {
+		for _, f := range ofServer {
 			f.Server = name
 			found = append(found, f)
 		}

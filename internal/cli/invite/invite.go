@@ -1,4 +1,5 @@
-// Package invite has the command "retwis invite": who can sign up, and invitations.
+// Package invite implements the retwis invite commands, which control who can sign up and manage
+// invitations.
 package invite
 
 import (
@@ -18,7 +19,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// New returns the command.
+// New returns the retwis invite command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "invite",
@@ -39,7 +40,7 @@ An operator can create accounts in every mode: retwis user create.`,
 	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
 }
 
-// line is an invitation as it is printed.
+// line is an invitation as printed.
 type line struct {
 	ID      string    `json:"id"`
 	Path    string    `json:"path,omitempty"`
@@ -66,12 +67,12 @@ func (l line) Cells() []any {
 	return []any{l.ID, fmt.Sprintf("%d of %d", l.Left, l.Uses), expires, l.Note}
 }
 
-// created is a new invitation: its link is printed.
+// created is a new invitation; only its link is printed.
 type created struct{ line }
 
 func (c created) String() string { return cmp.Or(c.URL, c.Path) }
 
-// revoked is an invitation that was revoked.
+// revoked is a revoked invitation.
 type revoked struct{ line }
 
 func (r revoked) String() string {
@@ -142,7 +143,7 @@ func newRevoke(env shell.Env) *cobra.Command {
 		Long: `Revokes an invitation: nobody can sign up with its link from now on. Accounts that were
 created with it stay.`,
 		Example: `  retwis invite revoke 6f1c2a90`,
-		Args:    shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
+		Args:    shell.Arguments(1, 1, ", with the ID of an invitation; see retwis invite list"),
 	})
 	return site.Act(c, "print the invitation as JSON", func(ctx context.Context, db *site.Database, args []string) (revoked, error) {
 		invite, err := db.Social.SignUps.RevokeInvite(ctx, social.Operator, args[0])
@@ -164,7 +165,7 @@ need not wait. It turns on by itself when twenty people sign up within ten minut
 site that is open: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
-		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
+		Args:              shell.Arguments(0, 1, ", with a mode: "+accounts.ModeNames),
 		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpApproval), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.Check = func(args []string) error {
@@ -188,7 +189,7 @@ site that is open: see "sign-ups" of retwis serve --limit.`,
 	})
 }
 
-// mode is who can sign up as it is printed.
+// mode is the sign-up mode as printed.
 type mode struct {
 	Mode accounts.SignUpMode `json:"mode"`
 }

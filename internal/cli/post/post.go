@@ -1,4 +1,4 @@
-// Package post is the command retwis post: single posts.
+// Package post implements the retwis post commands.
 package post
 
 import (
@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social"
 )
 
-// New returns retwis post.
+// New returns the retwis post command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "post",
@@ -26,7 +26,7 @@ which is the end of its address.`,
 	}, newShow(env), newDelete(env))
 }
 
-// entry is a post as it is printed.
+// entry is a post as printed.
 type entry struct {
 	ID      int64     `json:"id"`
 	Author  string    `json:"author"`
@@ -47,7 +47,7 @@ func (e entry) String() string {
 		shell.Plural(e.Likes, "like", "likes"), shell.Plural(e.Replies, "reply", "replies"))
 }
 
-// find returns a post by its number.
+// find returns the post with a number.
 func find(ctx context.Context, db *site.Database, text string) (social.Post, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
@@ -101,7 +101,7 @@ Replies to it stay. It needs --yes.`,
 		case p.Deleted:
 			return site.Result{}, fmt.Errorf("post %d is deleted already", p.ID)
 		case !yes:
-			return site.Result{}, shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
+			return site.Result{}, shell.Usage(fmt.Errorf("this permanently deletes post %d of %s; add --yes to proceed", p.ID, p.Author.Name))
 		}
 		err = db.Social.Moderation.RemovePost(ctx, social.Operator, p.ID, "")
 		if errors.Is(err, social.ErrNotFound) {

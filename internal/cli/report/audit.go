@@ -30,7 +30,7 @@ latest 100,000 or so.`,
 	limit := c.Flags().Int("limit", 100, "how many to print; 0: all")
 	c.Check = func([]string) error {
 		if *limit < 0 {
-			return shell.Usage(errors.New("--limit: a negative number"))
+			return shell.Usage(errors.New("--limit cannot be negative"))
 		}
 		return nil
 	}
@@ -95,7 +95,7 @@ func named(ctx context.Context, db *site.Database, name string) (social.User, er
 	return user, err
 }
 
-// entry is an entry of the log as it is printed.
+// entry is an entry of the log as printed.
 type entry struct {
 	Time   site.Time `json:"time"`
 	Actor  string    `json:"actor"`

@@ -1,5 +1,5 @@
-// Package report holds the commands about what people have reported, and about the log of
-// decisions: report and audit.
+// Package report implements the retwis report and retwis audit commands, for user reports and for
+// the log of decisions.
 package report
 
 import (
@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/moderation"
 )
 
-// Commands returns report and audit.
+// Commands returns the report and audit commands.
 func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		shell.Group(&cobra.Command{
@@ -68,7 +68,7 @@ deleted post it is the text that was reported.`,
 	})
 }
 
-// waiting is an open report as it is printed.
+// waiting is an open report as printed.
 type waiting struct {
 	Target  string    `json:"target"`
 	Person  string    `json:"person"`
@@ -99,13 +99,14 @@ func (w waiting) Cells() []any {
 	return []any{w.Target, w.Person, w.Reports, w.Since, held, deletedText(w.Text, w.Deleted)}
 }
 
-// deletion is how a reported post was deleted, as it is printed.
+// deletion describes how a reported post was deleted.
 type deletion struct {
 	Time site.Time `json:"time"`
 	By   string    `json:"by"` // author or moderator
 }
 
-// textOf returns the text of a reported post, of a deleted one as it was when it was last reported.
+// textOf returns the text of a reported post. For a deleted post that is its text when it was last
+// reported.
 func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *deletion) {
 	switch {
 	case s.Post != nil:
@@ -123,7 +124,7 @@ func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *dele
 	return text, d
 }
 
-// deletedText is a shortened text in a line of a table, after how it was deleted.
+// deletedText returns a shortened text for a table, after a note on how it was deleted.
 func deletedText(text string, d *deletion) string {
 	switch {
 	case d == nil:
@@ -134,7 +135,7 @@ func deletedText(text string, d *deletion) string {
 	return "deleted by a moderator at " + d.Time.String() + ": " + shorten(text)
 }
 
-// actorName is how an actor of the log is printed.
+// actorName returns the name of an actor in the log.
 func actorName(ctx context.Context, db *site.Database, actor social.Actor) (string, error) {
 	if actor == social.Operator || actor == social.Automatic {
 		return actor.String(), nil
@@ -150,7 +151,7 @@ func userName(ctx context.Context, db *site.Database, uid int64) (string, error)
 	return "user:" + strconv.FormatInt(uid, 10), err
 }
 
-// shorten returns the beginning of a text, on one line.
+// shorten returns the beginning of a text on one line.
 func shorten(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > 60 {
@@ -176,16 +177,16 @@ post:ID or user:ID, as "retwis report list" prints it.`,
 	})
 }
 
-// report is what one person has reported as it is printed.
+// report is the report of one person as printed.
 type report struct {
 	By   string    `json:"by"`
 	Time site.Time `json:"time"`
 	Kind string    `json:"kind"`
-	Rule string    `json:"rule,omitempty"` // that it breaks, with its number
+	Rule string    `json:"rule,omitempty"` // the rule it breaks, with its number
 	Text string    `json:"text"`
 }
 
-// keptText is the text of a post as it was when somebody reported it.
+// keptText is the text of a post when it was reported.
 type keptText struct {
 	Since site.Time `json:"since"`
 	Text  string    `json:"text"`
@@ -222,13 +223,13 @@ func printCase(c *shell.Command, found moderation.ReportCase) error {
 	return errors.Join(err, p.End())
 }
 
-// explain adds what to do to an error about a target.
+// explain rewords an error about a target and adds a hint.
 func explain(err error, target string) error {
 	switch {
 	case errors.Is(err, moderation.ErrNoReport):
 		return fmt.Errorf("no open report about %s", target)
 	case errors.Is(err, moderation.ErrReportHeld):
-		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until they have decided, at most 15 minutes after they have left")
+		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until the moderator has decided, or for 15 minutes after they have left")
 	case errors.Is(err, moderation.ErrReportNotHeld):
 		return fmt.Errorf("you don't have the report about %s", target)
 	}
@@ -250,7 +251,7 @@ waits.`,
 			found, err = db.Social.Reports.TakeReportOf(ctx, social.Operator, args[0])
 			err = explain(err, args[0])
 		} else if found, err = db.Social.Reports.TakeReport(ctx, social.Operator); errors.Is(err, moderation.ErrNoReport) {
-			err = errors.New("no report waits")
+			err = errors.New("there are no open reports")
 		}
 		if err != nil {
 			return err
@@ -295,9 +296,9 @@ The last two are about the author if a post was reported.`,
 		d.Action = args[1]
 		switch {
 		case *lasts < 0:
-			return shell.Usage(errors.New("--for: a negative duration"))
+			return shell.Usage(errors.New("--for cannot be negative"))
 		case *lasts > 0 && d.Action != "limit" && d.Action != "suspend":
-			return shell.Usage(errors.New("--for is for limit and suspend"))
+			return shell.Usage(errors.New("--for needs limit or suspend"))
 		case *lasts > 0:
 			d.Until = time.Now().Add(*lasts)
 		}

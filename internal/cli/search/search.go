@@ -1,4 +1,4 @@
-// Package search is the command retwis search: the indexes behind the search of the site.
+// Package search implements the retwis search commands, which maintain the site's search indexes.
 package search
 
 import (
@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/search"
 )
 
-// New returns retwis search.
+// New returns the retwis search command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "search",
@@ -80,7 +80,7 @@ there is one.`,
 	})
 }
 
-// sum returns the reports on posts and people as one.
+// sum combines the reports on posts and people.
 func sum(r search.Report) shell.Report {
 	all := r.Posts
 	all.Checked += r.People.Checked
