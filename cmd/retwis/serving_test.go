@@ -131,8 +131,8 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("plain HTTP on the port for TLS: %d", response.StatusCode)
 	}
 
-	s.waitForLog(t, "leading plain HTTP to HTTPS")
-	found := regexp.MustCompile(`leading plain HTTP to HTTPS" url=(http://\S+)`).FindStringSubmatch(s.err.String())
+	s.waitForLog(t, "redirecting plain HTTP to HTTPS")
+	found := regexp.MustCompile(`redirecting plain HTTP to HTTPS" url=(http://\S+)`).FindStringSubmatch(s.err.String())
 	response = get(client, found[1]+"/u/ada?before=1")
 	if want := strings.Replace(s.url, "localhost", "127.0.0.1", 1) + "/u/ada?before=1"; response.StatusCode != 301 || response.Header.Get("Location") != want {
 		t.Errorf("redirect: %d %q, want %q", response.StatusCode, response.Header.Get("Location"), want)

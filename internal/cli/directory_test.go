@@ -32,7 +32,7 @@ var sampleArguments = map[string][]string{
 	"user role":      {"ada", "member"},
 }
 
-// Every command that does not create a database checkRefused a directory without one and leaves the
+// Every command that does not create a database refuses a directory without one and leaves the
 // directory unchanged.
 func TestWrongDirectory(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestWrongDirectory(t *testing.T) {
 	}
 }
 
-// requiredArguments returns placeholder values for a command's requiredArguments arguments.
+// requiredArguments returns placeholder values for the required arguments of a command.
 func requiredArguments(use string) (args []string) {
 	for _, word := range strings.Fields(use)[1:] {
 		switch {

@@ -103,7 +103,7 @@ func open(c *shell.Command, name, pictures string, keep int) (to target, err err
 	case name == "-" && c.JSON:
 		return to, shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
 	case pictures == "-":
-		return to, errStandard()
+		return to, errStdio()
 	case keep < 0:
 		return to, shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
 	case keep > 0 && dir == "":

@@ -26,29 +26,29 @@ type Status string
 
 const (
 	OK      Status = "ok"
-	Advice  Status = "advice"  // better otherwise
-	Problem Status = "problem" // should be changed
-	Hidden  Status = "hidden"  // data or service can be lost
+	Advice  Status = "advice"  // should be changed
+	Problem Status = "problem" // data or service can be lost
+	Hidden  Status = "hidden"  // this user lacks the permission to see it
 )
 
-// finding is one thing that was looked at.
+// finding is the result of one check.
 type finding struct {
 	Status Status `json:"status"`
-	Server string `json:"server,omitempty"` // on a Cluster
+	Server string `json:"server,omitempty"` // set on a Cluster
 	What   string `json:"what"`
 	Found  string `json:"found"`
 	Why    string `json:"why,omitempty"`
-	Do     string `json:"do,omitempty"` // the commands that change it for good, one on a line
+	Do     string `json:"do,omitempty"` // commands that make a lasting change, one per line
 }
 
-// New returns retwis doctor.
+// New returns the retwis doctor command.
 func New(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
 changes nothing, but writes, reads and deletes a file where pictures are, and logs in to the
-mail server (--smtp). It needs no more rights than the site: what it may not see, it says.
+mail server (--smtp). It needs no more rights than the site: what it may not see, it reports.
 Where the server runs on the same machine, it looks at settings of the system too. The exit
 code is 1 if there is a problem; advice is no problem.`,
 		Example: `  retwis doctor
@@ -65,7 +65,7 @@ code is 1 if there is a problem; advice is no problem.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		// A server may be examined before its first site; a directory has one.
+		// A server may be checked before its first site exists; a directory must have one.
 		if db.Embedded() {
 			if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
 				return err
@@ -110,7 +110,7 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	return report(c, found)
 }
 
-// report prints the findings. The command fails if there is a problem.
+// report prints the findings. It returns an error if there is a problem.
 func report(c *shell.Command, found []finding) error {
 	problems, advice := 0, 0
 	p := c.NewPrinter()
@@ -150,8 +150,7 @@ func report(c *shell.Command, found []finding) error {
 	return nil
 }
 
-// latencyProbes is how many round trips are timed, and slow is a median that makes pages
-// slow.
+// latencyProbes is the number of round trips timed; a median above slow makes pages slow.
 const (
 	latencyProbes = 15
 	slow          = 5 * time.Millisecond

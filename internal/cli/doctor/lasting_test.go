@@ -104,7 +104,7 @@ func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func(
 	}
 }
 
-// Following doctor's advice has a lasting effect: after a restart nothing is wrongSettings, and the data is
+// Following doctor's advice has a lasting effect: after a restart nothing is wrong, and the data is
 // there. A server without a configuration file is started with the flags that doctor names.
 func TestAdviceLasts(t *testing.T) {
 	t.Parallel()

@@ -28,8 +28,8 @@ func New(env shell.Env) *cobra.Command {
 
 The site is open, open once a moderator approves, open to people with an invitation, or
 closed: "retwis invite mode". The
-mode is stored in the database, and a change counts at once. An invitation is a link with
-which so many people can sign up until a time. Only a hash of the link is stored, so it
+mode is stored in the database, and a change takes effect at once. An invitation is a
+sign-up link with a use limit and an expiry. Only a hash of the link is stored, so it
 is printed once, when it is created.
 
 An operator can create accounts in every mode: retwis user create.`,

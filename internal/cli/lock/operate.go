@@ -153,7 +153,7 @@ func (h *lockHealth) print(out io.Writer, voting int) error {
 		}
 		line("%s: %s", n.Node, what)
 	}
-	line("%d of %d servers vote: %d are needed", voting, len(h.Nodes), h.Quorum)
+	line("%d of %d servers vote; the quorum is %d", voting, len(h.Nodes), h.Quorum)
 	return errors.Join(errs...)
 }
 

@@ -145,11 +145,11 @@ func (s *lockStatus) verdict(agreed int) string {
 		}
 		return fmt.Sprintf("%q is held%s: %d of %d agree", s.Name, by, agreed, len(s.Nodes))
 	case s.Undecided:
-		return fmt.Sprintf("%q may be held: %d of %d are needed, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
+		return fmt.Sprintf("%q may be held: the quorum is %d of %d, and too few servers answered or vote", s.Name, s.Quorum, len(s.Nodes))
 	case s.NotLock:
 		return fmt.Sprintf("%q cannot be held: %v", s.Name, redlock.ErrNotLock)
 	}
-	return fmt.Sprintf("%q is not held: %d of %d are needed", s.Name, s.Quorum, len(s.Nodes))
+	return fmt.Sprintf("%q is not held; the quorum is %d of %d", s.Name, s.Quorum, len(s.Nodes))
 }
 
 // heldBy describes the holder and the remaining time.

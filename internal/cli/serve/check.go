@@ -24,8 +24,8 @@ type checkFlags struct {
 	part                percent
 }
 
-// checkActions are the flags that change the database, or make a different command of
-// it. No variable sets them.
+// checkActions are the flags that change the database or what the command does. They have no
+// variables.
 var checkActions = []string{"repair", "delete-files"}
 
 func newCheck(env shell.Env) *cobra.Command {
@@ -99,19 +99,18 @@ func (p *percent) Set(text string) error {
 	return nil
 }
 
-// check refuses flags that contradict each other.
+// check rejects contradictory flags.
 func (flags *checkFlags) check() error {
 	switch {
 	case flags.deleteFiles && !flags.repair:
-		return errors.New("--delete-files goes with --repair")
+		return errors.New("--delete-files needs --repair")
 	case flags.sample < 0:
 		return fmt.Errorf("--sample: %d is negative", flags.sample)
 	}
 	return nil
 }
 
-// run checks the database, and prints what it finds. The command fails if a problem is
-// left.
+// run checks the database and prints the findings. It returns an error if a problem is left.
 func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Database) error {
 	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100, DeleteFiles: flags.deleteFiles}
 	if flags.sample == 0 {
@@ -156,7 +155,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 	return err
 }
 
-// checkText formats the summary for people.
+// checkText formats the summary as text.
 func checkText(r check.Result, repair bool) string {
 	text := strings.Join([]string{
 		shell.Plural(r.Users, "user", "users"), shell.Plural(r.Sessions, "session", "sessions"),
@@ -197,5 +196,5 @@ type checkSummary struct {
 	Repaired  int64 `json:"repaired"`
 	Remaining int64 `json:"remaining"`
 
-	Part float64 `json:"part"` // of the users and posts
+	Part float64 `json:"part"` // fraction of the users and posts checked
 }

@@ -57,7 +57,7 @@ If there is only a dump.rdb of an old server, load it into a new directory with
 	})
 }
 
-// importFrom opens the old database first: a mistyped name must not make an empty one.
+// importFrom opens the old database first, so that a mistyped name does not create an empty one.
 func importFrom(ctx context.Context, c *shell.Command, from string) (err error) {
 	opt := shell.Configure(c, store.Options{})
 	opt.Create = false
@@ -69,7 +69,7 @@ func importFrom(ctx context.Context, c *shell.Command, from string) (err error) 
 	if err := import2009.Check(ctx, old.Client()); err != nil {
 		return explainImport(old, old, err)
 	}
-	// No job may run before all of it is imported.
+	// No job may run before everything is imported.
 	return site.Look(ctx, c, func(db *site.Database) error { return runImport2009(ctx, c, db, old) })
 }
 
@@ -98,11 +98,11 @@ func runImport2009(ctx context.Context, c *shell.Command, db *site.Database, old
 	return err
 }
 
-// explainImport adds what to do to an error.
+// explainImport adds a hint to an error.
 func explainImport(old, target *store.Store, err error) error {
 	switch {
 	case errors.Is(err, import2009.ErrNot2009):
-		return shell.Hint(fmt.Errorf("%s: %w", old, err), "--from must be a database with keys such as uid:1000:username. One of the Retwis of 2014 is served as it is.")
+		return shell.Hint(fmt.Errorf("%s: %w", old, err), "--from must be a database with keys such as uid:1000:username. A database of the Retwis of 2014 can be served directly.")
 	case errors.Is(err, import2009.ErrNotEmpty):
 		return shell.Hint(fmt.Errorf("%s: %w", target, err), "Nothing was changed. Import into an empty database, such as --redis embedded:DIR.")
 	case store.IsLoading(err), rediserr.Of(err) == rediserr.Unavailable:

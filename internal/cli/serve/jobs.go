@@ -29,7 +29,7 @@ type queueLine struct {
 	Age     float64 `json:"oldest_seconds"`
 }
 
-// deadLine is a job that was given up as --json prints it.
+// deadLine is a dead job as --json prints it.
 type deadLine struct {
 	Job   string `json:"job"`
 	Time  string `json:"time"`

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// limitsFlag is the value of --limit: changes of the limits, one for each time it is
-// given, or several separated by spaces, as in a variable.
+// limitsFlag is the value of --limit: changes of the limits, one for each time it is given, or
+// several separated by spaces, as in a variable.
 type limitsFlag struct{ config limits.Config }
 
 // String implements pflag.Value.
@@ -39,7 +39,7 @@ func (f *limitsFlag) add(c *shell.Command) {
 	c.Flags().Var(f, "limit", "change how often people may do something; can be repeated")
 }
 
-// limitsHelp lists the limits by default.
+// limitsHelp lists the default limits.
 func limitsHelp() string {
 	var text strings.Builder
 	text.WriteString(`How often people may do things is limited. --limit post=60/10m,500/1d allows an account 60

@@ -60,7 +60,7 @@ that it is alive.`,
 			return shell.Usage(fmt.Errorf("--wait: %v is negative", flags.wait))
 		}
 		if flags.celebrity < 1 {
-			return shell.Usage(fmt.Errorf("--celebrity-followers: %d is not at least 1", flags.celebrity))
+			return shell.Usage(fmt.Errorf("--celebrity-followers: %d is less than 1", flags.celebrity))
 		}
 		logs, err := flags.log.open(c)
 		if err != nil {
@@ -76,7 +76,7 @@ that it is alive.`,
 // work does background work until ctx ends.
 func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (err error) {
 	log := logs.main
-	listeners, err := listen(ctx, place{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})
+	listeners, err := listen(ctx, endpoint{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package tag is the command retwis tag: which tags can be trends.
+// Package tag implements the retwis tag commands, which block and pin tags in trends.
 package tag
 
 import (
@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/text"
 )
 
-// New returns retwis tag.
+// New returns the retwis tag command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "tag",
@@ -37,25 +37,25 @@ Its page stays, and so do its posts.`,
 from now on and until it is unblocked.`,
 	}), newSet(env, change{
 		verb: "unblock", short: "Let a tag be a trend again", from: search.Blocked,
-		long: `Ends that a tag is blocked: it can be a trend again.`,
+		long: `Unblocks a tag: it can be a trend again.`,
 	}), newSet(env, change{
 		verb: "pin", short: "Put a tag first in trends", to: search.Pinned,
 		long: `Puts a tag first in trends, marked as pinned, until it is unpinned. Several are in the
 order in which they were pinned.`,
 	}), newSet(env, change{
 		verb: "unpin", short: "Treat a tag like others again", from: search.Pinned,
-		long: `Ends that a tag is pinned.`,
+		long: `Unpins a tag.`,
 	}), newList(env))
 }
 
-// change is what one of the commands does with a tag.
+// change describes a command that changes the state of a tag.
 type change struct {
 	verb, short, long string
-	from              search.State // what the tag must be, Usual for anything
+	from              search.State // required state of the tag, Usual for any
 	to                search.State
 }
 
-// line is a tag as it is printed.
+// line is a tag as printed.
 type line struct {
 	Tag   string    `json:"tag"`
 	State string    `json:"state"`

@@ -68,7 +68,7 @@ func printExplanationJSON(c *shell.Command, e *text.Explanation) error {
 
 func printExplanation(c *shell.Command, e *text.Explanation) error {
 	p := c.NewPrinter(false, false, true)
-	_ = p.Row("term", "kind", "documents") // it is only buffered
+	_ = p.Row("term", "kind", "documents") // buffered, so it cannot fail
 	for _, t := range e.Terms {
 		if err := p.Row(shell.ForTerminal(t.Term), t.Kind, shell.Thousands(t.Documents)); err != nil {
 			return err

@@ -55,7 +55,7 @@ new one replaces it, with all writes made meanwhile. Documents that were removed
 	},
 }
 
-// target is the index of a maintenance command.
+// target is the index that a maintenance command works on.
 type target struct {
 	declaration
 	verb  shell.Verb
@@ -102,7 +102,7 @@ func (t *target) index(ctx context.Context, client rueidis.Client, key string) (
 	return open(ctx, client, key)
 }
 
-// source returns what the index is compared with or rebuilt from, nil if that is nothing.
+// source returns what the index is compared with or rebuilt from, or nil for nothing.
 func (t *target) source(ctx context.Context, client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
 	if from.Pattern != "" {
 		src, err := hashes(client, from.Pattern, t.field)

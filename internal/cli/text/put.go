@@ -65,10 +65,10 @@ func putter(in *shell.Inputs, x *text.Index, key string) *writer {
 				}
 			})
 			if errors.Is(err, text.ErrConflict) {
-				return false, nil // of which documents, each alone reports
+				return false, nil // without saying for which documents; writing them one by one does
 			}
-			return n == len(batch), err // PutMany does not report those that were removed
+			return n == len(batch), err // PutMany does not report removed documents
 		},
-		one: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
+		single: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
 	}
 }

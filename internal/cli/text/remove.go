@@ -37,7 +37,7 @@ was interrupted does not bring it back, and "text repair" puts it again.`,
 		}
 		defer in.Close()
 		return existing.With(ctx, c, args[0], func(x *text.Index) error {
-			w := writer{in: in, key: args[0], one: func(ctx context.Context, d document) error {
+			w := writer{in: in, key: args[0], single: func(ctx context.Context, d document) error {
 				return x.Remove(ctx, d.id, d.Document)
 			}}
 			return w.write(ctx, documents(in, field, x))

@@ -51,15 +51,15 @@ line could be seen by others.`,
 		if !stdin {
 			result.Password = password
 		}
-		// The session that a registration opens belongs to nobody here.
+		// Registering opens a session that nobody needs here.
 		return result, db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID)
 	})
 }
 
-// created is a new user as it is printed.
+// created is a new user as printed.
 type created struct {
 	entry
-	Password string `json:"password,omitempty"` // empty where it was given
+	Password string `json:"password,omitempty"` // empty if it was given
 }
 
 func (u created) String() string {
@@ -125,7 +125,7 @@ the owner of the account: the link alone opens it.`,
 	})
 }
 
-// session is an open session as it is printed.
+// session is an open session as printed.
 type session struct {
 	Device  string    `json:"device"`
 	Created site.Time `json:"created"`
@@ -219,7 +219,7 @@ func export(ctx context.Context, c *shell.Command, db *site.Database, u social.U
 func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NAME",
-		Short: "Delete an account and all that it has left",
+		Short: "Delete an account and everything in it",
 		Long: `Deletes an account for good: it is closed at once, and everything that it has written and
 done is removed. That takes ten seconds or more, and goes on in the background if it is
 interrupted. The name stays reserved. It needs --yes.`,
@@ -230,7 +230,7 @@ interrupted. The name stays reserved. It needs --yes.`,
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	return site.Act(c, "print the result as JSON", ofUser(func(ctx context.Context, db *site.Database, u social.User) (r site.Result, err error) {
 		if !yes {
-			return r, shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
+			return r, shell.Usage(fmt.Errorf("this permanently deletes %s (user %d); add --yes to proceed", u.Name, u.ID))
 		}
 		if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
 			return r, err
@@ -248,7 +248,8 @@ interrupted. The name stays reserved. It needs --yes.`,
 	}))
 }
 
-// emailState says whether there is an address, empty for none. The address itself is the user's.
+// emailState returns the state of the e-mail address, or "" if there is none. It does not reveal
+// the address, which is private.
 func emailState(r email.Record) string {
 	switch {
 	case r.Confirmed() != "":

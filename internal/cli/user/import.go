@@ -20,7 +20,7 @@ import (
 	"retwis/redlock"
 )
 
-// NewImport returns retwis import.
+// NewImport returns the retwis import command.
 func NewImport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "import [flags] NAME ARCHIVE",
@@ -89,7 +89,7 @@ func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u s
 	})
 }
 
-// runImport imports an archive, or says what that would do.
+// runImport imports an archive, or reports what that would do.
 func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive, dry bool) error {
 	draw, wipe := shell.Bar(c.Stderr, "importing")
 	if draw == nil {
@@ -106,7 +106,7 @@ func runImport(ctx context.Context, c *shell.Command, db *site.Database, u socia
 	return printImport(c, u, r, dry)
 }
 
-// reasons say what is left out, and why.
+// reasons describe what is left out and why.
 var reasons = map[takeout.Reason]string{
 	takeout.Boost:     "boosts",
 	takeout.Reply:     "replies to others or to what is left out",
@@ -114,18 +114,18 @@ var reasons = map[takeout.Reason]string{
 	takeout.Empty:     "without text and pictures",
 	takeout.TooLong:   "longer than 250 posts",
 	takeout.Undated:   "without a time in the past",
-	takeout.Repeated:  "there twice",
+	takeout.Repeated:  "duplicates",
 	takeout.Blocked:   "with what is blocked here",
 	takeout.Other:     "other activities",
 	takeout.Lost:      "whose ids are in use, so run the command again",
 
-	takeout.NoPlace:    "as no place for pictures is known: see --media",
+	takeout.NoPlace:    "because the media store is unknown: see --media",
 	takeout.NoPicture:  "no picture",
 	takeout.NoFile:     "not in the archive",
 	takeout.WrongType:  "of a type that is not supported",
 	takeout.TooLarge:   "too large",
 	takeout.Damaged:    "damaged",
-	takeout.NoRoom:     "for which the user has no room",
+	takeout.NoRoom:     "beyond the user's quota",
 	takeout.FourAtMost: "after the fourth of a post",
 }
 
@@ -137,7 +137,7 @@ func printImport(c *shell.Command, u social.User, r takeout.Report, dry bool) er
 	if dry {
 		verb = "would import"
 	}
-	_, err := fmt.Fprintf(c.Stdout, "%s %s and %s for %s; %s were there\n", verb, shell.Plural(r.Posts, "post", "posts"),
+	_, err := fmt.Fprintf(c.Stdout, "%s %s and %s for %s; %s already present\n", verb, shell.Plural(r.Posts, "post", "posts"),
 		shell.Plural(r.Pictures, "picture", "pictures"), u.Name, shell.Thousands(int64(r.Present)))
 	for _, left := range []struct {
 		what    string

@@ -42,7 +42,7 @@ audit log keeps it.`,
 	})
 }
 
-// standings are the commands that change the standing of a user.
+// standings returns the commands that change the standing of a user.
 func standings(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		newStanding(env, social.Suspended, "suspend", "Suspend a user",
@@ -86,12 +86,12 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	})
 }
 
-// approvals are the commands that decide about people who wait for an approval.
+// approvals returns the commands that decide about pending sign-ups.
 func approvals(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
-		newApproval(env, moderation.Approve, "Approve an account that waits",
+		newApproval(env, moderation.Approve, "Approve a pending account",
 			"Approves the account of a person who has signed up and waits: they can log in from now\non."),
-		newApproval(env, moderation.Refuse, "Refuse an account that waits",
+		newApproval(env, moderation.Refuse, "Refuse a pending account",
 			"Refuses the account of a person who has signed up and waits, and deletes it. The name stays\ntaken."),
 	}
 }
@@ -107,13 +107,13 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 	return site.Act(c, "", ofUser(func(ctx context.Context, db *site.Database, u social.User) (string, error) {
 		err := db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
 		if errors.Is(err, social.ErrNotFound) {
-			err = shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
+			err = shell.Hint(fmt.Errorf("%s is not waiting for approval", u.Name), "List who is with: retwis user list --standing pending")
 		}
 		return fmt.Sprintf("%sd %s", decision, u.Name), err
 	}))
 }
 
-// standingOf is the standing of a user as it is printed.
+// standingOf returns the standing of a user as printed.
 func standingOf(u social.User) string {
 	if u.Pending {
 		return pending
@@ -121,10 +121,10 @@ func standingOf(u social.User) string {
 	return u.Standing.String()
 }
 
-// pending is printed for people who wait for an approval.
+// pending is printed for users waiting for approval.
 const pending = "pending"
 
-// change changes a user, and returns the user as it is then.
+// change changes a user and returns the updated user.
 func change(ctx context.Context, db *site.Database, name string, do func(social.User) error) (entry, error) {
 	u, err := find(ctx, db, name)
 	if err == nil {
