@@ -163,10 +163,10 @@ func TestServeTLS(t *testing.T) {
 func TestServingFlags(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"--tls-cert x":                               "--tls-cert and --tls-key go together",
+		"--tls-cert x":                               "--tls-cert and --tls-key must be given together",
 		"--acme a.example.com --tls-cert x":          "--acme and --tls-cert cannot be combined",
-		"--acme-email a@example.com":                 "go with --acme",
-		"--redirect-addr :0":                         "--redirect-addr goes with",
+		"--acme-email a@example.com":                 "need --acme",
+		"--redirect-addr :0":                         "--redirect-addr needs",
 		"--acme localhost --addr :0 --acme-cache /x": "is not the name of a site",
 		"--addr 8080":                                "use host:port",
 		"--addr unix:":                               "use unix:PATH",
@@ -303,7 +303,7 @@ func TestServeSystemd(t *testing.T) {
 	heard("STOPPING=1")
 
 	out, err := exec.Command("retwis", "serve", "--redis", db, "--addr", "systemd:").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "systemd passes no socket") {
+	if err == nil || !strings.Contains(string(out), "systemd passed no socket") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -83,8 +83,7 @@ func TestCompleteNames(t *testing.T) {
 	})
 }
 
-// Hidden people, and display names of those already found, do
-// not leave an answer short.
+// Hidden people, and display names of people already found, do not shorten an answer.
 func TestCompleteBeyondHidden(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -138,8 +137,8 @@ func TestCompleteTags(t *testing.T) {
 	})
 }
 
-// A database that was written without indexes gets them, in a build that can be
-// repeated after it was cut short; what is missing is found and repaired.
+// A database without completion indexes gets them. The build can be repeated after an interruption,
+// and missing entries are found and repaired.
 func TestCompletionsAreBuilt(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -153,7 +152,7 @@ func TestCompletionsAreBuilt(t *testing.T) {
 	b.do(err)
 	b.Redis("SADD", "user:7777", "not a hash")
 	b.Redis("HSET", "users", "odd", "7777")
-	b.Redis("ZADD", "tag:hello", "7", "7") // by another version
+	b.Redis("ZADD", "tag:hello", "7", "7") // as another version would
 	b.do(loader.AddFollows(b.Ctx, []load.NewFollow{{From: added[0].ID, To: added[700].ID, Time: b.Clock.Now()}}))
 
 	cut, cancel := context.WithCancel(b.Ctx)

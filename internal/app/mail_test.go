@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Where the mail server of a site was taken away, what waits for one ends when it has expired.
+// If a site's mail server is removed, queued mails are dropped once they have expired.
 func TestMailServerTakenAway(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

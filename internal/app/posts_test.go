@@ -105,8 +105,8 @@ func TestPostBodies(t *testing.T) {
 	}
 }
 
-// A counter that fell back, as when a server lost its last second, never makes
-// one post overwrite another.
+// A counter that fell back, because a server lost its last second of writes, never makes one post
+// overwrite another.
 func TestPostNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -128,8 +128,8 @@ func TestPostNeverOverwrites(t *testing.T) {
 	b.WantHealthy()
 }
 
-// After a server lost posts, their ids are not assigned again: a client that
-// remembers the lost posts would mistake the new ones for them.
+// After a server has lost posts, their IDs are not assigned again: a client that remembers the lost
+// posts would mistake the new ones for them.
 func TestLostIDsStayLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -155,7 +155,7 @@ func TestLostIDsStayLost(t *testing.T) {
 	}
 }
 
-// An id written by hand at the head of a list does not move the counter.
+// An ID written by hand at the head of a list does not move the counter.
 func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -181,8 +181,8 @@ func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	}
 }
 
-// A foreign key at the next id is left alone, and so are foreign keys of the author:
-// the post is written and reaches its readers.
+// A foreign key at the next ID is left alone, and so are foreign keys of the author: the post is
+// written and reaches its readers.
 func TestPostPassesOverForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -253,8 +253,8 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	}
 }
 
-// Fan-outs that wait in a live process are not claimed by another one, and each
-// abandoned one is claimed once.
+// Fan-outs that wait in a live process are not claimed by another one, and each abandoned one is
+// claimed once.
 func TestFanOutsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
@@ -300,8 +300,8 @@ func (c counting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An interrupted fan-out is finished by repeating it, which is idempotent: each
-// timeline has the post once, in its place.
+// An interrupted fan-out is finished by repeating it. It is idempotent: each timeline has the post
+// once, in its place.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,8 +14,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A form that is sent ten times at once through two processes is one post, also as a
-// reply.
+// A form sent ten times concurrently through two processes makes one post, also as a reply.
 func TestRepeatedForm(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -71,8 +70,8 @@ func TestRepeatedForm(t *testing.T) {
 	})
 }
 
-// What was deleted or edited meanwhile, another author's text and a reply to another
-// post are no repetitions.
+// A text that was deleted or edited in the meantime, another author's text and a reply to another
+// post are not repetitions.
 func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -109,7 +108,7 @@ func TestNotRepeated(t *testing.T) {
 	}
 }
 
-// What a process has not finished, the repetition does.
+// Sending the form again finishes what a process left unfinished.
 func TestRepeatedAfterCrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,8 +125,8 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Wherever a post breaks off, people are notified once of what is published: also if the author sees
-// an error and sends the form again, or if the process has died and another one finishes the post.
+// Wherever publishing a post is interrupted, people are notified once: also if the author sees an
+// error and sends the form again, or if the process dies and another one finishes the post.
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
