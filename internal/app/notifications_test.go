@@ -398,7 +398,7 @@ func (b *bundle) wantPaged(user social.User, want ...string) {
 	}
 }
 
-// A post notifies a person once, however often it is edited, and not while it mentions them no more.
+// A post notifies a person once, however often it is edited, and not while it does not mention them.
 func TestMentionEditedInAndOut(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
