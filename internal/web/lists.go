@@ -11,7 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// errNoList is also what others get: a list is private.
+// errNoList is also returned to other users: lists are private.
 var errNoList = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This list doesn't exist.")}
 
 // noList describes an error about a list.
@@ -22,17 +22,17 @@ func noList(err error) error {
 	return err
 }
 
-// listChanged leads to a page after a change of a list, or describes why there was none.
+// listChanged redirects after a change of a list, or describes why it failed.
 func listChanged(req *request.Request, to string, err error) error {
 	return req.Submitted(noList(err), to, unprocessable)
 }
 
-// unprocessable is the error page for a form that nothing leads back to.
+// unprocessable is the error page for a form without a page of its own.
 func unprocessable(_, problem string) error {
 	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.Verbatim(problem)}
 }
 
-// listsPage lists all that the session user has.
+// listsPage shows the lists and saved searches of the session user.
 func (h *handlers) listsPage(req *request.Request) error {
 	return h.showLists(req, http.StatusOK, "", "")
 }
@@ -49,7 +49,7 @@ func (h *handlers) showLists(req *request.Request, status int, name, problem str
 	return req.Render(status, view.ListsPage(req.Frame(req.T("Lists")), view.Library{Library: all, Tags: tags, Name: name, Problem: problem}))
 }
 
-// createList makes a list, and leads to the page on which people are added.
+// createList creates a list and redirects to the page where people are added.
 func (h *handlers) createList(req *request.Request) error {
 	name := req.R.PostFormValue("name")
 	made, err := h.app.Library.Create(req.Ctx, req.User, name)
@@ -58,16 +58,16 @@ func (h *handlers) createList(req *request.Request) error {
 	})
 }
 
-// listInPath returns the list in the address.
+// listInPath returns the list in the path.
 func (h *handlers) listInPath(req *request.Request) (people.List, error) {
 	one, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
 	return one, noList(err)
 }
 
-// listPosts is how many posts a page of a list has.
+// listPosts is the number of posts on a page of a list.
 const listPosts = 10
 
-// listPage shows what the members of a list have posted.
+// listPage shows the posts of a list's members.
 func (h *handlers) listPage(req *request.Request) error {
 	one, err := h.listInPath(req)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *handlers) listPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ListPage(req.Frame(one.Name), one, feed))
 }
 
-// editListForm has the forms that change a list.
+// editListForm shows the forms that change a list.
 func (h *handlers) editListForm(req *request.Request) error {
 	one, err := h.listInPath(req)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *handlers) showListEdit(req *request.Request, status int, form view.List
 	return req.Render(status, view.ListEditPage(req.Frame(req.T("Edit list")), form))
 }
 
-// editList renames a list, and says whether its members are left out of the home timeline.
+// editList renames a list and sets whether its members are left out of the home timeline.
 func (h *handlers) editList(req *request.Request) error {
 	one, err := h.listInPath(req)
 	if err != nil {
@@ -140,7 +140,7 @@ func (h *handlers) deleteList(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.Delete(req.Ctx, req.User, req.R.PathValue("id")))
 }
 
-// addToList puts the user with a typed name on a list.
+// addToList adds a user, by name, to a list.
 func (h *handlers) addToList(req *request.Request) error {
 	one, err := h.listInPath(req)
 	if err != nil {
@@ -163,14 +163,14 @@ func (h *handlers) addToList(req *request.Request) error {
 	})
 }
 
-// removeFromList takes a user off a list.
+// removeFromList removes a user from a list.
 func (h *handlers) removeFromList(req *request.Request) error {
 	id, _ := request.ParseID(req.R.PostFormValue("member"))
 	list := req.R.PathValue("id")
 	return listChanged(req, view.ListPath(list)+"/edit", h.app.Library.Remove(req.Ctx, req.User, list, id))
 }
 
-// chooseListsForm says on which lists of the viewer a user is.
+// chooseListsForm shows on which of the viewer's lists a user is.
 func (h *handlers) chooseListsForm(req *request.Request) error {
 	user, _, err := h.visibleUser(req)
 	if err != nil {
@@ -187,7 +187,7 @@ func (h *handlers) showListChoice(req *request.Request, status int, user social.
 	return req.Render(status, view.ChooseListsPage(req.Frame(req.T("Lists")), user, all.Lists, problem))
 }
 
-// chooseLists puts a user on the chosen lists of the viewer.
+// chooseLists puts a user on the selected lists of the viewer.
 func (h *handlers) chooseLists(req *request.Request) error {
 	user, v, err := h.visibleUser(req)
 	if err != nil {
@@ -202,12 +202,12 @@ func (h *handlers) chooseLists(req *request.Request) error {
 	})
 }
 
-// saveSearch keeps a search.
+// saveSearch saves a search.
 func (h *handlers) saveSearch(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.SaveSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
 }
 
-// forgetSearch removes a saved search.
+// forgetSearch deletes a saved search.
 func (h *handlers) forgetSearch(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.ForgetSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
 }

@@ -15,10 +15,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// moderator makes a page one for moderators. For everybody else it does not exist.
+// moderator restricts a page to moderators. For everybody else it does not exist.
 func moderator(page request.Page) request.Page { return forRole(social.Moderator, page) }
 
-// admin makes a page one for admins and owners.
+// admin restricts a page to admins and owners.
 func admin(page request.Page) request.Page { return forRole(social.Admin, page) }
 
 func forRole(least social.Role, page request.Page) request.Page {
@@ -30,7 +30,7 @@ func forRole(least social.Role, page request.Page) request.Page {
 	}
 }
 
-// queuePage is how many reports a page of the queue has.
+// queuePage is the number of reports on a page of the queue.
 const queuePage = 50
 
 func (h *handlers) reportQueue(req *request.Request) error {
@@ -65,7 +65,7 @@ func (h *handlers) reportQueue(req *request.Request) error {
 	return req.Render(http.StatusOK, view.QueuePage(req.Frame(req.T("Moderation")), queue))
 }
 
-// positive returns the ids of users among those of actors.
+// positive returns the user IDs among actor IDs.
 func positive(ids []int64) []int64 {
 	var users []int64
 	for _, id := range ids {
@@ -94,7 +94,7 @@ func (h *handlers) takeReport(req *request.Request) error {
 	return req.Redirect(view.CasePath(c.Target))
 }
 
-// decisions names the people of entries of the audit log.
+// decisions adds the names of the people to audit log entries.
 func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
