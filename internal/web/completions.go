@@ -53,7 +53,7 @@ func (h *handlers) complete(req *request.Request) error {
 		}
 	}
 	var people, found []suggestion
-	err = atOnce(
+	err = concurrently(
 		func() (err error) { people, err = h.completeNames(req, v, q, names); return err },
 		func() (err error) { found, err = h.completeTags(req, q, tags); return err },
 	)

@@ -27,7 +27,7 @@ func (h *handlers) explore(req *request.Request) error {
 	var page view.Explore
 	var top search.Top
 	var latest timeline.Listing
-	err = atOnce(
+	err = concurrently(
 		func() (err error) { top, err = h.app.Trends.Top(req.Ctx, v); return err },
 		func() (err error) { page.People, err = h.suggestedPeople(req, v, explorePeople); return err },
 		// Some of the latest posts may be among the popular ones.

@@ -12,10 +12,10 @@ import (
 	"retwis/internal/social/media"
 )
 
-// collectTimeout bounds a look at the database for the metrics.
+// collectTimeout limits database requests for the metrics.
 const collectTimeout = 2 * time.Second
 
-// OfApp are the metrics of the application.
+// OfApp returns the metrics of the application.
 func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
 	all := append(viewMetrics(service), limitMetrics(service)...)
 	all = append(all, pictureMetrics(service)...)
@@ -24,7 +24,7 @@ func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
 		newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service), liveMetrics(hub))
 }
 
-// viewMetrics count the posts of pages.
+// viewMetrics count posts read for pages.
 func viewMetrics(service *app.App) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -39,7 +39,7 @@ func viewMetrics(service *app.App) []prometheus.Collector {
 	}
 }
 
-// limitMetrics count what limits have refused.
+// limitMetrics count what rate limits have refused.
 func limitMetrics(service *app.App) []prometheus.Collector {
 	var all []prometheus.Collector
 	for _, event := range limits.Events() {
@@ -73,7 +73,7 @@ func pictureMetrics(service *app.App) []prometheus.Collector {
 	return all
 }
 
-// mailMetrics count mails. Those that wait are jobs of the queue "mail".
+// mailMetrics count mails. Queued mails are jobs in the queue "mail".
 func mailMetrics(service *app.App) []prometheus.Collector {
 	counts := &service.Email.Counts
 	var all []prometheus.Collector

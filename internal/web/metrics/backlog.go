@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// backlogMetrics read what waits in the background each time the metrics are read.
+// backlogMetrics reads the background backlog whenever the metrics are collected.
 type backlogMetrics struct {
 	service *app.App
 	waiting *prometheus.Desc
@@ -43,7 +43,7 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, backlog.Stalled.Seconds(), storage.Tasks)
 }
 
-// jobMetrics report on the queues of jobs, and what this process has done of them.
+// jobMetrics reports the job queues and the jobs done by this process.
 type jobMetrics struct {
 	service                             *app.App
 	waiting, oldest, dead               *prometheus.Desc

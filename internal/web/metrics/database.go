@@ -8,7 +8,7 @@ import (
 	"retwis/internal/app"
 )
 
-// databaseMetrics probes the database each time the metrics are read.
+// databaseMetrics probes the database whenever the metrics are collected.
 type databaseMetrics struct {
 	read, write func(context.Context) error
 	readable    *prometheus.Desc
@@ -44,7 +44,7 @@ func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
 	all <- prometheus.MustNewConstMetric(m.writable, prometheus.GaugeValue, writable)
 }
 
-// backupMetric reports the last backup each time the metrics are read.
+// backupMetric reports the time of the last backup whenever the metrics are collected.
 type backupMetric struct {
 	service *app.App
 	at      *prometheus.Desc

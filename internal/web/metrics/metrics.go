@@ -54,16 +54,16 @@ func New(registry *prometheus.Registry) (*Metrics, error) {
 			Name: "retwis_security_events_total", Help: "Events of the security log, by event, those that a flood left out included.",
 		}, []string{"event"}),
 	}
-	// An increase from nothing is seen only where there was a zero.
+	// Prometheus sees an increase from zero only if there was a zero.
 	for _, event := range []string{"login", "login failed", "sign-up"} {
 		m.Events.WithLabelValues(event)
 	}
 	return m, Register(registry, m.requests, m.seconds, m.InFlight, m.Events)
 }
 
-// Route has the metrics of one route, looked up once.
+// Route holds the metrics of one route, so that they are looked up only once.
 type Route struct {
-	requests [6]prometheus.Counter // by class of status
+	requests [6]prometheus.Counter // by status class
 	seconds  prometheus.Observer
 	meter    *Meter
 }
