@@ -137,7 +137,7 @@ func TestCountsUnderLoad(t *testing.T) {
 	}
 }
 
-// Whatever people write, none of it becomes markup, and no link leads to a script.
+// Nothing that people write becomes markup, and no link runs a script.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

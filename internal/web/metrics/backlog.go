@@ -105,7 +105,7 @@ func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 	}
 }
 
-// hashMetrics report the queue for passwords.
+// hashMetrics reports the queue for password hashing.
 type hashMetrics struct {
 	service          *app.App
 	waiting, refused *prometheus.Desc
