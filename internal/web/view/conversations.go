@@ -40,9 +40,9 @@ func (p Posts) Together() Posts {
 
 func isRepost(item timeline.Item) bool { return item.Entry != item.Post }
 
-// addGroup adds those posts of a conversation that are shown when the page has several, which are
-// sorted from the latest. The link leads to a post that the viewer can see: the first post is not
-// on the page, it may be hidden.
+// addGroup adds the posts of a conversation that are shown if the page has several. group is sorted
+// from the latest. The link leads to a post that the viewer can see: a first post that is not on
+// the page may be hidden.
 func (p *Posts) addGroup(group []timeline.Item) {
 	isFirst := func(item timeline.Item) bool { return item.Post.Parent == 0 }
 	shown, thread := group[:1], group[len(group)-1]
