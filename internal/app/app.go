@@ -324,7 +324,7 @@ func (s *App) Ping(ctx context.Context) error {
 // under the returned context. It rarely takes a round trip.
 func (s *App) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
 	if err := s.db.Link.Confirm(ctx); err != nil {
-		return ctx, nil, fmt.Errorf("social: read which changes have arrived: %w", err)
+		return ctx, nil, fmt.Errorf("social: wait for the changes of other processes: %w", err)
 	}
 	ctx, usedOld = watched.WithNote(ctx)
 	return ctx, usedOld, nil

@@ -90,8 +90,8 @@ it is built on: locks, mass insertion, indexes, completion, full-text search, gr
 points, rings, capped lists, random draws, models and rate limits.
 
 The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
-itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
-names), or one that you run (--redis).`,
+itself (valkey-server or redis-server on PATH, or the program named by
+RETWIS_REDIS_SERVER), or one that you run (--redis).`,
 		Example: `  retwis serve --demo                  try the site, with sample users and posts
   retwis serve                         serve it, with the data in ~/.local/share/retwis
   retwis serve --redis redis://db.example.com --addr :8080

@@ -32,7 +32,7 @@ func (h *handlers) exportData(req *request.Request) error {
 		}
 		if err != nil {
 			if req.R.Context().Err() == nil {
-				req.Log().Error("an export was cut short", "error", err)
+				req.Log().Error("an export was interrupted", "error", err)
 			}
 			panic(http.ErrAbortHandler) // the browser reports a broken download
 		}

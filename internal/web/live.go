@@ -132,7 +132,7 @@ func (h *handlers) events(req *request.Request) error {
 }
 
 // errTaken means that the connection failed after it was hijacked.
-var errTaken = errors.New("web: the connection failed after it was taken over")
+var errTaken = errors.New("web: the connection failed after it was hijacked")
 
 // takeOver hijacks the connection of a request.
 func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {

@@ -31,7 +31,7 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 	if before == "" && tab.Kinds == nil && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
 		if err := h.app.Notifications.MarkRead(req.Ctx, req.User, page.Newest); err != nil {
 			// A read-only database can still be read.
-			req.Log().Debug("notifications stay unread", "error", err)
+			req.Log().Debug("cannot mark notifications as read", "error", err)
 		} else {
 			f.Unread = 0
 		}

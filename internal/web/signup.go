@@ -100,7 +100,7 @@ func (h *handlers) keepAddress(req *request.Request, user social.User, password,
 		return
 	}
 	if err := h.app.Email.Set(req.Ctx, user, password, address); err != nil {
-		req.Log().Warn("the address of a new account is not kept", "error", err)
+		req.Log().Warn("cannot set the e-mail address of a new account", "error", err)
 		req.Tell("noaddress", "")
 		return
 	}

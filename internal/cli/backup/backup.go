@@ -32,29 +32,29 @@ func newBackup(env shell.Env, version string) *cobra.Command {
 		Use:   "backup [flags] FILE",
 		Short: "Write the whole site to a file while it is in use",
 		Long: `Writes the database of the site to one compressed file, - for standard output, while the
-site is in use. It writes a file of that name only when the backup is complete, and never
-over another one. Only its owner can read it, as it holds password hashes and sessions: you,
-or where root writes it, the owner of the directory.
+site is in use. The file appears only when the backup is complete, and never replaces
+another one. Only its owner can read it, because it holds password hashes and sessions. If
+root writes it, it belongs to the owner of the directory.
 
 FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
-UTC. Then --keep 14 removes old backups when the new one is complete, and leaves the
-latest 14, the new one included. It removes nothing but backups with such a name, and none
-that it cannot read. Sites need a directory each.
+UTC. Then --keep 14 removes old backups when the new one is complete, and keeps the latest
+14, including the new one. It removes only backups with such a name, and none that it
+cannot read. Each site needs a directory of its own.
 
 The pictures of a site are files beside its database (see "retwis serve --media").
---pictures writes them to another file, after the database: so all pictures of the posts in
-the backup are there, but for those whose posts are deleted meanwhile. It may be a
-directory, the same or another one: the file is named retwis-TIME.pictures.tar, and --keep
-removes it when no backup that is left needs it, and all of them can be read.
+--pictures writes them to another file, after the database: it has all pictures of the posts
+in the backup, except those of posts deleted in the meantime. It may be a directory, the
+same or another one: the file is named retwis-TIME.pictures.tar, and --keep removes it once
+no remaining backup needs it, if all of them can be read.
 
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
 The database sends a snapshot of itself, as it does to a replica: its state at one
-moment. That needs the rights REPLCONF and SYNC. Where a server refuses them, or holds
-other databases too, the keys are read one after another instead, with the rights that
-the site has. This, and the masters of a Cluster, which are read one after another, give
-a backup whose keys are not all of the same moment: "retwis restore" makes them agree.
-In each case, everything that was acknowledged before the backup began is in it.`,
+moment. That needs the permissions REPLCONF and SYNC. If a server refuses them, or holds
+other databases, too, the keys are read one after another instead, with the permissions of
+the site. In that case, and on a Cluster, whose masters are read one after another, the
+keys are not all from the same moment: "retwis restore" makes them agree.
+In each case, the backup has everything that was acknowledged before it began.`,
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
   retwis backup --keep 14 /var/backups/retwis
   retwis backup --pictures pictures.tar site.backup
@@ -65,7 +65,7 @@ In each case, everything that was acknowledged before the backup began is in it.
 	})
 	method := c.AddChoice("method", "how the keys are read", string(backup.Auto), string(backup.Snapshot), string(backup.Scan))
 	var keep int
-	c.Flags().IntVar(&keep, "keep", 0, "leave this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 leaves all")
+	c.Flags().IntVar(&keep, "keep", 0, "keep this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 keeps all")
 	pictures := ""
 	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive, or to a directory")
 	c.AddJSON("print what was written as JSON")

@@ -25,20 +25,20 @@ func newRestore(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load a backup into an empty database",
-		Long: `Loads a file that "retwis backup" has written, - for standard input, into a database,
-which must be empty. The server may be another one: any version from 6.2, newer or older,
-a single server or a Cluster. Then it finishes what was interrupted and repairs what does
-not agree, as "retwis check --repair" does.
+		Long: `Loads a file written by "retwis backup", - for standard input, into a database, which must
+be empty. The server may differ: any version from 6.2 on, a single server or a Cluster.
+Then it completes interrupted operations and repairs inconsistencies, as "retwis check
+--repair" does.
 
-The file is read to its end and verified first, unless it comes from standard input. A
+The file is read completely and verified first, unless it comes from standard input. A
 damaged file changes nothing.
 
---pictures reads the pictures from a file that "retwis backup --pictures" has written, once
-the database is found to be empty.
+--pictures reads the pictures from a file written by "retwis backup --pictures", once the
+database is found to be empty.
 
-A restore that was interrupted can be repeated with the same file; until then no site is
-served on the database. Sessions are those of the backup: who was logged in then is
-logged in again.`,
+An interrupted restore can be repeated with the same file; until then no site is served on
+the database. Sessions are restored, too: users who were logged in at the time of the
+backup are logged in again.`,
 		Example: `  retwis restore site.backup
   retwis restore site.backup --redis redis+cluster://n1,n2,n3
   retwis restore site.backup --replace

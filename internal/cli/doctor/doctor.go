@@ -47,10 +47,10 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, but writes, reads and deletes a file where pictures are, and logs in to the
-mail server (--smtp). It needs no more rights than the site: what it may not see, it reports.
-Where the server runs on the same machine, it looks at settings of the system too. The exit
-code is 1 if there is a problem; advice is no problem.`,
+changes nothing, except that it writes, reads and deletes a file in the media store, and it
+logs in to the mail server (--smtp). It needs no more permissions than the site, and reports
+what it may not see. If the server runs on the same machine, it also checks system settings.
+The exit code is 1 if there is a problem; advice is not a problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,

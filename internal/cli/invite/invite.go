@@ -27,10 +27,9 @@ func New(env shell.Env) *cobra.Command {
 		Long: `Decide who can sign up, and invite people.
 
 The site is open, open once a moderator approves, open to people with an invitation, or
-closed: "retwis invite mode". The
-mode is stored in the database, and a change takes effect at once. An invitation is a
-sign-up link with a use limit and an expiry. Only a hash of the link is stored, so it
-is printed once, when it is created.
+closed: see "retwis invite mode". The mode is stored in the database, and a change takes
+effect at once. An invitation is a sign-up link with a use limit and an expiry. Only a
+hash of the link is stored, so it is printed only when it is created.
 
 An operator can create accounts in every mode: retwis user create.`,
 		Example: `  retwis invite mode invite
@@ -83,8 +82,8 @@ func newCreate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "create",
 		Short: "Create an invitation and print its link",
-		Long: `Creates an invitation and prints its link, which is shown only now: the database has a
-hash of it. People with the link can sign up, in the mode "invite" too.`,
+		Long: `Creates an invitation and prints its link, which is shown only now: the database stores a
+hash of it. People with the link can sign up, even in the mode "invite".`,
 		Example: `  retwis invite create --base-url https://social.example.com
   retwis invite create --uses 30 --expires 72h --note "the workshop"`,
 		Args: shell.NoArguments,
@@ -116,9 +115,9 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the invitations",
-		Long: `Lists the invitations, with their ids, how often and until when they can be used, and for a
-month those that have ended. Their links cannot be shown again. One is paused while the
-moderator who created it is suspended, or is no moderator any more.`,
+		Long: `Lists the invitations with their ids, remaining uses and expiry. Ended invitations are
+listed for a month. Their links cannot be shown again. An invitation is paused while the
+moderator who created it is suspended or no longer a moderator.`,
 		Example: `  retwis invite list
   retwis invite list --json`,
 		Args: shell.NoArguments,
@@ -161,8 +160,8 @@ func newMode(env shell.Env) *cobra.Command {
 		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
 (open), everybody, who then waits until a moderator approves the account (approval), people
 with an invitation (invite), or nobody (closed). With approval, people with an invitation
-need not wait. It turns on by itself when twenty people sign up within ten minutes on a
-site that is open: see "sign-ups" of retwis serve --limit.`,
+need not wait. Approval turns on automatically when twenty people sign up within ten minutes
+on an open site: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
 		Args:              shell.Arguments(0, 1, ", with a mode: "+accounts.ModeNames),

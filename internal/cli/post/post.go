@@ -19,8 +19,8 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "post",
 		Short: "Show and delete posts",
-		Long: `Shows and deletes posts, also while the site is served. A post is named by its number,
-which is the end of its address.`,
+		Long: `Shows and deletes posts, even while the site is served. A post is given by its number, which
+is the end of its address.`,
 		Example: `  retwis post show 17
   retwis post delete 17 --yes`,
 	}, newShow(env), newDelete(env))
@@ -68,7 +68,7 @@ func newShow(env shell.Env) *cobra.Command {
 		Use:   "show [flags] NUMBER",
 		Short: "Show a post",
 		Long: `Shows the text of a post, its author, when it was written, and how many people like it
-and have replied, also where moderators have hidden it.`,
+and have replied, even if moderators have hidden it.`,
 		Example: `  retwis post show 17
   retwis post show 17 --json`,
 		Args: shell.Arguments(1, 1, ""),
@@ -86,7 +86,7 @@ func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NUMBER",
 		Short: "Delete a post, as its author can",
-		Long: `Deletes a post: its text and its earlier texts are gone for good, from all timelines.
+		Long: `Permanently deletes a post, including its earlier texts, from all timelines.
 Replies to it stay. It needs --yes.`,
 		Example: `  retwis post delete 17 --yes`,
 		Args:    shell.Arguments(1, 1, ""),

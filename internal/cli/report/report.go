@@ -24,11 +24,11 @@ func Commands(env shell.Env) []*cobra.Command {
 		shell.Group(&cobra.Command{
 			Use:   "report",
 			Short: "Decide about posts and people that were reported",
-			Long: `Lists what people have reported, and decides about it as an operator: moderators do the
-same on the pages below /moderation. A report is named by its target, user:ID or post:ID.
+			Long: `Lists what people have reported, and decides about it as an operator. Moderators do the same
+on the pages below /moderation. A report is named by its target, user:ID or post:ID.
 
-"report take" leases the next one for 15 minutes: no moderator gets it meanwhile. "report
-decide" takes it by itself, unless a moderator has it.`,
+"report take" leases the next one for 15 minutes, during which no moderator gets it. "report
+decide" takes the report itself, unless a moderator has it.`,
 			Example: `  retwis report list
   retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'
@@ -42,7 +42,7 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
 		Long: `Lists the open reports, the earliest first: the target, the person, how many people
-have reported it, since when, who decides about it now, and the text of the post. Of a
+have reported it, since when, who is deciding about it, and the text of the post. For a
 deleted post it is the text that was reported.`,
 		Example: `  retwis report list
   retwis report list --json`,
@@ -238,10 +238,10 @@ func explain(err error, target string) error {
 
 func newTake(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "take [flags] [TARGET]", Short: "Take the next report, or that about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
-		Long: `Takes the next report, or that about a target, for 15 minutes: no moderator gets it
-meanwhile. Where operators have one already, it is that one. The exit code is 1 if none
-waits.`,
+		Use: "take [flags] [TARGET]", Short: "Take the next report, or the one about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
+		Long: `Takes the next report, or the one about a target, for 15 minutes, during which no moderator
+gets it. If operators already have a report, it is that one. The exit code is 1 if there
+are no open reports.`,
 		Example: `  retwis report take
   retwis report take post:12`,
 	})
@@ -262,9 +262,9 @@ waits.`,
 
 func newReturn(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "return [flags] TARGET", Short: "Leave a report that was taken to others", Args: shell.Arguments(1, 1, ""),
-		Long: `Leaves a report that "retwis report take" has taken to others, at once instead of after 15
-minutes. Nothing is decided.`,
+		Use: "return [flags] TARGET", Short: "Give back a report that was taken", Args: shell.Arguments(1, 1, ""),
+		Long: `Gives back a report taken with "retwis report take", at once instead of after 15 minutes.
+Nothing is decided.`,
 		Example: `  retwis report return post:12`,
 	})
 	return site.Build(c, "", func(ctx context.Context, db *site.Database, args []string) error {
@@ -278,10 +278,10 @@ func newDecide(env shell.Env) *cobra.Command {
 		Long: `Decides about the report about TARGET, and closes it. ACTION is one of
 
   dismiss   nothing is wrong
-  hide      hide the post from everybody but its author and moderators
+  hide      hide the post from everybody except its author and moderators
   delete    delete the post
   limit     public lists no longer show the person
-  suspend   the person cannot log in, and nobody but moderators sees what they wrote
+  suspend   the person cannot log in, and only moderators see what they wrote
 
 The last two are about the author if a post was reported.`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
@@ -291,7 +291,7 @@ The last two are about the author if a post was reported.`,
 	d := moderation.ReportDecision{}
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
-	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
+	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
 	c.Check = func(args []string) error {
 		d.Action = args[1]
 		switch {

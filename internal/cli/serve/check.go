@@ -43,14 +43,14 @@ can stay in use: what is written during the check may be reported, but is never
 repaired. Problems with more than one solution are left for you. A key that cannot be
 read is renamed to damaged:{KEY}.
 
-Where the place of pictures is known (--media), their files are checked, too: a picture that
-lacks one is a problem; a file that belongs to no picture, and was written more than a day
-ago, and a picture that nothing uses are leftovers. --repair deletes them with
---delete-files only: another site, or a copy of this one, may use them.
+If the media store is known (--media), the files of pictures are checked, too: a picture
+without its files is a problem; an unused picture, and a file that belongs to no picture and
+was written more than a day ago, are leftovers. --repair deletes them only with
+--delete-files: another site, or a copy of this one, may use them.
 
-On a large database, --part 1% checks the users and posts of which a hundredth was chosen
-by their ids, and their lists; what all share, such as the names, is checked whole, except
-for the completion of names.
+On a large database, --part 1% checks a hundredth of the users and posts, chosen by their
+ids, and their lists. What all share, such as the names, is checked completely, except for
+the completion of names.
 
 The exit code is 0 if no problem is left, apart from leftovers, and 1 if a problem is
 left or the check failed.`,
@@ -62,7 +62,7 @@ left or the check failed.`,
 	var flags checkFlags
 	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
-	f.BoolVar(&flags.deleteFiles, "delete-files", false, "with --repair: delete the files of pictures that nothing uses; only if no other site, and no copy of this one, has its pictures in the same place")
+	f.BoolVar(&flags.deleteFiles, "delete-files", false, "with --repair: delete unused picture files; only if no other site, and no copy of this one, has its pictures in the same place")
 	f.IntVar(&flags.sample, "sample", 100, "check this `NUMBER` of followers of each author; 0 for none")
 	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
 	flags.part = 100

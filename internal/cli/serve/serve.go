@@ -72,7 +72,7 @@ func newServe(env shell.Env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the site",
 		Long: `Serves Retwis until it is stopped with Ctrl-C or SIGTERM; requests in progress are
-answered first. A variable in brackets sets a flag, too; the flag wins.
+answered first. A variable in brackets also sets a flag; the flag takes precedence.
 
 Without --redis, retwis runs its own server, with the data in $XDG_DATA_HOME/retwis or
 ~/.local/share/retwis. The first line of the output shows the address of the site and
@@ -104,16 +104,16 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	c.Creates = true
 	shell.AddServer(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
-	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
-	f.Var(&flags.cache, "client-cache", "how much memory what was read from the database may take, all masters of a Cluster together")
+	f.DurationVar(&flags.drain, "drain", 0, "how long to continue serving after a stop, while /readyz already returns 503")
+	f.Var(&flags.cache, "client-cache", "how much memory the cache of database reads may take, for all masters of a Cluster together")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
-	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
+	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is trusted")
 	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
 	site.AddShare(c, &flags.share)
 	addCelebrity(c, &flags.celebrity)
-	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: after how long without a view a home timeline expires; the next view makes it again")
-	f.BoolVar(&flags.work, "work", true, "do background work too; without it, run retwis work elsewhere")
+	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: how long after its last view a home timeline expires; the next view rebuilds it")
+	f.BoolVar(&flags.work, "work", true, "also do background work; otherwise run retwis work elsewhere")
 	f.Int64Var(&flags.maxBacklog, "max-backlog", 1000, "refuse posts to more than 1,000 followers while more than this `NUMBER` of jobs wait; 0 for no limit")
 	flags.limits.add(c)
 	flags.log.add(c)
@@ -138,7 +138,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 
 // addCelebrity adds a flag on which all processes of a site must agree.
 func addCelebrity(c *shell.Command, to *int64) {
-	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged into home timelines when those are read")
 }
 
 // backlog returns the limit as app.Options has it.

@@ -34,8 +34,8 @@ func (t *tlsFlags) add(c *shell.Command) {
 	f.StringVar(&t.cache, "acme-cache", "", "the directory for its certificates (default: certificates, in the data directory)")
 	f.StringVar(&t.cert, "tls-cert", "", "serve HTTPS with the certificate in this `FILE`, which is read again when it changes")
 	f.StringVar(&t.key, "tls-key", "", "the `FILE` with its key")
-	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that leads to HTTPS; empty for none")
-	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all domains below this one, too")
+	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that redirects to HTTPS; empty for none")
+	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all subdomains, too")
 }
 
 // check rejects contradictory flags.

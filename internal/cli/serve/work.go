@@ -34,7 +34,7 @@ func newWork(env shell.Env) *cobra.Command {
 SIGTERM: posts that go to very many followers, deletions, repairs. Each process of "retwis
 serve" does this too, unless it runs with --work=false; run "retwis work" on other machines
 when posts reach followers too late. Any number of these processes can be started and
-stopped, or killed, at any time: what one leaves is begun again by another after a few
+stopped, or killed, at any time: another one takes over unfinished work after a few
 seconds. It sends mails and imports lists: give it the same --limit as the site.
 
 As a service of systemd of the type notify it reports when it is ready, when it stops, and

@@ -21,21 +21,21 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "site",
 		Short: "Show and change what the site says about itself",
 		Long: `Shows and changes what the site says about itself: its name, who runs it, its rules. Admins
-do the same in the browser, at /moderation/site. A change counts at once, in all processes;
-the log of decisions has it, without its text: retwis audit.
+do the same in the browser, at /moderation/site. A change takes effect at once, in all
+processes; the audit log records it without its text: retwis audit.
 
   name         of the site, in place of Retwis
   description  one sentence
   contact      an e-mail address, or the address of a web page
-  account      the name of the user who speaks for the site; the picture above the profile
-               is that of the site
+  account      the name of the user who represents the site; the header of that profile is
+               the picture of the site
   rules        one a line
   about        a text for /about, in Markdown
   privacy      the page /privacy, in Markdown
   terms        the page /terms, in Markdown
   noindex      on: search engines are asked to leave out the whole site
 
-Who can sign up is decided with: retwis invite mode.`,
+To set who can sign up, see: retwis invite mode.`,
 		Example: `  retwis site show
   retwis site set name "Lighthouse"
   retwis site set privacy < privacy.md`,

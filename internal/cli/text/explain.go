@@ -15,9 +15,9 @@ func newExplain(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "explain [flags] KEY QUERY",
 		Short: "Show what a search reads",
-		Long: `Runs a query as "text search" does, for one page, and shows what that reads: the terms
-that its words have become, with the number of documents that have each, and how many
-round trips, segments and texts it took. A query is
+		Long: `Runs a query like "text search", for one page, and shows what that reads: the terms of its
+words, with the number of documents that have each, and how many round trips, segments and
+texts it took. A query is
 ` + queryHelp,
 		Example: `  retwis text explain posts 'redis fast -slow from:ann'`,
 		Args:    shell.Arguments(2, 2, ""),

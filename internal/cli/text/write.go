@@ -79,7 +79,7 @@ func (w *writer) resolve(d document, err error) error {
 	case errors.Is(err, text.ErrRemoved):
 		return w.in.Reject(d.file, d.line, fmt.Errorf("the document %d was removed; %q puts it again", d.id, "retwis text repair "+w.key+" FILE"))
 	case errors.Is(err, text.ErrConflict):
-		return w.in.Reject(d.file, d.line, fmt.Errorf("the index has another text of the document %d, or none", d.id))
+		return w.in.Reject(d.file, d.line, fmt.Errorf("the index does not have the document %d, or has it with another text", d.id))
 	}
 	return err
 }

@@ -90,8 +90,8 @@ func newResetPassword(env shell.Env) *cobra.Command {
 		Use:   "reset-password [flags] NAME",
 		Short: "Print a link by which a user sets a new password, once",
 		Long: `Prints a link for a user who has forgotten the password. It works once, within a day, and
-replaces the one before; the old password works until then. Make sure that you give it to
-the owner of the account: the link alone opens it.`,
+replaces any earlier link; until then the old password works. Make sure that you give it to
+the owner of the account: the link is all that is needed to open it.`,
 		Example: `  retwis user reset-password ada --base-url https://retwis.example.com
   retwis user reset-password ada --no-second-factor`,
 		Args: shell.Arguments(1, 1, ""),
@@ -180,8 +180,8 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 func newExport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "export [flags] NAME FILE",
-		Short: "Write what a user has written and done to an archive",
-		Long: `Writes the archive that the user can download too, with posts, follows and likes as JSON
+		Short: "Export the data of a user to an archive",
+		Long: `Writes the archive that the user can also download, with posts, follows and likes as JSON
 and CSV, to a new file, - for standard output.`,
 		Example: `  retwis user export ada ada.zip
   retwis user export ada - > ada.zip`,
@@ -220,8 +220,8 @@ func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NAME",
 		Short: "Delete an account and everything in it",
-		Long: `Deletes an account for good: it is closed at once, and everything that it has written and
-done is removed. That takes ten seconds or more, and goes on in the background if it is
+		Long: `Permanently deletes an account: it is closed at once, and everything that it has written and
+done is removed. That takes ten seconds or more, and continues in the background if it is
 interrupted. The name stays reserved. It needs --yes.`,
 		Example: `  retwis user delete ada --yes`,
 		Args:    shell.Arguments(1, 1, ""),
@@ -264,8 +264,8 @@ func newRemoveEmail(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "remove-email [flags] NAME",
 		Short: "Remove the e-mail address of a user",
-		Long: `Removes the e-mail address of a user who cannot, such as one that somebody else owns by now.
-The address is not warned.`,
+		Long: `Removes the e-mail address of a user who cannot do so, for example because somebody else owns
+the address now. No warning is sent to the address.`,
 		Example: `  retwis user remove-email ada`,
 		Args:    shell.Arguments(1, 1, ""),
 	})

@@ -30,22 +30,22 @@ Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file,
 directory with what was in it. Replies of the user to these posts are imported too. Boosts,
 replies to others, votes, and posts for some people only are left out, and counted.
 
-The posts are at the end of the user's profile, in the order of their times, and are found
-by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
-is too long becomes several, each a reply to the one before; one that would become more than
-250 is left out. Pictures must follow the rules for uploads, and are left out where
-the command does not know their place: --media.
+The posts appear at the end of the user's profile, ordered by time, and can be searched. They
+appear on no timeline and no tag page, and nobody is notified. A post that is too long is
+split into several, each a reply to the one before; one that would need more than 250 is
+left out. Pictures must follow the rules for uploads, and are left out if the media store is
+unknown: see --media.
 
-It works while the site is served. If it is interrupted, run it again: what is there is not
-imported twice. A later archive adds what is new. --dry-run changes nothing, and says what
-would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
+It works while the site is served. If it is interrupted, run it again: nothing is imported
+twice. A later archive adds what is new. --dry-run changes nothing, and shows what would be
+imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
 		Example: `  retwis import ada archive-20261010.zip --dry-run
   retwis import ada archive-20261010.zip
   retwis import ada archive.tar.gz --redis redis://db.example.com --media /srv/media`,
 		Args: shell.Arguments(2, 2, ""),
 	})
 	var dry bool
-	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and say what would be imported")
+	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and show what would be imported")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	site.AddMedia(c)

@@ -19,8 +19,8 @@ import (
 func New(env shell.Env) *cobra.Command {
 	group := shell.Group(&cobra.Command{
 		Use:   "user",
-		Short: "List, create and help users",
-		Long: `Lists, creates and helps the users of the site, also while it is served. A user is named
+		Short: "List, create and manage users",
+		Long: `Lists, creates and manages the users of the site, even while it is served. A user is given
 by username, in any case.`,
 		Example: `  retwis user list --limit 20
   retwis user show ada
@@ -144,7 +144,7 @@ func newList(env shell.Env) *cobra.Command {
 		Use:   "list",
 		Short: "List the users, the newest first",
 		Long: `Lists the users, the newest first, in short steps: a million of them take no more memory
-than a few. --role and --standing show some of them only.`,
+than a few. --role and --standing filter them.`,
 		Example: `  retwis user list --limit 20
   retwis user list --standing suspended
   retwis user list --json | jq -r .name`,
@@ -189,8 +189,8 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show a user",
-		Long: `Shows a user: id, names, role and standing, followers, open sessions, and whether logging
-in takes a second factor; and of an e-mail address whether it is confirmed.`,
+		Long: `Shows a user: id, names, role and standing, followers, open sessions, whether logging in
+takes a second factor, and whether the e-mail address is confirmed.`,
 		Example: `  retwis user show ada
   retwis user show ada --json`,
 		Args: shell.Arguments(1, 1, ""),

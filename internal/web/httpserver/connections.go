@@ -50,7 +50,7 @@ func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
 		}
 		c.refused.Add(1)
 		c.warned.Do(func() {
-			c.log.Warn("an address has too many connections; more are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
+			c.log.Warn("an address has too many connections; further ones are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
 		})
 		conn.Close()
 	case http.StateClosed, http.StateHijacked:
@@ -91,7 +91,7 @@ func (c *Connections) count() int {
 func (c *Connections) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "retwis_connections", Help: "Open connections of clients, without those of trusted proxies and of open pages.",
+			Name: "retwis_connections", Help: "Open client connections, except those of trusted proxies and of open pages.",
 		}, func() float64 { return float64(c.count()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_connections_refused_total", Help: "Connections that were closed at once because their address had too many.",

@@ -19,7 +19,7 @@ func newDatabaseMetrics(read, write func(context.Context) error) *databaseMetric
 	return &databaseMetrics{
 		read: read, write: write,
 		readable: prometheus.NewDesc("retwis_database_readable", "Whether the database can be read: 1 or 0.", nil, nil),
-		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database takes writes: 1 or 0.", nil, nil),
+		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database accepts writes: 1 or 0.", nil, nil),
 	}
 }
 

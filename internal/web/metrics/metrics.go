@@ -44,14 +44,14 @@ func New(registry *prometheus.Registry) (*Metrics, error) {
 			Name: "retwis_http_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "retwis_http_request_seconds", Help: "Time to answer a request, without that in which files arrive or are sent, by route.",
+			Name: "retwis_http_request_seconds", Help: "Time to answer a request, not counting the transfer of files, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "retwis_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "retwis_security_events_total", Help: "Events of the security log, by event, those that a flood left out included.",
+			Name: "retwis_security_events_total", Help: "Events of the security log, by event, including those omitted by sampling.",
 		}, []string{"event"}),
 	}
 	// Prometheus sees an increase from zero only if there was a zero.
