@@ -148,7 +148,7 @@ func TestLockReportsQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A majority answers only after the first request.
-	one := servers[0].Client(t)
+	client := servers[0].Client(t)
 	servers[1].Freeze(t)
 	servers[2].Freeze(t)
 	if err := cmd.Start(); err != nil {
@@ -156,7 +156,7 @@ func TestLockReportsQuarantine(t *testing.T) {
 	}
 	shown := regexp.MustCompile(`cmdstat_zcard:calls=([2-9]|\d\d)`)
 	for stats := ""; !shown.MatchString(stats); time.Sleep(10 * time.Millisecond) {
-		if stats, err = one.Do(t.Context(), one.B().Info().Section("commandstats").Build()).ToString(); err != nil {
+		if stats, err = client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString(); err != nil {
 			t.Fatal(err)
 		}
 	}

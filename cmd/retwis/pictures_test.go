@@ -100,9 +100,9 @@ func (s *site) wantPictures(t *testing.T, name string) int {
 	if len(found) != 2*posts {
 		t.Errorf("%d posts of %s have %d pictures", posts, name, len(found))
 	}
-	for _, one := range found {
-		if status, _, err := s.get(one[1]); err != nil || status != http.StatusOK {
-			t.Errorf("%s of %s: %d %v", one[1], name, status, err)
+	for _, match := range found {
+		if status, _, err := s.get(match[1]); err != nil || status != http.StatusOK {
+			t.Errorf("%s of %s: %d %v", match[1], name, status, err)
 		}
 	}
 	return posts
@@ -282,8 +282,8 @@ func TestPicturesWithoutTheirPlace(t *testing.T) {
 			lost, other := store.Listen(t), store.Listen(t)
 			s, healthy := serveOn(t, db.URL(), "--media", lost.Place), serveOn(t, db.URL(), "--media", other.Place)
 			ada, ben := s.as(t, "ada"), healthy.as(t, "ben")
-			for _, one := range []*site{ada, ben} {
-				if status, page, err := one.postPictures(t, "before"); err != nil || status != http.StatusOK {
+			for _, user := range []*site{ada, ben} {
+				if status, page, err := user.postPictures(t, "before"); err != nil || status != http.StatusOK {
 					t.Fatalf("%d %v\n%s", status, err, page)
 				}
 			}

@@ -115,11 +115,11 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 	s.waitForLog(t, "stopping")
 	// The program stops catching signals a moment after the first, so another one may be needed.
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for ended := false; !ended; {
 		select {
-		case <-again.C:
+		case <-tick.C:
 			_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 		case <-s.ended:
 			ended = true

@@ -34,8 +34,8 @@ func (b *bundle) waiting() (names []string) {
 	b.T.Helper()
 	all, _, err := b.Applications.Waiting(b.Ctx, 100)
 	b.do(err)
-	for _, one := range all {
-		names = append(names, one.User.Name+" "+one.Place+" "+one.Reason)
+	for _, application := range all {
+		names = append(names, application.User.Name+" "+application.Place+" "+application.Reason)
 	}
 	return names
 }

@@ -77,15 +77,15 @@ func TestBlocksAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 8 {
 				wg.Go(func() {
-					one := b
+					process := b
 					if i%4 < 2 {
-						one = other
+						process = other
 					}
 					var err error
 					if i%2 == 0 {
-						err = one.Relations.Unblock(b.Ctx, ada, bob)
+						err = process.Relations.Unblock(b.Ctx, ada, bob)
 					} else {
-						err = one.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
+						err = process.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
 					}
 					if err != nil {
 						t.Error(err)
@@ -93,10 +93,10 @@ func TestBlocksAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			one := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
-			two := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
-			if one != two {
-				t.Fatalf("the block ends at %q, and at %q", one, two)
+			score := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
+			reverse := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
+			if score != reverse {
+				t.Fatalf("the block ends at %q, and at %q", score, reverse)
 			}
 		}
 	})

@@ -189,10 +189,10 @@ func (b *bundle) wantLikes(users []social.User, posts []int64) {
 			b.T.Errorf("post %d has the number %q for %d likes", id, n, len(likers))
 		}
 		for _, user := range users {
-			one := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
+			score := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
 			two := b.Redis("ZSCORE", storage.LikedKey(user.ID), storage.Itoa(id))
-			if one != two {
-				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, one, two)
+			if score != two {
+				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, score, two)
 			}
 		}
 	}
@@ -207,20 +207,20 @@ func TestLikesAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
-					one := b
+					process := b
 					if i%2 == 0 {
-						one = other
+						process = other
 					}
 					for range 5 {
 						user, post := users[rand.IntN(3)], posts[rand.IntN(2)]
-						act := one.Reactions.Like
+						act := process.Reactions.Like
 						if rand.IntN(2) == 0 {
-							act = one.Reactions.Unlike
+							act = process.Reactions.Unlike
 						}
 						if err := act(b.Ctx, user, post); err != nil {
 							t.Error(err)
 						}
-						one.Clock.Advance(time.Second)
+						process.Clock.Advance(time.Second)
 					}
 				})
 			}

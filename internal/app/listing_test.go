@@ -43,15 +43,15 @@ func TestViewsFollowChanges(t *testing.T) {
 	likes()
 	read, _ := b.Views.Stats()
 	likes()
-	if again, _ := b.Views.Stats(); again != read {
+	if reread, _ := b.Views.Stats(); reread != read {
 		t.Fatal("a post that has not changed was read again")
 	}
 	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(storage.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	b.Eventually("the change is not seen", func() bool { return likes() == 7 })
-	if again, _ := b.Views.Stats(); again != read+1 {
-		t.Fatalf("read %d times for one change", again-read)
+	if reread, _ := b.Views.Stats(); reread != read+1 {
+		t.Fatalf("read %d times for one change", reread-read)
 	}
 }
 

@@ -492,8 +492,8 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		hide := moderation.ReportDecision{Action: "hide", Message: "Be kind: please."}
 		atOnce := func(do ...func() error) {
 			var wg sync.WaitGroup
-			for _, one := range do {
-				wg.Go(func() { _ = one() })
+			for _, call := range do {
+				wg.Go(func() { _ = call() })
 			}
 			wg.Wait()
 		}

@@ -225,17 +225,17 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	b := on(t, redistest.DB(t).Client(t), noJobs)
 	author, damaged, follower := b.NewUser("author"), b.NewUser("damaged"), b.NewUser("follower")
 	b.Connect(follower, author)
-	stuck, whole := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
+	stuck, intact := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
 	b.Redis("SET", "post:99", "foreign")
 	b.Redis("SET", "followers:2", "foreign")
 	b.Redis("DEL", "posts:3")
-	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(whole))
+	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(intact))
 	err := b.RetryTasks(b.Ctx)
 	if err == nil || !strings.Contains(err.Error(), "1 members of tasks") {
 		t.Errorf("RetryTasks = %v, want that it counts the one that failed", err)
 	}
-	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {
-		t.Errorf("the follower has %q, want %d", got, whole)
+	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(intact) {
+		t.Errorf("the follower has %q, want %d", got, intact)
 	}
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != b.PostTask(stuck) {
 		t.Errorf("unfinished: %q, want %d alone", left, stuck)

@@ -103,8 +103,8 @@ func TestNotRepeated(t *testing.T) {
 	second := post("after an edit", ada, "text")
 	b.do(b.Posts.Delete(b.Ctx, ada, second))
 	third := post("after a deletion", ada, "text")
-	if again, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || again.ID != third {
-		t.Errorf("the last one again is post %d, %v, want %d", again.ID, err, third)
+	if repeated, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || repeated.ID != third {
+		t.Errorf("the last one again is post %d, %v, want %d", repeated.ID, err, third)
 	}
 }
 
@@ -147,16 +147,16 @@ func TestNotifiedOnce(t *testing.T) {
 		return b.Redis("ZCARD", storage.ProfileKey(ada.ID)) + b.Redis("ZCARD", storage.ProfileRepliesKey(ada.ID))
 	}
 	for name, send := range forms {
-		for _, again := range []bool{true, false} {
+		for _, resent := range []bool{true, false} {
 			for commands := int64(0); ; commands++ {
 				b.Redis("DEL", storage.NotificationsKey(ben.ID), storage.NotificationsKey(carl.ID))
 				before := lists()
-				body := fmt.Sprintf("%s %d %v @ben", name, commands, again)
+				body := fmt.Sprintf("%s %d %v @ben", name, commands, resent)
 				dying := socialtest.Dying(client, commands)
 				if send(on(t, dying, func(opt *app.Options) { opt.NoJobs = true }), body) == nil && dying.Left() > 0 {
 					break
 				}
-				if again {
+				if resent {
 					b.do(send(b, body))
 					b.do(send(b, body))
 				} else {
@@ -166,14 +166,14 @@ func TestNotifiedOnce(t *testing.T) {
 				bens, carls := "0", "0"
 				if lists() != before {
 					bens = "1"
-				} else if again {
+				} else if resent {
 					t.Errorf("%s after %d commands: not published", name, commands)
 				}
 				if name == "reply" {
 					carls = bens
 				}
 				if got := b.Redis("LLEN", storage.NotificationsKey(ben.ID)) + b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != bens+carls {
-					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, again, got, bens+carls)
+					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, resent, got, bens+carls)
 				}
 			}
 		}

@@ -95,8 +95,8 @@ func TestSiteFields(t *testing.T) {
 		if (err != nil) != c.problem || got != c.want {
 			t.Errorf("%s %.30q: %.40q, %v", c.field, c.typed, got, err)
 		}
-		if again, err := site.Clean(c.field, got); !c.problem && (err != nil || again != got) {
-			t.Errorf("%s %.30q: cleaned again it is %.40q, %v", c.field, c.typed, again, err)
+		if cleaned, err := site.Clean(c.field, got); !c.problem && (err != nil || cleaned != got) {
+			t.Errorf("%s %.30q: cleaned again it is %.40q, %v", c.field, c.typed, cleaned, err)
 		}
 	}
 }

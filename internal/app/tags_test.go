@@ -81,8 +81,8 @@ func TestFollowTag(t *testing.T) {
 		b.Clock.Advance(60e9)
 		follow("rust", func() error { return b.Tags.FollowTag(b.Ctx, ada, "#rust") }, "rust", "go")
 		follow("go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "GO") }, "rust", "go")
-		if again := b.Redis("ZSCORE", "tag_followers:go", "1"); again != first {
-			t.Errorf("followed at %q, mirrored at %q", first, again)
+		if repeated := b.Redis("ZSCORE", "tag_followers:go", "1"); repeated != first {
+			t.Errorf("followed at %q, mirrored at %q", first, repeated)
 		}
 		id := b.Publish(bob, "about #go")
 		if page, err := b.Timelines.Home(b.Ctx, ada.ID, 0, 10); err != nil || !slices.Equal(page.IDs, []int64{id}) {

@@ -280,24 +280,24 @@ func TestVisible(t *testing.T) {
 			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {
 				v := b.viewer(user)
-				for list, one := range lists {
-					want := !slices.Contains(one.never, name)
+				for list, entry := range lists {
+					want := !slices.Contains(entry.never, name)
 					switch name {
 					case "blocked", "blocker":
 						want = false
 					case "muter":
-						want = want && one.rule != listed
+						want = want && entry.rule != listed
 					case "blocked staff":
-						want = want && one.rule != listed
+						want = want && entry.rule != listed
 					case "staff":
-						want = want && (standing != social.Suspended || one.rule != listed)
+						want = want && (standing != social.Suspended || entry.rule != listed)
 					default:
 						want = want && (standing != social.Suspended || name == "author")
 					}
 					if standing == social.Suspended && name == "muter" || standing != social.Good && name != "author" && slices.Contains(public, list) {
 						want = false
 					}
-					ids, err := one.read(v)
+					ids, err := entry.read(v)
 					if err != nil {
 						t.Errorf("%s as the %s of one in %v standing: %v", list, name, standing, err)
 					}
@@ -309,15 +309,15 @@ func TestVisible(t *testing.T) {
 		}
 		b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
 		for name, user := range viewers {
-			for list, one := range lists {
+			for list, entry := range lists {
 				switch list {
 				case "PublicPosts", "TagPosts", "Search.Posts", "PostPage", "PostPage of a repost", "Threads.Get of ada", "HomePosts", "ProfilePosts of carl":
 				default:
 					continue // other posts of ada are there
 				}
-				ids, err := one.read(b.viewer(user))
-				want := name == "author" && !slices.Contains(one.never, name) || strings.HasSuffix(name, "staff") && one.rule == asked
-				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && one.rule == asked && !got {
+				ids, err := entry.read(b.viewer(user))
+				want := name == "author" && !slices.Contains(entry.never, name) || strings.HasSuffix(name, "staff") && entry.rule == asked
+				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && entry.rule == asked && !got {
 					t.Errorf("%s as the %s: the hidden post is there: %v, want %v, %v", list, name, got, want, err)
 				}
 			}
@@ -366,8 +366,8 @@ func onePost(item timeline.Item, err error) ([]int64, error) {
 }
 
 func ofSuggestions(list []people.Suggestion, err error) (ids []int64, _ error) {
-	for _, one := range list {
-		ids = append(ids, one.User.ID)
+	for _, suggestion := range list {
+		ids = append(ids, suggestion.User.ID)
 	}
 	return ids, err
 }

@@ -63,12 +63,12 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 func (h *handlers) draftForm(req *request.Request, draft posts.Draft) view.StatusForm {
 	form := view.StatusForm{Status: draft.Body, Pictures: h.app.Media.IsOn(), Sensitive: draft.Sensitive}
 	var stored []social.Picture
-	for _, one := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
-		found, err := h.app.Media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
+	for _, p := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
+		found, err := h.app.Media.Find(req.Ctx, &social.Viewer{User: req.User}, p.ID)
 		if err != nil || found.Owner != req.User.ID || found.Post() != 0 {
 			continue // deleted, or used in another post
 		}
-		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = one.Alt, one.FocusX, one.FocusY
+		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = p.Alt, p.FocusX, p.FocusY
 		stored = append(stored, found.Picture)
 	}
 	form.Stored = social.FormatMedia(stored)

@@ -286,9 +286,9 @@ func TestSignUpAgain(t *testing.T) {
 	}
 	join(s.visitor(), "ben", password).want(303, "/home")
 	join(s.visitor(), "ada", password).want(303, "/home")
-	again := s.visitor()
-	join(again, "ADA", password).want(303, "/home")
-	again.get("/home").want(200, `href="/u/ada"`)
+	repeated := s.visitor()
+	join(repeated, "ADA", password).want(303, "/home")
+	repeated.get("/home").want(200, `href="/u/ada"`)
 	for range 4 {
 		join(s.visitor(), "ada", "another horse").want(422, "That username is taken.")
 	}

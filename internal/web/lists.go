@@ -60,8 +60,8 @@ func (h *handlers) createList(req *request.Request) error {
 
 // listInPath returns the list in the path.
 func (h *handlers) listInPath(req *request.Request) (people.List, error) {
-	one, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
-	return one, noList(err)
+	list, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
+	return list, noList(err)
 }
 
 // listPosts is the number of posts on a page of a list.
@@ -69,7 +69,7 @@ const listPosts = 10
 
 // listPage shows the posts of a list's members.
 func (h *handlers) listPage(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
@@ -81,27 +81,27 @@ func (h *handlers) listPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := h.app.Library.Posts(req.Ctx, v, one, before, listPosts)
+	page, err := h.app.Library.Posts(req.Ctx, v, list, before, listPosts)
 	if err != nil {
 		return err
 	}
 	feed := view.Feed{
-		Path: view.ListPath(one.ID), Later: before != 0, Next: page.Next,
-		Empty: req.T("No posts yet."), Step: req.T("Add people to this list"), To: view.ListPath(one.ID) + "/edit",
+		Path: view.ListPath(list.ID), Later: before != 0, Next: page.Next,
+		Empty: req.T("No posts yet."), Step: req.T("Add people to this list"), To: view.ListPath(list.ID) + "/edit",
 	}
 	if feed.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.ListPage(req.Frame(one.Name), one, feed))
+	return req.Render(http.StatusOK, view.ListPage(req.Frame(list.Name), list, feed))
 }
 
 // editListForm shows the forms that change a list.
 func (h *handlers) editListForm(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
-	return h.showListEdit(req, http.StatusOK, view.ListForm{List: one})
+	return h.showListEdit(req, http.StatusOK, view.ListForm{List: list})
 }
 
 func (h *handlers) showListEdit(req *request.Request, status int, form view.ListForm) error {
@@ -123,15 +123,15 @@ func (h *handlers) showListEdit(req *request.Request, status int, form view.List
 
 // editList renames a list and sets whether its members are left out of the home timeline.
 func (h *handlers) editList(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
 	name, leftOut := req.R.PostFormValue("name"), req.R.PostFormValue("left_out") != ""
-	err = h.app.Library.Edit(req.Ctx, req.User, one.ID, name, leftOut)
-	return req.Submitted(noList(err), view.ListPath(one.ID), func(_, problem string) error {
-		one.Name, one.LeftOut = name, leftOut
-		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "name", Problem: problem})
+	err = h.app.Library.Edit(req.Ctx, req.User, list.ID, name, leftOut)
+	return req.Submitted(noList(err), view.ListPath(list.ID), func(_, problem string) error {
+		list.Name, list.LeftOut = name, leftOut
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: list, Field: "name", Problem: problem})
 	})
 }
 
@@ -142,7 +142,7 @@ func (h *handlers) deleteList(req *request.Request) error {
 
 // addToList adds a user, by name, to a list.
 func (h *handlers) addToList(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
@@ -153,13 +153,13 @@ func (h *handlers) addToList(req *request.Request) error {
 	typed := social.TypedName(req.R.PostFormValue("member"))
 	user, err := h.app.Users.UserByName(req.Ctx, typed)
 	if err == nil {
-		err = h.app.Library.Add(req.Ctx, v, one.ID, user)
+		err = h.app.Library.Add(req.Ctx, v, list.ID, user)
 	}
 	if errors.Is(err, social.ErrNotFound) {
 		err = social.Invalid("member", "There is no account with that name.")
 	}
-	return req.Submitted(err, view.ListPath(one.ID)+"/edit", func(_, problem string) error {
-		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "member", Typed: typed, Problem: problem})
+	return req.Submitted(err, view.ListPath(list.ID)+"/edit", func(_, problem string) error {
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: list, Field: "member", Typed: typed, Problem: problem})
 	})
 }
 

@@ -78,8 +78,8 @@ func subscription(req *request.Request) (live.Subscription, error) {
 		if strings.Count(ids, ",") >= live.MaxPosts {
 			return sub, errLive
 		}
-		for one := range strings.SplitSeq(ids, ",") {
-			id, err := liveID(one)
+		for postID := range strings.SplitSeq(ids, ",") {
+			id, err := liveID(postID)
 			if err != nil {
 				return sub, err
 			}

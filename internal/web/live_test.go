@@ -68,17 +68,17 @@ func (v *visitor) follow(query, since string) *events {
 // next returns the next event of a kind.
 func (e *events) next(kind string) event {
 	e.t.Helper()
-	for i, one := range e.kept {
-		if one.kind == kind {
+	for i, ev := range e.kept {
+		if ev.kind == kind {
 			e.kept = append(e.kept[:i], e.kept[i+1:]...)
-			return one
+			return ev
 		}
 	}
-	for one := range e.got {
-		if one.kind == kind {
-			return one
+	for ev := range e.got {
+		if ev.kind == kind {
+			return ev
 		}
-		e.kept = append(e.kept, one)
+		e.kept = append(e.kept, ev)
 	}
 	e.t.Fatalf("the events ended before one of the kind %q", kind)
 	return event{}

@@ -31,8 +31,8 @@ func (h *handlers) peopleToFollow(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	newest = slices.DeleteFunc(newest, func(one view.Person) bool {
-		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == one.User.ID })
+	newest = slices.DeleteFunc(newest, func(person view.Person) bool {
+		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == person.User.ID })
 	})
 	f := req.Frame(req.T("People to follow"))
 	f.Description = req.T("People who post on {site}.", f.Site.Name)
@@ -48,8 +48,8 @@ func (h *handlers) suggestedPeople(req *request.Request, v *social.Viewer, n int
 		return nil, err
 	}
 	users := make([]social.User, len(list))
-	for i, one := range list {
-		users[i] = one.User
+	for i, suggestion := range list {
+		users[i] = suggestion.User
 	}
 	people, err := h.withButtons(req, v, users)
 	if err != nil {

@@ -34,8 +34,8 @@ func (h *handlers) uploadPicture(req *request.Request) error {
 		if len(stored) > 0 {
 			return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Send one picture at a time.")}
 		}
-		one, err := h.storePicture(req, file, media.Post)
-		stored = append(stored, one)
+		record, err := h.storePicture(req, file, media.Post)
+		stored = append(stored, record)
 		return err
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ func TestLoginEndsTheSessionBefore(t *testing.T) {
 	s := setup(t)
 	s.signedUp("ada")
 	s.signedUp("ben")
-	for name, again := range map[string]func(v *visitor){
+	for name, enter := range map[string]func(v *visitor){
 		"log-in": func(v *visitor) { v.send("/login", "username", "ben", "password", password).want(303) },
 		"sign-up": func(v *visitor) {
 			v.send("/register", "username", "cyd", "password", password, "password2", password).want(303)
@@ -54,7 +54,7 @@ func TestLoginEndsTheSessionBefore(t *testing.T) {
 		before.get("/home").want(200)
 		v.send("/login", "username", "ben", "password", "not the right one").want(422)
 		before.get("/home").want(200)
-		again(v)
+		enter(v)
 		before.get("/home").want(303, "/login")
 		v.get("/home").want(200)
 	}

@@ -32,8 +32,8 @@ func (h *handlers) showSecurity(req *request.Request, status int, page view.Secu
 	if err != nil {
 		return err
 	}
-	for _, one := range open {
-		page.Sessions = append(page.Sessions, view.Session{OpenSession: one})
+	for _, session := range open {
+		page.Sessions = append(page.Sessions, view.Session{OpenSession: session})
 	}
 	return req.Render(status, view.SecurityPage(req.Frame(req.T("Settings")), page))
 }

@@ -34,7 +34,7 @@ func (h *handlers) signUp(req *request.Request) error {
 	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason"), Email: strings.TrimSpace(req.R.PostFormValue("email"))}
 	password := req.R.PostFormValue("password")
 	// Browsers with scripts show the typed password and ask for it only once.
-	if again := req.R.PostForm["password2"]; len(again) > 0 && password != again[0] {
+	if repeated := req.R.PostForm["password2"]; len(repeated) > 0 && password != repeated[0] {
 		form.Field, form.Problem = "password2", req.T("The passwords don't match.")
 		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 	}

@@ -53,8 +53,8 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range []site.Field{site.About, site.Privacy, site.Terms} {
-			form.Texts[one] = req.Info.Of(one)
+		for _, field := range []site.Field{site.About, site.Privacy, site.Terms} {
+			form.Texts[field] = req.Info.Of(field)
 		}
 		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 	}

@@ -69,9 +69,9 @@ backup are logged in again.`,
 		}
 		defer in.Close()
 		r.in, r.size = in, size
-		file, again := in.(io.Seeker)
-		again = again && size >= 0
-		if again || verify {
+		file, seekable := in.(io.Seeker)
+		seekable = seekable && size >= 0
+		if seekable || verify {
 			if err := verified(ctx, c, args[0], in, size, verify); err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ backup are logged in again.`,
 		if verify {
 			return nil
 		}
-		if again {
+		if seekable {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				return err
 			}

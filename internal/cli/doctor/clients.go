@@ -29,18 +29,18 @@ func replicasToWrite(ctx context.Context, node rueidis.Client, info string) ([]f
 // tracking checks the size of the table of keys that web processes cache.
 func tracking(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	value, seen, err := config(ctx, node, "tracking-table-max-keys")
-	most, convErr := strconv.ParseInt(value, 10, 64)
+	limit, convErr := strconv.ParseInt(value, 10, 64)
 	if err != nil || !seen || convErr != nil {
 		return nil, err
 	}
 	keys := store.InfoNumber(info, "tracking_total_keys")
-	f := finding{Status: OK, What: "tracking-table-max-keys", Found: fmt.Sprintf("%d of %d keys", keys, most)}
+	f := finding{Status: OK, What: "tracking-table-max-keys", Found: fmt.Sprintf("%d of %d keys", keys, limit)}
 	switch {
-	case most == 0:
+	case limit == 0:
 		f.Found = fmt.Sprintf("%d keys, without a limit", keys)
-	case keys >= most-most/10:
+	case keys >= limit-limit/10:
 		f.Status, f.Why = Advice, "the table of keys that web processes cache is full, so the server invalidates keys that have not changed; each key takes about 100 bytes"
-		f.Do = fmt.Sprintf("CONFIG SET tracking-table-max-keys %d", 2*most)
+		f.Do = fmt.Sprintf("CONFIG SET tracking-table-max-keys %d", 2*limit)
 	}
 	return []finding{f}, nil
 }
@@ -58,7 +58,7 @@ func outputBuffers(ctx context.Context, node rueidis.Client, _ string) ([]findin
 	}
 	hard, soft := bufferLimits(value, "normal")
 	f := finding{Status: OK, What: "client-output-buffer-limit", Found: fmt.Sprintf("normal %d %d", hard, soft)}
-	if least := min(orUnlimited(hard), orUnlimited(soft)); least < smallBuffer {
+	if smallest := min(orUnlimited(hard), orUnlimited(soft)); smallest < smallBuffer {
 		f.Status, f.Why = Advice, "the server closes connections of web processes that receive many invalidations or a long reply: their caches are emptied, and pages fail"
 		f.Do = `CONFIG SET client-output-buffer-limit "normal 0 0 0"`
 	}

@@ -40,8 +40,8 @@ func TestCluster(t *testing.T) {
 	if f := found[1]; f.Status != Advice || strings.Count(f.Found, ":") != 3 || f.Do == "" {
 		t.Errorf("replicas: %+v", f)
 	}
-	if one, err := checkCluster(t.Context(), redistest.DB(t).Client(t)); err != nil || one != nil {
-		t.Errorf("a single server: %v, %v", one, err)
+	if single, err := checkCluster(t.Context(), redistest.DB(t).Client(t)); err != nil || single != nil {
+		t.Errorf("a single server: %v, %v", single, err)
 	}
 }
 

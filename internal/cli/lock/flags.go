@@ -99,12 +99,12 @@ func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) erro
 // check rejects arguments that do not match the flags, and values out of range.
 func (flags *lockFlags) check(args []string) error {
 	mode, err := flags.mode()
-	least := 2
+	minArgs := 2
 	switch mode {
 	case "--show", "--watch", "--break":
-		least = 1
+		minArgs = 1
 	case "--health", "--trust":
-		least = 0
+		minArgs = 0
 	}
 	switch {
 	case err != nil:
@@ -113,17 +113,17 @@ func (flags *lockFlags) check(args []string) error {
 		return fmt.Errorf("--health takes no name, not %q", args[0])
 	case flags.trust && len(args) > 0 && !strings.Contains(args[0], "://"):
 		return fmt.Errorf("--trust takes the URLs of servers, not %q", args[0])
-	case least == 1 && len(args) == 0:
+	case minArgs == 1 && len(args) == 0:
 		return fmt.Errorf("name the lock: retwis lock %s NAME", mode)
-	case least > 0 && len(args) == 0:
+	case minArgs > 0 && len(args) == 0:
 		return errors.New("name the lock: retwis lock NAME -- COMMAND")
-	case least > 0 && args[0] == "":
+	case minArgs > 0 && args[0] == "":
 		return errors.New("the name of the lock is empty")
-	case least == 1 && len(args) > 1:
+	case minArgs == 1 && len(args) > 1:
 		return fmt.Errorf("%s takes one name, so %q is unexpected; flags come before the name", mode, args[1])
-	case least == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
+	case minArgs == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
 		return fmt.Errorf("say what to run under %q: retwis lock NAME -- COMMAND", args[0])
-	case least == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
+	case minArgs == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
 		return fmt.Errorf("%q comes after the name: flags of retwis lock come before it, and the command after --", args[1])
 	case flags.ttl < 10*time.Millisecond || flags.ttl%time.Millisecond != 0:
 		return fmt.Errorf("--ttl is %v: it must be whole milliseconds, at least 10", flags.ttl)

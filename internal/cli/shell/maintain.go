@@ -113,11 +113,11 @@ func (m Maintenance) Commands(env Env) []*cobra.Command {
 
 func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 	files := verb == Rebuild || m.Files && verb != Adopt
-	use, most := fmt.Sprintf("%s [flags] %s", verb, m.Key), 1
+	use, maxArgs := fmt.Sprintf("%s [flags] %s", verb, m.Key), 1
 	if files {
-		use, most = use+" [FILE...]", -1
+		use, maxArgs = use+" [FILE...]", -1
 	}
-	c := New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(1, most, "")})
+	c := New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(1, maxArgs, "")})
 	run := maintenanceRun{Maintenance: m, Command: c, verb: verb, target: m.New(verb)}
 	run.target.AddFlags(c)
 	if m.From != "" && verb != Adopt {

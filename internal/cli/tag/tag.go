@@ -21,9 +21,9 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "tag",
 		Short: "Block and pin tags in trends",
-		Long: `Blocks and pins tags in trends, even while the site is served: it takes effect at once. A tag
-can be given in any spelling, with or without #. Moderators do the same in the browser, at
-/moderation/tags; the audit log records both: retwis audit.
+		Long: `Blocks and pins tags in trends, even while the site is served: it takes effect at once. A
+tag can be given in any spelling, with or without #. Moderators do the same in the browser,
+at /moderation/tags; the audit log records both: retwis audit.
 
 A blocked tag is never a trend, and is not suggested while writing or searching. Its page
 and its posts stay.`,

@@ -264,8 +264,8 @@ func newRemoveEmail(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "remove-email [flags] NAME",
 		Short: "Remove the e-mail address of a user",
-		Long: `Removes the e-mail address of a user who cannot do so, for example because somebody else owns
-the address now. No warning is sent to the address.`,
+		Long: `Removes the e-mail address of a user who cannot do so, for example because somebody else
+owns the address now. No warning is sent to the address.`,
 		Example: `  retwis user remove-email ada`,
 		Args:    shell.Arguments(1, 1, ""),
 	})

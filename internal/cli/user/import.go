@@ -30,9 +30,9 @@ Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file,
 directory with what was in it. Replies of the user to these posts are imported too. Boosts,
 replies to others, votes, and posts for some people only are left out, and counted.
 
-The posts appear at the end of the user's profile, ordered by time, and can be searched. They
-appear on no timeline and no tag page, and nobody is notified. A post that is too long is
-split into several, each a reply to the one before; one that would need more than 250 is
+The posts appear at the end of the user's profile, ordered by time, and can be searched.
+They appear on no timeline and no tag page, and nobody is notified. A post that is too long
+is split into several, each a reply to the one before; one that would need more than 250 is
 left out. Pictures must follow the rules for uploads, and are left out if the media store is
 unknown: see --media.
 

@@ -46,14 +46,14 @@ type Samplers struct {
 
 func (s *Samplers) Allow(kind string, now time.Time) (ok bool, omitted int) {
 	s.mu.Lock()
-	one := s.kinds[kind]
-	if one == nil {
+	sampler := s.kinds[kind]
+	if sampler == nil {
 		if s.kinds == nil {
 			s.kinds = map[string]*Sampler{}
 		}
-		one = new(Sampler)
-		s.kinds[kind] = one
+		sampler = new(Sampler)
+		s.kinds[kind] = sampler
 	}
 	s.mu.Unlock()
-	return one.Allow(now)
+	return sampler.Allow(now)
 }

@@ -85,10 +85,10 @@ func TestTokens(t *testing.T) {
 		case strings.HasSuffix(name, "radius") && literal.MatchString(rest):
 			t.Errorf("%s: %s: a radius that is no token", name, value)
 		case name == "gap", strings.HasPrefix(name, "padding"), strings.HasPrefix(name, "margin"):
-			for _, one := range literal.FindAllString(rest, -1) {
-				if !strings.HasSuffix(one, "em") || strings.HasSuffix(one, "rem") {
-					if one != "2px" && one != "5rem" && one != "5.5rem" {
-						t.Errorf("%s: %s: the distance %s is no token", name, value, one)
+			for _, literalValue := range literal.FindAllString(rest, -1) {
+				if !strings.HasSuffix(literalValue, "em") || strings.HasSuffix(literalValue, "rem") {
+					if literalValue != "2px" && literalValue != "5rem" && literalValue != "5.5rem" {
+						t.Errorf("%s: %s: the distance %s is no token", name, value, literalValue)
 					}
 				}
 			}

@@ -85,8 +85,8 @@ func QRCode(text string) (templ.Component, error) {
 			}
 		}
 	}
-	whole := strconv.Itoa(size + 2*border)
-	shape := `" viewBox="0 0 ` + whole + ` ` + whole + `" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + whole + `v` + whole +
+	side := strconv.Itoa(size + 2*border)
+	shape := `" viewBox="0 0 ` + side + ` ` + side + `" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + side + `v` + side +
 		`H0z"/><path fill="#000" d="` + path.String() + `"/></svg>`
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, `<svg class="qr" role="img" aria-label="`+templ.EscapeString(t(ctx, "QR code with the key"))+shape)

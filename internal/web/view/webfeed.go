@@ -197,24 +197,24 @@ func (f WebFeed) JSON() ([]byte, error) {
 // it is: the format recommends none for short posts.
 func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	post := item.Post
-	one := jsonItem{
+	result := jsonItem{
 		ID: f.id(PostPath(item.Entry.Post)), URL: f.Origin + PostPath(post.Post),
 		Content: bodyHTML(post.Body, f.Origin), Authors: []jsonAuthor{f.jsonAuthor(post.Author)},
 		Tags: text.Tags(post.Body),
 	}
 	if item.Entry != item.Post {
-		one.Title = f.text(i18n.T("Reposted @{name}", post.Author.Name))
+		result.Title = f.text(i18n.T("Reposted @{name}", post.Author.Name))
 	}
 	for _, p := range picturesOf(post.Post) {
-		one.Attachments = append(one.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
+		result.Attachments = append(result.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
 	}
 	if !item.Entry.Time.IsZero() {
-		one.Published = MachineTime(item.Entry.Time)
+		result.Published = MachineTime(item.Entry.Time)
 	}
 	if !post.Edited.IsZero() {
-		one.Modified = MachineTime(changed(item))
+		result.Modified = MachineTime(changed(item))
 	}
-	return one
+	return result
 }
 
 func (f WebFeed) jsonAuthor(user social.User) jsonAuthor {
