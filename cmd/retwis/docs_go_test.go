@@ -109,9 +109,9 @@ var (
 	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use|w|address)$|too many errors|is not used$`)
 )
 
-// parted splits lines into types with their methods, which stay at the top level of a file, and the
+// splitTypes splits lines into types with their methods, which stay at the top level of a file, and the
 // rest.
-func parted(code string) (types, rest string) {
+func splitTypes(code string) (types, rest string) {
 	declares := false
 	for line := range strings.SplitAfterSeq(code, "\n") {
 		begins := typeStart.MatchString(line)
@@ -153,7 +153,7 @@ func TestGoOnPages(t *testing.T) {
 		}
 		types := "" // of the page so far
 		for _, b := range goBlocks(string(text)) {
-			declared, lines := parted(b.code)
+			declared, lines := splitTypes(b.code)
 			types += declared
 			if b.program() {
 				continue // it is run

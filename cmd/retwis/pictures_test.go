@@ -269,7 +269,7 @@ func TestBackupWhilePicturesArrive(t *testing.T) {
 
 // Two processes share an S3 server, and one of them loses it: its users can read and write, and see
 // that pictures have to wait. Pictures that they delete in the meantime are deleted later.
-func TestPicturesWithoutTheirPlace(t *testing.T) {
+func TestPicturesWithoutMediaStore(t *testing.T) {
 	t.Parallel()
 	cases := []bool{false}
 	if redistest.Long {

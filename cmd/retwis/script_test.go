@@ -122,7 +122,7 @@ type running struct{ site *site }
 
 func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*running) }
 
-func theSite(ts *testscript.TestScript) *site {
+func siteOf(ts *testscript.TestScript) *site {
 	s := current(ts).site
 	if s == nil {
 		ts.Fatalf("there is no site: serve comes first")
@@ -176,7 +176,7 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func endCmd(ts *testscript.TestScript, neg bool, args []string) {
-	s := theSite(ts)
+	s := siteOf(ts)
 	signal := syscall.SIGTERM
 	switch strings.Join(args, " ") {
 	case "", "TERM":
@@ -201,7 +201,7 @@ func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: rotate FILE TEXT")
 	}
-	s, path := theSite(ts), ts.MkAbs(args[0])
+	s, path := siteOf(ts), ts.MkAbs(args[0])
 	until := func(ready func() bool) {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
@@ -238,7 +238,7 @@ func getCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: get [STATUS] PATH")
 	}
-	status, page, err := theSite(ts).get(args[0])
+	status, page, err := siteOf(ts).get(args[0])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
 	if status != want {
@@ -250,7 +250,7 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: post PATH FORM")
 	}
-	status, page, err := theSite(ts).post(args[0], args[1])
+	status, page, err := siteOf(ts).post(args[0], args[1])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
 	if status != 200 {
@@ -279,7 +279,7 @@ func uploadCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	ts.Check(form.Close())
-	s := theSite(ts)
+	s := siteOf(ts)
 	status, page, err := read(s.client.Post(s.url+args[0], form.FormDataContentType(), &body))
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
@@ -292,7 +292,7 @@ func followCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: follow PATTERN PATH")
 	}
-	_, page, err := theSite(ts).get(args[1])
+	_, page, err := siteOf(ts).get(args[1])
 	ts.Check(err)
 	getCmd(ts, false, []string{regexp.MustCompile(args[0]).FindString(page)})
 }
@@ -302,7 +302,7 @@ func cookieCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || !ok {
 		ts.Fatalf("usage: cookie NAME=VALUE")
 	}
-	s := theSite(ts)
+	s := siteOf(ts)
 	address, err := url.Parse(s.url)
 	ts.Check(err)
 	s.client.Jar.SetCookies(address, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
@@ -312,7 +312,7 @@ func adminCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: admin PATH")
 	}
-	s := theSite(ts)
+	s := siteOf(ts)
 	ts.Check(s.waitFor(func() bool { return adminAddress.MatchString(s.err.String()) }))
 	status, page, err := read(http.Get(adminAddress.FindStringSubmatch(s.err.String())[1] + args[0]))
 	ts.Check(err)
@@ -332,7 +332,7 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: posts PATH")
 	}
-	_, page, err := theSite(ts).get(args[0])
+	_, page, err := siteOf(ts).get(args[0])
 	ts.Check(err)
 	for _, post := range article.FindAllStringSubmatch(page, -1) {
 		text := spaces.ReplaceAllString(noise.ReplaceAllString(post[0], " "), " ")

@@ -80,7 +80,7 @@ func (s *site) waitForLog(t *testing.T, text string) {
 	}
 }
 
-func TestStopFinishesWhatIsInFlight(t *testing.T) {
+func TestStopFinishesRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serveIn(t, dir)

@@ -43,7 +43,7 @@ func (b *bundle) wantComplete(missing ...string) {
 }
 
 func TestCompleteNames(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, adam, al, bob := b.NewUser("ada"), b.NewUser("Adam_1"), b.NewUser("al"), b.NewUser("bob")
 		want := func(viewer social.User, prefix string, n int, names ...string) {
 			t.Helper()
@@ -101,7 +101,7 @@ func TestCompleteBeyondHidden(t *testing.T) {
 }
 
 func TestCompleteTags(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada := b.NewUser("ada")
 		want := func(prefix string, tags ...string) {
 			t.Helper()

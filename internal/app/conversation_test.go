@@ -12,8 +12,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// both runs a test on a single server and on a Cluster.
-func both(t *testing.T, test func(t *testing.T, b *bundle)) {
+// onServerAndCluster runs a test on a single server and on a Cluster.
+func onServerAndCluster(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
 		test(t, on(t, client))
@@ -58,7 +58,7 @@ func (b *bundle) wantNoHomes(uids ...int64) {
 // A reply appears in its conversation, on its author's lists, and on the home timelines of those
 // who follow both people.
 func TestReply(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid, dan := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid"), b.NewUser("dan")
 		b.Connect(cid, ada)
 		b.Connect(cid, bob)
@@ -114,7 +114,7 @@ func TestReply(t *testing.T) {
 
 // A repost appears once on its author's profile and on followers' timelines.
 func TestRepost(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
 		b.Connect(cid, bob)
 		p := b.Publish(ada, "good news")
@@ -163,7 +163,7 @@ func TestRepost(t *testing.T) {
 
 // An edit keeps the earlier texts.
 func TestEdit(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		p := b.Publish(ada, "one")
 		for i, body := range []string{"two", "two", "three"} {
@@ -203,7 +203,7 @@ func TestEdit(t *testing.T) {
 // A follow adds the latest posts of the followed user, in order and up to the cap. After an
 // unfollow none of the user's posts are shown, except those with a followed tag.
 func TestFollowFillsHome(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
 		b.home(cid) // on a Cluster this creates the timeline
 		first := b.Publish(ada, "one #gophers")

@@ -12,7 +12,7 @@ import (
 // A page that has to skip many posts of unfollowed authors, or deleted posts, removes them from the
 // list. A later follow brings back the author's latest posts.
 func TestHomeIsCleaned(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
 		for _, other := range []social.User{ada, bob, cem} {
 			b.Connect(eve, other)
@@ -51,7 +51,7 @@ func TestHomeIsCleaned(t *testing.T) {
 
 // A reader who follows more people than a process caches sees posts of all of them.
 func TestHomeOfManyFollows(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(eve, ada)
 		b.Connect(eve, bob)

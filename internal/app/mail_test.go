@@ -14,7 +14,7 @@ import (
 )
 
 // If a site's mail server is removed, queued mails are dropped once they have expired.
-func TestMailServerTakenAway(t *testing.T) {
+func TestMailServerRemoved(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	idle := func(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }

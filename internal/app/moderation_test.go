@@ -242,7 +242,7 @@ func TestStandingEndsInDeletion(t *testing.T) {
 
 // A post is deleted before a moderator decides about its report: hiding or deleting it still closes
 // the report.
-func TestReportOfPostThatIsGone(t *testing.T) {
+func TestReportAfterDeletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, ben, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("mia")

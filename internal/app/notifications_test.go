@@ -221,7 +221,7 @@ func TestMentionsAreBounded(t *testing.T) {
 
 // Nobody gets notifications from people they do not see, or of kinds that are turned off.
 // Notifications about what was hidden or deleted since are not shown.
-func TestNotificationsThatAreNotWanted(t *testing.T) {
+func TestUnwantedNotifications(t *testing.T) {
 	t.Parallel()
 	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
@@ -280,7 +280,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 }
 
 // The unread count matches the page: it leaves out deleted and hidden posts.
-func TestUnreadCountsWhatIsShown(t *testing.T) {
+func TestUnreadMatchesPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")

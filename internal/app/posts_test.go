@@ -156,7 +156,7 @@ func TestLostIDsStayLost(t *testing.T) {
 }
 
 // An ID written by hand at the head of a list does not move the counter.
-func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
+func TestCounterIgnoresStrayIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	author := b.NewUser("author")
@@ -183,7 +183,7 @@ func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 
 // A foreign key at the next ID is left alone, and so are foreign keys of the author: the post is
 // written and reaches its readers.
-func TestPostPassesOverForeignKeys(t *testing.T) {
+func TestPostSkipsForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	author, one, two := b.NewUser("author"), b.NewUser("one"), b.NewUser("two")
@@ -220,7 +220,7 @@ func TestPostPassesOverForeignKeys(t *testing.T) {
 }
 
 // One post that cannot be finished does not block the others.
-func TestResumePassesOverUnreadablePosts(t *testing.T) {
+func TestResumeSkipsUnreadablePosts(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
 	author, damaged, follower := b.NewUser("author"), b.NewUser("damaged"), b.NewUser("follower")

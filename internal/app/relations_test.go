@@ -155,7 +155,7 @@ func TestBlock(t *testing.T) {
 }
 
 // The next write removes expired blocks, in both directions.
-func TestBlocksThatHaveEnded(t *testing.T) {
+func TestExpiredBlocks(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")

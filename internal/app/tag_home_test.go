@@ -28,7 +28,7 @@ func (b *bundle) wantNoTasks() {
 // Following a tag adds its posts. Unfollowing it removes them, except those with another reason to
 // be there.
 func TestTagsOnHome(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
 		b.Connect(eve, bob)
 		var early []int64
@@ -75,7 +75,7 @@ func TestTagsOnHome(t *testing.T) {
 // However follows of tags and of people, posts and deletions are interleaved, the home timeline has
 // all posts that belong there and no others.
 func TestTagsOnHomeTogether(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada := b.NewUser("eve"), b.NewUser("ada")
 		for round := range 8 {
 			var wg sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTagPosts(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		first := b.Publish(ada, "on #Go and #日本語")
 		b.Publish(ada, "no tag, https://example.com/#go")
@@ -61,7 +61,7 @@ func TestTagPosts(t *testing.T) {
 }
 
 func TestFollowTag(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		follow := func(tag string, change func() error, want ...string) {
 			t.Helper()

@@ -37,7 +37,7 @@ func (b *bundle) thread(viewer social.User, id, after int64, limit int) posts.Th
 }
 
 func TestThread(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		root := b.Publish(ada, "root") // 1
 		r2 := b.reply(bob, root, "2")

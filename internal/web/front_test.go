@@ -26,7 +26,7 @@ func TestEmptyPages(t *testing.T) {
 }
 
 // Nothing links to a sign-up that is not possible. The sign-up form says what people agree to.
-func TestDoors(t *testing.T) {
+func TestSignUpLinks(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.visitor()

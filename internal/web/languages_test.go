@@ -26,7 +26,7 @@ func (v *visitor) in(language, path string) *response {
 }
 
 // No page in German contains text of the English page, except names and what people have written.
-func TestNothingIsLeftInEnglish(t *testing.T) {
+func TestNoEnglishLeft(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})
 	adam, bob := s.signedUp("adam"), s.signedUp("bob")

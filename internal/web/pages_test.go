@@ -33,7 +33,7 @@ func TestAppearance(t *testing.T) {
 }
 
 // The next page reports once what has happened. A forged cookie has no effect.
-func TestTold(t *testing.T) {
+func TestToast(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")

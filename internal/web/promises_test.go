@@ -13,7 +13,7 @@ import (
 
 // The edit form says that the earlier text stays public, and how to withdraw it. Search engines do
 // not index the earlier texts.
-func TestEditTellsWhatStays(t *testing.T) {
+func TestEditFormWarnsOfHistory(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")

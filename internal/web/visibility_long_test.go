@@ -28,8 +28,8 @@ const crowd = 8
 // guest is the author of posts by people who sign up, write and delete their account.
 const guest = crowd
 
-// known is a post of the model. Times say when an action was answered; zero if it was not.
-type known struct {
+// modelPost is a post of the model. Times say when an action was answered; zero if it was not.
+type modelPost struct {
 	author          int
 	path, id        string
 	tag             bool   // has #tag
@@ -39,7 +39,7 @@ type known struct {
 
 // shownText is a text that a post had until a time.
 type shownText struct {
-	post     *known
+	post     *modelPost
 	replaced time.Time
 	alt      bool // description of its picture, which an edit keeps
 }
@@ -66,7 +66,7 @@ type network struct {
 	readable *regexp.Regexp
 
 	mu        sync.Mutex
-	posts     []*known
+	posts     []*modelPost
 	texts     map[string]*shownText
 	blocked   [crowd][crowd]time.Time
 	muted     [crowd][crowd]time.Time
@@ -232,7 +232,7 @@ func (n *network) act(i int) {
 	if !n.suspended[who].IsZero() {
 		who = crowd - 1
 	}
-	var p, own *known
+	var p, own *modelPost
 	if len(n.posts) > 0 {
 		p = n.posts[max(0, len(n.posts)-1-n.rng.IntN(60))]
 	}
@@ -306,7 +306,7 @@ func (n *network) write(who int, text, path string) {
 	if !isReply {
 		id = n.actors[0][who].get(fmt.Sprint("/u/person", who)).want(200).posts()[0]
 	}
-	p := &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
+	p := &modelPost{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
 	if alt != "" {
 		p.picture = mediaAddress.FindString(n.actors[0][who].get(p.path).want(200, alt).body)
 	}
@@ -318,7 +318,7 @@ func (n *network) write(who int, text, path string) {
 	}
 }
 
-func (n *network) add(text string, p *known) {
+func (n *network) add(text string, p *modelPost) {
 	p.tag = strings.Contains(text, "#tag")
 	n.posts = append(n.posts, p)
 	n.texts[n.readable.FindString(text)] = &shownText{post: p}
@@ -330,7 +330,7 @@ func (n *network) passBy(i int) {
 	name := fmt.Sprint("guest", i)
 	v := n.sites[0].signedUp(name)
 	path, id := v.published(name, fmt.Sprintf("zq%dy #tag @person%d", i, i%crowd))
-	p := &known{author: guest, path: path, id: id}
+	p := &modelPost{author: guest, path: path, id: id}
 	n.mu.Lock()
 	n.add(fmt.Sprintf("zq%dy #tag", i), p)
 	n.mu.Unlock()
@@ -342,7 +342,7 @@ func (n *network) passBy(i int) {
 	p.deleted = time.Now()
 }
 
-func (n *network) edit(who int, p *known, text string) {
+func (n *network) edit(who int, p *modelPost, text string) {
 	n.t.Helper()
 	token := n.readable.FindString(text)
 	n.mu.Lock()
@@ -360,9 +360,9 @@ func (n *network) edit(who int, p *known, text string) {
 	}
 }
 
-// gone returns since when a person must not see a post, or the zero time if they may. With list set
+// hiddenSince returns since when a person must not see a post, or the zero time if they may. With list set
 // it applies to lists without posts by muted people.
-func (n *network) gone(who int, p *known, list bool) (since time.Time) {
+func (n *network) hiddenSince(who int, p *modelPost, list bool) (since time.Time) {
 	causes := []time.Time{p.deleted}
 	if who != p.author {
 		causes = append(causes, p.hidden)
@@ -410,7 +410,7 @@ func (n *network) readOne(rng *rand.Rand) {
 	if list != "" {
 		pages = append(pages, list)
 	}
-	var about *known
+	var about *modelPost
 	if len(n.posts) > 0 {
 		about = n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
 		pages = append(pages, about.path, about.path, about.path+"/history", "/post/"+about.id)
@@ -436,7 +436,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		if page == about.picture && who != about.author {
 			reader = crowd - 1 // what strangers may see is public
 		}
-		since := n.gone(reader, about, false)
+		since := n.hiddenSince(reader, about, false)
 		if late := asked.Sub(since); (page == about.picture || page == "/post/"+about.id) && !since.IsZero() && late > promise {
 			n.t.Errorf("person %d asks for %s of person %d, which is gone for %v: status %d", who, page, about.author, late, a.status)
 		}
@@ -455,7 +455,7 @@ func (n *network) readOne(rng *rand.Rand) {
 			if other >= crowd-1 || other == who {
 				continue
 			}
-			since := n.gone(reader, &known{author: other}, false)
+			since := n.hiddenSince(reader, &modelPost{author: other}, false)
 			if late := asked.Sub(since); !since.IsZero() && late > promise {
 				n.t.Errorf("person %d asks for %s and finds person %d, who is gone for %v", who, page, other, late)
 			}
@@ -466,7 +466,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		if text == nil {
 			continue // it is being written
 		}
-		since := n.gone(who, text.post, slices.Contains(everywhereListed, page) || page == list)
+		since := n.hiddenSince(who, text.post, slices.Contains(everywhereListed, page) || page == list)
 		if since.IsZero() && !strings.HasSuffix(page, "/history") {
 			since = text.replaced
 		}
@@ -502,7 +502,7 @@ func (n *network) compareAll() {
 			}
 			for _, p := range n.posts[max(0, len(n.posts)-100):] {
 				want := 200
-				if !n.gone(who, p, false).IsZero() {
+				if !n.hiddenSince(who, p, false).IsZero() {
 					want = 404
 				}
 				if a := v.get(p.path); a.status != want {
@@ -533,7 +533,7 @@ func (n *network) compareTag() {
 			}
 			var want []string
 			for _, p := range slices.Backward(n.posts) {
-				if p.tag && n.gone(who, p, true).IsZero() {
+				if p.tag && n.hiddenSince(who, p, true).IsZero() {
 					want = append(want, p.id)
 				}
 			}

@@ -72,7 +72,7 @@ backup are logged in again.`,
 		file, seekable := in.(io.Seeker)
 		seekable = seekable && size >= 0
 		if seekable || verify {
-			if err := verified(ctx, c, args[0], in, size, verify); err != nil {
+			if err := verifyFile(ctx, c, args[0], in, size, verify); err != nil {
 				return err
 			}
 		}
@@ -108,9 +108,9 @@ type restoration struct {
 	replace  bool
 }
 
-// verified reads the whole file. If report is set, it prints a summary.
-func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, report bool) error {
-	counted, wipe := watched(c, "verifying", in, size)
+// verifyFile reads the whole file. If report is set, it prints a summary.
+func verifyFile(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, report bool) error {
+	counted, wipe := withProgress(c, "verifying", in, size)
 	m, keys, err := backup.Verify(ctx, counted)
 	wipe()
 	switch {
@@ -137,7 +137,7 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	if r.pictures != "" {
 		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }
 	}
-	counted, wipe := watched(c, "restoring", r.in, r.size)
+	counted, wipe := withProgress(c, "restoring", r.in, r.size)
 	result, err := backup.Restore(ctx, source(db), counted, opt)
 	wipe()
 	if err != nil {
@@ -209,8 +209,8 @@ func explain(db *site.Database, err error) error {
 	return wrapped
 }
 
-// watched counts the bytes read from in and draws them as a progress bar.
-func watched(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
+// withProgress counts the bytes read from in and draws them as a progress bar.
+func withProgress(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
 	draw, wipe := bar(c.Stderr, what, size)
 	if draw == nil {
 		return in, wipe

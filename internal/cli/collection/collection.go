@@ -37,8 +37,8 @@ type noun[X items] struct {
 	help    map[string]shell.Help
 }
 
-// opens returns a noun that opens a non-empty key.
-func opens[X any](open shell.Opener[X]) shell.Noun[X] {
+// openNoun returns a noun that opens a non-empty key.
+func openNoun[X any](open shell.Opener[X]) shell.Noun[X] {
 	return shell.Noun[X]{Open: open, CheckKey: func(key string) error {
 		if key == "" {
 			return shell.Usage(errors.New("the key is empty"))
@@ -70,7 +70,7 @@ func (n noun[X]) put(env shell.Env) *cobra.Command {
 	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
 	to := n.Noun
 	if n.declare != nil {
-		to = opens(n.declare(c))
+		to = openNoun(n.declare(c))
 	}
 	return shell.Feed[X, string]{
 		Noun: to, Unit: n.unit, Write: X.PutMany,
@@ -216,8 +216,8 @@ func wrongKey(err error) error {
 // retwis lock.
 const exitNothing = 75
 
-// nothing sets the exit code of an error that says there is no item to hand out.
-func nothing(err error) error {
+// withExitCode sets the exit code of an error that says there is no item to hand out.
+func withExitCode(err error) error {
 	if errors.Is(err, collection.ErrNotFound) {
 		return shell.Exit(exitNothing, err)
 	}

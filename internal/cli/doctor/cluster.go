@@ -53,7 +53,7 @@ func checkCluster(ctx context.Context, client rueidis.Client) ([]finding, error)
 		f.Status, f.Why = Advice, "when a master and its replicas are down, all other nodes refuse commands; with no, they keep serving their own slots. Change it on every node"
 		f.Do = "CONFIG SET cluster-require-full-coverage no"
 	}
-	return lasting(append(found, f), "", false), nil
+	return makeLasting(append(found, f), "", false), nil
 }
 
 // coverage reports slots without an owner and masters without a replica.

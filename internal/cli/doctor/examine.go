@@ -87,7 +87,7 @@ func checkServer(ctx context.Context, node rueidis.Client, embedded bool) ([]fin
 	}
 	found = append(found, sets...)
 	times, err := clockAndLatency(ctx, node)
-	return lasting(append(found, times...), info, embedded), err
+	return makeLasting(append(found, times...), info, embedded), err
 }
 
 func server(info string) finding {

@@ -6,9 +6,9 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// lasting makes advice to change a setting survive a restart of the server, which forgets CONFIG
+// makeLasting makes advice to change a setting survive a restart of the server, which forgets CONFIG
 // SET: a server whose append-only file is off again starts from an old snapshot.
-func lasting(found []finding, info string, embedded bool) []finding {
+func makeLasting(found []finding, info string, embedded bool) []finding {
 	for i, f := range found {
 		setting, ok := strings.CutPrefix(f.Do, "CONFIG SET ")
 		if !ok {
@@ -17,7 +17,7 @@ func lasting(found []finding, info string, embedded bool) []finding {
 		name, value, _ := strings.Cut(setting, " ")
 		switch file := store.InfoField(info, "config_file"); {
 		case embedded:
-			found[i].Do = ofEmbedded(name, value)
+			found[i].Do = adviceForEmbedded(name, value)
 		case info != "" && file == "":
 			// Without quotes: Redis 6.2 does not start if several words are one argument.
 			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + strings.Trim(value, `"`) + ": it has no configuration file, and forgets the setting when it ends"
@@ -28,9 +28,9 @@ func lasting(found []finding, info string, embedded bool) []finding {
 	return found
 }
 
-// ofEmbedded returns how to change a setting of an embedded server, which retwis starts with its
+// adviceForEmbedded returns how to change a setting of an embedded server, which retwis starts with its
 // own settings each time.
-func ofEmbedded(name, value string) string {
+func adviceForEmbedded(name, value string) string {
 	switch name {
 	case "appendonly":
 		// A restart without it would lose what was written since it was switched off.

@@ -210,7 +210,7 @@ func TestAdviceForEmbedded(t *testing.T) {
 }
 
 // A full disk is not cured by a setting.
-func TestAdviceHasTheRightReason(t *testing.T) {
+func TestAdviceForFullDisk(t *testing.T) {
 	t.Parallel()
 	info := "aof_enabled:1\r\naof_last_write_status:err\r\n"
 	found := persistence(info)

@@ -79,7 +79,7 @@ continue with --after.`,
 		}
 		page, err := m.Find(conds...).OrderBy(order...).Limit(limit).After(after).Page(ctx)
 		if err != nil {
-			err = hinted(err)
+			err = withIndexHint(err)
 		}
 		p := newRecordPrinter(c, m)
 		for _, r := range page.Items {
@@ -107,7 +107,7 @@ func newCount(env shell.Env) *cobra.Command {
 		}
 		n, err := m.Find(conds...).Count(ctx)
 		if err != nil {
-			return hinted(err)
+			return withIndexHint(err)
 		}
 		return errors.Join(c.PrintCount(n), noteEmpty(ctx, c, m, n))
 	})
@@ -126,8 +126,8 @@ func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int6
 	return err
 }
 
-// hinted adds a hint to the error for a query that no index answers.
-func hinted(err error) error {
+// withIndexHint adds a hint to the error for a query that no index answers.
+func withIndexHint(err error) error {
 	if errors.Is(err, model.ErrNoIndex) {
 		return shell.Hint(err, `See which indexes there are with "retwis model list".`)
 	}

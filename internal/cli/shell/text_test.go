@@ -47,7 +47,7 @@ func TestForTerminal(t *testing.T) {
 }
 
 // Bytes that JSON cannot represent are not replaced, wherever they occur.
-func TestTextThatIsNotUTF8(t *testing.T) {
+func TestNonUTF8Text(t *testing.T) {
 	t.Parallel()
 	o := Object{{"id", "caf\xe9"}, {"all", []string{"é<", "\xff"}}, {"in", Object{{"s", Text("\xff")}}}}
 	var out strings.Builder

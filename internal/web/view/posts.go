@@ -51,8 +51,8 @@ type rendered struct {
 // inUse has a bit for each language that posts were shown in, and latest is the last of them.
 var inUse, latest atomic.Int64
 
-// of returns the fragment for a language.
-func (r *rendered) of(l *i18n.Language) *fragment {
+// fragmentIn returns the fragment for a language.
+func (r *rendered) fragmentIn(l *i18n.Language) *fragment {
 	if f := r.by[l.Index()].Load(); f != nil {
 		return f
 	}
@@ -292,7 +292,7 @@ func (p Posts) Render(ctx context.Context, w io.Writer) error {
 	for i := range p.items {
 		at := p.around[p.items[i].Entry.ID]
 		write(at.before)
-		p.one(l, &p.items[i], write)
+		p.writePost(l, &p.items[i], write)
 		if at.more != nil && err == nil {
 			err = at.more.Render(ctx, w)
 		}
@@ -301,19 +301,19 @@ func (p Posts) Render(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-func (p Posts) one(l *i18n.Language, item *timeline.Item, write func([]byte)) {
+func (p Posts) writePost(l *i18n.Language, item *timeline.Item, write func([]byte)) {
 	r := renderedOf(item.Post)
 	if r == nil {
 		return
 	}
-	f := r.of(l)
+	f := r.fragmentIn(l)
 	repost := item.Entry != item.Post
 	if p.find != nil && !repost {
 		p.marked(l, item, f, write)
 	} else if repost || item.Post.Parent != 0 || !item.Post.Hidden.IsZero() {
 		write(f.article[:f.top])
 		if by := renderedOf(item.Entry); repost && by != nil {
-			write(by.of(l).repostLine)
+			write(by.fragmentIn(l).repostLine)
 		}
 		p.above(l, item, write)
 		write(f.article[f.top:])
