@@ -180,7 +180,7 @@ func TestDepsStartsNoService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", broken: test.broken}
-			// The machine that runs the test may have a policy of its own.
+			// The machine that runs the test may have its own policy.
 			m.script = func(text string) string {
 				return strings.Replace(text, `[ ! -e "$policy" ]`, map[bool]string{true: "false", false: "true"}[test.present], 1)
 			}

@@ -98,7 +98,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 	}
 }
 
-// wantHome fails if the home timeline of a user shows a deleted post, or a post by a person whom
+// wantHome fails if the home timeline of a user shows a deleted post, or a post by a person that
 // the user does not follow. The list must have the latest posts and reposts of the people that the
 // user follows.
 func (b *bundle) wantHome(u social.User) {

@@ -85,7 +85,7 @@ func (h *handlers) sitemap(req *request.Request) error {
 func pagesFor(n int64) int64 { return max(1, (n+sitemapUsers-1)/sitemapUsers) }
 
 // sitemapPage serves GET /sitemap/{n}.xml: the public profiles among a thousand users, as a
-// stranger sees them, whoever the viewer is. A page that is not cached takes three round trips.
+// stranger sees them, for every viewer. A page that is not cached takes three round trips.
 func (h *handlers) sitemapPage(req *request.Request) error {
 	if err := h.hasSitemap(req); err != nil {
 		return err

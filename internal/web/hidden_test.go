@@ -91,7 +91,7 @@ func TestBlockersDoNotExist(t *testing.T) {
 	if n, err := s.social.Reports.OpenReportCount(t.Context()); err != nil || n != 2 {
 		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
 	}
-	// The same holds for a user whom the viewer muted before being blocked.
+	// The same holds for a user that the viewer muted before being blocked.
 	cyd := s.signedUp("cyd")
 	cyd.send("/u/ben/mute", "for", "").want(303)
 	cyd.get("/settings/muted").want(200, `action="/u/ben/unmute"`)

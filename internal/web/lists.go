@@ -27,7 +27,7 @@ func listChanged(req *request.Request, to string, err error) error {
 	return req.Submitted(noList(err), to, unprocessable)
 }
 
-// unprocessable is the error page for a form without a page of its own.
+// unprocessable is the error page for a form that no page can show again.
 func unprocessable(_, problem string) error {
 	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.Verbatim(problem)}
 }

@@ -81,8 +81,8 @@ func (h *handlers) relate(told string, change func(ctx context.Context, from, to
 	}
 }
 
-// relationTarget returns the user in the path of a form: a user the viewer can see, or to whom the
-// viewer has a relation that can be ended. A user who has blocked the viewer is not found, unless
+// relationTarget returns the user in the path of a form: a user the viewer can see, or one with a
+// relation of the viewer that can be ended. A user who has blocked the viewer is not found, unless
 // the viewer has a block to end.
 func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
 	user, v, err := h.visibleUser(req)

@@ -143,8 +143,8 @@ func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Q
 	return err
 }
 
-// atOnce calls functions concurrently, so that they share round trips, and returns one of their
-// errors.
+// concurrently calls functions at the same time, so that they share round trips, and returns one of
+// their errors.
 func concurrently(all ...func() error) error {
 	return storage.AtOnce(len(all), func(i int) error { return all[i]() })
 }

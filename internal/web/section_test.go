@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social"
 )
 
-// The settings are a list: on a page of its own, and next to each settings page. There the current
+// The settings are a list: on a separate page, and next to each settings page. There the current
 // page is marked, and the title leads back to the list.
 func TestSettingsList(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func (h *handlers) editProfile(req *request.Request) error {
 	})
 }
 
-// hiddenList is a list of people whom the session user has hidden.
+// hiddenList is a list of people that the session user has hidden.
 type hiddenList struct {
 	path  string
 	undo  string       // see view.Person

@@ -13,7 +13,7 @@ import (
 
 var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
 
-// toFollow returns the people for whom a page has follow buttons.
+// toFollow returns the people that a page has follow buttons for.
 func (a *response) toFollow() (names []string) {
 	for _, found := range followForm.FindAllStringSubmatch(a.body, -1) {
 		names = append(names, found[1])

@@ -389,7 +389,7 @@ func (n *network) hiddenSince(who int, p *modelPost, list bool) (since time.Time
 var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/search?q=%23tag&in=posts", "/explore"}
 
 // withPeople are pages with people who were not asked for by name. The sitemap shows what strangers
-// may see, whoever reads it.
+// may see, for every reader.
 var withPeople = []string{"/search?in=people&q=person", "/search?q=person", "/suggest?q=%40person", "/explore/people", "/explore", "/sitemap/1.xml"}
 
 // personName matches a person on such a page, and toFollow a person suggested next to posts, which

@@ -163,7 +163,7 @@ func hasAll(r reading) bool {
 	return isPeople(r) && !strings.HasPrefix(r.path, "/explore") && r.path != "/search?q=author"
 }
 
-// takings returns one taking of each kind, each with a separate author whom eve follows.
+// takings returns one taking of each kind, each with a separate author that eve follows.
 func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 	t.Helper()
 	var all []*taking

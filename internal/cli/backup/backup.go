@@ -39,7 +39,7 @@ root writes it, it belongs to the owner of the directory.
 FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
 UTC. Then --keep 14 removes old backups when the new one is complete, and keeps the latest
 14, including the new one. It removes only backups with such a name, and none that it
-cannot read. Each site needs a directory of its own.
+cannot read. Each site needs a separate directory.
 
 The pictures of a site are files beside its database (see "retwis serve --media").
 --pictures writes them to another file, after the database: it has all pictures of the posts

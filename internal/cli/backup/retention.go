@@ -98,8 +98,8 @@ func (r retention) latest() (sorted []string, unread, err error) {
 }
 
 // unneeded returns the picture archives that no backup needs. oldest is the name of the oldest
-// backup, which needs the last archive written before it or with it: not every backup has an
-// archive of its own.
+// backup, which needs the last archive written before it or with it: not every backup comes
+// with its own archive.
 func (r retention) unneeded(oldest string) ([]string, error) {
 	archives, err := inOrder(r.pictures, picturesExt)
 	until := strings.TrimSuffix(oldest, databaseExt) + picturesExt

@@ -38,7 +38,7 @@ func wrongSettings(t *testing.T, db *store.Store) []finding {
 	return wrong
 }
 
-// follow applies doctor's advice and returns the flags that are left for whoever starts the server.
+// follow applies doctor's advice and returns the flags with which the server must be started.
 func follow(t *testing.T, client rueidis.Client, found []finding) (flags []string) {
 	t.Helper()
 	for _, f := range found {

@@ -66,7 +66,7 @@ func printChange(c *shell.Command, s *lockStatus) error {
 	return err
 }
 
-// breakLock frees a name. The exit code tells whether it was held.
+// breakLock frees a name. The exit code shows whether it was held.
 func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	status, err := m.Break(ctx, name)
 	if err != nil {
@@ -103,7 +103,7 @@ type lockServerHealth struct {
 	Error       string     `json:"error,omitempty"`
 }
 
-// showHealth prints which servers vote. The exit code tells whether a majority does.
+// showHealth prints which servers vote. The exit code shows whether a majority does.
 func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
 	status, err := m.Status(ctx, "")
 	if err != nil {

@@ -83,7 +83,7 @@ func newLockStatus(name string, status redlock.Status) *lockStatus {
 	return s
 }
 
-// showLock prints who holds a name. The exit code tells whether it is held.
+// showLock prints who holds a name. The exit code shows whether it is held.
 func showLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	s, err := statusOf(ctx, m, name)
 	if err != nil {

@@ -43,7 +43,7 @@ func Print(c *shell.Command, result any) (err error) {
 	return err
 }
 
-// Result is the result of a command without a type of its own.
+// Result is the result of a command that declares no type for it.
 type Result struct {
 	shell.Object
 	Text string

@@ -165,7 +165,7 @@ func feed(posts Posts) templ.Component {
 	})
 }
 
-// stillFeed is the post that a form is about: without working buttons of its own.
+// stillFeed is the post that a form is about, without its buttons.
 func stillFeed(posts Posts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

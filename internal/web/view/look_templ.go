@@ -89,7 +89,7 @@ func (l Look) String() string {
 func (l Look) attributes() templ.Attributes {
 	all := templ.Attributes{}
 	for _, one := range looks {
-		if value := *one.of(&l); value != "" && one.name != "language" { // which has an attribute of its own
+		if value := *one.of(&l); value != "" && one.name != "language" { // which has a separate attribute
 			all["data-"+one.name] = value
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // section is a part of the site with a list of its pages. On a wide screen the list is next to each
-// page; otherwise it is a page of its own, to which the others lead back.
+// page; otherwise it is a separate page, to which the others lead back.
 type section struct {
 	title  i18n.Message
 	path   string
