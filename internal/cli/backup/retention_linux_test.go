@@ -40,7 +40,7 @@ func TestRetentionOfUnreadable(t *testing.T) {
 	if unread == nil || !strings.Contains(unread.Error(), backups[0]) || strings.Contains(unread.Error(), backups[1]) {
 		t.Errorf("it reports %v", unread)
 	}
-	same(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
+	checkFiles(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
 }
 
 // actAsNobody drops root's rights for a test and gives the user nobody a directory and files in it.

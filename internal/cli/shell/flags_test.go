@@ -71,7 +71,7 @@ func TestMaxMemory(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	if limit := store.DefaultMaxMemory(); limit < leastMemory {
+	if limit := store.DefaultMaxMemory(); limit < minMemory {
 		t.Errorf("the default is %d", limit)
 	}
 }
