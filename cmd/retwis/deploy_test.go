@@ -12,8 +12,8 @@ import (
 
 var variable = regexp.MustCompile(`\bRETWIS_[A-Z_]+\b`)
 
-// TestDeployNamesKnownVariables checks that the variables in the unit, its settings, and
-// the files for containers and proxies are those of "retwis serve".
+// TestDeployNamesKnownVariables checks that the variables in the unit, its settings, and the files
+// for containers and proxies are those of "retwis serve".
 func TestDeployNamesKnownVariables(t *testing.T) {
 	t.Parallel()
 	help, err := exec.CommandContext(t.Context(), "retwis", "serve", "--help").Output()
@@ -43,8 +43,7 @@ func TestDeployNamesKnownVariables(t *testing.T) {
 	}
 }
 
-// TestUnitSavesWhereSettingsSay checks what the unit and the scripts of the package must
-// agree on.
+// TestUnitSavesWhereSettingsSay checks that the unit and the package's scripts agree.
 func TestUnitSavesWhereSettingsSay(t *testing.T) {
 	t.Parallel()
 	for path, wants := range map[string][]string{
@@ -70,8 +69,8 @@ func TestUnitSavesWhereSettingsSay(t *testing.T) {
 	}
 }
 
-// TestDebianVersion checks that dpkg sorts a commit after the release that it follows, and a
-// release candidate before its release.
+// TestDebianVersion checks that dpkg sorts a commit after the release it follows, and a release
+// candidate before its release.
 func TestDebianVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDeps runs scripts/deps on simulated machines: PATH has only programs that record
-// how they were called, and package managers that "install" a file.
+// TestDeps runs scripts/deps on simulated machines: PATH holds only programs that record how they
+// were called and package managers that "install" a file.
 func TestDeps(t *testing.T) {
 	t.Parallel()
 	const (
@@ -22,9 +22,9 @@ func TestDeps(t *testing.T) {
 		machine machine
 		args    []string
 		code    int
-		calls   []string // in this order, perhaps with more between them
+		calls   []string // in this order, perhaps with others in between
 		never   []string
-		last    string // in the last line of output; empty: no output at all
+		last    string // in the last line of output; empty if there must be no output
 	}{
 		"valkey is there":      {machine: machine{programs: []string{"valkey-server=8.1.3"}}},
 		"redis is there":       {machine: machine{programs: []string{"redis-server=6.2.14"}}},
@@ -164,8 +164,8 @@ func TestDeps(t *testing.T) {
 	}
 }
 
-// TestDepsStartsNoService installs a server on a machine whose packages may start
-// services, and checks that this is off meanwhile and on again afterwards.
+// TestDepsStartsNoService installs a server on a machine whose packages may start services. It
+// checks that starting services is disabled during the installation and enabled again afterwards.
 func TestDepsStartsNoService(t *testing.T) {
 	t.Parallel()
 	const policy = "/usr/sbin/policy-rc.d"
@@ -180,7 +180,7 @@ func TestDepsStartsNoService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", broken: test.broken}
-			// The machine of the test may have its own policy.
+			// The machine that runs the test may have its own policy.
 			m.script = func(text string) string {
 				return strings.Replace(text, `[ ! -e "$policy" ]`, map[bool]string{true: "false", false: "true"}[test.present], 1)
 			}
@@ -201,24 +201,23 @@ func TestDepsStartsNoService(t *testing.T) {
 	}
 }
 
-// installs is what a package manager prints when it is to install something, before the
-// command by which it was called.
+// installs is what a package manager prints before the command that would install something.
 const installs = "now: "
 
 // machine describes a simulated machine.
 type machine struct {
 	programs []string // name=version
-	manager  string   // of packages
-	packages string   // that the manager knows
-	version  string   // of what the manager installs
-	broken   bool     // the manager fails to install anything
+	manager  string   // package manager
+	packages string   // packages known to the manager
+	version  string   // version that the manager installs
+	broken   bool     // installing fails
 	uid      string   // 0 when empty
 	env      []string
-	script   func(string) string // changes scripts/deps before it runs
+	script   func(string) string // edits scripts/deps before it runs
 }
 
-// deps runs scripts/deps on the machine and returns its exit code, its output,
-// and the commands that it ran, a line each.
+// deps runs scripts/deps on the machine. It returns its exit code, its output, and the commands it
+// ran, one per line.
 func (m machine) deps(t *testing.T, args ...string) (int, string, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -250,15 +249,15 @@ func (m machine) deps(t *testing.T, args ...string) (int, string, string) {
 	}
 	program("id", "echo "+uid)
 	program("env", `while case $1 in *=*) ;; *) false ;; esac; do shift; done; "$@"`)
-	// These would change the machine that runs the test.
+	// Stubs for programs that would change the machine that runs the test.
 	program("tee", "/bin/cat >/dev/null")
 	for _, name := range []string{"chmod", "rm", "systemctl"} {
 		program(name, "")
 	}
 	if m.manager != "" {
 		program("installed", server(m.version))
-		// The last argument is the package; a query succeeds if it is known, and
-		// apk prints its name.
+		// The last argument is the package. A query succeeds if the package is known, and apk
+		// prints its name.
 		program(m.manager, `for package in "$@"; do :; done
 known() { case " `+m.packages+` " in *" $package "*) ;; *) return 1 ;; esac; }
 case " $* " in
@@ -273,7 +272,7 @@ case " $* " in
 esac`)
 		program("apt-cache", `case " `+m.packages+` " in *" $2 "*) ;; *) exit 100 ;; esac`)
 	}
-	// Read here, so that the test cache is not used when the script has changed.
+	// Read through os.ReadFile, so that the test cache is invalidated when the script changes.
 	text, err := os.ReadFile("../../scripts/deps")
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 
 var word = regexp.MustCompile(`'[^']*'|\S+`)
 
-// outside matches the commands of programs that only tests with the tag "programs" have.
+// outside matches commands of programs that only tests with the tag "programs" may use.
 var outside = regexp.MustCompile(`^(?:curl|sqlite3) `)
 
-// needSQL are the pages whose commands need what sqlite3 did before them.
+// needSQL lists the pages whose commands depend on what sqlite3 did before.
 var needSQL = map[string]bool{"relational.md": true}
 
-// withoutPrograms leaves out the commands that cannot be run here: those of sqlite3, and
-// those whose output is more than what curl does.
+// withoutPrograms leaves out the commands that cannot run here: those of sqlite3, and those whose
+// output includes more than curl's.
 func withoutPrograms(page string, all []example) []example {
 	var rest []example
 	for _, e := range all {
@@ -28,8 +28,8 @@ func withoutPrograms(page string, all []example) []example {
 	return rest
 }
 
-// curl does what a command of curl does that sends a form with the cookies of a file, which
-// is only a name here.
+// curl emulates a curl command that sends a form with the cookies of a file. The file is only a
+// name here.
 func (r *reader) curl(command string) error {
 	method, form, jar := http.MethodGet, "", ""
 	words := word.FindAllString(command, -1)[1:]

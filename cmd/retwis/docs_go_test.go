@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A block of Go on a page is a whole program, which a command on the page may run, or
-// some lines, which must compile.
+// A goBlock is a Go block of a page: either a whole program, which a command on the page may run,
+// or some lines, which must compile.
 type goBlock struct {
 	line int
 	code string
@@ -39,8 +39,8 @@ func goBlocks(text string) []goBlock {
 	return all
 }
 
-// goCommand returns the go command on files that exist only in overlay, by their path
-// below the top of the repository.
+// goCommand returns a go command on files that exist only in overlay, which is keyed by path
+// relative to the top of the repository.
 func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd, error) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -67,7 +67,7 @@ func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd
 	return cmd, nil
 }
 
-// goRun runs the program of the page, perhaps with "< FILE" at the end.
+// goRun runs the page's program, perhaps with "< FILE" at the end.
 func (r *reader) goRun(words []string) (string, error) {
 	var input io.Reader
 	if i := slices.Index(words, "<"); i >= 0 && i+2 == len(words) {
@@ -93,7 +93,7 @@ func (r *reader) goRun(words []string) (string, error) {
 	return "", fmt.Errorf("the page has no program")
 }
 
-// packages are those that the lines on a page may use without an import.
+// packages are the packages that lines on a page may use without an import.
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
 	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
@@ -105,13 +105,13 @@ var (
 	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
 	typeStart = regexp.MustCompile(`^(type |func \()`)
 	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
-	// Lines from a program may lack these declarations.
+	// These declarations may be missing from the lines of a program.
 	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use|w|address)$|too many errors|is not used$`)
 )
 
-// parted splits lines into types with their methods, which stay at the top level of a
-// file, and the rest.
-func parted(code string) (types, rest string) {
+// splitTypes splits lines into types with their methods, which stay at the top level of a file, and the
+// rest.
+func splitTypes(code string) (types, rest string) {
 	declares := false
 	for line := range strings.SplitAfterSeq(code, "\n") {
 		begins := typeStart.MatchString(line)
@@ -125,7 +125,7 @@ func parted(code string) (types, rest string) {
 	return types, rest
 }
 
-// snippet returns a file of types, and of lines in a function.
+// snippet returns a file with types and with lines in a function.
 func snippet(number int, types, lines string) string {
 	used := map[string]bool{}
 	for _, found := range qualifier.FindAllStringSubmatch(types+lines, -1) {
@@ -153,7 +153,7 @@ func TestGoOnPages(t *testing.T) {
 		}
 		types := "" // of the page so far
 		for _, b := range goBlocks(string(text)) {
-			declared, lines := parted(b.code)
+			declared, lines := splitTypes(b.code)
 			types += declared
 			if b.program() {
 				continue // it is run

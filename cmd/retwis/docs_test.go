@@ -17,8 +17,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// documents are the pages whose commands are run, each in its own home directory.
-// "make" and "cd" on a page start at the top of the repository.
+// documents returns the pages whose commands are run, each in its own home directory. "make" and
+// "cd" on a page start at the top of the repository.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -35,7 +35,7 @@ func documents(t *testing.T) []string {
 	return all
 }
 
-// example is a command on a page, and the output that the page shows.
+// example is a command on a page and the output that the page shows.
 type example struct {
 	line    int
 	kind    string // console or redis
@@ -43,10 +43,10 @@ type example struct {
 	output  string
 }
 
-// prompts are the kinds of blocks whose commands are run, and their prompts.
+// prompts maps the kinds of blocks whose commands are run to their prompts.
 var prompts = map[string]string{"console": "$ ", "redis": "> "}
 
-// examples reads the commands of a page.
+// examples parses the commands of a page.
 func examples(text string) []example {
 	var all []example
 	fence := ""
@@ -122,8 +122,7 @@ func checkTargets(t *testing.T, text string) {
 	}
 }
 
-// checkLinks checks that the links and pictures of a page exist, and the headings
-// that links lead to.
+// checkLinks checks that the link targets, images and linked headings of a page exist.
 func checkLinks(t *testing.T, path, text string) {
 	t.Helper()
 	for _, found := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
@@ -139,7 +138,7 @@ func checkLinks(t *testing.T, path, text string) {
 	}
 }
 
-// anchors returns the anchors of the headings of a page, as GitHub makes them.
+// anchors returns the anchors of a page's headings, as GitHub generates them.
 func anchors(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -154,17 +153,17 @@ func anchors(t *testing.T, path string) []string {
 	return all
 }
 
-// home is the home directory of the reader on the pages.
+// home is the reader's home directory on the pages.
 const home = "/home/ada"
 
-// reader does what a page says, in its own home directory, with free ports instead of
-// those of the page.
+// reader follows the instructions of a page in its own home directory, with free ports instead of
+// those on the page.
 type reader struct {
 	t     *testing.T
 	home  string
 	env   []string
 	site  *site
-	ports map[string]string // those of the page, and ours
+	ports map[string]string // from those on the page to ours
 
 	blocks []goBlock
 	jars   map[string]http.CookieJar // by the names of their files
@@ -173,7 +172,7 @@ type reader struct {
 func newReader(t *testing.T, text string) *reader {
 	t.Helper()
 	redistest.Require(t)
-	// Sockets need short paths; those of t.TempDir are too long.
+	// Socket paths must be short; those of t.TempDir are too long.
 	dir, err := os.MkdirTemp("", "retwis-doc")
 	if err != nil {
 		t.Fatal(err)
@@ -207,8 +206,8 @@ func newReader(t *testing.T, text string) *reader {
 	return r
 }
 
-// withRedisCLI returns a PATH with redis-cli, which the documents use. A machine with
-// Valkey may have only valkey-cli, which then gets that name in the directory bin.
+// withRedisCLI returns a PATH with redis-cli, which the documents use. If a machine with Valkey has
+// only valkey-cli, it is linked under that name in the directory bin.
 func withRedisCLI(path, bin string) (string, error) {
 	if _, err := exec.LookPath("redis-cli"); err == nil {
 		return path, nil
@@ -270,12 +269,12 @@ func (r *reader) run(e example) (string, error) {
 	cmd.Dir, cmd.Env = r.home, r.env
 	output, err := cmd.CombinedOutput()
 	if strings.HasPrefix(command, "curl ") && e.output == "" {
-		output = nil // a page of the site, which no document repeats
+		output = nil // an HTML page, which no document repeats
 	}
 	return r.translateBack(string(output)), err
 }
 
-// serve starts the site, in place of one that an earlier command started.
+// serve starts the site and stops the one that an earlier command started.
 func (r *reader) serve(args ...string) (string, error) {
 	r.stop()
 	s, err := startSite(r.home, r.env, args...)
@@ -283,7 +282,7 @@ func (r *reader) serve(args ...string) (string, error) {
 		return "", err
 	}
 	r.site = s
-	// More lines were written with the first, or are on their way.
+	// More lines were written with the first, or will follow shortly.
 	if strings.Contains(strings.Join(args, " "), "--demo") {
 		if err := s.waitFor(func() bool { return strings.Count(s.out.String(), "\n") >= 2 }); err != nil {
 			return s.out.String(), err
@@ -294,7 +293,7 @@ func (r *reader) serve(args ...string) (string, error) {
 	return r.translateBack(s.out.String()), nil
 }
 
-// redis types a command into redis-cli, on the server of the site.
+// redis runs a redis-cli command on the site's server.
 func (r *reader) redis(command string) (string, error) {
 	sockets, err := filepath.Glob(filepath.Join(r.home, "*", "redis.sock"))
 	if err != nil || len(sockets) != 1 {
@@ -308,7 +307,7 @@ func (r *reader) redis(command string) (string, error) {
 
 var pagePort = regexp.MustCompile(`127\.0\.0\.1(:| )(\d+)`)
 
-// translate replaces the ports of the page by ours.
+// translate replaces the ports on the page with ours.
 func (r *reader) translate(command string) string {
 	return pagePort.ReplaceAllStringFunc(command, func(found string) string {
 		parts := pagePort.FindStringSubmatch(found)
@@ -319,7 +318,7 @@ func (r *reader) translate(command string) string {
 	})
 }
 
-// translateBack replaces our ports and home by those of the page.
+// translateBack replaces our ports and home directory with those on the page.
 func (r *reader) translateBack(output string) string {
 	for theirs, ours := range r.ports {
 		output = strings.ReplaceAll(output, "127.0.0.1:"+ours, "127.0.0.1:"+theirs)
@@ -327,9 +326,8 @@ func (r *reader) translateBack(output string) string {
 	return strings.ReplaceAll(output, r.home, home)
 }
 
-// matches reports whether a command printed what its page shows. There … matches any
-// text on a line, and alone on a line any lines. If the page shows nothing, nothing may
-// be printed.
+// matches reports whether a command printed what its page shows. There, … matches any text on a
+// line, or, alone on a line, any lines. If the page shows nothing, nothing may be printed.
 func matches(page, output string) bool {
 	pattern := regexp.QuoteMeta(strings.TrimSpace(page))
 	pattern = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(pattern, `[\s\S]*`)
@@ -337,7 +335,7 @@ func matches(page, output string) bool {
 	return regexp.MustCompile(`^` + pattern + `$`).Match(bytes.TrimSpace([]byte(output)))
 }
 
-// Output that differs from the page is found.
+// TestMatches checks that output that differs from the page is detected.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -19,16 +19,16 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// slow is a database so far away that a command which works in the queues gets to do it before it
-// ends: it looks for jobs within a second.
-func slow(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url string) {
+// slow returns the URL of a database with such a high latency that a command that takes jobs from
+// the queues would get to them before it ends: it looks for jobs within a second.
+func slowDB(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url string) {
 	t.Helper()
 	proxy := db.Proxy(t)
 	proxy.Delay(roundTrip)
 	return proxy.URL()
 }
 
-// wantNotTaken checks that jobs wait in a queue, and that no process has taken any.
+// wantNotTaken checks that jobs wait in a queue and that no process has taken one.
 func wantNotTaken(b *socialtest.Bundle) {
 	b.T.Helper()
 	if waits, begun := b.Redis("ZCARD", storage.Tasks), b.Redis("EXISTS", storage.Tries); waits == "0" || begun != "0" {
@@ -36,8 +36,8 @@ func wantNotTaken(b *socialtest.Bundle) {
 	}
 }
 
-// Doctor looks at the mail server, and leaves the mails that wait to the site: their links would
-// lead to the address that doctor was given.
+// Doctor checks the mail server and leaves queued mails to the site: their links would use the
+// address passed to doctor.
 func TestDoctorSendsNoMails(t *testing.T) {
 	t.Parallel()
 	db, server := redistest.DB(t), mailtest.Start(t)
@@ -64,8 +64,8 @@ func TestDoctorSendsNoMails(t *testing.T) {
 	if err := b.Email.RequestReset(b.Ctx, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	// It exits with 1 where something else is wrong with the server of the tests.
-	out, _ := exec.Command("retwis", "doctor", "--redis", slow(t, db, 100*time.Millisecond), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
+	// It exits with 1 if something else is wrong with the test server.
+	out, _ := exec.Command("retwis", "doctor", "--redis", slowDB(t, db, 100*time.Millisecond), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
 	if !strings.Contains(string(out), server.Address) {
 		t.Errorf("doctor says\n%s", out)
 	}
@@ -75,8 +75,8 @@ func TestDoctorSendsNoMails(t *testing.T) {
 	}
 }
 
-// What waits in a backup is not begun before all of it is loaded: an account whose posts are not
-// there yet would be gone, and its posts would stay.
+// Jobs of a backup do not start before everything is loaded: an account whose posts are not loaded
+// yet would be deleted, and its posts would remain.
 func TestRestoreTakesNoJobs(t *testing.T) {
 	t.Parallel()
 	source, err := store.Open(t.Context(), redistest.DB(t).URL(), store.Options{Logger: socialtest.Quiet()})
@@ -103,7 +103,7 @@ func TestRestoreTakesNoJobs(t *testing.T) {
 
 	db := redistest.DB(t)
 	to := socialtest.On(t, db.Client(t), func(opt *app.Options) { opt.NoJobs = true })
-	if out, err := exec.Command("retwis", "restore", "--redis", slow(t, db, 20*time.Millisecond), file.Name()).CombinedOutput(); err != nil {
+	if out, err := exec.Command("retwis", "restore", "--redis", slowDB(t, db, 20*time.Millisecond), file.Name()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	user := storage.UserKey(ada.ID)

@@ -12,8 +12,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A command whose retwis lock is killed ends while the name is still locked: also one
-// that ignores SIGTERM, and the processes that it started.
+// If retwis lock is killed, its command ends while the name is still locked. This includes a
+// command that ignores SIGTERM and its child processes.
 func TestLockKilledEndsCommand(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -39,7 +39,7 @@ func TestLockKilledEndsCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
-			// All processes have the other end of the pipe.
+			// All processes hold the other end of the pipe.
 			if _, err := io.Copy(io.Discard, out); err != nil {
 				t.Errorf("a process goes on after retwis lock was killed: %v", err)
 			}
@@ -51,7 +51,8 @@ func TestLockKilledEndsCommand(t *testing.T) {
 	}
 }
 
-// Without a kill the guard ends with retwis lock, and what the command left goes on.
+// Without a kill the guard ends with retwis lock, and processes that the command left behind
+// continue.
 func TestLockGuardEnds(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -85,8 +86,8 @@ func lockFile(t *testing.T) string {
 	return name
 }
 
-// piped starts a command and returns what it and its children print. Reading ends when all of
-// them have ended, and fails when the run of the tests is about to end before that.
+// piped starts a command and returns what it and its children print. Reading ends when all of them
+// have ended, and fails if the test run is about to end before that.
 func piped(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
 	t.Helper()
 	out, in, err := os.Pipe()

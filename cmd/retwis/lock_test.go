@@ -18,8 +18,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestLockPassesSignalsOn checks that a command gets the signals, and that the lock is
-// held until it has ended.
+// TestLockPassesSignalsOn checks that a command gets the signals, and that the lock is held until
+// the command has ended.
 func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	defaultSignals()
@@ -66,9 +66,9 @@ func TestLockPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// defaultSignals makes commands start with the default action of SIGHUP and SIGINT from now
-// on. Under nohup, or in the background of a script, they would inherit that these are
-// ignored, and never get them.
+// defaultSignals makes commands start with the default action of SIGHUP and SIGINT from now on.
+// Under nohup, or in the background of a script, they would inherit that these signals are ignored
+// and never get them.
 func defaultSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -77,7 +77,7 @@ func defaultSignals() {
 	}
 }
 
-// One server can be trusted while the rest are down.
+// One server can be trusted while the others are down.
 func TestLockTrustsOneServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -97,8 +97,8 @@ func TestLockTrustsOneServer(t *testing.T) {
 	}
 }
 
-// An error that waiting does not change ends the command at once, without the exit code
-// for "try again later".
+// An error that waiting cannot fix ends the command at once, without the exit code for "try again
+// later".
 func TestLockRefused(t *testing.T) {
 	t.Parallel()
 	replica := redistest.Own(t, "replicaof 127.0.0.1 1")
@@ -111,8 +111,8 @@ func TestLockRefused(t *testing.T) {
 	}
 }
 
-// The only attempt of --no-wait leaves a slow server the time to answer: twice as long as
-// waiting does by default. On a busy machine it takes more than one.
+// The only attempt of --no-wait gives a slow server enough time to answer: twice as long as waiting
+// does by default. On a busy machine it takes more than one attempt.
 func TestLockNoWaitOnSlowServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.DB(t)
@@ -131,15 +131,15 @@ func TestLockNoWaitOnSlowServer(t *testing.T) {
 	t.Error("no attempt succeeded")
 }
 
-// The first lock on new servers prints at once why it takes long.
-func TestLockSaysQuarantine(t *testing.T) {
+// The first lock on new servers reports at once why it takes long.
+func TestLockReportsQuarantine(t *testing.T) {
 	t.Parallel()
 	var nodes []string
 	servers := redistest.Nodes(t, 3)
 	for _, s := range servers {
 		nodes = append(nodes, s.URL())
 	}
-	// Servers are trusted a TTL after their start, or when somebody says so.
+	// Servers are trusted a TTL after their start, or after retwis lock --trust.
 	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--ttl", "1h", "job", "--", "echo", "held")
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -147,8 +147,8 @@ func TestLockSaysQuarantine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A majority answers only after the first question.
-	one := servers[0].Client(t)
+	// A majority answers only after the first request.
+	client := servers[0].Client(t)
 	servers[1].Freeze(t)
 	servers[2].Freeze(t)
 	if err := cmd.Start(); err != nil {
@@ -156,7 +156,7 @@ func TestLockSaysQuarantine(t *testing.T) {
 	}
 	shown := regexp.MustCompile(`cmdstat_zcard:calls=([2-9]|\d\d)`)
 	for stats := ""; !shown.MatchString(stats); time.Sleep(10 * time.Millisecond) {
-		if stats, err = one.Do(t.Context(), one.B().Info().Section("commandstats").Build()).ToString(); err != nil {
+		if stats, err = client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +190,7 @@ func trust(t *testing.T, args ...string) {
 	}
 }
 
-// A database that fails over is retried.
+// A database that is failing over is retried.
 func TestLockWaitsForFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)

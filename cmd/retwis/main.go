@@ -1,5 +1,5 @@
-// Command retwis serves the social network, maintains its database, and offers the
-// toolkit on the command line. See retwis --help.
+// Command retwis serves the social network, maintains its database and provides the toolkit on the
+// command line. See retwis --help.
 package main
 
 import (
@@ -17,7 +17,7 @@ var version, commit string
 
 func main() {
 	signals := []os.Signal{syscall.SIGTERM}
-	if !signal.Ignored(os.Interrupt) { // as in a shell's "retwis serve &"
+	if !signal.Ignored(os.Interrupt) { // as after "retwis serve &" in a shell
 		signals = append(signals, os.Interrupt)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)

@@ -22,8 +22,7 @@ var (
 	adminAddress = regexp.MustCompile(`pages for operators" url=(http://\S+)`)
 )
 
-// The documents list every metric that is exported, and no others; dashboard and rules
-// use only these.
+// The documents list exactly the exported metrics; the dashboard and the rules use no others.
 func TestMetricsAreListed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -36,7 +35,7 @@ func TestMetricsAreListed(t *testing.T) {
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("%d, %v", status, err)
 	}
-	known := map[string]bool{} // and the series of a histogram
+	known := map[string]bool{} // including the series of histograms
 	var names []string
 	for _, found := range exported.FindAllStringSubmatch(text, -1) {
 		names = append(names, found[1])
@@ -47,7 +46,7 @@ func TestMetricsAreListed(t *testing.T) {
 			}
 		}
 	}
-	// Of a replica only.
+	// Exported only with a replica.
 	names = append(names, "retwis_redis_replica_connected")
 	slices.Sort(names)
 	docs, err := os.ReadFile("../../docs/operations.md")
@@ -81,7 +80,7 @@ func TestMetricsAreListed(t *testing.T) {
 		}
 	}
 
-	// Profiles are on this port only, and without the command line.
+	// Profiles are served on this port only, and without the command line.
 	for path, want := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 404} {
 		if status, _, err := read(http.Get(admin + path)); err != nil || status != want {
 			t.Errorf("%s: %d, %v", path, status, err)
@@ -89,7 +88,7 @@ func TestMetricsAreListed(t *testing.T) {
 	}
 }
 
-// The rules have what Prometheus expects. promtool checks them where it is installed.
+// The rules have the structure that Prometheus expects. promtool checks them if it is installed.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	const path = "../../deploy/prometheus/alerts.yml"

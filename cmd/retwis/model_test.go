@@ -13,8 +13,8 @@ import (
 	"retwis/model"
 )
 
-// modelCmd writes to the database that RETWIS_TOOLKIT_REDIS names, as a program with package
-// model does.
+// modelCmd writes to the database that RETWIS_TOOLKIT_REDIS names, like a program that uses package
+// model.
 func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: model NAME EDITION")
@@ -106,7 +106,7 @@ func (person4) Indexes() []model.Index[person4] {
 	return []model.Index[person4]{model.Computed("initial", func(p person4) string { return p.Name[:1] })}
 }
 
-// openPeople opens a model, and creates three records where it has none.
+// openPeople opens a model and creates three records if it has none.
 func openPeople[T any](ctx context.Context, client rueidis.Client, opt model.Options, person func(i int) T) error {
 	people, err := model.New[T](ctx, client, opt)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// photo is a JPEG file, another one for each n.
+// photo returns a JPEG file that is different for each n.
 func photo(t *testing.T, n int) []byte {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, 64, 48))
@@ -46,7 +46,7 @@ func photo(t *testing.T, n int) []byte {
 	return file.Bytes()
 }
 
-// postPictures posts two pictures, as a browser without scripts does.
+// postPictures posts two pictures, like a browser without scripts.
 func (s *site) postPictures(t *testing.T, text string) (int, string, error) {
 	t.Helper()
 	var body bytes.Buffer
@@ -65,7 +65,7 @@ func (s *site) postPictures(t *testing.T, text string) (int, string, error) {
 	return read(s.client.Post(s.url+"/post", form.FormDataContentType(), &body))
 }
 
-// as is the site as another browser sees it.
+// as returns the site as seen by another browser.
 func (s *site) as(t *testing.T, name string) *site {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -85,8 +85,8 @@ var (
 	pictures = regexp.MustCompile(`src="(/media/[0-9a-f]{32}/\d+\.[a-z]+)"`)
 )
 
-// wantPictures checks that each post of a user has two pictures that can be loaded, and returns
-// how many posts there are.
+// wantPictures checks that each post of a user has two pictures that can be loaded. It returns the
+// number of posts.
 func (s *site) wantPictures(t *testing.T, name string) int {
 	t.Helper()
 	status, page, err := s.get("/u/" + name)
@@ -100,17 +100,17 @@ func (s *site) wantPictures(t *testing.T, name string) int {
 	if len(found) != 2*posts {
 		t.Errorf("%d posts of %s have %d pictures", posts, name, len(found))
 	}
-	for _, one := range found {
-		if status, _, err := s.get(one[1]); err != nil || status != http.StatusOK {
-			t.Errorf("%s of %s: %d %v", one[1], name, status, err)
+	for _, match := range found {
+		if status, _, err := s.get(match[1]); err != nil || status != http.StatusOK {
+			t.Errorf("%s of %s: %d %v", match[1], name, status, err)
 		}
 	}
 	return posts
 }
 
-// A site is killed while people upload, post, delete and leave, and started again each time. Then
-// each post has its pictures, a check finds nothing but what it deletes, and on the disk is no
-// other file.
+// A site is killed and restarted repeatedly while people upload, post, delete and leave. Each time,
+// each post has its pictures, a check finds only what it deletes, and there are no other files on
+// disk.
 func TestKilledWithPictures(t *testing.T) {
 	t.Parallel()
 	kills := 6
@@ -148,7 +148,8 @@ func TestKilledWithPictures(t *testing.T) {
 		<-acted
 		s = serveOn(t, db.URL(), flags...)
 	}
-	// What has begun is finished, as after a day. A check beside a site may report what happens.
+	// Unfinished work is completed, as if a day had passed. A check of a running site may report
+	// work in progress.
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
@@ -183,7 +184,7 @@ func TestKilledWithPictures(t *testing.T) {
 	}
 }
 
-// wantFiles checks that the place of a site has the files of all pictures, and no other ones.
+// wantFiles checks that the media store of a site has the files of all pictures and no others.
 func wantFiles(t *testing.T, service *app.App) (n int) {
 	t.Helper()
 	var got, want []string
@@ -210,7 +211,7 @@ func wantFiles(t *testing.T, service *app.App) (n int) {
 }
 
 // The database and the pictures are backed up one after the other while people post, and restored
-// elsewhere: each post that is there has its pictures.
+// elsewhere: each restored post has its pictures.
 func TestBackupWhilePicturesArrive(t *testing.T) {
 	t.Parallel()
 	db, dir := redistest.DB(t), t.TempDir()
@@ -266,9 +267,9 @@ func TestBackupWhilePicturesArrive(t *testing.T) {
 	}
 }
 
-// Two processes share an S3 server, and one of them loses it: people there read and write, and see
-// that pictures have to wait. What they have deleted meanwhile is deleted later.
-func TestPicturesWithoutTheirPlace(t *testing.T) {
+// Two processes share an S3 server, and one of them loses it: its users can read and write, and see
+// that pictures have to wait. Pictures that they delete in the meantime are deleted later.
+func TestPicturesWithoutMediaStore(t *testing.T) {
 	t.Parallel()
 	cases := []bool{false}
 	if redistest.Long {
@@ -281,8 +282,8 @@ func TestPicturesWithoutTheirPlace(t *testing.T) {
 			lost, other := store.Listen(t), store.Listen(t)
 			s, healthy := serveOn(t, db.URL(), "--media", lost.Place), serveOn(t, db.URL(), "--media", other.Place)
 			ada, ben := s.as(t, "ada"), healthy.as(t, "ben")
-			for _, one := range []*site{ada, ben} {
-				if status, page, err := one.postPictures(t, "before"); err != nil || status != http.StatusOK {
+			for _, user := range []*site{ada, ben} {
+				if status, page, err := user.postPictures(t, "before"); err != nil || status != http.StatusOK {
 					t.Fatalf("%d %v\n%s", status, err, page)
 				}
 			}

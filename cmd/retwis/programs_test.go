@@ -2,5 +2,5 @@
 
 package main
 
-// programs says that curl and sqlite3 are there, which documents use.
+// programs reports whether curl and sqlite3, which documents use, are available.
 const programs = true

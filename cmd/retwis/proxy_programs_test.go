@@ -20,10 +20,10 @@ import (
 	"retwis/internal/redistest"
 )
 
-// The example files for proxies do what docs/operations.md asks of a proxy: forms are
-// accepted on another port than 443, and with four pictures, a page that another site made
-// the browser ask for is not compressed, and secret links are in no access log. Debian's
-// nginx has "gzip on" for all sites.
+// The example files for proxies do what docs/operations.md requires of a proxy: forms are accepted
+// on ports other than 443 and with four pictures, a page that another site made the browser request
+// is not compressed, and secret links appear in no access log. Debian's nginx has "gzip on" for all
+// sites.
 func TestProxyExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nginx", "caddy"} {
@@ -67,7 +67,7 @@ type proxied struct {
 	t             *testing.T
 	dir           string
 	site          *site
-	plain, secure string // the ports of the proxy
+	plain, secure string // ports of the proxy
 }
 
 func freePort(t *testing.T) string {
@@ -84,7 +84,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// adapt writes an example file with other ports, paths and addresses. Each must be in it.
+// adapt writes an example file with replaced ports, paths and addresses, each of which must occur
+// in it.
 func (p proxied) adapt(name string, replace ...string) string {
 	p.t.Helper()
 	text, err := os.ReadFile("../../deploy/proxy/" + name)
@@ -185,7 +186,7 @@ func (p proxied) check() {
 		do("GET", prefix+"SECRETSECRET", "")
 	}
 	do("GET", "/timeline", "")
-	// nginx logs a request after it has answered.
+	// nginx logs a request after answering it.
 	var logged []byte
 	p.until(func() error {
 		var err error
@@ -200,7 +201,7 @@ func (p proxied) check() {
 	}
 }
 
-// wait waits until the proxy listens.
+// wait waits until the proxy is listening.
 func (p proxied) wait() {
 	p.until(func() error {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+p.secure)

@@ -28,11 +28,11 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4)
-	// Most programs end before there is garbage: without this, a third of what they do is to
-	// look for it.
+	// Most programs end before there is garbage: without this, they spend a third of their time
+	// looking for it.
 	os.Setenv("GOGC", "400")
-	// Not the settings of a package that is installed on this machine. The commands of
-	// scripts pass here too, with their own.
+	// Do not read the settings of a package installed on this machine. Commands in scripts run here
+	// too, with their own settings.
 	if _, ok := os.LookupEnv("RETWIS_ENV_FILE"); !ok {
 		os.Setenv("RETWIS_ENV_FILE", os.DevNull)
 	}
@@ -43,20 +43,20 @@ func TestMain(m *testing.M) {
 // commands are added to those of testscript:
 //
 //	exits N COMMAND...   runs a command that must end with this exit code
-//	serve FLAGS...       starts "retwis serve" at a free port
+//	serve FLAGS...       starts "retwis serve" on a free port
 //	end [TERM|INT|KILL]  ends it; serve.out and serve.err hold what it wrote
-//	rotate FILE          moves a log away as logrotate does, and waits for the new one
-//	get [STATUS] PATH    prints a page of it (200)
+//	rotate FILE          rotates a log as logrotate does, and waits for the new file
+//	get [STATUS] PATH    prints a page, whose status must be STATUS (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	upload PATH FIELD... sends a form of NAME=VALUE and NAME=@FILE
-//	follow PATTERN PATH  prints what the first link on a page leads to that matches
+//	follow PATTERN PATH  follows the first matching link on a page and prints the target
 //	cookie NAME=VALUE    gives the browser a cookie
 //	admin PATH           prints a page for operators, with --admin-addr
 //	posts PATH           prints the posts on a page, without their times
 //	redis COMMAND...     sends a command to the server of the script's site
-//	model NAME EDITION   opens a model of people with package model, and gives it
-//	                     three records if it has none; there are editions 1 and 2,
-//	                     and 3, which computes an index
+//	model NAME EDITION   opens a model of people with package model, and creates
+//	                     three records if there are none; editions are 1, 2,
+//	                     and 3, which has a computed index
 //	takeport             occupies a port until the script ends: $TAKEN
 //
 // Three independent servers are at $NODES, their sockets at $SOCKETS, the first at
@@ -79,8 +79,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
 			env.Setenv("RETWIS_REDIS_SERVER", os.Getenv("RETWIS_REDIS_SERVER"))
 			env.Setenv("GOGC", os.Getenv("GOGC"))
-			// Under the race detector a program sleeps for a second before it
-			// ends, which is too long for fifty short commands.
+			// Under the race detector a program sleeps for a second before it exits, which is too
+			// long for fifty short commands.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			env.Setenv("RETWIS_ENV_FILE", os.DevNull)
 			env.Setenv("NODES", strings.Join(nodes, ","))
@@ -117,12 +117,12 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// running is the site of a script; as a key, where a script keeps it.
+// running holds the site of a script. It is also the key under which the script stores it.
 type running struct{ site *site }
 
 func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*running) }
 
-func theSite(ts *testscript.TestScript) *site {
+func siteOf(ts *testscript.TestScript) *site {
 	s := current(ts).site
 	if s == nil {
 		ts.Fatalf("there is no site: serve comes first")
@@ -176,7 +176,7 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func endCmd(ts *testscript.TestScript, neg bool, args []string) {
-	s := theSite(ts)
+	s := siteOf(ts)
 	signal := syscall.SIGTERM
 	switch strings.Join(args, " ") {
 	case "", "TERM":
@@ -201,7 +201,7 @@ func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: rotate FILE TEXT")
 	}
-	s, path := theSite(ts), ts.MkAbs(args[0])
+	s, path := siteOf(ts), ts.MkAbs(args[0])
 	until := func(ready func() bool) {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
@@ -213,7 +213,7 @@ func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 	}
-	// A client has its response before the line is written.
+	// A client gets its response before the line is written.
 	until(func() bool {
 		log, err := os.ReadFile(path)
 		ts.Check(err)
@@ -238,7 +238,7 @@ func getCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: get [STATUS] PATH")
 	}
-	status, page, err := theSite(ts).get(args[0])
+	status, page, err := siteOf(ts).get(args[0])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
 	if status != want {
@@ -250,7 +250,7 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: post PATH FORM")
 	}
-	status, page, err := theSite(ts).post(args[0], args[1])
+	status, page, err := siteOf(ts).post(args[0], args[1])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
 	if status != 200 {
@@ -279,7 +279,7 @@ func uploadCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	ts.Check(form.Close())
-	s := theSite(ts)
+	s := siteOf(ts)
 	status, page, err := read(s.client.Post(s.url+args[0], form.FormDataContentType(), &body))
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), page)
@@ -292,7 +292,7 @@ func followCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: follow PATTERN PATH")
 	}
-	_, page, err := theSite(ts).get(args[1])
+	_, page, err := siteOf(ts).get(args[1])
 	ts.Check(err)
 	getCmd(ts, false, []string{regexp.MustCompile(args[0]).FindString(page)})
 }
@@ -302,7 +302,7 @@ func cookieCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || !ok {
 		ts.Fatalf("usage: cookie NAME=VALUE")
 	}
-	s := theSite(ts)
+	s := siteOf(ts)
 	address, err := url.Parse(s.url)
 	ts.Check(err)
 	s.client.Jar.SetCookies(address, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
@@ -312,7 +312,7 @@ func adminCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: admin PATH")
 	}
-	s := theSite(ts)
+	s := siteOf(ts)
 	ts.Check(s.waitFor(func() bool { return adminAddress.MatchString(s.err.String()) }))
 	status, page, err := read(http.Get(adminAddress.FindStringSubmatch(s.err.String())[1] + args[0]))
 	ts.Check(err)
@@ -332,7 +332,7 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: posts PATH")
 	}
-	_, page, err := theSite(ts).get(args[0])
+	_, page, err := siteOf(ts).get(args[0])
 	ts.Check(err)
 	for _, post := range article.FindAllStringSubmatch(page, -1) {
 		text := spaces.ReplaceAllString(noise.ReplaceAllString(post[0], " "), " ")
@@ -340,8 +340,8 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// redisCmd uses the socket of the server, without retwis, and without redis-cli, which
-// a machine with Valkey may not have.
+// redisCmd uses the server's socket, without retwis and without redis-cli, which a machine with
+// Valkey may not have.
 func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: redis COMMAND...")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// asvs is how many requirements of levels 1 and 2 each section of version 5.0.0 has.
-// They are the first of their section: those of level 3 come last.
+// asvs is the number of requirements of levels 1 and 2 in each section of version 5.0.0. They come
+// first in their section, before those of level 3.
 const asvs = `1.1:2 1.2:9 1.3:11 1.4:3 1.5:2 2.1:3 2.2:3 2.3:4 2.4:1 3.2:2 3.3:4 3.4:6 3.5:5 3.7:2
 4.1:3 4.2:1 4.3:2 4.4:4 5.1:1 5.2:3 5.3:2 5.4:3 6.1:3 6.2:12 6.3:4 6.4:4 6.5:5 6.6:3 6.8:4
 7.1:3 7.2:4 7.3:2 7.4:5 7.5:2 7.6:2 8.1:2 8.2:3 8.3:1 8.4:1 9.1:3 9.2:4
@@ -27,8 +27,8 @@ var (
 	testDeclared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
-// TestSecurityTable checks that docs/security.md has every requirement once, and that
-// the files and tests it names exist.
+// TestSecurityTable checks that docs/security.md lists every requirement once, and that the files
+// and tests it names exist.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/security.md")
@@ -73,7 +73,7 @@ func TestSecurityTable(t *testing.T) {
 	}
 }
 
-// testsOfTheRepository are the names of all tests.
+// testsOfTheRepository returns the names of all tests.
 func testsOfTheRepository(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

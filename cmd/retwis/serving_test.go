@@ -39,8 +39,7 @@ func serveOn(t *testing.T, url string, args ...string) *site {
 	return s
 }
 
-// writePair writes a certificate for localhost and its key, and returns the pool that
-// trusts it.
+// writePair writes a certificate for localhost and its key, and returns a pool that trusts it.
 func writePair(t *testing.T, cert, key string, serial int64) *x509.CertPool {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,8 +76,8 @@ func clientOver(t *testing.T, config *tls.Config) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// HTTPS with files: HTTP/2, the headers of every response, a redirect from plain HTTP,
-// and a new certificate without a restart.
+// HTTPS with certificate files: HTTP/2, the headers of every response, the redirect from plain
+// HTTP, and a new certificate without a restart.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,7 +110,7 @@ func TestServeTLS(t *testing.T) {
 		}
 	}
 
-	// A session cookie is for HTTPS only.
+	// A session cookie is sent only over HTTPS.
 	response, err := client.Post(s.url+"/register", "application/x-www-form-urlencoded", strings.NewReader("username=ada&password=engine-engine&password2=engine-engine"))
 	if err != nil {
 		t.Fatal(err)
@@ -131,8 +130,8 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("plain HTTP on the port for TLS: %d", response.StatusCode)
 	}
 
-	s.waitForLog(t, "leading plain HTTP to HTTPS")
-	found := regexp.MustCompile(`leading plain HTTP to HTTPS" url=(http://\S+)`).FindStringSubmatch(s.err.String())
+	s.waitForLog(t, "redirecting plain HTTP to HTTPS")
+	found := regexp.MustCompile(`redirecting plain HTTP to HTTPS" url=(http://\S+)`).FindStringSubmatch(s.err.String())
 	response = get(client, found[1]+"/u/ada?before=1")
 	if want := strings.Replace(s.url, "localhost", "127.0.0.1", 1) + "/u/ada?before=1"; response.StatusCode != 301 || response.Header.Get("Location") != want {
 		t.Errorf("redirect: %d %q, want %q", response.StatusCode, response.Header.Get("Location"), want)
@@ -159,14 +158,14 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
-// Flags that contradict each other are wrong usage.
+// Contradictory flags are usage errors.
 func TestServingFlags(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"--tls-cert x":                               "--tls-cert and --tls-key go together",
+		"--tls-cert x":                               "--tls-cert and --tls-key must be given together",
 		"--acme a.example.com --tls-cert x":          "--acme and --tls-cert cannot be combined",
-		"--acme-email a@example.com":                 "go with --acme",
-		"--redirect-addr :0":                         "--redirect-addr goes with",
+		"--acme-email a@example.com":                 "need --acme",
+		"--redirect-addr :0":                         "--redirect-addr needs",
 		"--acme localhost --addr :0 --acme-cache /x": "is not the name of a site",
 		"--addr 8080":                                "use host:port",
 		"--addr unix:":                               "use unix:PATH",
@@ -182,7 +181,7 @@ func TestServingFlags(t *testing.T) {
 	}
 }
 
-// socketDir is a directory with a path that is short enough for sockets.
+// socketDir returns a directory whose path is short enough for sockets.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "retwis")
@@ -202,7 +201,7 @@ func unixClient(t *testing.T, path string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A unix socket: its permissions, the address of clients, and what is in its place.
+// A Unix socket: its permissions, the address of clients, and existing files at its path.
 func TestServeUnix(t *testing.T) {
 	t.Parallel()
 	db, path := redistest.DB(t).URL(), filepath.Join(socketDir(t), "retwis.sock")
@@ -223,12 +222,12 @@ func TestServeUnix(t *testing.T) {
 	if err := s.waitFor(func() bool { return strings.Contains(s.out.String(), `"address":"192.0.2.7"`) }); err != nil {
 		t.Error(err)
 	}
-	// Another one does not take the socket away.
+	// Another process does not take over the socket.
 	out, err := exec.Command("retwis", "serve", "--redis", db, "--addr", "unix:"+path).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Another process serves this socket") {
 		t.Errorf("%v: %s", err, out)
 	}
-	// One that was killed has left its socket behind.
+	// A killed process leaves its socket behind.
 	_ = s.stop(syscall.SIGKILL)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
@@ -243,7 +242,7 @@ func TestServeUnix(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is still there")
 	}
-	// A file is never removed.
+	// A regular file is never removed.
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +252,7 @@ func TestServeUnix(t *testing.T) {
 	}
 }
 
-// systemd passes the socket, and hears about the start, the life and the end.
+// systemd passes the socket and is notified when the service starts, is alive and stops.
 func TestServeSystemd(t *testing.T) {
 	t.Parallel()
 	db, dir := redistest.DB(t).URL(), socketDir(t)
@@ -293,7 +292,7 @@ func TestServeSystemd(t *testing.T) {
 	heard("READY=1")
 	heard("WATCHDOG=1")
 	heard("WATCHDOG=1")
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil { // "systemctl reload" ends no service
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil { // "systemctl reload" does not stop the service
 		t.Fatal(err)
 	}
 	heard("WATCHDOG=1")
@@ -303,12 +302,12 @@ func TestServeSystemd(t *testing.T) {
 	heard("STOPPING=1")
 
 	out, err := exec.Command("retwis", "serve", "--redis", db, "--addr", "systemd:").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "systemd passes no socket") {
+	if err == nil || !strings.Contains(string(out), "systemd passed no socket") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-// listeningSocket is a socket as systemd passes it on, and its address.
+// listeningSocket returns a socket as passed by systemd, and its address.
 func listeningSocket(t *testing.T) (file *os.File, addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -324,8 +323,8 @@ func listeningSocket(t *testing.T) (file *os.File, addr string) {
 	return file, listener.Addr().String()
 }
 
-// While systemd has the socket, a restart refuses no connection: clients wait for the next
-// process. It takes the socket of retwis.socket without being told to.
+// While systemd holds the socket, a restart refuses no connection: clients wait for the next
+// process. The process finds the socket of retwis.socket without being told to.
 func TestRestartRefusesNobody(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).URL()
@@ -381,12 +380,12 @@ func TestRestartRefusesNobody(t *testing.T) {
 	}
 }
 
-// Clients that go to another process when one is no longer ready see no error while it
-// stops, in the middle of what they do.
+// Clients that switch to another process when one is no longer ready see no errors while it stops,
+// even in the middle of their work.
 func TestStopWithoutErrors(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).URL()
-	// Clients have all the time of the world to go to the other process.
+	// Clients have plenty of time to switch to the other process.
 	old, next := serveOn(t, db, "--drain", "1h"), serveOn(t, db)
 	if status, page, err := old.post("/register", "username=ada&password=engine-engine&password2=engine-engine"); err != nil || status != 200 {
 		t.Fatalf("%d, %v: %s", status, err, page)
@@ -396,7 +395,7 @@ func TestStopWithoutErrors(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var wg sync.WaitGroup
-	wg.Go(func() { // a health check, like that of a load balancer
+	wg.Go(func() { // a health check, like a load balancer's
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
@@ -454,7 +453,7 @@ func TestStopWithoutErrors(t *testing.T) {
 	until(&after, 200)
 	stop()
 	wg.Wait()
-	// Until the end those who have not noticed are served.
+	// Clients that have not noticed are served until the end.
 	if status, _, err := old.get("/timeline"); err != nil || status != http.StatusOK {
 		t.Errorf("a process that is no longer ready: %d, %v", status, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// hung is closed shortly before go test ends the run: what has not happened by then never
-// will, and there is time left to print why. Nothing else limits how long a test waits.
+// hung is closed shortly before go test ends the run: what has not happened by then never will, and
+// there is enough time left to print why. Nothing else limits how long a test waits.
 var hung = sync.OnceValue(func() <-chan struct{} {
 	late := make(chan struct{})
 	limit, ok := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
@@ -34,12 +34,12 @@ type site struct {
 	out    output
 	err    output
 	ended  chan struct{}
-	status error // after ended
+	status error // valid after ended is closed
 	client *http.Client
 }
 
-// startSite runs "retwis serve" in a directory, at a free port, and returns when it
-// listens, or fails with its output if it ends before that.
+// startSite runs "retwis serve" in a directory, on a free port. It returns once the site is
+// listening, or fails with its output if the site ends before that.
 func startSite(dir string, env []string, args ...string) (*site, error) {
 	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
@@ -47,7 +47,7 @@ func startSite(dir string, env []string, args ...string) (*site, error) {
 	return startCommand(cmd)
 }
 
-// startCommand is startSite with a command.
+// startCommand is like startSite for a given command.
 func startCommand(cmd *exec.Cmd) (*site, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *site) waitUntilItListens() error {
 	})
 }
 
-// waitFor waits until the output matches.
+// waitFor waits until done returns true.
 func (s *site) waitFor(done func() bool) error {
 	for !done() {
 		select {
@@ -87,15 +87,15 @@ func (s *site) waitFor(done func() bool) error {
 		case <-s.ended:
 			return fmt.Errorf("retwis serve ended: %w\n%s%s", s.status, s.out.String(), s.err.String())
 		case <-hung():
-			return errors.Join(fmt.Errorf("retwis serve does not say what it should; it said\n%s%s", s.out.String(), s.err.String()),
+			return errors.Join(fmt.Errorf("retwis serve did not print the expected output, but\n%s%s", s.out.String(), s.err.String()),
 				s.stop(syscall.SIGKILL))
 		}
 	}
 	return nil
 }
 
-// stop sends a signal and waits for the end. It returns an error unless the exit code
-// is 0; after SIGKILL any end is good.
+// stop sends a signal and waits until the site ends. It returns an error unless the exit code is 0;
+// after SIGKILL any exit is fine.
 func (s *site) stop(signal syscall.Signal) error {
 	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -111,7 +111,7 @@ func (s *site) stop(signal syscall.Signal) error {
 	return nil
 }
 
-// dump kills a site that does not end, and prints its goroutines.
+// dump kills a site that does not end and prints its goroutines.
 func (s *site) dump() error {
 	err := s.cmd.Process.Signal(syscall.SIGQUIT)
 	<-s.ended
@@ -121,7 +121,7 @@ func (s *site) dump() error {
 // get returns the page at a path, as a browser with cookies sees it.
 func (s *site) get(path string) (int, string, error) { return read(s.client.Get(s.url + path)) }
 
-// post sends an encoded form, and returns the page that it leads to.
+// post sends an encoded form and returns the page that it leads to.
 func (s *site) post(path, form string) (int, string, error) {
 	return read(s.client.Post(s.url+path, "application/x-www-form-urlencoded", strings.NewReader(form)))
 }
@@ -135,7 +135,7 @@ func read(res *http.Response, err error) (int, string, error) {
 	return res.StatusCode, string(body), err
 }
 
-// output collects what a process writes, and notifies readers.
+// output collects what a process writes and notifies readers.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// slowPost is a post of which the site has not got the whole text yet.
+// slowPost is a post whose text has only partly reached the site.
 type slowPost struct {
 	rest  *io.PipeWriter
 	reply chan reply
@@ -25,8 +25,8 @@ type reply struct {
 	err    error
 }
 
-// signUpAndBegin signs a user up and starts a post. When it returns, the site waits for
-// the rest of the post.
+// signUpAndBegin signs a user up and starts a post. When it returns, the site is waiting for the
+// rest of the post.
 func signUpAndBegin(t *testing.T, s *site) slowPost {
 	t.Helper()
 	if status, page, err := s.post("/register", "username=ada&password=engine-engine&password2=engine-engine"); err != nil || status != http.StatusOK {
@@ -80,7 +80,7 @@ func (s *site) waitForLog(t *testing.T, text string) {
 	}
 }
 
-func TestStopFinishesWhatIsInFlight(t *testing.T) {
+func TestStopFinishesRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serveIn(t, dir)
@@ -114,19 +114,18 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitForLog(t, "stopping")
-	// The program stops catching signals a moment after the first, so one more may be
-	// needed.
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	// The program stops catching signals a moment after the first, so another one may be needed.
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for ended := false; !ended; {
 		select {
-		case <-again.C:
+		case <-tick.C:
 			_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 		case <-s.ended:
 			ended = true
 		}
 	}
-	// One that waits for the post until its patience ends has an exit code.
+	// If it had waited for the post until its timeout, it would have an exit code.
 	if state, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || state.Signal() != syscall.SIGTERM {
 		t.Fatalf("a second signal did not end the site: %v\n%s", s.status, s.err.String())
 	}

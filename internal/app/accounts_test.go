@@ -82,8 +82,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// Of concurrent registrations of one name, one succeeds and the others leave
-// nothing behind.
+// Of concurrent registrations of one name, one succeeds and the others leave nothing behind.
 func TestRegisterRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -152,7 +151,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A service that has a session in memory is notified of its end by the server.
+// The server notifies a process that caches a session when the session ends.
 func TestLogoutElsewhere(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
@@ -205,13 +204,13 @@ func TestSessionUserRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := b.NewUser("other")
-	random, digest := session.Secret[len("1."):], b.Redis("HGET", "user:1", "auth") // what a copy of the database shows
+	random, digest := session.Secret[len("1."):], b.Redis("HGET", "user:1", "auth") // as seen in a copy of the database
 	for _, secret := range []string{
 		"", "x", strings.Repeat("A", 43), strings.Repeat("x", 1<<20), digest, "1." + digest,
 		session.Secret + "A", session.Secret[:len(session.Secret)-1], random, "." + random, "2." + random, "01." + random, "1.1." + random,
 		"99999999999999999999." + random,
 	} {
-		for range 2 { // the second time from memory
+		for range 2 { // the second time from the cache
 			if _, err := b.Sessions.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
 				t.Errorf("SessionUser(%.50q): %v, want ErrNoSession", secret, err)
 			}
@@ -220,7 +219,7 @@ func TestSessionUserRefuses(t *testing.T) {
 			t.Fatalf("after %.50q the session of the user: %v", secret, err)
 		}
 	}
-	// The secret of another user's session ends none.
+	// The secret of another user's session ends no session.
 	if err := b.Sessions.Logout(b.Ctx, other.ID, session.Secret); err != nil {
 		t.Error(err)
 	}
@@ -232,7 +231,7 @@ func TestSessionUserRefuses(t *testing.T) {
 	}
 }
 
-// A flood of log-ins waits for a core, up to a limit; further ones are rejected.
+// Concurrent log-ins queue for a core up to a limit; further ones are rejected.
 func TestPasswordFlood(t *testing.T) {
 	t.Parallel()
 	db := setup(t)

@@ -39,8 +39,8 @@ import (
 	"retwis/internal/watched"
 )
 
-// App is Retwis on one database: its parts, under their names.
-// It is safe for concurrent use.
+// App is the Retwis application on one database. Its parts are its exported fields. It is safe for
+// concurrent use.
 type App struct {
 	Users         *storage.Users
 	Accounts      *accounts.Service
@@ -67,25 +67,25 @@ type App struct {
 	SignUps       *accounts.SignUps
 	Moderation    *moderation.Service
 	Reports       *moderation.Reports
-	Applications  *moderation.Applications // accounts that wait for an approval
+	Applications  *moderation.Applications // accounts waiting for approval
 	Audit         *audit.Log
 	Trends        *search.Trends
 	TrendRules    *search.TrendRules
 	Limits        *limits.Limits
 	Site          *site.Settings
-	Blocklist     *blocklist.List // what must not sign up or post
+	Blocklist     *blocklist.List // words, domains and addresses that must not sign up or post
 	Media         *media.Service
-	Library       *people.Lists // lists of people, and saved searches
+	Library       *people.Lists // lists of people and saved searches
 	Imports       *takeout.Imports
-	Archives      *takeout.Archives // of accounts elsewhere
+	Archives      *takeout.Archives // archives of accounts elsewhere
 	Email         *email.Service
 
 	db          storage.Database
-	parts       timeline.Parts // what is in memory, and shows posts and people
+	parts       timeline.Parts // caches, and the display of posts and people
 	directory   *storage.Directory
 	fanOut      *posts.Engine
 	lists       *collection.Timelines
-	homes       *timeline.Homes // nil on a single server, and so is celebrities
+	homes       *timeline.Homes // on a Cluster only, like celebrities
 	celebrities *storage.Celebrities
 	standings   *timeline.Standings
 	removal     *removal.Engine
@@ -99,8 +99,8 @@ type App struct {
 	unsubscribe func()
 }
 
-// New returns an App on the database behind client, which stays the
-// caller's. Close ends it.
+// New returns an App on the database of client, which the caller keeps and closes. Close stops the
+// App.
 func New(client rueidis.Client, opt Options) (*App, error) {
 	if client == nil {
 		return nil, errors.New("social: no client")
@@ -124,7 +124,7 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 // base returns what nearly all parts need.
 func (s *App) base() storage.Parts { return storage.Parts{DB: s.db, Log: s.opt.Logger, Now: s.opt.Now} }
 
-// buildBase builds what all others stand on: users, limits, and the fan-out.
+// buildBase builds what all other parts depend on: users, limits and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
 	s.directory = storage.NewDirectory(client)
@@ -181,7 +181,7 @@ func (s *App) buildTimelines() (err error) {
 	return err
 }
 
-// buildPeople builds what users do with each other and with posts.
+// buildPeople builds how users interact with each other and with posts.
 func (s *App) buildPeople() (err error) {
 	s.Follows, err = people.NewFollows(people.Options{Parts: s.parts, Homes: s.fanOut.Homes, Notices: s.Notifications, Names: s.names})
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *App) buildAccounts() (err error) {
 	return nil
 }
 
-// buildModeration builds moderation, and the end of accounts.
+// buildModeration builds moderation and the deletion of accounts.
 func (s *App) buildModeration() (err error) {
 	opt := s.opt
 	s.Moderation = moderation.New(moderation.Options{Parts: s.parts, Sessions: s.Sessions, FanOut: s.fanOut, Audit: s.Audit, Notices: s.Notifications})
@@ -280,16 +280,15 @@ func (s *App) buildModeration() (err error) {
 	return nil
 }
 
-// Close stops the fan-outs that run in the background and waits for them. The
-// database knows which are unfinished; other processes finish them. The client
-// stays open.
+// Close stops the fan-outs that run in the background and waits for them. Unfinished fan-outs are
+// recorded in the database; other processes finish them. The client stays open.
 func (s *App) Close() error {
 	s.unsubscribe()
 	s.closeParts()
 	return nil
 }
 
-// closeParts ends what the parts do in the background, as far as they are built.
+// closeParts stops the background work of the parts built so far.
 func (s *App) closeParts() {
 	if s.standings != nil {
 		s.standings.Close()
@@ -310,9 +309,8 @@ func (s *App) closeParts() {
 	}
 }
 
-// Ping reports whether the database can be read, every part of a Cluster
-// included. An error wraps store.ErrPartly where another part answers. One round
-// trip.
+// Ping reports whether the database can be read, including every part of a Cluster. The error wraps
+// store.ErrPartly if only some parts answer. It takes one round trip.
 func (s *App) Ping(ctx context.Context) error {
 	if err := s.db.Link.Probe(ctx); err != nil {
 		return fmt.Errorf("social: the database cannot be read: %w", err)
@@ -320,26 +318,26 @@ func (s *App) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Confirm waits until this process has in memory what others changed more than a second
-// ago. Call it before a page is made. While only a part of a Cluster can be reached, it
-// does not wait, and of the other part the App uses what it has in memory; usedOld reports
-// whether it did with the context. Rarely a round trip.
+// Confirm waits until this process has received the changes that others made more than a second
+// ago. Call it before rendering a page. While only part of a Cluster can be reached, it does not
+// wait, and the App serves cached data for the unreachable part; usedOld reports whether it did so
+// under the returned context. It rarely takes a round trip.
 func (s *App) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
 	if err := s.db.Link.Confirm(ctx); err != nil {
-		return ctx, nil, fmt.Errorf("social: read which changes have arrived: %w", err)
+		return ctx, nil, fmt.Errorf("social: wait for the changes of other processes: %w", err)
 	}
 	ctx, usedOld = watched.WithNote(ctx)
 	return ctx, usedOld, nil
 }
 
-// Outdated reports whether only a part of the database could be reached lately, and how
-// often this process has used what it had in memory of the other part.
+// Outdated reports whether only part of the database was recently reachable, and how often this
+// process has served cached data for the other part.
 func (s *App) Outdated() (partly bool, uses int64) {
 	return s.db.Link.Partly(), s.db.Link.Served()
 }
 
-// PingWrite reports whether the database takes writes. It changes nothing. One
-// round trip.
+// PingWrite reports whether the database accepts writes. It changes nothing and takes one round
+// trip.
 func (s *App) PingWrite(ctx context.Context) error {
 	if err := store.ProbeWrite(ctx, s.db.Client); err != nil {
 		return fmt.Errorf("social: the database takes no writes: %w", err)
@@ -347,13 +345,13 @@ func (s *App) PingWrite(ctx context.Context) error {
 	return nil
 }
 
-// RetryTasks finishes the tasks, such as fan-outs, that were interrupted when a process
-// died, in this process. One that cannot be finished is logged and tried again by a later
-// call; the error reports how many there are.
+// RetryTasks finishes tasks, such as fan-outs, that were interrupted when a process died. A task
+// that cannot be finished is logged and retried by a later call; the error reports how many there
+// are.
 func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Tasks().RunAll(ctx) }
 
-// Maintain does what a process of a site does besides pages and tasks, until ctx ends: it notes
-// that it runs, and does the periodic work.
+// Maintain does what a process of a site does besides serving pages and running tasks, until ctx
+// ends: it sends heartbeats and does the periodic work.
 func (s *App) Maintain(ctx context.Context) {
 	var periodic sync.WaitGroup
 	defer periodic.Wait()

@@ -29,19 +29,19 @@ func (b *bundle) signUp(name, from, reason string) error {
 	return err
 }
 
-// waiting are the names and places of those who wait for an approval.
+// waiting returns the names and addresses of the people waiting for approval.
 func (b *bundle) waiting() (names []string) {
 	b.T.Helper()
 	all, _, err := b.Applications.Waiting(b.Ctx, 100)
 	b.do(err)
-	for _, one := range all {
-		names = append(names, one.User.Name+" "+one.Place+" "+one.Reason)
+	for _, application := range all {
+		names = append(names, application.User.Name+" "+application.Place+" "+application.Reason)
 	}
 	return names
 }
 
-// Who signs up waits: nobody sees them, they cannot log in, and a moderator decides, about one
-// or about all of a network.
+// New users wait for approval: nobody sees them, and they cannot log in. A moderator decides about
+// one of them or about all from one network.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -134,7 +134,7 @@ func TestApprovalAndInvitation(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Twenty sign-ups within ten minutes turn approval on, and not before; an admin turns it off.
+// Twenty sign-ups within ten minutes turn approval on, not fewer. An admin turns it off.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -153,7 +153,7 @@ func TestCrowd(t *testing.T) {
 		b.do(err)
 		return mode
 	}
-	sign(0, 25, 32*time.Second) // the last twenty in more than ten minutes
+	sign(0, 25, 32*time.Second) // the last twenty take more than ten minutes
 	if got := mode(); got != accounts.SignUpOpen {
 		t.Fatalf("after a slow crowd: %s", got)
 	}
@@ -177,14 +177,14 @@ func TestCrowd(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A mode that is the same already is not in the audit log.
+// Setting the current mode again adds nothing to the audit log.
 func TestSameSignUpMode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, "perhaps"); err == nil {
 		t.Error("an unknown mode is accepted")
 	}
-	for range 2 { // repeated, nothing changes
+	for range 2 { // the second time nothing changes
 		b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpClosed))
 	}
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 10)
@@ -193,8 +193,8 @@ func TestSameSignUpMode(t *testing.T) {
 	}
 }
 
-// A suspension without a message is a decision about somebody who waits, too: nobody can let them
-// in with others by mistake.
+// A suspension without a message also decides about a pending account: nobody can let it in with
+// others by mistake.
 func TestPendingIsSuspended(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -214,8 +214,8 @@ func TestPendingIsSuspended(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A process is killed within a sign-up, and the form is sent again: one account waits, and no
-// decision about what the process has left harms it.
+// A process is killed during a sign-up, and the form is sent again: one account is pending, and
+// decisions about what the process left behind do not harm it.
 func TestApprovalKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -251,7 +251,7 @@ func TestApprovalKilled(t *testing.T) {
 	}
 }
 
-// cancelling is a client that ends a context when so many calls were sent.
+// cancelling is a client that cancels a context after a number of calls.
 type cancelling struct {
 	rueidis.Client
 	left   atomic.Int64
@@ -269,7 +269,7 @@ func (c *cancelling) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []r
 	return c.Client.DoMulti(ctx, cmds...)
 }
 
-// Somebody who closes the page while they sign up waits, or there is nothing for a moderator.
+// If somebody closes the page while signing up, the account is pending, or moderators see nothing.
 func TestApprovalCancelled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

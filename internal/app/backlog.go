@@ -7,15 +7,14 @@ import (
 	"retwis/internal/social/work"
 )
 
-// Backlog is the background work that is not finished.
+// Backlog describes the unfinished background work.
 type Backlog struct {
-	Waiting int64 // tasks
-	// Stalled is how long ago a process should have begun the task that is most late, or renewed
-	// its lease.
+	Waiting int64 // number of tasks
+	// Stalled is how long ago the most overdue task should have been started, or its lease renewed.
 	Stalled time.Duration
 }
 
-// Backlog returns the work that is not finished. One round trip.
+// Backlog returns the unfinished work. It takes one round trip.
 func (s *App) Backlog(ctx context.Context) (Backlog, error) {
 	states, err := s.fanOut.Tasks().States(ctx)
 	var all Backlog
@@ -26,13 +25,13 @@ func (s *App) Backlog(ctx context.Context) (Backlog, error) {
 	return all, err
 }
 
-// TaskQueue is what waits of a class of tasks: "short", "long" or "mail".
+// TaskQueue is the queue of a class of tasks: "short", "long" or "mail".
 type TaskQueue struct {
 	Queue string
 	work.State
 }
 
-// Jobs returns what waits, by class. One round trip.
+// Jobs returns the queues by class. It takes one round trip.
 func (s *App) Jobs(ctx context.Context) ([]TaskQueue, error) {
 	states, err := s.fanOut.Tasks().States(ctx)
 	if err != nil {
@@ -45,5 +44,5 @@ func (s *App) Jobs(ctx context.Context) ([]TaskQueue, error) {
 	return all, nil
 }
 
-// DeadJobs returns how many jobs were given up. One round trip.
+// DeadJobs returns the number of dead jobs. It takes one round trip.
 func (s *App) DeadJobs(ctx context.Context) (int64, error) { return work.Letters(ctx, s.db.Client) }

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Work that nobody finishes shows in the backlog, with the time for which it waits.
+// Unfinished work shows in the backlog, with the time for which it has waited.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)

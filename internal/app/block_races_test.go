@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A block and a follow at the same moment: the block wins, whichever process is first.
+// If a block and a follow coincide, the block wins, whichever is first.
 func TestBlockBeatsFollow(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -51,8 +51,8 @@ func TestBlockBeatsFollow(t *testing.T) {
 	})
 }
 
-// On a Cluster a follow is a sequence. A block that has ended the follows before this
-// one is written ends it too.
+// On a Cluster a follow is a sequence of commands. A block that has ended the follows before this
+// one is written ends it, too.
 func TestFollowIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
@@ -77,15 +77,15 @@ func TestBlocksAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 8 {
 				wg.Go(func() {
-					one := b
+					process := b
 					if i%4 < 2 {
-						one = other
+						process = other
 					}
 					var err error
 					if i%2 == 0 {
-						err = one.Relations.Unblock(b.Ctx, ada, bob)
+						err = process.Relations.Unblock(b.Ctx, ada, bob)
 					} else {
-						err = one.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
+						err = process.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Duration(i+1)*time.Hour))
 					}
 					if err != nil {
 						t.Error(err)
@@ -93,17 +93,17 @@ func TestBlocksAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			one := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
-			two := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
-			if one != two {
-				t.Fatalf("the block ends at %q, and at %q", one, two)
+			score := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
+			reverse := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
+			if score != reverse {
+				t.Fatalf("the block ends at %q, and at %q", score, reverse)
 			}
 		}
 	})
 }
 
-// A process that dies in the middle of a block leaves a state that repeating it, or
-// ending it, repairs.
+// A process that dies in the middle of a block leaves a state that repeating or ending the block
+// repairs.
 func TestBlockCutShort(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -123,8 +123,8 @@ func TestBlockCutShort(t *testing.T) {
 	})
 }
 
-// A block that is ended at once has ended the follows all the same, also while a post of
-// one of the two is on its way, and the timelines are cleared once it has arrived.
+// A block that is ended at once has still ended the follows, even while a post of one of the two is
+// being fanned out. The timelines are cleared once that post has arrived.
 func TestUnblockAtOnce(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -134,7 +134,7 @@ func TestUnblockAtOnce(t *testing.T) {
 		if one, two := b.home(ada), b.home(bob); one != both || two != both {
 			t.Fatalf("before: %q and %q", one, two)
 		}
-		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
+		for _, id := range []int64{byAda, byBob} { // as if another process were working on them
 			b.Keep(b.PostTask(id))
 		}
 		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
@@ -150,8 +150,7 @@ func TestUnblockAtOnce(t *testing.T) {
 	})
 }
 
-// Ending a block ends the follows first: a process that died in the middle of the block may
-// have left them.
+// Ending a block ends the follows first: a process that died during the block may have left them.
 func TestUnblockAfterBlockCutShort(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
@@ -162,8 +161,8 @@ func TestUnblockAfterBlockCutShort(t *testing.T) {
 	})
 }
 
-// What a process left of a block is done also after the end of the block, whether the server
-// has forgotten it by then or not. A later follow stays, and so do those before a block that was
+// Unfinished work of a block is completed even after the block has ended, whether the server still
+// remembers the block or not. A later follow stays. So do follows that precede a block that was
 // never written.
 func TestBlockEndsBeforeItsTask(t *testing.T) {
 	t.Parallel()
@@ -200,7 +199,7 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 	})
 }
 
-// Where there is no block, or one that has ended, ending it ends no follow.
+// Ending a block that does not exist, or has expired, ends no follow.
 func TestUnblockWithoutBlock(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {

@@ -15,15 +15,15 @@ import (
 	"retwis/internal/social/posts"
 )
 
-// block blocks something as an operator does.
+// block blocks a value as an operator.
 func (b *bundle) block(kind blocklist.Kind, value string, lasts time.Duration) {
 	b.T.Helper()
 	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: kind, Value: value}, lasts)
 	b.do(err)
 }
 
-// Words and links that are blocked are refused in posts, replies, edits, profiles and sign-ups, in
-// any spelling.
+// Blocked words and links are refused in posts, replies, edits, profiles and sign-ups, in any
+// spelling.
 func TestBlockedTexts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -78,7 +78,7 @@ func TestBlockedTexts(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Addresses that are blocked sign nobody up and post nothing, until the block ends.
+// Blocked addresses can neither sign up nor post until the block ends.
 func TestBlockedAddresses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -103,14 +103,15 @@ func TestBlockedAddresses(t *testing.T) {
 	if all, err := b.Blocklist.All(b.Ctx); err != nil || len(all) != 1 {
 		t.Errorf("%v, %v", all, err)
 	}
-	b.block(blocklist.Word, "x", 0) // removes what has ended
+	b.block(blocklist.Word, "x", 0) // removes expired blocks
 	if got := b.Redis("HLEN", "blocklist"); got != "2" {
 		t.Errorf("%s blocks are stored", got)
 	}
 	b.WantHealthy()
 }
 
-// Only moderators and operators decide, what is no value is refused, and there is a bound.
+// Only moderators and operators can block, invalid values are refused, and the number of blocks is
+// limited.
 func TestBlocklistRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -149,7 +150,7 @@ func TestBlocklistRules(t *testing.T) {
 	if _, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "more"}, 0); err == nil {
 		t.Error("there is no bound")
 	}
-	b.block(blocklist.Word, "w7", time.Hour) // what is there gets an end
+	b.block(blocklist.Word, "w7", time.Hour) // an existing block gets an expiry
 	b.block(blocklist.Domain, "example.com", 0)
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 50)
 	if err != nil || len(page.Entries) != 2 {

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The followers in common are remembered; a change through this process shows at once,
-// and those of others to a reader who has just made one.
+// Followers in common are cached. A change made through this process shows at once; changes by
+// others show at once to a reader who has just made a change.
 func TestCommonFollowersRemembered(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -65,7 +65,7 @@ func TestCommonFollowersRemembered(t *testing.T) {
 	want("after a block", 1, 1)
 }
 
-// Of two users with very many followers, a thousand are examined.
+// For two users with very many followers, a thousand are examined.
 func TestCommonFollowersBound(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {

@@ -43,7 +43,7 @@ func (b *bundle) wantComplete(missing ...string) {
 }
 
 func TestCompleteNames(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, adam, al, bob := b.NewUser("ada"), b.NewUser("Adam_1"), b.NewUser("al"), b.NewUser("bob")
 		want := func(viewer social.User, prefix string, n int, names ...string) {
 			t.Helper()
@@ -83,8 +83,7 @@ func TestCompleteNames(t *testing.T) {
 	})
 }
 
-// Hidden people, and display names of those already found, do
-// not leave an answer short.
+// Hidden people, and display names of people already found, do not shorten an answer.
 func TestCompleteBeyondHidden(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -102,7 +101,7 @@ func TestCompleteBeyondHidden(t *testing.T) {
 }
 
 func TestCompleteTags(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada := b.NewUser("ada")
 		want := func(prefix string, tags ...string) {
 			t.Helper()
@@ -138,8 +137,8 @@ func TestCompleteTags(t *testing.T) {
 	})
 }
 
-// A database that was written without indexes gets them, in a build that can be
-// repeated after it was cut short; what is missing is found and repaired.
+// A database without completion indexes gets them. The build can be repeated after an interruption,
+// and missing entries are found and repaired.
 func TestCompletionsAreBuilt(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -153,7 +152,7 @@ func TestCompletionsAreBuilt(t *testing.T) {
 	b.do(err)
 	b.Redis("SADD", "user:7777", "not a hash")
 	b.Redis("HSET", "users", "odd", "7777")
-	b.Redis("ZADD", "tag:hello", "7", "7") // by another version
+	b.Redis("ZADD", "tag:hello", "7", "7") // as another version would
 	b.do(loader.AddFollows(b.Ctx, []load.NewFollow{{From: added[0].ID, To: added[700].ID, Time: b.Clock.Now()}}))
 
 	cut, cancel := context.WithCancel(b.Ctx)

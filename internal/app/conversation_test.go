@@ -12,8 +12,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// both runs a test on one server and on a Cluster.
-func both(t *testing.T, test func(t *testing.T, b *bundle)) {
+// onServerAndCluster runs a test on a single server and on a Cluster.
+func onServerAndCluster(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
 		test(t, on(t, client))
@@ -45,7 +45,7 @@ func (b *bundle) home(u social.User) string {
 	return strings.Trim(fmt.Sprint(got), "[]")
 }
 
-// wantNoHomes fails if something is on the home timelines of these users.
+// wantNoHomes fails if one of these users has a post on their home timeline.
 func (b *bundle) wantNoHomes(uids ...int64) {
 	b.T.Helper()
 	for _, uid := range uids {
@@ -55,10 +55,10 @@ func (b *bundle) wantNoHomes(uids ...int64) {
 	}
 }
 
-// A reply is in its conversation, on its author's lists, and on the home timelines of
-// those who follow both people.
+// A reply appears in its conversation, on its author's lists, and on the home timelines of those
+// who follow both people.
 func TestReply(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid, dan := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid"), b.NewUser("dan")
 		b.Connect(cid, ada)
 		b.Connect(cid, bob)
@@ -89,7 +89,7 @@ func TestReply(t *testing.T) {
 		if err := b.Posts.Delete(b.Ctx, ada, r); !errors.Is(err, social.ErrNotAuthor) {
 			t.Errorf("deleting another's post: %v", err)
 		}
-		// A deleted reply in the middle stays as a stub, until its last reply goes.
+		// A deleted reply in the middle stays as a stub until its last reply is deleted.
 		for range 2 {
 			if err := b.Posts.Delete(b.Ctx, bob, r); err != nil {
 				t.Fatal(err)
@@ -112,9 +112,9 @@ func TestReply(t *testing.T) {
 	})
 }
 
-// A repost is an entry on its author's profile and followers' timelines, once.
+// A repost appears once on its author's profile and on followers' timelines.
 func TestRepost(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
 		b.Connect(cid, bob)
 		p := b.Publish(ada, "good news")
@@ -122,9 +122,9 @@ func TestRepost(t *testing.T) {
 		if err != nil || first.RepostOf != p {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		again, err := b.Posts.Repost(b.Ctx, bob, first.ID) // of the repost: the same
-		if err != nil || again.ID != first.ID {
-			t.Fatalf("%+v, %v", again, err)
+		repeated, err := b.Posts.Repost(b.Ctx, bob, first.ID) // reposting a repost yields the same repost
+		if err != nil || repeated.ID != first.ID {
+			t.Fatalf("%+v, %v", repeated, err)
 		}
 		b.want("1", "HGET", "post:1", "reposts")
 		b.want("2", "ZRANGE", "profile:2", "0", "-1")
@@ -163,7 +163,7 @@ func TestRepost(t *testing.T) {
 
 // An edit keeps the earlier texts.
 func TestEdit(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		p := b.Publish(ada, "one")
 		for i, body := range []string{"two", "two", "three"} {
@@ -200,12 +200,12 @@ func TestEdit(t *testing.T) {
 	})
 }
 
-// A follow brings the latest posts of the followed user, in order and within the cap;
-// after its end nothing by them is shown, except posts with a followed tag.
+// A follow adds the latest posts of the followed user, in order and up to the cap. After an
+// unfollow none of the user's posts are shown, except those with a followed tag.
 func TestFollowFillsHome(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
-		b.home(cid) // on a Cluster it exists from now on
+		b.home(cid) // on a Cluster this creates the timeline
 		first := b.Publish(ada, "one #gophers")
 		mine := b.Publish(cid, "my own")
 		b.Publish(ada, "two")
@@ -218,7 +218,7 @@ func TestFollowFillsHome(t *testing.T) {
 			b.Connect(cid, ada)
 		}
 		b.Connect(cid, bob)
-		if got := b.home(cid); got != "6 3 2 1" { // without the repost of a post that is there
+		if got := b.home(cid); got != "6 3 2 1" { // without the repost of a post that is already listed
 			t.Errorf("cid has %q", got)
 		}
 		b.Redis("ZADD", "following_tags:3", "1", "gophers")

@@ -1,15 +1,15 @@
-// Package app puts Retwis together: [New] builds each part with what it needs, and an [App]
-// has the parts under their names.
+// Package app assembles Retwis: [New] builds each part with its dependencies, and an [App] exposes
+// the parts as fields.
 //
-//   - Accounts, SignUps, Profiles and Leaving: users register, say who they are, and leave.
+//   - Accounts, SignUps, Profiles and Leaving: users register, edit their profiles and leave.
 //     Users finds them.
-//   - Auth and Sessions: they log in and out. Limits bounds how often anybody does anything.
-//   - Follows, Relations and Completions: they follow, mute and block each other.
-//   - Posts, Reactions, Tags and Threads: they write, answer, like and repeat posts.
-//   - Lists, Timelines, Views and Viewers: what they see of that.
-//   - Notifications: what others did with their posts.
-//   - Moderation, Reports and Audit: what moderators decide, and the log of it.
+//   - Auth and Sessions: users log in and out. Limits limits how often people do things.
+//   - Follows, Relations and Completions: users follow, mute and block each other.
+//   - Posts, Reactions, Tags and Threads: users write, reply to, like and repost posts.
+//   - Lists, Timelines, Views and Viewers: what users see of these.
+//   - Notifications: what others did with a user's posts.
+//   - Moderation, Reports and Audit: the decisions of moderators and their log.
 //
-// The methods of an App itself are about the whole: its health, its background work, the
-// layout of its keys, and its end.
+// The methods of App itself concern the application as a whole: its health, its background work,
+// its totals and its shutdown.
 package app

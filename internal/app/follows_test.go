@@ -25,7 +25,7 @@ func TestFollow(t *testing.T) {
 	one, two := b.NewUser("one"), b.NewUser("two")
 	for range 2 {
 		b.Connect(one, two)
-		b.Clock.Advance(1e9) // repeating does not change the time
+		b.Clock.Advance(1e9) // following again does not change the time
 		for _, key := range []string{"following:1", "followers:2"} {
 			if got := b.Redis("ZCARD", key); got != "1" {
 				t.Errorf("%s has %s entries, want 1", key, got)
@@ -52,7 +52,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The end of a follow hides posts that the list of their author has lost, too.
+// An unfollow also hides posts that their author's list has lost.
 func TestUnfollowWithDamagedProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -66,7 +66,7 @@ func TestUnfollowWithDamagedProfile(t *testing.T) {
 	b.wantOnHome("after the end of the follow", one, kept)
 }
 
-// Follows and unfollows in any order have the same result as in a model.
+// Follows and unfollows in any order give the same result as in a model.
 func TestFollowProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -146,8 +146,8 @@ func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	}
 }
 
-// Concurrent changes of the same follows: when all have returned, both directions
-// agree. On a Cluster no script spans the two.
+// After concurrent changes of the same follows, both directions agree. On a Cluster no script spans
+// the two.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -260,7 +260,7 @@ func FuzzPeopleCursor(f *testing.F) {
 	})
 }
 
-// Tasks of other kinds, however many wait, do not keep an unfollow from its end.
+// Waiting tasks of other kinds, however many, do not keep an unfollow from being completed.
 func TestUnfollowAmongTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

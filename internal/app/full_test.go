@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// When the memory of the database is full, everything can be read, what frees memory can
-// be done, and the rest is refused as a whole with an error that says so.
+// When the database is out of memory, everything can be read, operations that free memory work, and
+// all others are refused entirely with an error that says why.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -31,7 +31,7 @@ func TestFullMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Clock.Advance(time.Minute) // to another code
+	b.Clock.Advance(time.Minute) // until the next code
 	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	config := func(name, value string) {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestFullMemory(t *testing.T) {
 			t.Errorf("%s: %v, want a refused write", c.what, err)
 		}
 	}
-	// Limits hold, or one could guess passwords without end.
+	// Limits still apply; otherwise passwords could be guessed without limit.
 	guesses := 0
 	for range 20 {
 		if _, err := b.Auth.AllowLogin(b.Ctx, "bob", netip.MustParseAddr("203.0.113.9")); err == nil {

@@ -17,13 +17,13 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// merging is a process whose authors are merged from their third follower on.
+// merging returns a process that merges authors with three or more followers.
 func merging(t *testing.T, url string) *socialtest.Bundle {
 	t.Helper()
 	return socialtest.Watched(t, url, func(opt *app.Options) { opt.CelebrityFollowers = 2 })
 }
 
-// homeOf reads a whole home timeline, a few posts at a time, bypassing all caches.
+// homeOf reads a whole home timeline, limit posts at a time, bypassing all caches.
 func homeOf(ctx context.Context, s *app.App, uid int64, limit int) ([]int64, error) {
 	var all []int64
 	v, err := s.Viewers.Get(ctx, social.User{ID: uid})
@@ -55,7 +55,7 @@ func wantHome(t *testing.T, b *socialtest.Bundle, reader social.User, want ...in
 	}
 }
 
-// crowdOf makes n users follow another.
+// crowdOf makes n users follow author.
 func crowdOf(b *socialtest.Bundle, author social.User, n int) (all []social.User) {
 	for i := range n {
 		all = append(all, b.NewUser(fmt.Sprintf("%s_fan%d", author.Name, i)))
@@ -72,7 +72,7 @@ func TestMergedAuthors(t *testing.T) {
 	fans := crowdOf(b, star, 2)
 	reader := fans[0]
 	b.Connect(reader, other)
-	wantHome(t, b, reader) // its home timeline exists
+	wantHome(t, b, reader) // the home timeline exists now
 	pushed := b.Publish(star, "to two")
 	late := b.NewUser("late")
 	b.Connect(late, star)
@@ -90,7 +90,7 @@ func TestMergedAuthors(t *testing.T) {
 	wantHome(t, b, late, second, first, pushed)
 	wantHome(t, b, star, second, first, pushed)
 
-	// Without WithFresh, this process sees at once what it has written itself.
+	// Without WithFresh, this process sees its own writes at once.
 	third := b.Publish(star, "and again")
 	if page, err := b.Timelines.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{third, second}) {
 		t.Errorf("after a post: %+v, %v", page, err)
@@ -106,7 +106,7 @@ func TestMergedAuthors(t *testing.T) {
 		return err == nil && slices.Equal(page.IDs, []int64{second, between})
 	})
 
-	// A reply goes to those who follow both: through the smaller set of followers.
+	// A reply goes to those who follow both, using the smaller set of followers.
 	answer, err := b.Posts.Reply(b.Ctx, star, between, "an answer")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestMergedAuthors(t *testing.T) {
 	wantHome(t, b, reader, answer.ID, second, between, first, pushed)
 	wantHome(t, b, late, second, first, pushed)
 
-	// A follow ends: only what has a tag that the reader follows stays.
+	// After an unfollow, only posts with a tag that the reader follows stay.
 	if err := b.Tags.FollowTag(b.Ctx, reader, "tea"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestMergedAuthors(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHome(t, b, late)
-	// Once merged, always merged.
+	// An author who is merged once stays merged.
 	last := b.Publish(star, "to two again")
 	wantHome(t, b, reader, last, answer.ID, second, between, first, pushed)
 	if got := b.Redis("LPOS", storage.HomeKey(reader.ID), storage.Itoa(last)); got != "" {
@@ -147,8 +147,8 @@ func TestMergedAuthors(t *testing.T) {
 	wantHome(t, b, reader, last, answer.ID, second, between, first, pushed)
 }
 
-// An author gets too many followers while several processes post, and others read page
-// after page: everybody has all posts, each once, and no page is out of order.
+// An author gets too many followers while several processes post and others read page after page:
+// everybody sees all posts, each once, and no page is out of order.
 func TestSwitchToMerged(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()
@@ -201,7 +201,7 @@ func TestSwitchToMerged(t *testing.T) {
 		})
 	}
 	b.Eventually("some posts", func() bool { mu.Lock(); defer mu.Unlock(); return len(posted) > 30 })
-	b.Connect(b.NewUser("third"), star) // now there are too many
+	b.Connect(b.NewUser("third"), star) // now there are too many followers
 	writers.Wait()
 	done.Store(true)
 	pagers.Wait()
@@ -236,7 +236,7 @@ func TestHomeExpires(t *testing.T) {
 	if got := b.Redis("TTL", key); got != "2592000" && got != "2591999" {
 		t.Errorf("it expires after %s seconds", got)
 	}
-	// Other views that day do not postpone the end.
+	// Other views on the same day do not postpone the expiry.
 	b.Redis("EXPIRE", key, "1000")
 	wantHome(t, b, ada, one)
 	if got := b.Redis("TTL", key); len(got) > 4 {
@@ -264,12 +264,12 @@ func TestHomeExpires(t *testing.T) {
 		t.Fatal("a post has created a list")
 	}
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
-	// A later page of a list that is not there any more.
+	// A later page of a list that has expired.
 	b.Redis("DEL", key)
 	if page, err := b.Timelines.Home(b.Ctx, ada.ID, reply.ID, 1); err != nil || !slices.Equal(page.IDs, []int64{two}) {
 		t.Errorf("a later page is %+v, %v", page, err)
 	}
-	// A process died while it made the list.
+	// A process died while making the list.
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, storage.Itoa(own.ID), "-77")
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
@@ -281,7 +281,7 @@ func TestHomeExpires(t *testing.T) {
 	if page, err := b.Timelines.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
 		t.Errorf("a later page is %+v, %v", page, err)
 	}
-	// Without anything to show it is not made with each view.
+	// A timeline without posts is not made again for each view.
 	newcomer := b.NewUser("new")
 	wantHome(t, b, newcomer)
 	if got := b.Redis("LRANGE", storage.HomeKey(newcomer.ID), "0", "-1"); got != "0" {
@@ -291,8 +291,8 @@ func TestHomeExpires(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Home timelines expire all the time while people post, follow and delete: once all is
-// quiet, nobody lacks a post, or has one of somebody they do not follow.
+// Home timelines expire all the time while people post, follow and delete. Afterwards nobody lacks
+// a post, or has a post of somebody they do not follow.
 func TestHomeExpiresMeanwhile(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()
@@ -354,7 +354,7 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 	done.Store(true)
 	others.Wait()
 	for i, reader := range readers {
-		seen := min(i+1, 3) // the last one does not follow the last author in the end
+		seen := min(i+1, 3) // in the end, the last reader does not follow the last author
 		var all []int64
 		for _, posts := range want[:seen] {
 			all = append(all, posts...)
@@ -365,7 +365,7 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A post that was deleted while the list was made can be left; nobody sees it.
+		// A post deleted while the list was being made may remain on it; nobody sees it.
 		posts, err := b.Posts.Posts(b.Ctx, got...)
 		if err != nil {
 			t.Fatal(err)
@@ -380,7 +380,8 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 	}
 }
 
-// homeReader is a reader on a Cluster who follows n authors; merged, if they are.
+// homeReader returns a reader on a Cluster who follows n authors; merged reports whether these are
+// merged.
 func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.Viewer) {
 	b.Helper()
 	s := socialtest.Watched(b, redistest.Cluster(b, 3).URL())
@@ -411,8 +412,8 @@ func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.V
 	return s, v
 }
 
-// The first page of a home timeline, all in memory, of a reader who follows so many
-// merged authors; and that of one whose memory is lost.
+// BenchmarkHome reads the first page of a cached home timeline of a reader who follows a number of
+// merged authors, and of a reader whose cache is lost.
 func BenchmarkHome(b *testing.B) {
 	for _, n := range []int{0, 5, 50, 200} {
 		b.Run(fmt.Sprint("merged=", n), func(b *testing.B) {
@@ -426,7 +427,7 @@ func BenchmarkHome(b *testing.B) {
 	}
 }
 
-// A home timeline of 200 followed authors is made again.
+// BenchmarkHomeExpired rebuilds a home timeline of 200 followed authors.
 func BenchmarkHomeExpired(b *testing.B) {
 	s, v := homeReader(b, 200, false)
 	b.ResetTimer()

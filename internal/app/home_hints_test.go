@@ -9,15 +9,15 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A page that has to look past many posts of somebody who is not followed any more, or that are
-// deleted, takes them off the list. A later follow brings the latest of them back.
+// A page that has to skip many posts of unfollowed authors, or deleted posts, removes them from the
+// list. A later follow brings back the author's latest posts.
 func TestHomeIsCleaned(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
 		for _, other := range []social.User{ada, bob, cem} {
 			b.Connect(eve, other)
 		}
-		b.home(eve) // on a Cluster it exists from now on
+		b.home(eve) // on a Cluster this creates the timeline
 		kept := []int64{b.Publish(bob, "from before")}
 		var byAda, byCem []int64
 		for i := range 120 {
@@ -49,9 +49,9 @@ func TestHomeIsCleaned(t *testing.T) {
 	})
 }
 
-// Somebody who follows more people than a process keeps in memory hears all of them.
+// A reader who follows more people than a process caches sees posts of all of them.
 func TestHomeOfManyFollows(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(eve, ada)
 		b.Connect(eve, bob)

@@ -15,18 +15,18 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Internals are what packages need that work on the database as a whole, beside the
-// parts: check, load and live. internal/arch keeps others from them.
+// Internals are what packages that work on the whole database need besides the parts: check, load
+// and live. internal/arch keeps other packages from using them.
 type Internals struct {
 	Client        rueidis.Client
-	Server        *rueidis.ClientOption // nil: see Options.Server
-	Invalidations *store.Invalidations  // nil: see Options.Invalidations
+	Server        *rueidis.ClientOption // may be nil, see Options.Server
+	Invalidations *store.Invalidations  // may be nil, see Options.Invalidations
 	Log           *slog.Logger
 	Now           func() time.Time
 
 	FanOut      *posts.Engine
 	Directory   *storage.Directory
-	Lists       *collection.Timelines // the timelines that are lists
+	Lists       *collection.Timelines // timelines stored as lists
 	Celebrities *storage.Celebrities  // nil on a single server
 	Library     *people.Store
 	Pictures    *media.Store

@@ -10,15 +10,15 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// backupField is the field of the hash `site` with the time of the last backup.
+// backupField is the field of the hash `site` that holds the time of the last backup.
 const backupField = "backup"
 
-// BackupDue is the age of the last backup from which a site counts as not backed up: a
-// day, and time for a timer with a random delay and for the backup itself.
+// BackupDue is the age of the last backup from which a site counts as not backed up: a day, plus
+// time for a timer with a random delay and for the backup itself.
 const BackupDue = 26 * time.Hour
 
-// RecordBackup records that a backup is complete that has everything up to a time. One
-// round trip.
+// RecordBackup records that a backup of everything up to a time is complete. It takes one round
+// trip.
 func (s *App) RecordBackup(ctx context.Context, at time.Time) error {
 	err := s.db.Client.Do(ctx, s.db.Client.B().Hset().Key(storage.Site).FieldValue().FieldValue(backupField, storage.Seconds(at)).Build().ToRetryable()).Error()
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *App) RecordBackup(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// LastBackup returns the time of the last backup, the zero time if there was none. One
+// LastBackup returns the time of the last backup, or the zero time if there is none. It takes one
 // round trip.
 func (s *App) LastBackup(ctx context.Context) (time.Time, error) {
 	text, err := s.db.Client.Do(ctx, s.db.Client.B().Hget().Key(storage.Site).Field(backupField).Build()).ToString()

@@ -22,8 +22,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// twoProcesses runs a test on one server and on a Cluster, with two processes that have
-// all of their caches.
+// twoProcesses runs a test on a single server and on a Cluster, with two processes that have all of
+// their caches.
 func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
 	for name, url := range map[string]func(t *testing.T) string{
 		"single":  func(t *testing.T) string { return redistest.DB(t).URL() },
@@ -32,7 +32,7 @@ func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := url(t)
-			// One of them alone works in the background: b.RetryTasks waits for what it has begun.
+			// Only one of them does background work: b.RetryTasks waits for what it has started.
 			test(t, &bundle{socialtest.Watched(t, at)}, &bundle{socialtest.Watched(t, at, noJobs)})
 		})
 	}
@@ -56,10 +56,10 @@ func (b *bundle) do(err error) {
 	}
 }
 
-// repost writes a repost by hand.
-func (b *bundle) repost(id, of int64, by social.User) {
+// repost writes a repost directly to the database.
+func (b *bundle) repost(id, original int64, by social.User) {
 	b.T.Helper()
-	b.Redis("HSET", storage.PostKey(id), "user_id", storage.Itoa(by.ID), "time", "1700000000", "repost_of", storage.Itoa(of))
+	b.Redis("HSET", storage.PostKey(id), "user_id", storage.Itoa(by.ID), "time", "1700000000", "repost_of", storage.Itoa(original))
 }
 
 func TestLike(t *testing.T) {
@@ -147,8 +147,8 @@ func TestLikeRefuses(t *testing.T) {
 	})
 }
 
-// What is decided from memory is decided again by the script: a post can be deleted
-// meanwhile.
+// What is decided from the cache is checked again by the script: a post may have been deleted in
+// the meantime.
 func TestLikeStoreRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,7 +163,7 @@ func TestLikeStoreRefuses(t *testing.T) {
 	}
 }
 
-// A like of a post that was deleted can be taken back.
+// A like of a deleted post can be taken back.
 func TestUnlikeOfADeletedPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -180,7 +180,7 @@ func TestUnlikeOfADeletedPost(t *testing.T) {
 	}
 }
 
-// wantLikes fails unless the likes of posts agree in all of their places.
+// wantLikes fails unless the likes of posts agree everywhere they are stored.
 func (b *bundle) wantLikes(users []social.User, posts []int64) {
 	b.T.Helper()
 	for _, id := range posts {
@@ -189,10 +189,10 @@ func (b *bundle) wantLikes(users []social.User, posts []int64) {
 			b.T.Errorf("post %d has the number %q for %d likes", id, n, len(likers))
 		}
 		for _, user := range users {
-			one := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
+			score := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
 			two := b.Redis("ZSCORE", storage.LikedKey(user.ID), storage.Itoa(id))
-			if one != two {
-				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, one, two)
+			if score != two {
+				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, score, two)
 			}
 		}
 	}
@@ -207,20 +207,20 @@ func TestLikesAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
-					one := b
+					process := b
 					if i%2 == 0 {
-						one = other
+						process = other
 					}
 					for range 5 {
 						user, post := users[rand.IntN(3)], posts[rand.IntN(2)]
-						act := one.Reactions.Like
+						act := process.Reactions.Like
 						if rand.IntN(2) == 0 {
-							act = one.Reactions.Unlike
+							act = process.Reactions.Unlike
 						}
 						if err := act(b.Ctx, user, post); err != nil {
 							t.Error(err)
 						}
-						one.Clock.Advance(time.Second)
+						process.Clock.Advance(time.Second)
 					}
 				})
 			}
@@ -230,8 +230,8 @@ func TestLikesAtOnce(t *testing.T) {
 	})
 }
 
-// A process that dies in the middle of a like, or of taking it back, leaves a state that
-// repeating either repairs.
+// A process that dies in the middle of a like, or an unlike, leaves a state that repeating either
+// repairs.
 func TestLikeCutShort(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
@@ -266,8 +266,8 @@ func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []ruei
 	return m.Client.DoMulti(ctx, cmds...)
 }
 
-// meddle returns a process on a Cluster, and calls act right before its first command
-// that begins like this.
+// meddle returns a process on a Cluster that calls act right before its first command that starts
+// with command.
 func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
 	client := redistest.Cluster(t, 3).Client(t)
 	other := on(t, client)
@@ -279,7 +279,7 @@ func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
 	}})
 }
 
-// On a Cluster a like is a sequence. Another process can take it back in the middle.
+// On a Cluster a like is a sequence of commands. Another process may take it back in the middle.
 func TestLikeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada := social.User{ID: 1, Name: "ada"}
@@ -368,8 +368,8 @@ func TestMarkedPosts(t *testing.T) {
 	})
 }
 
-// What another process has deleted a moment ago is still in the memory of this one. Nobody
-// likes or bookmarks it.
+// A post deleted by another process a moment ago is still cached in this one, but nobody can like
+// or bookmark it.
 func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// shown returns the ids of what a list shows, reposts by the id of their entry.
+// shown returns the IDs of the posts on a list; for reposts, the ID of the repost.
 func shown(list timeline.Listing) []int64 {
 	var ids []int64
 	for _, item := range list.Items {
@@ -22,8 +22,8 @@ func shown(list timeline.Listing) []int64 {
 	return ids
 }
 
-// Another process sees a change of a post within about a second, and without a read
-// of the database before there is a change.
+// Another process sees a change of a post within about a second. Until there is a change, it does
+// not read the database.
 func TestViewsFollowChanges(t *testing.T) {
 	t.Parallel()
 	url := redistest.DB(t).URL()
@@ -37,21 +37,21 @@ func TestViewsFollowChanges(t *testing.T) {
 		return views[0].Counts.Likes
 	}
 	a.Eventually("the publication to end", func() bool { return a.Redis("EXISTS", storage.Tasks) == "0" })
-	if err := b.Ping(b.Ctx); err != nil { // it knows of all that the publication has changed
+	if err := b.Ping(b.Ctx); err != nil { // it knows of all changes made by the publication
 		t.Fatal(err)
 	}
 	likes()
 	read, _ := b.Views.Stats()
 	likes()
-	if again, _ := b.Views.Stats(); again != read {
+	if reread, _ := b.Views.Stats(); reread != read {
 		t.Fatal("a post that has not changed was read again")
 	}
 	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(storage.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	b.Eventually("the change is not seen", func() bool { return likes() == 7 })
-	if again, _ := b.Views.Stats(); again != read+1 {
-		t.Fatalf("read %d times for one change", again-read)
+	if reread, _ := b.Views.Stats(); reread != read+1 {
+		t.Fatalf("read %d times for one change", reread-read)
 	}
 }
 

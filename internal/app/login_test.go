@@ -21,7 +21,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// code is the code of an app now.
+// code returns the current code of an authenticator app.
 func (b *bundle) code(key string) string {
 	b.T.Helper()
 	code, err := totp.GenerateCode(key, b.Clock.Now())
@@ -31,8 +31,8 @@ func (b *bundle) code(key string) string {
 	return code
 }
 
-// protected is a user with a second factor, the key of their app, and their recovery
-// codes. The code of the moment is used up.
+// protected returns a user with a second factor, the key of their app and their recovery codes. The
+// current code has been used.
 func (b *bundle) protected(name string) (user social.User, key string, codes []string) {
 	b.T.Helper()
 	user = b.NewUser(name)
@@ -46,7 +46,7 @@ func (b *bundle) protected(name string) (user social.User, key string, codes []s
 	return user, key, codes
 }
 
-// begin is a log-in that waits for a code.
+// begin returns the secret of a log-in that waits for a code.
 func (b *bundle) begin(name string) string {
 	b.T.Helper()
 	_, err := b.Auth.Login(b.Ctx, name, socialtest.Password)
@@ -119,7 +119,7 @@ func TestSecondFactor(t *testing.T) {
 			if err != nil || finish(b.begin("ada"), codes[4]) == nil || finish(b.begin("ada"), renewed[0]) != nil {
 				t.Errorf("new codes: %v", err)
 			}
-			// A log-in waits for five minutes, and has five tries.
+			// A log-in waits for five minutes and allows five tries.
 			secret = b.begin("ada")
 			b.Clock.Advance(6 * time.Minute)
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
@@ -158,8 +158,8 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-// Guesses at many log-ins at once are counted together; the owner gets in with a
-// recovery code.
+// Guesses at several concurrent log-ins are counted together; the owner gets in with a recovery
+// code.
 func TestSecondFactorGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -198,7 +198,7 @@ func TestSecondFactorGuesses(t *testing.T) {
 	}
 }
 
-// Of several uses of a code, a recovery code, or a reset link at once, one succeeds.
+// Of several concurrent uses of a code, recovery code or reset link, one succeeds.
 func TestUsedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -298,7 +298,7 @@ func TestChangePassword(t *testing.T) {
 	if _, err := b.Auth.Login(b.Ctx, "ada", "a new horse"); err != nil {
 		t.Error(err)
 	}
-	// A password in clear, of the original program, is changed too.
+	// A plaintext password of the original program is changed, too.
 	b.Redis("HSET", "user:1", "password", "p1pp0")
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
 		t.Error(err)
@@ -306,7 +306,7 @@ func TestChangePassword(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A log-in with the old password that a change of it overtakes opens nothing.
+// A log-in with the old password that is overtaken by a password change fails.
 func TestLoginWhilePasswordChanges(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -419,8 +419,8 @@ func TestReset(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A copy of the database shows no password, session, log-in, reset link or recovery
-// code; with a key of the operator, no key of an app.
+// A copy of the database reveals no password, session, log-in, reset link or recovery code. With an
+// operator key it reveals no key of an authenticator app, either.
 func TestNoSecretIsStored(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Own(t).Client(t), func(opt *app.Options) { opt.SecretKey = []byte("a key of the operator") })
@@ -458,7 +458,7 @@ func TestNoSecretIsStored(t *testing.T) {
 	}
 }
 
-// dumpAll is every key with its content.
+// dumpAll returns every key with its content.
 func dumpAll(t *testing.T, ctx context.Context, b *bundle) string {
 	t.Helper()
 	keys, err := b.DB.Do(ctx, b.DB.B().Keys().Pattern("*").Build()).AsStrSlice()

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Where the mail server of a site was taken away, what waits for one ends when it has expired.
-func TestMailServerTakenAway(t *testing.T) {
+// If a site's mail server is removed, queued mails are dropped once they have expired.
+func TestMailServerRemoved(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	idle := func(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }

@@ -7,8 +7,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A process that has the latest posts of a merged author in its memory shows those that another
-// process publishes later, and no longer those that it deletes.
+// A process that caches the latest posts of a merged author shows posts that another process
+// publishes later, and not those that it deletes.
 func TestMergedPostsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()

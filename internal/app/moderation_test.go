@@ -23,7 +23,7 @@ func TestRoles(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		people := map[string]social.User{}
 		for _, name := range []string{"owner", "second", "admin", "moderator", "member"} {
-			people[name] = b.NewUser("the_" + name) // the roles themselves are reserved names
+			people[name] = b.NewUser("the_" + name) // the names of the roles themselves are reserved
 		}
 		give := func(actor social.Actor, name string, role social.Role) error {
 			return b.Moderation.SetRole(b.Ctx, actor, people[name].ID, role, "")
@@ -48,7 +48,7 @@ func TestRoles(t *testing.T) {
 			{"admin", "moderator", social.Moderator, true},
 			{"moderator", "moderator", social.Member, true},
 			{"second", "second", social.Admin, true},
-			{"owner", "owner", social.Member, false}, // the last one
+			{"owner", "owner", social.Member, false}, // the last owner
 			{"owner", "admin", social.Member, true},
 		} {
 			err := give(people[c.actor].Actor(), c.of, c.role)
@@ -80,7 +80,7 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// Two owners who give up their role at the same time leave one.
+// If two owners give up their role at the same time, one stays.
 func TestLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -107,7 +107,8 @@ func TestLastOwnerStays(t *testing.T) {
 	}
 }
 
-// A suspension ends the open sessions in every process at once, and the log-in says why.
+// A suspension ends the open sessions in every process at once, and the log-in page gives the
+// reason.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -178,7 +179,7 @@ func TestSuspend(t *testing.T) {
 	})
 }
 
-// A suspension with an end is lifted by itself, once.
+// A suspension with an expiry is lifted automatically, once.
 func TestStandingEnds(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -212,8 +213,8 @@ func TestStandingEnds(t *testing.T) {
 	}
 }
 
-// A suspension ends while the account is being deleted: nothing is restored, and no process looks at
-// it again and again.
+// A suspension expires while the account is being deleted: nothing is restored, and no process
+// checks it again and again.
 func TestStandingEndsInDeletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -223,7 +224,7 @@ func TestStandingEndsInDeletion(t *testing.T) {
 	if ends := b.Redis("ZRANGE", storage.StandingEnds, "0", "-1"); ends != "" {
 		t.Errorf("%s has %s", storage.StandingEnds, ends)
 	}
-	// A process that dies after it has closed the account leaves the end.
+	// A process that dies after closing the account leaves the entry for the expiry.
 	b.Redis("ZADD", storage.StandingEnds, storage.Seconds(until), storage.Itoa(ada.ID))
 	b.Clock.Advance(2 * time.Second)
 	for range 3 {
@@ -239,9 +240,9 @@ func TestStandingEndsInDeletion(t *testing.T) {
 	}
 }
 
-// A post goes before a moderator decides about its report: to hide or delete it is the end of the
-// report all the same.
-func TestReportOfPostThatIsGone(t *testing.T) {
+// A post is deleted before a moderator decides about its report: hiding or deleting it still closes
+// the report.
+func TestReportAfterDeletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, ben, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("mia")
@@ -261,8 +262,8 @@ func TestReportOfPostThatIsGone(t *testing.T) {
 	}
 }
 
-// A reported post that its author edits and deletes: the report has its texts until it is decided, and
-// a report that arrives after the deletion is one about the post.
+// The author of a reported post edits and deletes it: the report keeps its texts until it is
+// decided, and a report that arrives after the deletion is about the post.
 func TestReportOfDeletedPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -305,7 +306,7 @@ func TestReportOfDeletedPost(t *testing.T) {
 	if err := b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("reported two days after its deletion: %v", err)
 	}
-	// A moderator has deleted this one; and the account of its author takes the texts along.
+	// A moderator has deleted this one. Deleting the author's account removes the texts.
 	post = b.Publish(ada, "another")
 	b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 	b.do(b.Moderation.RemovePost(b.Ctx, mia.Actor(), post, ""))
@@ -314,7 +315,7 @@ func TestReportOfDeletedPost(t *testing.T) {
 	if c.DeletedBy != mia.Actor() {
 		t.Errorf("deleted by %v", c.DeletedBy)
 	}
-	b.Redis("DEL", storage.PostKey(post)) // the end of an account erases stubs, perhaps before the reports
+	b.Redis("DEL", storage.PostKey(post)) // deleting an account erases stubs, perhaps before the reports
 	b.do(b.Reports.ForgetReports(b.Ctx, ada.ID))
 	if left := b.Redis("EXISTS", storage.ReportKey(audit.PostTarget(post))); left != "0" {
 		t.Error("the texts are left after the account")
@@ -369,8 +370,8 @@ func TestHidePost(t *testing.T) {
 	})
 }
 
-// A task that follows a standing can be late: the account is deleted, and nothing of it
-// may come back.
+// A task that applies a standing can be late: the account is deleted, and nothing of it may
+// reappear.
 func TestStandingOfADeletedUser(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// describe writes a page of notifications as text, a group a line.
+// describe formats a page of notifications as text, one group per line.
 func (b *bundle) describe(user social.User, before string, limit int) (text string, page notify.Page) {
 	b.T.Helper()
 	page, err := b.Notifications.Page(b.Ctx, b.viewer(user), before, limit)
@@ -77,7 +77,8 @@ func (b *bundle) wantNotified(user social.User, want string) notify.Page {
 
 func notificationsKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
 
-// A follow that is taken back notifies nobody: the same people cannot fill somebody's notifications.
+// A follow that is taken back notifies nobody: the same people cannot fill somebody's
+// notifications.
 func TestFollowTakenBack(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
@@ -88,7 +89,7 @@ func TestFollowTakenBack(t *testing.T) {
 			b.Clock.Advance(time.Minute)
 			b.do(b.Follows.Unfollow(b.Ctx, bob, ada))
 		}
-		b.do(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is none
+		b.do(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is no follow
 		if n := b.Redis("LLEN", notificationsKey(ada)); n != "1" {
 			t.Errorf("%s notifications of one follow", n)
 		}
@@ -118,8 +119,8 @@ func TestNotificationsAreGrouped(t *testing.T) {
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd.ID, 0, time.Time{})
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan.ID, 0, time.Time{})
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada.ID, first, time.Time{}) // oneself
-	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada.ID, first, time.Time{})   // nobody
-	if n := b.unread(ada); n != 8 {                                                // one of bob's likes is there twice
+	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada.ID, first, time.Time{})   // no such user
+	if n := b.unread(ada); n != 8 {                                                // one of bob's likes appears twice
 		t.Errorf("%d unread, want 8", n)
 	}
 	page := b.wantNotified(ada, "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; "+
@@ -137,7 +138,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 		t.Errorf("page by page: %q, want %q", text, want)
 	}
 
-	// What came after the page stays unread.
+	// What arrived after the page stays unread.
 	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 	if err := b.Notifications.MarkRead(b.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not go back
+	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not move the marker back
 		t.Fatal(err)
 	}
 	if n := b.unread(ada); n != 0 {
@@ -181,7 +182,7 @@ func TestUnnotify(t *testing.T) {
 	if n := b.unread(ada); n != 1 {
 		t.Errorf("%d unread, want 1", n)
 	}
-	// However many came since, and with a clock that is wrong where few did.
+	// However many arrived since, and with a wrong clock if there were few.
 	for range 300 {
 		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd.ID, post, time.Time{})
 	}
@@ -218,9 +219,9 @@ func TestMentionsAreBounded(t *testing.T) {
 	}
 }
 
-// Nobody is notified by someone they do not see, nor of a kind that is off; what was
-// hidden or deleted since is not shown.
-func TestNotificationsThatAreNotWanted(t *testing.T) {
+// Nobody gets notifications from people they do not see, or of kinds that are turned off.
+// Notifications about what was hidden or deleted since are not shown.
+func TestUnwantedNotifications(t *testing.T) {
 	t.Parallel()
 	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
@@ -255,7 +256,7 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
 
-	// Damage is skipped.
+	// Damaged entries are skipped.
 	for _, text := range []string{"", "l", "x:1:2", "l:0:1", "l:-1:1", "l:1:x", "l:1:2:3", "l:99999999999999999999:1"} {
 		b.Redis("RPUSH", notificationsKey(ada), "1-1 "+text)
 	}
@@ -278,8 +279,8 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	})
 }
 
-// The number counts what the page shows: nothing of a post that was deleted or hidden.
-func TestUnreadCountsWhatIsShown(t *testing.T) {
+// The unread count matches the page: it leaves out deleted and hidden posts.
+func TestUnreadMatchesPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
@@ -313,7 +314,7 @@ func TestUnreadCountsWhatIsShown(t *testing.T) {
 	}
 }
 
-// The number is answered from memory, and follows what other processes write.
+// The unread count is cached and follows the writes of other processes.
 func TestUnreadFromMemory(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)
@@ -332,7 +333,7 @@ func TestUnreadFromMemory(t *testing.T) {
 		}
 		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob.ID, posts[want], time.Time{})
 	}
-	// Reading shows at once where it happened, and soon elsewhere.
+	// Marking as read shows at once in the same process, and soon in others.
 	if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +355,7 @@ func TestUnreadFromMemory(t *testing.T) {
 	}
 }
 
-// A first notification is small, and so is each of the next ones.
+// The first notification takes little memory, and so does each further one.
 func TestMemoryOfNotifications(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -371,7 +372,7 @@ func TestMemoryOfNotifications(t *testing.T) {
 	}
 }
 
-// Pages of one notification each have all of them, and none twice.
+// Pages of one notification each contain all notifications, each once.
 func TestNotificationsPageByPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -397,7 +398,7 @@ func (b *bundle) wantPaged(user social.User, want ...string) {
 	}
 }
 
-// A post notifies a person once, however often it is edited, and not while it mentions them no more.
+// A post notifies a person once, however often it is edited, and not while it does not mention them.
 func TestMentionEditedInAndOut(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -431,12 +432,12 @@ func TestMentionEditedInAndOut(t *testing.T) {
 	}
 }
 
-// A mention is notified also where the browser has gone by then: a form that is sent again
-// notifies nobody once more.
+// A mention notifies even if the browser has disconnected. Sending the form again does not notify
+// again.
 func TestMentionWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	first, b := on(t, client), on(t, client) // the second has nobody in memory
+	first, b := on(t, client), on(t, client) // the second process has no users cached
 	ada, ben := first.NewUser("ada"), first.NewUser("ben")
 	post := first.Publish(ada, "for ben")
 	ctx, cancel := context.WithCancel(b.Ctx)
@@ -447,8 +448,8 @@ func TestMentionWithoutBrowser(t *testing.T) {
 	}
 }
 
-// The author of a post learns of each decision about it, once and with its reason, and those who have
-// reported something learn how that was decided. Nobody learns who has decided or reported.
+// The author of a post is notified of each decision about it, once and with its reason. Those who
+// have reported something are notified of the decision. Nobody learns who has decided or reported.
 func TestNotifiedOfDecisions(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -475,7 +476,7 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		want := func(user social.User, lines string) {
 			t.Helper()
 			b.Eventually(user.Name+" is notified: "+lines, func() bool { return decisions(user) == lines })
-			// What is kept in memory follows within a second.
+			// Caches are updated within a second.
 			b.Eventually("all of them are unread", func() bool {
 				n, err := b.Notifications.Unread(b.Ctx, b.viewer(user))
 				b.do(err)
@@ -491,8 +492,8 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		hide := moderation.ReportDecision{Action: "hide", Message: "Be kind: please."}
 		atOnce := func(do ...func() error) {
 			var wg sync.WaitGroup
-			for _, one := range do {
-				wg.Go(func() { _ = one() })
+			for _, call := range do {
+				wg.Go(func() { _ = call() })
 			}
 			wg.Wait()
 		}
@@ -529,7 +530,8 @@ func TestNotifiedOfDecisions(t *testing.T) {
 			t.Errorf("notifications of three decisions: %s", all)
 		}
 
-		// A person; a limit is nobody else's business. Carl wants to hear of no decisions any more.
+		// A decision about a person; a limit is nobody else's business. Carl has turned off
+		// notifications about decisions.
 		b.do(b.Notifications.SetNotifyOff(b.Ctx, carl, []notify.Kind{notify.Decided}))
 		b.do(b.Reports.ReportUser(b.Ctx, ben, ada.ID, moderation.Reason{Kind: "spam"}))
 		b.do(b.Reports.ReportUser(b.Ctx, carl, ada.ID, moderation.Reason{Kind: "spam"}))

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Totals returns how many accounts and posts were ever created, deleted ones included:
-// the ids that were assigned. One round trip.
+// Totals returns how many accounts and posts were ever created, including deleted ones: the IDs
+// that were assigned. It takes one round trip.
 func (s *App) Totals(ctx context.Context) (accounts, posts int64, err error) {
 	b := s.db.Client.B()
 	var n [2]int64
@@ -23,8 +23,8 @@ func (s *App) Totals(ctx context.Context) (accounts, posts int64, err error) {
 	return n[0], n[1], nil
 }
 
-// Memory returns the memory of each server, without those that do not report it. One
-// round trip to each, for a second at most.
+// Memory returns the memory use of each server that reports it. It takes one round trip to each, at
+// most a second.
 func (s *App) Memory(ctx context.Context) []store.MemoryUse {
 	return store.Memory(ctx, s.db.Client)
 }

@@ -105,8 +105,8 @@ func TestPostBodies(t *testing.T) {
 	}
 }
 
-// A counter that fell back, as when a server lost its last second, never makes
-// one post overwrite another.
+// A counter that fell back, because a server lost its last second of writes, never makes one post
+// overwrite another.
 func TestPostNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -128,8 +128,8 @@ func TestPostNeverOverwrites(t *testing.T) {
 	b.WantHealthy()
 }
 
-// After a server lost posts, their ids are not assigned again: a client that
-// remembers the lost posts would mistake the new ones for them.
+// After a server has lost posts, their IDs are not assigned again: a client that remembers the lost
+// posts would mistake the new ones for them.
 func TestLostIDsStayLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -155,8 +155,8 @@ func TestLostIDsStayLost(t *testing.T) {
 	}
 }
 
-// An id written by hand at the head of a list does not move the counter.
-func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
+// An ID written by hand at the head of a list does not move the counter.
+func TestCounterIgnoresStrayIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	author := b.NewUser("author")
@@ -181,9 +181,9 @@ func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	}
 }
 
-// A foreign key at the next id is left alone, and so are foreign keys of the author:
-// the post is written and reaches its readers.
-func TestPostPassesOverForeignKeys(t *testing.T) {
+// A foreign key at the next ID is left alone, and so are foreign keys of the author: the post is
+// written and reaches its readers.
+func TestPostSkipsForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	author, one, two := b.NewUser("author"), b.NewUser("one"), b.NewUser("two")
@@ -220,22 +220,22 @@ func TestPostPassesOverForeignKeys(t *testing.T) {
 }
 
 // One post that cannot be finished does not block the others.
-func TestResumePassesOverUnreadablePosts(t *testing.T) {
+func TestResumeSkipsUnreadablePosts(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
 	author, damaged, follower := b.NewUser("author"), b.NewUser("damaged"), b.NewUser("follower")
 	b.Connect(follower, author)
-	stuck, whole := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
+	stuck, intact := b.Publish(damaged, "stuck"), b.Publish(author, "whole")
 	b.Redis("SET", "post:99", "foreign")
 	b.Redis("SET", "followers:2", "foreign")
 	b.Redis("DEL", "posts:3")
-	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(whole))
+	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(intact))
 	err := b.RetryTasks(b.Ctx)
 	if err == nil || !strings.Contains(err.Error(), "1 members of tasks") {
 		t.Errorf("RetryTasks = %v, want that it counts the one that failed", err)
 	}
-	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {
-		t.Errorf("the follower has %q, want %d", got, whole)
+	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(intact) {
+		t.Errorf("the follower has %q, want %d", got, intact)
 	}
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != b.PostTask(stuck) {
 		t.Errorf("unfinished: %q, want %d alone", left, stuck)
@@ -253,8 +253,8 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	}
 }
 
-// Fan-outs that wait in a live process are not claimed by another one, and each
-// abandoned one is claimed once.
+// Fan-outs that wait in a live process are not claimed by another one, and each abandoned one is
+// claimed once.
 func TestFanOutsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
@@ -300,8 +300,8 @@ func (c counting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An interrupted fan-out is finished by repeating it, which is idempotent: each
-// timeline has the post once, in its place.
+// An interrupted fan-out is finished by repeating it. It is idempotent: each timeline has the post
+// once, in its place.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

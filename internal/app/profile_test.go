@@ -138,7 +138,7 @@ func TestEditProfileRefuses(t *testing.T) {
 	if _, err := b.Profiles.Get(b.Ctx, 77); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("the profile of nobody: %v", err)
 	}
-	// What another program wrote is shown only where it is safe.
+	// Values that another program wrote are shown only if they are safe.
 	b.Redis("HSET", storage.UserKey(ada.ID), "links", "javascript:alert(1)\nhttps://example.com\nx y\n", "pinned", "-1")
 	if got := b.profile(ada.ID); !slices.Equal(got.Links, []string{"https://example.com"}) || got.Pinned != 0 {
 		t.Errorf("damaged fields are read as %+v", got)
@@ -168,7 +168,7 @@ func TestPin(t *testing.T) {
 				t.Errorf("pin of %d: %v, want %v", id, err, want)
 			}
 		}
-		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the one that is pinned
+		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the pinned post
 		pinned(one)
 		b.Redis("HSET", storage.PostKey(one), "deleted", "1700000000")
 		b.Eventually("a deleted post is pinned", func() bool {
@@ -192,9 +192,8 @@ func TestPin(t *testing.T) {
 	})
 }
 
-// The name of the author of a post that another process has in memory follows within
-// about a minute; here, only that the session user and the lists of people have it at
-// once.
+// Another process that has cached a post shows its author's new name after about a minute. This
+// test only checks that the session user and lists of people have it at once.
 func TestDisplayNameOnLists(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// relation returns how a user stands to another, as text.
+// relation describes how a user is related to another.
 func (b *bundle) relation(from, to social.User) string {
 	b.T.Helper()
 	r, err := b.Relations.Get(b.Ctx, b.viewer(from), to.ID)
@@ -28,7 +28,7 @@ func (b *bundle) relation(from, to social.User) string {
 	return strings.Join(words, ", ")
 }
 
-// friends are two users who follow each other.
+// friends returns two users who follow each other.
 func (b *bundle) friends() (ada, bob social.User) {
 	b.T.Helper()
 	ada, bob = b.NewUser("ada"), b.NewUser("bob")
@@ -100,7 +100,7 @@ func TestBlock(t *testing.T) {
 		b.Connect(ada, bob)
 		b.Connect(bob, ada)
 		b.Connect(eve, ada)
-		b.home(ada) // on a Cluster it exists from now on
+		b.home(ada) // on a Cluster this creates the timeline
 		ofAda, ofBob := b.Publish(ada, "hello"), b.Publish(bob, "hello")
 		for range 2 {
 			b.do(b.Relations.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Hour)))
@@ -154,8 +154,8 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// Ends that have passed go with the next write, in both directions.
-func TestBlocksThatHaveEnded(t *testing.T) {
+// The next write removes expired blocks, in both directions.
+func TestExpiredBlocks(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
@@ -193,13 +193,13 @@ func TestRelationsRefuse(t *testing.T) {
 		}
 		key := map[string]string{"mute": storage.MutedKey(ada.ID), "block": storage.BlockedKey(ada.ID)}[name]
 		b.fill(key, storage.MaxRelations-1, "+inf", 1000)
-		b.fill(key, 1500, "5", 50_000) // have ended; one write removes a thousand of them
+		b.fill(key, 1500, "5", 50_000) // expired; one write removes a thousand of them
 		b.do(change(bob, b.Clock.Now().Add(time.Hour)))
 		carl := b.NewUser("carl_" + name)
 		if err := change(carl, time.Time{}); !errors.As(err, &invalid) || invalid.Field != "user" {
 			t.Errorf("%s one more than allowed: %v", name, err)
 		}
-		b.do(change(bob, time.Time{})) // another end for one who is there
+		b.do(change(bob, time.Time{})) // a new expiry for an existing entry
 		if n := b.Redis("ZCARD", key); n != fmt.Sprint(storage.MaxRelations) {
 			t.Errorf("%s: %s entries", name, n)
 		}
@@ -218,7 +218,7 @@ func (b *bundle) fill(key string, n int, score string, from int) {
 	b.Redis(append([]string{"ZADD", key}, args...)...)
 }
 
-// All pages of people without an end, and with ends.
+// All pages of people muted with and without an expiry.
 func TestMutedPeoplePages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -234,7 +234,7 @@ func TestMutedPeoplePages(t *testing.T) {
 			want[user.Name] = true
 		}
 	}
-	b.Clock.Advance(time.Minute) // the first of them end
+	b.Clock.Advance(time.Minute) // the first of them expire
 	got := map[string]bool{}
 	for cursor := ""; ; {
 		people, err := b.Relations.MutedPeople(b.Ctx, ada.ID, cursor, 4)
@@ -254,7 +254,7 @@ func TestMutedPeoplePages(t *testing.T) {
 	}
 }
 
-// Lists of people and numbers of common followers leave out who is hidden.
+// Lists of people and counts of common followers leave out hidden people.
 func TestPeopleWithoutHidden(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {

@@ -14,8 +14,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A form that is sent ten times at once through two processes is one post, also as a
-// reply.
+// A form sent ten times concurrently through two processes makes one post, also as a reply.
 func TestRepeatedForm(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -71,8 +70,8 @@ func TestRepeatedForm(t *testing.T) {
 	})
 }
 
-// What was deleted or edited meanwhile, another author's text and a reply to another
-// post are no repetitions.
+// A text that was deleted or edited in the meantime, another author's text and a reply to another
+// post are not repetitions.
 func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -104,12 +103,12 @@ func TestNotRepeated(t *testing.T) {
 	second := post("after an edit", ada, "text")
 	b.do(b.Posts.Delete(b.Ctx, ada, second))
 	third := post("after a deletion", ada, "text")
-	if again, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || again.ID != third {
-		t.Errorf("the last one again is post %d, %v, want %d", again.ID, err, third)
+	if repeated, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || repeated.ID != third {
+		t.Errorf("the last one again is post %d, %v, want %d", repeated.ID, err, third)
 	}
 }
 
-// What a process has not finished, the repetition does.
+// Sending the form again finishes what a process left unfinished.
 func TestRepeatedAfterCrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,8 +125,8 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Wherever a post breaks off, people are notified once of what is published: also if the author sees
-// an error and sends the form again, or if the process has died and another one finishes the post.
+// Wherever publishing a post is interrupted, people are notified once: also if the author sees an
+// error and sends the form again, or if the process dies and another one finishes the post.
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -148,16 +147,16 @@ func TestNotifiedOnce(t *testing.T) {
 		return b.Redis("ZCARD", storage.ProfileKey(ada.ID)) + b.Redis("ZCARD", storage.ProfileRepliesKey(ada.ID))
 	}
 	for name, send := range forms {
-		for _, again := range []bool{true, false} {
+		for _, resent := range []bool{true, false} {
 			for commands := int64(0); ; commands++ {
 				b.Redis("DEL", storage.NotificationsKey(ben.ID), storage.NotificationsKey(carl.ID))
 				before := lists()
-				body := fmt.Sprintf("%s %d %v @ben", name, commands, again)
+				body := fmt.Sprintf("%s %d %v @ben", name, commands, resent)
 				dying := socialtest.Dying(client, commands)
 				if send(on(t, dying, func(opt *app.Options) { opt.NoJobs = true }), body) == nil && dying.Left() > 0 {
 					break
 				}
-				if again {
+				if resent {
 					b.do(send(b, body))
 					b.do(send(b, body))
 				} else {
@@ -167,14 +166,14 @@ func TestNotifiedOnce(t *testing.T) {
 				bens, carls := "0", "0"
 				if lists() != before {
 					bens = "1"
-				} else if again {
+				} else if resent {
 					t.Errorf("%s after %d commands: not published", name, commands)
 				}
 				if name == "reply" {
 					carls = bens
 				}
 				if got := b.Redis("LLEN", storage.NotificationsKey(ben.ID)) + b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != bens+carls {
-					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, again, got, bens+carls)
+					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, resent, got, bens+carls)
 				}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// find returns the ids of the posts that a user finds.
+// find returns the IDs of the posts that a user finds.
 func (b *bundle) find(user social.User, typed string) string {
 	b.T.Helper()
 	q, err := search.Parse(typed)
@@ -122,7 +122,8 @@ func TestSearchPosts(t *testing.T) {
 	})
 }
 
-// An operator that is not understood is a word, and the page says so, and how it is written.
+// An operator that is not understood is treated as a word, and the page says so and how to write
+// it.
 func TestNotesOnOperators(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{
@@ -157,7 +158,7 @@ func TestNotesOnOperators(t *testing.T) {
 	}
 }
 
-// Who does not want to be found is found by moderators, and by themselves.
+// People who do not want to be found are found only by moderators and themselves.
 func TestUnsearchable(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -176,7 +177,7 @@ func TestUnsearchable(t *testing.T) {
 	})
 }
 
-// A page of a search continues where the last one ended, also where most results are hidden.
+// A page of search results continues where the last one ended, even if most results are hidden.
 func TestSearchPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -210,8 +211,8 @@ func TestSearchPages(t *testing.T) {
 	}
 }
 
-// Posts that are hidden from the viewer do not show by empty or short pages, or by a link to older
-// ones.
+// Posts hidden from the viewer do not reveal themselves by empty or short pages, or by a link to
+// older ones.
 func TestSearchAmongHiddenPosts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

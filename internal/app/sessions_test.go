@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// from is the context of a device.
+// from returns a bundle whose context is that of a device.
 func (b *bundle) from(device string) *bundle {
 	other := *b.Bundle
 	other.Ctx = auth.WithDevice(b.Ctx, device)
@@ -98,7 +98,7 @@ func TestOpenSessions(t *testing.T) {
 	})
 }
 
-// A session ends when it was not used for a month, and after a year in any case.
+// A session ends after a month without use, and in any case after a year.
 func TestSessionsExpire(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -137,14 +137,14 @@ func TestSessionsExpire(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Expired sessions of people who never come back are removed by a repair.
+// A repair removes expired sessions of people who never come back.
 func TestRepairEndsExpiredSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.NewUser("ada")
 	b.login("ada")
 	b.Clock.Advance(32 * 24 * time.Hour)
-	here := b.login("ada") // in passing, this removes what expired
+	here := b.login("ada") // as a side effect, this removes expired sessions
 	if open := b.Redis("HLEN", "sessions:{user:1}"); open != "1" || !b.open(here) {
 		t.Errorf("%s sessions are left", open)
 	}
@@ -169,7 +169,7 @@ func TestRepairEndsExpiredSessions(t *testing.T) {
 	}
 }
 
-// A session from before entries were kept stays open, and gets an entry.
+// A session from before entries existed stays open and gets an entry.
 func TestSessionWithoutEntry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -191,7 +191,7 @@ func TestSessionWithoutEntry(t *testing.T) {
 	}
 }
 
-// A request with a session asks the server nothing, but once an hour, to note its use.
+// A request with a session sends no command to the server, except once an hour to record its use.
 func TestSessionUseIsCheap(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Own(t).Client(t))
@@ -219,7 +219,7 @@ func TestSessionUseIsCheap(t *testing.T) {
 			t.Error("the session has ended")
 		}
 	}
-	// Now and then the background sends a command too.
+	// Background work sends a command now and then, too.
 	fewest := func() (n int) {
 		for range 5 {
 			if n = commands(ask); n == 0 {
@@ -241,7 +241,7 @@ func TestSessionUseIsCheap(t *testing.T) {
 	}
 }
 
-// Two processes: what one ends, the other sees at once; what both touch, both keep.
+// Sessions of two processes: what one ends, the other sees at once; what both touch, both keep.
 func TestSessionsOfProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -271,7 +271,7 @@ func TestSessionsOfProcesses(t *testing.T) {
 	}
 }
 
-// While the database takes no writes, sessions stay open and expired ones stay closed.
+// While the database refuses writes, sessions stay open and expired ones stay closed.
 func TestSessionsWhileReadOnly(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)

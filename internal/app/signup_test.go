@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/moderation"
 )
 
-// Who can sign up follows the mode, and an invitation is used once for each account.
+// Who can sign up depends on the mode. An invitation is used once per account.
 func TestSignUpModes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,7 +38,7 @@ func TestSignUpModes(t *testing.T) {
 	}{
 		{"stranger", "", accounts.ErrNoInvite},
 		{"stranger", "none", accounts.ErrNoInvite},
-		{"first", token, social.ErrTaken}, // gives the use back
+		{"first", token, social.ErrTaken}, // returns the use
 		{"second", token, nil},
 		{"third", token, nil},
 		{"fourth", token, accounts.ErrInviteUsedUp},
@@ -76,7 +76,7 @@ func TestSignUpModes(t *testing.T) {
 	b.WantHealthy()
 }
 
-// The invitations of a moderator let nobody in while that person may not invite people.
+// The invitations of a moderator are paused while that person may not invite people.
 func TestInvitationsArePaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,7 +99,7 @@ func TestInvitationsArePaused(t *testing.T) {
 		{func() { standing(social.Good) }, nil},
 		{func() { role(social.Member) }, accounts.ErrNoInvite},
 		{func() { role(social.Admin) }, nil},
-		// An admin whose account disappears before the invitations do.
+		// An admin whose account is deleted before the invitations are.
 		{func() { b.Redis("DEL", "user:"+strconv.FormatInt(mona.ID, 10)) }, accounts.ErrNoInvite},
 	} {
 		c.change()
@@ -116,7 +116,7 @@ func TestInvitationsArePaused(t *testing.T) {
 	}
 }
 
-// Many people share the last use of an invitation: one of them gets it.
+// Many people compete for the last use of an invitation: one of them gets it.
 func TestLastUseOfAnInvitation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -146,7 +146,7 @@ func TestLastUseOfAnInvitation(t *testing.T) {
 	}
 }
 
-// Names that look like an office of the site are refused.
+// Names that sound like a role on the site are refused.
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -166,8 +166,8 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// A person whose network has signed up others lately is not listed among the latest
-// users, and is a user like others otherwise.
+// A user whose network has recently signed up others is not among the latest users, and is a normal
+// user otherwise.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -26,8 +26,8 @@ import (
 
 var writeKeys = flag.Bool("write-keys", false, "write testdata/single_server.txt instead of comparing with it")
 
-// On a single server the keys are exactly those that Retwis wrote before it had a layout
-// for a Cluster: their names, their types and their contents.
+// On a single server the keys are exactly those that Retwis wrote before it had a layout for a
+// Cluster: their names, types and contents.
 func TestKeysOfASingleServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -64,7 +64,7 @@ func TestKeysOfASingleServer(t *testing.T) {
 	}
 }
 
-// useEverything does all that people and operators can do, once.
+// useEverything does everything that people and operators can do, once.
 func (b *bundle) useEverything() {
 	ada, bob, eve, zoe := b.NewUser("Ada"), b.NewUser("bob"), b.NewUser("eve"), b.NewUser("Zoe")
 	for _, people := range [][2]social.User{{ada, bob}, {bob, ada}, {eve, ada}, {zoe, ada}, {ada, zoe}, {eve, bob}} {
@@ -135,8 +135,8 @@ func (b *bundle) secondFactor(user social.User) {
 	b.do(err)
 }
 
-// random are texts that differ from run to run: hashes, digests, secrets, and the ids of
-// streams with the times of the server.
+// random matches texts that differ between runs: hashes, digests, secrets, and stream IDs with the
+// server's time.
 var random = []struct {
 	pattern *regexp.Regexp
 	text    string
@@ -146,10 +146,10 @@ var random = []struct {
 	{regexp.MustCompile(`\b[A-Z2-7]{32}\b`), "KEY"},
 	{regexp.MustCompile(`\b1[789]\d{11}-\d+`), "STREAM-ID"},
 	{regexp.MustCompile(`\b\d{15,}\b`), "MICROSECONDS"},
-	{regexp.MustCompile(`^=1[789]\d{11} \d+$`), "=CLOCK"}, // of a ring
+	{regexp.MustCompile(`^=1[789]\d{11} \d+$`), "=CLOCK"}, // in a ring
 }
 
-// stable replaces what differs from run to run.
+// stable replaces what differs between runs.
 func stable(text string) string {
 	for _, r := range random {
 		text = r.pattern.ReplaceAllString(text, r.text)
@@ -157,14 +157,15 @@ func stable(text string) string {
 	return text
 }
 
-// dump returns every key with its type and its content, one a line.
+// dump returns every key with its type and content, one per line.
 func (b *bundle) dump() string {
 	var lines []string
 	for page, err := range scan.Keys(b.Ctx, b.DB, scan.Pattern{Count: 1000}) {
 		b.do(err)
 		for _, key := range page.Keys {
-			// Limits are gone as soon as they are whole again. The words of a search index are
-			// compared with the posts by its own check. What wakes processes stays where none works.
+			// Limits disappear once they are fully replenished. The words of a search index are
+			// compared with the posts by its own check. Keys that wake processes stay if no process
+			// works.
 			if strings.HasPrefix(key, "ratelimit:") || strings.HasPrefix(key, storage.WakePrefix) || strings.HasPrefix(key, "{search") && !strings.HasSuffix(key, ".meta") {
 				continue
 			}
@@ -183,7 +184,7 @@ func (b *bundle) dump() string {
 	return strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
-// content returns what a key holds, in an order that does not depend on the server.
+// content returns the value of a key in an order that does not depend on the server.
 func (b *bundle) content(key string) string {
 	switch b.Redis("TYPE", key) {
 	case "string":

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/site"
 )
 
-// Settings are cleaned, noted without their text, and read from memory until they change.
+// Settings are cleaned, logged without their text, and cached until they change.
 func TestSiteSettings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -63,7 +63,7 @@ func TestSiteSettings(t *testing.T) {
 	}
 }
 
-// What pages can show or link to is accepted.
+// Values that pages can show or link to are accepted.
 func TestSiteFields(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return strings.Repeat("é", n) }
@@ -95,8 +95,8 @@ func TestSiteFields(t *testing.T) {
 		if (err != nil) != c.problem || got != c.want {
 			t.Errorf("%s %.30q: %.40q, %v", c.field, c.typed, got, err)
 		}
-		if again, err := site.Clean(c.field, got); !c.problem && (err != nil || again != got) {
-			t.Errorf("%s %.30q: cleaned again it is %.40q, %v", c.field, c.typed, again, err)
+		if cleaned, err := site.Clean(c.field, got); !c.problem && (err != nil || cleaned != got) {
+			t.Errorf("%s %.30q: cleaned again it is %.40q, %v", c.field, c.typed, cleaned, err)
 		}
 	}
 }

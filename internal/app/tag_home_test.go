@@ -14,7 +14,7 @@ func (b *bundle) wantOnHome(what string, user social.User, want ...int64) {
 	b.T.Helper()
 	got, err := homeOf(b.Ctx, b.App, user.ID, 50)
 	slices.SortFunc(want, func(x, y int64) int { return int(y - x) })
-	got = got[:min(len(got), 100)] // on a Cluster a list that is made has more
+	got = got[:min(len(got), 100)] // on a Cluster a new list has more
 	if err != nil || !slices.Equal(got, want) {
 		b.T.Errorf("%s: home timeline %v, want %v (%v)", what, got, want, err)
 	}
@@ -25,10 +25,10 @@ func (b *bundle) wantNoTasks() {
 	b.Eventually("the tasks to be finished", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
 }
 
-// A followed tag brings its posts, and takes them along, except for those with another
-// reason to be there.
+// Following a tag adds its posts. Unfollowing it removes them, except those with another reason to
+// be there.
 func TestTagsOnHome(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
 		b.Connect(eve, bob)
 		var early []int64
@@ -72,10 +72,10 @@ func TestTagsOnHome(t *testing.T) {
 	})
 }
 
-// However follows of tags and of people, posts and deletions come together, nothing
-// without a reason stays on the home timeline, and nothing with one is missing.
+// However follows of tags and of people, posts and deletions are interleaved, the home timeline has
+// all posts that belong there and no others.
 func TestTagsOnHomeTogether(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada := b.NewUser("eve"), b.NewUser("ada")
 		for round := range 8 {
 			var wg sync.WaitGroup

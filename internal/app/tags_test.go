@@ -12,7 +12,7 @@ import (
 )
 
 func TestTagPosts(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		first := b.Publish(ada, "on #Go and #日本語")
 		b.Publish(ada, "no tag, https://example.com/#go")
@@ -61,7 +61,7 @@ func TestTagPosts(t *testing.T) {
 }
 
 func TestFollowTag(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		follow := func(tag string, change func() error, want ...string) {
 			t.Helper()
@@ -81,8 +81,8 @@ func TestFollowTag(t *testing.T) {
 		b.Clock.Advance(60e9)
 		follow("rust", func() error { return b.Tags.FollowTag(b.Ctx, ada, "#rust") }, "rust", "go")
 		follow("go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "GO") }, "rust", "go")
-		if again := b.Redis("ZSCORE", "tag_followers:go", "1"); again != first {
-			t.Errorf("followed at %q, mirrored at %q", first, again)
+		if repeated := b.Redis("ZSCORE", "tag_followers:go", "1"); repeated != first {
+			t.Errorf("followed at %q, mirrored at %q", first, repeated)
 		}
 		id := b.Publish(bob, "about #go")
 		if page, err := b.Timelines.Home(b.Ctx, ada.ID, 0, 10); err != nil || !slices.Equal(page.IDs, []int64{id}) {

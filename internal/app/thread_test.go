@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// outline writes a page of a conversation: a dot for each level, the id, and what a
-// stub is for.
+// outline formats a page of a conversation: a dot for each level, the ID, and the reason for a
+// stub.
 func outline(places []posts.ThreadPost) string {
 	var parts []string
 	for _, p := range places {
@@ -37,7 +37,7 @@ func (b *bundle) thread(viewer social.User, id, after int64, limit int) posts.Th
 }
 
 func TestThread(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		root := b.Publish(ada, "root") // 1
 		r2 := b.reply(bob, root, "2")
@@ -59,7 +59,7 @@ func TestThread(t *testing.T) {
 		if got := b.thread(ada, root, 0, 50).Replies[2]; got.Marks != social.MarkLiked || got.Post.Counts.Likes != 1 {
 			t.Errorf("marks %v, %v", got.Marks, got.Post.Counts)
 		}
-		// A deleted post stays as long as something below it is seen.
+		// A deleted post stays as a stub while a post below it is visible.
 		b.do(b.Posts.Delete(b.Ctx, eve, r4))
 		want(ada, root, "", ".2 ..4deleted ...5 .3 .6")
 		want(ada, r5, "1 2 4deleted", "")
@@ -68,7 +68,7 @@ func TestThread(t *testing.T) {
 		if _, err := b.Threads.Get(b.Ctx, b.viewer(ada), r4, 0, 50); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("the thread of a deleted post: %v", err)
 		}
-		// What is hidden leaves a stub, too, and nothing where nothing is below it.
+		// A hidden post leaves a stub, too, or nothing if there is nothing below it.
 		b.do(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
 		want(ada, root, "", ".2muted ..4deleted ...5 .3")
 		want(ada, r2, "1", ".4deleted ..5")
@@ -96,8 +96,8 @@ func TestThread(t *testing.T) {
 	})
 }
 
-// While replies arrive and go, in two processes, the pages of a conversation repeat
-// nothing and leave out nothing that was there all the time.
+// While two processes add and delete replies, the pages of a conversation repeat nothing and omit
+// nothing that was there all the time.
 func TestThreadPages(t *testing.T) {
 	t.Parallel()
 	url := redistest.DB(t).URL()
@@ -135,7 +135,7 @@ func TestThreadPages(t *testing.T) {
 		for range 3 {
 			add(other)
 		}
-		// The cursor itself and another one are deleted.
+		// The cursor itself and another post are deleted.
 		for _, id := range []int64{after, ids[1+rand.IntN(len(ids)-1)]} {
 			b.do(other.Posts.Delete(b.Ctx, ada, id))
 			delete(there, id)
@@ -155,8 +155,8 @@ func TestThreadPages(t *testing.T) {
 	}
 }
 
-// Damaged conversations are shown as far as they can be: with parents that are lost, or
-// later than their replies, or replies to each other.
+// Damaged conversations are shown as far as possible: with lost parents, parents later than their
+// replies, or replies to each other.
 func TestDamagedThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -172,7 +172,7 @@ func TestDamagedThread(t *testing.T) {
 	b.Redis("SET", "post:6", "not a hash")
 	b.Redis("ZADD", "thread:1", "50", "50", "6.5", "nonsense")
 	b.Redis("ZREM", "thread:1", "nonsense", "2")
-	b.Redis("HSET", "post:7", "parent", "2") // which is not listed, but there
+	b.Redis("HSET", "post:7", "parent", "2") // which is not listed, but exists
 	thread := b.thread(ada, root, 0, 50)
 	if got := outline(thread.Replies); got != ".2 ..7 .3 ..4 .5" {
 		t.Errorf("%q", got)

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// An author who posts a lot has the latest posts on the public timeline and leaves the
-// others there; followers and the profile get all. A reader who pages through meanwhile
-// sees every post of the others once.
+// The public timeline keeps only the latest posts of an author who posts a lot; followers and the
+// profile get all of them. A reader who pages through meanwhile sees every post of the other
+// authors once.
 func TestTimelineShare(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *bundle{
@@ -25,7 +25,7 @@ func TestTimelineShare(t *testing.T) {
 			b := open(t)
 			loud, other, reader := b.NewUser("loud"), b.NewUser("other"), b.NewUser("reader")
 			b.Connect(reader, loud)
-			var of, others []int64
+			var floodIDs, others []int64
 			for range 8 {
 				others = append(others, b.Publish(other, "one of few"))
 			}
@@ -35,7 +35,7 @@ func TestTimelineShare(t *testing.T) {
 			}
 			seen := page.IDs
 			for i := range storage.TimelineShare + 9 {
-				of = append(of, b.Publish(loud, fmt.Sprint("flood ", i)))
+				floodIDs = append(floodIDs, b.Publish(loud, fmt.Sprint("flood ", i)))
 			}
 			for page.Next != 0 {
 				if page, err = b.Timelines.Everybody(b.Ctx, page.Next, 3); err != nil {
@@ -57,7 +57,7 @@ func TestTimelineShare(t *testing.T) {
 				return page.IDs
 			}
 			public := func(before int64) (timeline.Page, error) { return b.Timelines.Everybody(b.Ctx, before, social.MaxPage) }
-			want := slices.Concat(others, of[len(of)-storage.TimelineShare:])
+			want := slices.Concat(others, floodIDs[len(floodIDs)-storage.TimelineShare:])
 			if got := all(public); !slices.Equal(got, want) {
 				t.Errorf("the public timeline has %v, want %v", got, want)
 			}
@@ -69,12 +69,12 @@ func TestTimelineShare(t *testing.T) {
 					return b.Timelines.Home(b.Ctx, reader.ID, before, social.MaxPage)
 				},
 			} {
-				if got := all(read); !slices.Equal(got, of) {
-					t.Errorf("the %s has %v, want %v", name, got, of)
+				if got := all(read); !slices.Equal(got, floodIDs) {
+					t.Errorf("the %s has %v, want %v", name, got, floodIDs)
 				}
 			}
-			// A fan-out that is repeated later, because a process died, changes nothing.
-			for _, id := range of[len(of)-storage.TimelineShare-3:] {
+			// Repeating a fan-out later, because a process died, changes nothing.
+			for _, id := range floodIDs[len(floodIDs)-storage.TimelineShare-3:] {
 				if err := b.FanOut().Retry(b.Ctx, id); err != nil {
 					t.Fatal(err)
 				}
@@ -83,8 +83,8 @@ func TestTimelineShare(t *testing.T) {
 				t.Errorf("after repeated fan-outs the public timeline has %v, want %v", got, want)
 			}
 			b.WantHealthy()
-			// What has left does not come back, and a check does not want it there.
-			for _, id := range of[9:] {
+			// Posts that were removed do not come back, and a check does not miss them.
+			for _, id := range floodIDs[9:] {
 				if err := b.Posts.Delete(b.Ctx, loud, id); err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +98,7 @@ func TestTimelineShare(t *testing.T) {
 	}
 }
 
-// Reposts count, or each would leave room for one post more.
+// Reposts count; otherwise each would make room for one more post.
 func TestTimelineShareOfReposts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

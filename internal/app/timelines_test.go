@@ -18,8 +18,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Whatever is posted while a user reads page after page, each post that existed at
-// the beginning is seen exactly once.
+// Whatever is posted while a user reads page after page, each post that existed at the beginning is
+// seen exactly once.
 func TestPagingProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -90,8 +90,8 @@ func TestProfileShowsOwnPostsOnly(t *testing.T) {
 	}
 }
 
-// A read that begins after a write has returned sees it, although reads are
-// answered from memory.
+// A read that begins after a write has returned sees that write, although reads are answered from
+// caches.
 func TestReadsSeeOwnWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -135,7 +135,7 @@ func TestWithFresh(t *testing.T) {
 	}
 }
 
-// tallying counts the commands that begin with some words.
+// tallying counts the commands that start with certain words.
 type tallying struct {
 	rueidis.Client
 	words []string
@@ -158,8 +158,8 @@ func (c *tallying) DoCache(ctx context.Context, cmd rueidis.Cacheable, ttl time.
 	return c.Client.DoCache(ctx, cmd, ttl)
 }
 
-// Each process reads the public timeline and the latest users once a second at most. What
-// was written through it is there at once.
+// Each process reads the public timeline and the latest users at most once a second. What was
+// written through that process shows at once.
 func TestReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	for _, read := range []struct {

@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social"
 )
 
-// Three processes act on the same few posts at once. Afterwards no key contradicts
-// another, and every home timeline has what belongs there.
+// Three processes act on the same few posts concurrently. Afterwards no key contradicts another,
+// and every home timeline has what belongs there.
 func TestActingTogether(t *testing.T) {
 	t.Parallel()
 	for name, clients := range map[string][]rueidis.Client{"single": threeOn(t, false), "cluster": threeOn(t, true)} {
@@ -47,7 +47,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 	var users []social.User
 	for i := range 4 {
 		users = append(users, b.NewUser(fmt.Sprint("user", i)))
-		b.home(users[i]) // on a Cluster it exists from now on
+		b.home(users[i]) // on a Cluster this creates the timeline
 	}
 	var posts []int64
 	for i := range 6 {
@@ -75,7 +75,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 						err = process.Follows.Unfollow(b.Ctx, me, other)
 					case 10:
 						err = process.Posts.Edit(b.Ctx, me, post, "other words #n"+strconv.Itoa(rng.IntN(2)))
-					case 11: // a recent one, of anybody
+					case 11: // a recent post of anybody
 						id, _ := strconv.ParseInt(b.Redis("GET", "next_post_id"), 10, 64)
 						err = process.Posts.Delete(b.Ctx, me, id-rng.Int64N(5))
 					}
@@ -98,9 +98,9 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 	}
 }
 
-// wantHome fails if the home timeline of a user shows what does not belong there: a
-// deleted post, or one by a person that the user does not follow. The list must have the
-// latest posts and reposts of the people that the user follows.
+// wantHome fails if the home timeline of a user shows a deleted post, or a post by a person that
+// the user does not follow. The list must have the latest posts and reposts of the people that the
+// user follows.
 func (b *bundle) wantHome(u social.User) {
 	b.T.Helper()
 	home := strings.Fields(b.home(u))

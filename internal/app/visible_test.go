@@ -22,12 +22,12 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// walked is a list of the service, and what a viewer sees there of ada: the ids of the
-// authors of its posts, or of its people.
+// walked is a list of the service and what a viewer sees of ada on it: the IDs of the authors of
+// its posts, or of its people.
 type walked struct {
 	read func(v *social.Viewer) ([]int64, error)
 	rule rule
-	// never are viewers on whose list ada is not anyway.
+	// never lists viewers whose list never includes ada.
 	never []string
 }
 
@@ -62,8 +62,8 @@ func userIDs(users []social.User) []int64 {
 	return ids
 }
 
-// notLists are the methods that take a viewer and return no post and no person, or only
-// what is the viewer's own. Every other one is in the table of TestVisible.
+// notLists are the methods that take a viewer and return no post and no person, or only what
+// belongs to the viewer. All others are in the table of TestVisible.
 var notLists = []string{
 	"CountsFor", "Library.Add", "Library.Put", "Mark", "Marks", "Relations.Get", "Relations.GetMany",
 	"Select",
@@ -72,8 +72,8 @@ var notLists = []string{
 	"Unread", "UnreadNow",
 }
 
-// Every list of the service, as seen by everybody who stands in another relation to ada.
-// A list that is missing here fails the test.
+// Every list of the service, as seen by viewers in every relation to ada. The test fails if a list
+// is missing here.
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
@@ -116,7 +116,7 @@ func TestVisible(t *testing.T) {
 		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
 		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
 		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
-		// A moderator who is blocked reads, and does nothing more.
+		// A blocked moderator can read and do nothing else.
 		if _, err := b.Posts.Reply(b.Ctx, viewers["blocked staff"], post, "hi"); !errors.Is(err, social.ErrNotFound) {
 			t.Errorf("a blocked moderator answers: %v", err)
 		}
@@ -127,7 +127,7 @@ func TestVisible(t *testing.T) {
 			if user.ID == 0 {
 				continue
 			}
-			// What was there before the block and is not cleared yet.
+			// As it was before the block, and not cleared yet.
 			b.Redis("DEL", storage.HomeKey(user.ID))
 			b.Redis("RPUSH", storage.HomeKey(user.ID), storage.Itoa(repost), storage.Itoa(post))
 			if b.DB.Mode() == rueidis.ClientModeCluster {
@@ -195,7 +195,7 @@ func TestVisible(t *testing.T) {
 				page, err := b.Notifications.Page(b.Ctx, v, "", 50)
 				var ids []int64
 				for _, group := range page.Groups {
-					if group.Kind != notify.Decided { // which names the viewer, to the viewer
+					if group.Kind != notify.Decided { // which names the viewer to the viewer
 						ids = append(ids, userIDs(group.Actors)...)
 					}
 				}
@@ -280,24 +280,24 @@ func TestVisible(t *testing.T) {
 			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {
 				v := b.viewer(user)
-				for list, one := range lists {
-					want := !slices.Contains(one.never, name)
+				for list, entry := range lists {
+					want := !slices.Contains(entry.never, name)
 					switch name {
 					case "blocked", "blocker":
 						want = false
 					case "muter":
-						want = want && one.rule != listed
+						want = want && entry.rule != listed
 					case "blocked staff":
-						want = want && one.rule != listed
+						want = want && entry.rule != listed
 					case "staff":
-						want = want && (standing != social.Suspended || one.rule != listed)
+						want = want && (standing != social.Suspended || entry.rule != listed)
 					default:
 						want = want && (standing != social.Suspended || name == "author")
 					}
 					if standing == social.Suspended && name == "muter" || standing != social.Good && name != "author" && slices.Contains(public, list) {
 						want = false
 					}
-					ids, err := one.read(v)
+					ids, err := entry.read(v)
 					if err != nil {
 						t.Errorf("%s as the %s of one in %v standing: %v", list, name, standing, err)
 					}
@@ -309,15 +309,15 @@ func TestVisible(t *testing.T) {
 		}
 		b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
 		for name, user := range viewers {
-			for list, one := range lists {
+			for list, entry := range lists {
 				switch list {
 				case "PublicPosts", "TagPosts", "Search.Posts", "PostPage", "PostPage of a repost", "Threads.Get of ada", "HomePosts", "ProfilePosts of carl":
 				default:
-					continue // others of ada's posts are there
+					continue // other posts of ada are there
 				}
-				ids, err := one.read(b.viewer(user))
-				want := name == "author" && !slices.Contains(one.never, name) || strings.HasSuffix(name, "staff") && one.rule == asked
-				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && one.rule == asked && !got {
+				ids, err := entry.read(b.viewer(user))
+				want := name == "author" && !slices.Contains(entry.never, name) || strings.HasSuffix(name, "staff") && entry.rule == asked
+				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && entry.rule == asked && !got {
 					t.Errorf("%s as the %s: the hidden post is there: %v, want %v, %v", list, name, got, want, err)
 				}
 			}
@@ -325,8 +325,8 @@ func TestVisible(t *testing.T) {
 	})
 }
 
-// methodsForViewers returns the methods of the parts of the application that take a viewer, with
-// the name of the part.
+// methodsForViewers returns the methods of the application's parts that take a viewer, prefixed
+// with the name of the part.
 func methodsForViewers() (names []string) {
 	parts, viewer := reflect.TypeFor[app.App](), reflect.TypeFor[*social.Viewer]()
 	for part := range parts.NumField() {
@@ -343,8 +343,7 @@ func methodsForViewers() (names []string) {
 	return names
 }
 
-// ofThread returns the authors of the posts of a conversation that are shown without
-// having been asked for.
+// ofThread returns the authors of the posts of a conversation that are shown in full, not as stubs.
 func ofThread(thread posts.Thread, err error) ([]int64, error) {
 	if errors.Is(err, social.ErrNotFound) {
 		return nil, nil
@@ -358,7 +357,7 @@ func ofThread(thread posts.Thread, err error) ([]int64, error) {
 	return ids, err
 }
 
-// onePost returns the authors on the page of a post; nobody where it is not found.
+// onePost returns the authors on the page of a post, or none if it is not found.
 func onePost(item timeline.Item, err error) ([]int64, error) {
 	if errors.Is(err, social.ErrNotFound) {
 		return nil, nil
@@ -367,8 +366,8 @@ func onePost(item timeline.Item, err error) ([]int64, error) {
 }
 
 func ofSuggestions(list []people.Suggestion, err error) (ids []int64, _ error) {
-	for _, one := range list {
-		ids = append(ids, one.User.ID)
+	for _, suggestion := range list {
+		ids = append(ids, suggestion.User.ID)
 	}
 	return ids, err
 }

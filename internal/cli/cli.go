@@ -1,6 +1,5 @@
-// Package cli is the command line of retwis. It assembles the commands, each noun
-// in a package below. Arguments, environment and streams are passed in, so that a
-// test can run the whole program.
+// Package cli is the retwis command line. It assembles the commands from its subpackages, one per
+// noun. Arguments, environment and streams are parameters, so a test can run the whole program.
 package cli
 
 import (
@@ -34,8 +33,8 @@ import (
 	"retwis/internal/cli/user"
 )
 
-// Run runs a command and returns its exit code: 0 for success, 1 for a failure, 2 for
-// wrong usage, or one that the help of the command explains.
+// Run runs a command and returns its exit code: 0 for success, 1 for a failure, 2 for wrong usage,
+// or another code that the command's help documents.
 func Run(ctx context.Context, args []string, env Env) int {
 	if len(args) > 0 && args[0] == lock.GuardCommand {
 		return lock.Guard(env, args[1:])
@@ -44,7 +43,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env)
 	root.SetOut(help)
 	root.SetArgs(args)
-	// An error before the command starts is wrong usage.
+	// An error before the command starts is a usage error.
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	cmd, err := root.ExecuteContextC(ctx)
@@ -60,7 +59,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	return shell.PrintError(ctx, env.Stderr, cmd.CommandPath(), err)
 }
 
-// checkedWriter keeps the first error of what cobra writes, which ignores it: help,
+// checkedWriter keeps the first write error. Cobra ignores write errors when it prints help,
 // completions and the version.
 type checkedWriter struct {
 	io.Writer
@@ -76,7 +75,7 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Command returns the command line without running it, for manual pages.
+// Command returns the command tree without running it, for generating manual pages.
 func Command(env Env) *cobra.Command { return newRoot(env) }
 
 // Env is the environment of a command.
@@ -91,8 +90,8 @@ it is built on: locks, mass insertion, indexes, completion, full-text search, gr
 points, rings, capped lists, random draws, models and rate limits.
 
 The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
-itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
-names), or one that you run (--redis).`,
+itself (valkey-server or redis-server on PATH, or the program named by
+RETWIS_REDIS_SERVER), or one that you run (--redis).`,
 		Example: `  retwis serve --demo                  try the site, with sample users and posts
   retwis serve                         serve it, with the data in ~/.local/share/retwis
   retwis serve --redis redis://db.example.com --addr :8080
@@ -106,7 +105,7 @@ names), or one that you run (--redis).`,
 
 		SuggestionsMinimumDistance: 2,
 	}
-	// Before the commands are made: the one for completion keeps the writer it finds.
+	// Set before the commands are created: the completion command keeps the writer it finds.
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(shell.FlagError)
@@ -132,8 +131,8 @@ names), or one that you run (--redis).`,
 	return root
 }
 
-// refuseUnknownArguments makes wrong usage of arguments for which cobra would print help
-// with exit code 0, such as "retwis completion bsh".
+// refuseUnknownArguments turns arguments for which cobra would print help and exit with 0, such as
+// "retwis completion bsh", into usage errors.
 func refuseUnknownArguments(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -141,11 +140,11 @@ func refuseUnknownArguments(root *cobra.Command) {
 		switch command.Name() {
 		case "help":
 			command.Args = func(help *cobra.Command, args []string) error {
-				about, rest, err := root.Find(args)
+				cmd, rest, err := root.Find(args)
 				if err != nil {
 					return err
 				}
-				return about.ValidateArgs(rest)
+				return cmd.ValidateArgs(rest)
 			}
 		case "completion":
 			command.Args = shell.UnknownCommand

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// run runs a command, and returns its exit code and output.
+// run runs a command and returns its exit code and output.
 func run(t *testing.T, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -24,7 +24,7 @@ func run(t *testing.T, getenv func(string) string, args ...string) (code int, st
 	return code, out.String(), err.String()
 }
 
-func TestVersionIsTheLinkers(t *testing.T) {
+func TestVersionFromLinker(t *testing.T) {
 	t.Parallel()
 	code, out, _ := run(t, nil, "version")
 	if code != shell.ExitOK || !strings.HasPrefix(out, "retwis v1.2.3\ncommit: abc\n") {
@@ -32,7 +32,7 @@ func TestVersionIsTheLinkers(t *testing.T) {
 	}
 }
 
-// commands returns all commands but those of cobra.
+// commands returns all commands except cobra's own.
 func commands(t *testing.T) map[string]*cobra.Command {
 	t.Helper()
 	all := make(map[string]*cobra.Command)
@@ -50,7 +50,7 @@ func commands(t *testing.T) map[string]*cobra.Command {
 	return all
 }
 
-// Each flag of the site names its variable in the help, unless it changes what the
+// The help of each flag of a site command names its variable, unless the flag changes what the
 // command does.
 func TestHelpNamesEveryVariable(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestHelpNamesEveryVariable(t *testing.T) {
 	}
 }
 
-// Each command has help that fits into a terminal, with examples.
+// Each command has help that fits a terminal, with examples.
 func TestHelpIsComplete(t *testing.T) {
 	t.Parallel()
 	for name, cmd := range commands(t) {
@@ -75,26 +75,27 @@ func TestHelpIsComplete(t *testing.T) {
 			continue
 		}
 		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s: an empty part of the help", name)
+			t.Errorf("%s: part of the help is empty", name)
 		}
 		if !strings.Contains(cmd.Example, "retwis "+strings.TrimPrefix(name, "retwis")) {
-			t.Errorf("%s: no example: %s", name, cmd.Example)
+			t.Errorf("%shas no example: %s", name, cmd.Example)
 		}
 		for line := range strings.Lines(cmd.Long) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 92 {
-				t.Errorf("%s: a long line: %s", name, line)
+				t.Errorf("%sline too long: %s", name, line)
 			}
 		}
 	}
 }
 
-// A flag means the same in every noun of the site and of the toolkit, and has the same text.
+// A flag has the same meaning and the same help text in every noun of the site, and in every noun
+// of the toolkit.
 func TestFlagsAgree(t *testing.T) {
 	t.Parallel()
-	differ := []string{"json", "from", "format", "limit"} // name what the command reads or prints
+	differ := []string{"json", "from", "format", "limit"} // flags that describe what the command reads or prints
 	first := make(map[string]*pflag.Flag)
 	for name, cmd := range commands(t) {
-		if !strings.Contains(name, " ") { // not a command of a noun
+		if !strings.Contains(name, " ") { // not a subcommand of a noun
 			continue
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -117,7 +118,7 @@ func TestFlagsAgree(t *testing.T) {
 	}
 }
 
-// A variable means the same in every command: they all read the settings of the service.
+// A variable has the same meaning in every command: they all read the service's settings.
 func TestVariablesAgree(t *testing.T) {
 	t.Parallel()
 	differ := map[string]string{
@@ -141,7 +142,7 @@ func TestVariablesAgree(t *testing.T) {
 	}
 }
 
-// A command that is stopped prints only that.
+// An interrupted command prints only that it was interrupted.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,12 +151,12 @@ func TestStopped(t *testing.T) {
 	code := Run(ctx, []string{"check", "--redis", "redis://127.0.0.1:1"}, Env{
 		Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &stderr,
 	})
-	if code != shell.ExitFailure || stderr.String() != "retwis: stopped before it was done\n" {
+	if code != shell.ExitFailure || stderr.String() != "retwis: stopped before finishing\n" {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 }
 
-// A flag wins over its variable, even if that cannot be read.
+// A flag overrides its variable, even if the variable's value is invalid.
 func TestFlagWinsOverVariable(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string {

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// fills are the commands that make a database where there is none.
-var fills = []string{
+// createCommands are the commands that create a missing database.
+var createCommands = []string{
 	"serve", "restore", "seed", "import-2009", "user create", "site set", "load", "lock",
 	"graph put", "graph rebuild", "index create", "index put", "index rebuild", "space create", "space put", "space rebuild",
 	"suggest add", "suggest set", "suggest rebuild", "text put", "text rebuild", "random put", "recent put", "ring put", "ratelimit take",
 }
 
-// sampleArguments are those of commands that check what is in their arguments, or that read
-// without them only.
+// sampleArguments holds arguments for commands that validate their arguments, or that read standard
+// input when called without any.
 var sampleArguments = map[string][]string{
 	"backup":         {"FILE"},
 	"block add":      {"word", "casino"},
@@ -32,33 +32,33 @@ var sampleArguments = map[string][]string{
 	"user role":      {"ada", "member"},
 }
 
-// Every command that does not fill a database refuses a directory without one, and leaves
-// it as it was.
+// Every command that does not create a database refuses a directory without one and leaves the
+// directory unchanged.
 func TestWrongDirectory(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for path, cmd := range commands(t) {
 		name := strings.TrimPrefix(path, "retwis ")
-		if cmd.Flags().Lookup("redis") == nil || slices.Contains(fills, name) {
+		if cmd.Flags().Lookup("redis") == nil || slices.Contains(createCommands, name) {
 			continue
 		}
 		seen++
 		args, ok := sampleArguments[name]
 		if !ok {
-			args = required(cmd.Use)
+			args = requiredArguments(cmd.Use)
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refuses(t, append(strings.Fields(name), args...))
+			checkRefused(t, append(strings.Fields(name), args...))
 		})
 	}
 	if seen < 60 {
-		t.Errorf("%d commands", seen)
+		t.Errorf("only %d commands were tested", seen)
 	}
 }
 
-// required returns words for the arguments that a command needs.
-func required(use string) (args []string) {
+// requiredArguments returns placeholder values for the required arguments of a command.
+func requiredArguments(use string) (args []string) {
 	for _, word := range strings.Fields(use)[1:] {
 		switch {
 		case strings.HasPrefix(word, "["):
@@ -71,8 +71,8 @@ func required(use string) (args []string) {
 	return args
 }
 
-// refuses runs a command on a directory that does not exist, and on one without a database.
-func refuses(t *testing.T, args []string) {
+// checkRefused runs a command on a missing directory and on one without a database.
+func checkRefused(t *testing.T, args []string) {
 	dir := t.TempDir()
 	missing, empty := filepath.Join(dir, "typo"), filepath.Join(dir, "empty")
 	if err := os.Mkdir(empty, 0o755); err != nil {

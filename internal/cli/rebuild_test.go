@@ -12,7 +12,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A rebuild that is stopped while it waits for more input ends, and leaves nothing.
+// A rebuild that is interrupted while waiting for more input ends and leaves no keys behind.
 func TestRebuildStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -41,7 +41,7 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 		}
 	}()
 	code, stderr := start(ctx, r, "index", "rebuild", "k")
-	_ = w.Close() // so that no read waits for more
+	_ = w.Close() // unblock pending reads
 	if code != shell.ExitFailure || !strings.Contains(stderr, shell.ErrStopped.Error()) {
 		t.Fatal(code, stderr)
 	}

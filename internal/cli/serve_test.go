@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// untilListening ends a context when the site prints that it listens.
+// untilListening cancels a context once the site reports that it is listening.
 type untilListening struct {
 	bytes.Buffer
 	stop func()
@@ -29,7 +29,7 @@ func (u *untilListening) Write(p []byte) (int, error) {
 	return u.Buffer.Write(p)
 }
 
-// A site that is stopped ends with exit code 0 and leaves nothing running.
+// A stopped site exits with code 0 and leaves nothing running.
 func TestServeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -44,7 +44,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// buffer is a stream that can be read while it is written.
+// buffer is a stream that can be read while it is being written.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -62,7 +62,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// A site that starts before its database waits for the database.
+// A site that starts before its database waits for it.
 func TestServeWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -90,26 +90,26 @@ func TestServeWaitsForItsDatabase(t *testing.T) {
 	}
 }
 
-// A database that is unsuitable is served, with a warning in the log.
+// An unsuitable database is served with a warning in the log.
 func TestServeWarns(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
-		begin string // a command
+		setup string // setup command
 		url   string
 		want  string
 	}{
-		"evicts":     {begin: "CONFIG SET maxmemory-policy allkeys-lru", want: "maxmemory-policy=allkeys-lru"},
-		"replica":    {begin: "REPLICAOF 127.0.0.1 1", want: "takes no writes"},
-		"no rights":  {begin: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "takes no writes"},
-		"no scripts": {begin: "ACL SETUSER ada on nopass ~* &* +@all -@scripting", url: "ada:x@", want: "runs no scripts"},
-		"in memory":  {begin: "CONFIG SET appendonly no", want: "keeps no append-only file"},
-		"fine":       {begin: "PING"},
+		"evicts":     {setup: "CONFIG SET maxmemory-policy allkeys-lru", want: "maxmemory-policy=allkeys-lru"},
+		"replica":    {setup: "REPLICAOF 127.0.0.1 1", want: "takes no writes"},
+		"no rights":  {setup: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "takes no writes"},
+		"no scripts": {setup: "ACL SETUSER ada on nopass ~* &* +@all -@scripting", url: "ada:x@", want: "runs no scripts"},
+		"in memory":  {setup: "CONFIG SET appendonly no", want: "keeps no append-only file"},
+		"fine":       {setup: "PING"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.TCP(t)
 			c := server.Client(t)
-			for _, command := range []string{"SET layout_version 1", "CONFIG SET appendonly yes", test.begin} { // it has been served before
+			for _, command := range []string{"SET layout_version 1", "CONFIG SET appendonly yes", test.setup} { // a database served before
 				if err := c.Do(t.Context(), c.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"retwis/internal/redistest"
 )
 
-// onSites are the arguments of commands that need more than their usage says. The names are those
-// of keys of a site.
-var onSites = map[string][]string{
+// siteArguments holds arguments for commands that need more than their usage shows. The keys are those of
+// a site.
+var siteArguments = map[string][]string{
 	"lock":            {"tasks", "--", "true"},
 	"load":            {"testdata/commands.txt"},
 	"index create":    {"users", "--columns", "n:int"},
@@ -27,7 +27,7 @@ var onSites = map[string][]string{
 	"ratelimit take":  {"post=2/1h"},
 }
 
-// argumentsOf returns arguments for a command, as its usage lists them.
+// argumentsOf returns arguments for a command, derived from its usage.
 func argumentsOf(use string) (args []string) {
 	for _, word := range strings.Fields(use)[1:] {
 		switch word, _ = strings.CutSuffix(word, "..."); {
@@ -43,9 +43,9 @@ func argumentsOf(use string) (args []string) {
 	return args
 }
 
-// Each command of the toolkit refuses a database that holds a site, before it reads or changes one
-// of its keys.
-func TestToolkitKeepsOut(t *testing.T) {
+// Each toolkit command refuses a database that holds a site before it reads or changes any of the
+// site's keys.
+func TestToolkitRefusesSite(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	env := func(string) string { return "" }
@@ -58,7 +58,7 @@ func TestToolkitKeepsOut(t *testing.T) {
 		if top := commands(t)[group]; top == nil || top.GroupID != "toolkit" || cmd.HasSubCommands() {
 			continue
 		}
-		args, ok := onSites[name]
+		args, ok := siteArguments[name]
 		if !ok {
 			args = argumentsOf(cmd.Use)
 		}
@@ -77,7 +77,7 @@ func TestToolkitKeepsOut(t *testing.T) {
 	}
 }
 
-// keysOf returns the keys of a database with what they hold.
+// keysOf returns the keys of a database with their dumped values.
 func keysOf(t *testing.T, db *redistest.Database) map[string]string {
 	t.Helper()
 	client, all := db.Client(t), map[string]string{}

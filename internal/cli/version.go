@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// versionInfo is the version of the program, and of the server that it would start.
+// versionInfo is the version of the program and of the server it would start.
 type versionInfo struct {
 	Version       string `json:"version"`
 	Commit        string `json:"commit,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// A worker has the limits of the site: it imports more at once than the limit by default allows.
+// A worker applies the limits of the site: it imports more at once than the default limit allows.
 func TestWorkLimits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

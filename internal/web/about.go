@@ -9,7 +9,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// about is GET /about. Two round trips.
+// about serves GET /about. It takes two round trips.
 func (h *handlers) about(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -33,7 +33,7 @@ func (h *handlers) about(req *request.Request) error {
 	return req.Render(http.StatusOK, view.AboutPage(req.Frame(req.T("About")), page))
 }
 
-// rules is GET /rules.
+// rules serves GET /rules.
 func (h *handlers) rules(req *request.Request) error {
 	rules := req.Info.Rules()
 	if len(rules) == 0 {
@@ -42,12 +42,12 @@ func (h *handlers) rules(req *request.Request) error {
 	return req.Render(http.StatusOK, view.RulesPage(req.Frame(req.T("Rules")), rules))
 }
 
-// privacy is GET /privacy.
+// privacy serves GET /privacy.
 func (h *handlers) privacy(req *request.Request) error {
 	return showSiteText(req, req.T("Privacy"), site.Privacy)
 }
 
-// terms is GET /terms.
+// terms serves GET /terms.
 func (h *handlers) terms(req *request.Request) error {
 	return showSiteText(req, req.T("Terms"), site.Terms)
 }

@@ -12,7 +12,7 @@ import (
 	siteinfo "retwis/internal/social/site"
 )
 
-// set changes a setting of the site as an operator does.
+// set changes a setting of the site as an operator.
 func (s *site) set(field siteinfo.Field, text string) {
 	s.t.Helper()
 	if _, err := s.social.Site.Set(s.t.Context(), social.Operator, map[siteinfo.Field]string{field: text}, nil); err != nil {
@@ -20,7 +20,7 @@ func (s *site) set(field siteinfo.Field, text string) {
 	}
 }
 
-// signedUpAs is a visitor with an account that has a role.
+// signedUpAs returns a visitor with an account that has a role.
 func (s *site) signedUpAs(name string, role social.Role) *visitor {
 	s.t.Helper()
 	v := s.signedUp(name)
@@ -28,7 +28,7 @@ func (s *site) signedUpAs(name string, role social.Role) *visitor {
 	return v
 }
 
-// Pages say who runs the site, and nothing in a text of the operators runs.
+// Pages say who runs the site, and scripts in operators' texts do not run.
 func TestSitePages(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -56,7 +56,7 @@ func TestSitePages(t *testing.T) {
 	s.signedUp("ben").get("/u/ada/report").want(200, `href="/rules"`)
 }
 
-// The name of the site is everywhere in place of Retwis.
+// The name of the site replaces Retwis everywhere.
 func TestSiteName(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -98,7 +98,7 @@ func TestSiteName(t *testing.T) {
 	v.get("/.well-known/change-password").want(303, "/settings/security")
 }
 
-// Admins change what the site says about itself; others do not.
+// Only admins can change the settings of the site.
 func TestSiteSettings(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -116,7 +116,7 @@ func TestSiteSettings(t *testing.T) {
 	if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != accounts.SignUpInvite {
 		t.Errorf("%s, %v", mode, err)
 	}
-	// What has changed since the form was shown stays, unless it is another choice in the form.
+	// A setting that has changed since the form was shown is kept, unless the form changes it.
 	for was, want := range map[string]accounts.SignUpMode{"open": accounts.SignUpInvite, "invite": accounts.SignUpOpen} {
 		admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "a@b.example", "signup", "open", "signup_was", was, "noindex", "on").want(303)
 		if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != want {
@@ -137,7 +137,7 @@ func TestSiteSettings(t *testing.T) {
 	}
 }
 
-// Two admins who have the same form open do not undo what the other has saved.
+// Two admins with the same form open do not undo each other's changes.
 func TestSiteSettingsOfTwo(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -164,7 +164,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(303)
 	s.visitor().get("/about").want(200, "Olga&#39;s.")
 
-	// A mistake in what somebody else has changed, too, does not hide that.
+	// An error in a field that somebody else has also changed does not hide that change.
 	shown := was(olga.get("/moderation/site"), "contact_was")
 	s.set(siteinfo.Contact, "ida@b.example")
 	contact := []string{"name", "Harbour", "description", "Olga's.", "signup", "open", "signup_was", "open", "noindex", "off", "contact_was", shown, "contact"}
@@ -181,7 +181,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	s.visitor().get("/privacy").want(200, "Of Olga")
 }
 
-// An invitation says who invites, unless they cannot be seen.
+// An invitation names the person who invites, unless that person cannot be seen.
 func TestInvited(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -38,7 +38,7 @@ func (l *lines) access(t *testing.T) (all []access) {
 	return all
 }
 
-// Each kind of response has a line, with what the client received.
+// Each kind of response is logged with what the client received.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -48,14 +48,14 @@ func TestAccessLog(t *testing.T) {
 	})
 	began := time.Now()
 	ada, visitor := s.signedUp("ada"), s.visitor()
-	// A client has its response before the line is written.
+	// A client gets its response before the line is written.
 	logged := func(lines int) {
 		until(t, fmt.Sprint(lines, " requests are logged"), func() bool { return len(out.access(t)) == lines })
 	}
 	page := ada.get("/home").want(200)
 	logged(2)
 	shared := visitor.get("/timeline").want(200)
-	again := visitor.get("/timeline").want(200) // from memory
+	repeated := visitor.get("/timeline").want(200) // from the cache
 	css := visitor.get(linkTo(t, page.body, ".css")).want(200)
 	visitor.get("//timeline") // the mux redirects
 	visitor.get("/healthz").want(200)
@@ -74,7 +74,7 @@ func TestAccessLog(t *testing.T) {
 		{Method: "POST", Path: "/register", Status: 303},
 		{Method: "GET", Path: "/home", Status: 200, Bytes: int64(len(page.body)), UserID: 1, Request: page.header.Get("X-Request-Id")},
 		{Method: "GET", Path: "/timeline", Status: 200, Bytes: int64(len(shared.body)), Request: shared.header.Get("X-Request-Id")},
-		{Method: "GET", Path: "/timeline", Status: 200, Bytes: int64(len(again.body)), Request: again.header.Get("X-Request-Id")},
+		{Method: "GET", Path: "/timeline", Status: 200, Bytes: int64(len(repeated.body)), Request: repeated.header.Get("X-Request-Id")},
 		{Method: "GET", Path: linkTo(t, page.body, ".css"), Status: 200, Bytes: int64(len(css.body))},
 		{Method: "GET", Path: "//timeline", Status: -1},
 		{Method: "GET", Path: "/healthz", Status: 200, Bytes: 3},
@@ -96,7 +96,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// linkTo is the address of a static file of a page.
+// linkTo returns the address of a static file linked from a page.
 func linkTo(t *testing.T, page, ending string) string {
 	t.Helper()
 	end := strings.Index(page, ending+`"`)
@@ -107,13 +107,13 @@ func linkTo(t *testing.T, page, ending string) string {
 	return page[start+1:end] + ending
 }
 
-// Lines of a flood are left out.
+// A flood of lines is sampled.
 func TestAccessLogFlood(t *testing.T) {
 	t.Parallel()
 	var out lines
 	s := with(t, redistest.DB(t).Client(t), web.Options{Access: slog.New(slog.NewJSONHandler(&out, nil)), AccessRate: 1})
 	v := s.visitor()
-	// The line of the last request may come after its response.
+	// The line of the last request may follow its response.
 	for sent := 0; len(out.access(t)) >= sent-1; sent++ {
 		v.get("/healthz").want(200)
 	}
@@ -122,7 +122,7 @@ func TestAccessLogFlood(t *testing.T) {
 	}
 }
 
-// No log has what people type into forms, nor secrets of cookies, queries and paths.
+// Logs contain neither what people type into forms nor secrets from cookies, queries and paths.
 func TestNoSecretsInLogs(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -153,7 +153,7 @@ func TestNoSecretsInLogs(t *testing.T) {
 		}
 		path = strings.NewReplacer("{$}", "", "{name}", "ada", "{id}", "1", "{token}", mark, "{file}", "x.css").Replace(path)
 		paths = append(paths, path)
-		if strings.Contains(path, mark) { // as it may be mistyped
+		if strings.Contains(path, mark) { // as it could be mistyped
 			paths = append(paths, "/"+path, path+"/", path+"/x")
 		}
 	}
@@ -161,9 +161,9 @@ func TestNoSecretsInLogs(t *testing.T) {
 		send(s.visitor(), path)
 		send(ada, path)
 	}
-	// A log-in whose name is a password.
+	// A log-in with a password in the name field.
 	s.visitor().send("/login", "username", mark+"x", "password", mark)
-	// A cookie that is no session.
+	// A cookie that is not a session.
 	request, err := http.NewRequest(http.MethodGet, s.http.URL+"/home", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestNoSecretsInLogs(t *testing.T) {
 	request.Header.Set("Cookie", "auth="+mark+"; __Host-auth="+mark)
 	request.Header.Set("Referer", s.http.URL+"/reset/"+mark)
 	s.visitor().do(request, nil)
-	// A failed log-in names an account that exists, as it is written.
+	// A failed log-in to an existing account logs the registered spelling of its name.
 	s.visitor().send("/login", "username", "ADA", "password", mark)
 
 	all := out.String() + s.log.String()
@@ -188,7 +188,7 @@ func TestNoSecretsInLogs(t *testing.T) {
 	}
 }
 
-// A path with a secret is logged without it.
+// A path with a secret is logged without the secret.
 func TestSecretPaths(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
@@ -200,7 +200,7 @@ func TestSecretPaths(t *testing.T) {
 	}
 }
 
-// The example for nginx leaves the same paths out of its log.
+// The example configuration for nginx leaves the same paths out of its log.
 func TestSecretPathsOfNginx(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/proxy/nginx.conf")

@@ -17,7 +17,7 @@ func (h *handlers) dataSettings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.DataPage(req.Frame(req.T("Settings"))))
 }
 
-// exportData sends the archive of the viewer's data while it is read from the database.
+// exportData streams the archive of the viewer's data while reading it from the database.
 func (h *handlers) exportData(req *request.Request) error {
 	header := req.W.Header()
 	header["Content-Type"] = []string{"application/zip"}
@@ -32,7 +32,7 @@ func (h *handlers) exportData(req *request.Request) error {
 		}
 		if err != nil {
 			if req.R.Context().Err() == nil {
-				req.Log().Error("an export was cut short", "error", err)
+				req.Log().Error("an export was interrupted", "error", err)
 			}
 			panic(http.ErrAbortHandler) // the browser reports a broken download
 		}
@@ -40,8 +40,7 @@ func (h *handlers) exportData(req *request.Request) error {
 	return nil
 }
 
-// fileName is a username as a part of the name of a file. The original program allowed
-// any text.
+// fileName turns a username into a part of a file name. The original program allowed any text.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -64,8 +63,8 @@ func (h *handlers) showDeleteAccount(req *request.Request, status int, form view
 	return req.Render(status, view.LeavePage(req.Frame(req.T("Delete your account")), form))
 }
 
-// deleteAccount deletes the account of the viewer, who proves with the password, and a code where
-// there is a second factor, that it is theirs.
+// deleteAccount deletes the account of the viewer, who confirms it with the password and, with a
+// second factor, a code.
 func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
 	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {

@@ -11,24 +11,24 @@ import (
 	"retwis/internal/web/view"
 )
 
-// approvals are what the page of sign-ups says, by what its address says.
+// approvals maps query values to the message on the sign-ups page.
 var approvals = map[string]i18n.Message{
 	"approve": i18n.T("Sign-up approved."), "approve-all": i18n.T("Sign-ups approved."),
 	"refuse": i18n.T("Sign-up rejected."), "refuse-all": i18n.T("Sign-ups rejected."),
 }
 
-// when returns a text where something is the case, else none.
-func when(is bool, text string) string {
-	if is {
+// when returns text if is is true, and "" otherwise.
+func when(condition bool, text string) string {
+	if condition {
 		return text
 	}
 	return ""
 }
 
-// signUpsOnPage is how many people the page has.
+// signUpsOnPage is the number of people on the page.
 const signUpsOnPage = 100
 
-// applicationsPage is GET /moderation/signups.
+// applicationsPage serves GET /moderation/signups.
 func (h *handlers) applicationsPage(req *request.Request) error {
 	page := view.SignUps{Done: req.Language.Say(approvals[req.R.URL.RawQuery])}
 	var err error
@@ -38,7 +38,8 @@ func (h *handlers) applicationsPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SignUpsPage(req.Frame(req.T("Moderation")), page))
 }
 
-// decideApplication is POST /moderation/signups: about one person, or about all of an address.
+// decideApplication serves POST /moderation/signups. It decides about one person or about everybody
+// from one address.
 func (h *handlers) decideApplication(req *request.Request) error {
 	decision, ok := moderation.ParseApproval(req.R.PostFormValue("action"))
 	if !ok {

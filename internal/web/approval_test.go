@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// Who signs up says why, waits on a page that says so, and gets in once a moderator approves.
+// New users give a reason, wait on a page that says so, and get in once a moderator approves.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -43,7 +43,7 @@ func TestApproval(t *testing.T) {
 	mia.send("/moderation/signups", "user", "3", "action", "fly").want(422)
 	mia.send("/moderation/signups", "user", "x", "action", "approve").want(404)
 	mia.send("/moderation/signups", "user", "3", "action", "approve").want(303, "/moderation/signups?approve")
-	mia.send("/moderation/signups", "user", "3", "action", "refuse").want(303) // decided already
+	mia.send("/moderation/signups", "user", "3", "action", "refuse").want(303) // already decided
 	v.send("/login", "username", "ben", "password", password).want(303, "/home")
 	ada.get("/u/ben").want(200)
 	mia.get("/moderation/signups?approve").want(200, "Sign-up approved.", "@cem").wantNot("@ben")

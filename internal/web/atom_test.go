@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// feedOf reads a feed with another program's parser, and checks what RFC 4287 asks for
-// and the parser lets pass.
+// feedOf reads a feed with a third-party parser. It also checks requirements of RFC 4287 that the
+// parser does not enforce.
 func feedOf(t *testing.T, a *response) *atom.Feed {
 	t.Helper()
 	if got := a.header.Get("Content-Type"); got != "application/atom+xml; charset=utf-8" {
@@ -87,7 +87,7 @@ func TestFeeds(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.visitor().get("/tag/Go.atom").want(302, "\x00/tag/go.atom")
-	for _, path := range []string{"/timeline", "/u/Ben", "/tag/go"} { // where readers of feeds find them
+	for _, path := range []string{"/timeline", "/u/Ben", "/tag/go"} { // where feed readers look for them
 		s.visitor().get(path).want(200, `<link rel="alternate" type="application/atom+xml" href="`+path+`.atom"`)
 	}
 	entry := s.feed("/u/ada.atom").Entries[0]
@@ -117,7 +117,7 @@ func TestFeeds(t *testing.T) {
 	if got := feedOf(t, ben.get("/timeline.atom").want(200)); len(got.Entries) != 1 {
 		t.Errorf("a blocked person sees %+v", got)
 	}
-	// A deleted post leaves, a repost names its author.
+	// A deleted post disappears; a repost names its author.
 	s.signedUp("carl")
 	if _, err := s.social.Posts.Repost(t.Context(), s.user("carl"), 2); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-// A feed that has not changed is not sent again.
+// An unchanged feed is not sent again.
 func TestFeedNotModified(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -161,7 +161,7 @@ func TestFeedNotModified(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(200, "If-None-Match", tag)
-	// A deletion changes the feed, and nothing in it is newer.
+	// A deletion changes the feed although no entry in it is newer.
 	if err := s.social.Posts.Delete(t.Context(), social.User{ID: 1, Name: "ada"}, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Headers of drawn avatars. A name has the same one for as long as the program draws like this.
+// Headers of drawn avatars. A name keeps its avatar as long as the program draws the same way.
 var (
 	headerMonth = []string{"public, max-age=2592000"}
 	headerSVG   = []string{"image/svg+xml"}
 	headerNoCSP = []string{"default-src 'none'; sandbox"}
 )
 
-// drawnAvatar returns what sends the drawn picture of a name. It asks no database: a name that
-// nobody has gets one too. missing responds to what is no name.
+// drawnAvatar returns a handler that serves the drawn avatar of a name. It does not access the
+// database: unused names have avatars, too. missing handles invalid names.
 func drawnAvatar(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := strings.CutSuffix(r.PathValue("file"), view.DrawnSuffix)

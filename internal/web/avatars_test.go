@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Everybody has a picture: a file that browsers keep, that runs nothing, and that says nothing of
-// whether the name exists.
+// Every name has an avatar: a cacheable file that contains no scripts and does not reveal whether
+// the name exists.
 func TestDrawnAvatar(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -6,7 +6,7 @@ import (
 	"retwis/internal/social"
 )
 
-// Moderators block a word and an address, and people read what they can do.
+// Moderators block a word and an address, and people are told what they can do.
 func TestBlocklist(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -20,7 +20,7 @@ func TestBlocklist(t *testing.T) {
 	mia.get("/moderation/blocks?blocked").want(200, "Blocked.", "casino", "Unblock casino", "until")
 	ada.send("/post", "status", "the casino").want(422, "This has a word that is not allowed here.", "the casino</textarea>")
 	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303)
-	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303) // twice
+	mia.send("/moderation/blocks/remove", "kind", "word", "value", "casino").want(303) // a second time
 	ada.send("/post", "status", "the casino").want(303)
 
 	mia.send("/moderation/blocks", "kind", "address", "value", "127.0.0.0/8").want(303)

@@ -13,10 +13,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// changedBlocks are what the page of blocks says, by what its address says.
+// changedBlocks maps query values to the message on the blocks page.
 var changedBlocks = map[string]i18n.Message{"blocked": i18n.T("Blocked."), "unblocked": i18n.T("Unblocked.")}
 
-// blocks is GET /moderation/blocks.
+// blocks serves GET /moderation/blocks.
 func (h *handlers) blocks(req *request.Request) error {
 	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: req.Language.Say(changedBlocks[req.R.URL.RawQuery])})
 }
@@ -28,7 +28,7 @@ func (h *handlers) showBlocks(req *request.Request, status int, page view.Blocks
 	return req.Render(status, view.BlocksPage(req.Frame(req.T("Moderation")), page))
 }
 
-// addBlock is POST /moderation/blocks.
+// addBlock serves POST /moderation/blocks.
 func (h *handlers) addBlock(req *request.Request) error {
 	page := view.Blocks{Kind: req.R.PostFormValue("kind"), Value: req.R.PostFormValue("value"), Days: req.R.PostFormValue("days")}
 	days, _ := strconv.Atoi(page.Days)
@@ -39,10 +39,10 @@ func (h *handlers) addBlock(req *request.Request) error {
 	})
 }
 
-// removeBlock is POST /moderation/blocks/remove.
+// removeBlock serves POST /moderation/blocks/remove.
 func (h *handlers) removeBlock(req *request.Request) error {
 	err := h.app.Blocklist.Remove(req.Ctx, req.User.Actor(), blocklist.Kind(req.R.PostFormValue("kind")), req.R.PostFormValue("value"))
-	if err != nil && !errors.Is(err, social.ErrNotFound) { // removed twice
+	if err != nil && !errors.Is(err, social.ErrNotFound) { // already removed
 		return err
 	}
 	return req.Changed("/moderation/blocks?unblocked")

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// manifest is GET /site.webmanifest, with which browsers install the site:
+// manifest serves GET /site.webmanifest, which lets browsers install the site:
 // https://www.w3.org/TR/appmanifest/.
 func manifest(req *request.Request) error {
 	type icon struct {
@@ -44,7 +44,7 @@ func manifest(req *request.Request) error {
 	return nil
 }
 
-// icon is GET /favicon.ico, for programs that read no page.
+// icon serves GET /favicon.ico, for programs that do not read a page.
 func icon(req *request.Request) error {
 	body, err := static.Read("icon-192.png")
 	if err != nil {
@@ -54,23 +54,24 @@ func icon(req *request.Request) error {
 	return nil
 }
 
-// toSecurity is GET /.well-known/change-password, which password managers open:
+// toSecurity serves GET /.well-known/change-password, which password managers open:
 // https://w3c.github.io/webappsec-change-password-url/.
 func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }
 
-// offline is the page that browsers keep for when they have no connection.
+// offline serves the page that browsers keep for when they have no connection.
 func offline(req *request.Request) error {
 	req.NoIndex()
 	return req.Render(http.StatusOK, view.OfflinePage(req.VisitorFrame(req.T("You're offline"))))
 }
 
-// changeLanguage makes pages speak another language in the browser of the request.
+// changeLanguage sets the language of pages in the browser of the request.
 func changeLanguage(req *request.Request) error {
 	req.KeepLanguage(req.R.PostFormValue("language"))
 	return req.Redirect(req.ReturnTo("/"))
 }
 
-// serviceWorker is the script that shows it: at the root, as it is for all pages.
+// serviceWorker serves the script that shows the offline page. It is at the root, as its scope is
+// all pages.
 func serviceWorker(req *request.Request) error {
 	body, err := static.Read("sw.js")
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// suggestions is how many completions are offered.
+	// suggestions is the maximum number of completions.
 	suggestions = 8
-	// maxSuggest bounds what is completed, in bytes.
+	// maxSuggest is the maximum length of a text to complete, in bytes.
 	maxSuggest = 200
 )
 
-// suggestion completes what is being typed.
+// suggestion is a completion of what is being typed.
 type suggestion struct {
-	Text  string `json:"text"` // with its sign
+	Text  string `json:"text"` // including @ or #
 	Label string `json:"label,omitempty"`
-	Face  string `json:"face,omitempty"` // the address of a person's picture
-	To    string `json:"to,omitempty"`   // the page of a person or a tag, for the box of a search
+	Face  string `json:"face,omitempty"` // address of a person's picture
+	To    string `json:"to,omitempty"`   // page of a person or a tag, for the search box
 }
 
-// complete completes @names and #tags: GET /suggest?q=%40ad. For the box of a search, with
-// in=search, it also completes both without a sign. The response is a list in JSON, empty
-// where there is nothing, and for visitors.
+// complete serves GET /suggest?q=%40ad, which completes @names and #tags. For the search box, with
+// in=search, it also completes both without the sign. The response is a JSON list. It is empty for
+// visitors and if nothing matches.
 func (h *handlers) complete(req *request.Request) error {
 	list := []suggestion{}
 	q := req.R.URL.Query().Get("q")
@@ -53,7 +53,7 @@ func (h *handlers) complete(req *request.Request) error {
 		}
 	}
 	var people, found []suggestion
-	err = atOnce(
+	err = concurrently(
 		func() (err error) { people, err = h.completeNames(req, v, q, names); return err },
 		func() (err error) { found, err = h.completeTags(req, q, tags); return err },
 	)
@@ -75,7 +75,7 @@ func (h *handlers) completeNames(req *request.Request, v *social.Viewer, typed s
 	}
 	users, err := h.app.Completions.CompleteNames(req.Ctx, v, typed, n)
 	for _, user := range users {
-		if social.CheckName(user.Name) == nil { // an old name can be one that no text can mention
+		if social.CheckName(user.Name) == nil { // old names may contain characters that a mention cannot
 			list = append(list, suggestion{
 				Text: "@" + user.Name, Label: user.DisplayName, Face: view.AvatarPath(user, "80"), To: view.ProfilePath(user.Name),
 			})

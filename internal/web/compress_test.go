@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A page, a shared page and a file are compressed for those who ask for it, and are then
-// the same as for others.
+// Pages, shared pages and files are compressed for clients that ask for it, with the same content
+// as for others.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -22,7 +22,7 @@ func TestCompression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Accept-Encoding", encoding) // by hand: the client does not decode it
+		request.Header.Set("Accept-Encoding", encoding) // set explicitly, so that the client does not decode the body
 		if from != "" {
 			request.Header.Set("Sec-Fetch-Site", from)
 		}
@@ -49,7 +49,7 @@ func TestCompression(t *testing.T) {
 		if path == "/home" {
 			v = ada
 		}
-		for range 2 { // the second one may come from memory
+		for range 2 { // the second may come from the cache
 			for encoding, want := range map[string]bool{
 				"gzip": true, "br, gzip;q=0.8": true, "*": true, "identity": false, "gzip;q=0, br": false, "deflate": false,
 			} {

@@ -14,8 +14,8 @@ import (
 	"retwis/internal/web"
 )
 
-// One address has a bounded number of connections; another one, and trusted proxies, are
-// served all the same. A connection that is closed leaves room.
+// An address has a limited number of connections; other addresses and trusted proxies are not
+// affected. Closing a connection makes room.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -32,7 +32,7 @@ func TestConnections(t *testing.T) {
 			s.server.BoundConnections(server.Config, 3)
 			server.Start()
 			t.Cleanup(server.Close)
-			// get sends a request on a new connection, which stays open.
+			// get sends a request on a new connection and keeps it open.
 			get := func(from string) (net.Conn, bool) {
 				t.Helper()
 				dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}

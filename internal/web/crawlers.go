@@ -13,8 +13,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// The sizes of the sitemap: profiles on a page, pages in the index (which the format bounds),
-// and pages in memory, of about 150 KB each, for a minute.
+// The sizes of the sitemap: profiles per page, pages in the index (limited by the format), and
+// pages in the cache, which take about 150 KB each and are kept for a minute.
 const (
 	sitemapUsers  = 1000
 	sitemapPages  = 50_000
@@ -22,19 +22,19 @@ const (
 	sitemapFor    = time.Minute
 )
 
-// sitemapPage is a page of the sitemap, as it was read.
+// sitemapPage is a cached page of the sitemap.
 type sitemapPage struct {
 	at    time.Time
 	users []social.User
 }
 
-// noCrawling are the beginnings of the addresses that are for people only.
+// noCrawling lists prefixes of paths that are not for crawlers.
 var noCrawling = []string{
 	"/bookmarks", "/confirm/", "/forgot", "/home", "/invite/", "/live", "/login", "/logout", "/moderation", "/notifications", "/post", "/register",
 	"/reset/", "/search", "/settings", "/suggest", "/unsubscribe/",
 }
 
-// robots is GET /robots.txt.
+// robots serves GET /robots.txt.
 func (h *handlers) robots(req *request.Request) error {
 	info, err := h.app.Site.Get(req.Ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ type sitemapEntry struct {
 	Address string `xml:"loc"`
 }
 
-// sitemap is GET /sitemap.xml, the index of the pages of the sitemap. One round trip.
+// sitemap serves GET /sitemap.xml, the index of the sitemap. It takes one round trip.
 func (h *handlers) sitemap(req *request.Request) error {
 	if err := h.hasSitemap(req); err != nil {
 		return err
@@ -81,11 +81,11 @@ func (h *handlers) sitemap(req *request.Request) error {
 	return sendXML(req, index)
 }
 
-// pagesFor is how many pages the sitemap of so many users has; the first one may be empty.
+// pagesFor returns the number of sitemap pages for n users. The first page may be empty.
 func pagesFor(n int64) int64 { return max(1, (n+sitemapUsers-1)/sitemapUsers) }
 
-// sitemapPage is GET /sitemap/{n}.xml: the public profiles among a thousand users, for any
-// viewer those that a stranger may see. Three round trips for a page that was not read lately.
+// sitemapPage serves GET /sitemap/{n}.xml: the public profiles among a thousand users, as a
+// stranger sees them, for every viewer. A page that is not cached takes three round trips.
 func (h *handlers) sitemapPage(req *request.Request) error {
 	if err := h.hasSitemap(req); err != nil {
 		return err
@@ -120,7 +120,8 @@ func (h *handlers) sitemapPage(req *request.Request) error {
 	return sendXML(req, list)
 }
 
-// hasSitemap returns ErrNotFound where search engines must not list the site: it has no sitemap then.
+// hasSitemap returns ErrNotFound if search engines must not list the site, which then has no
+// sitemap.
 func (h *handlers) hasSitemap(req *request.Request) error {
 	info, err := h.app.Site.Get(req.Ctx)
 	if err == nil && info.NoIndex() {
@@ -129,8 +130,8 @@ func (h *handlers) hasSitemap(req *request.Request) error {
 	return err
 }
 
-// readSitemap returns the users of a page, as they were a minute ago at most. One page is read at a
-// time: that is a thousand times as much work as most requests are.
+// readSitemap returns the users of a page as they were at most a minute ago. It reads one page at a
+// time, because a page is a thousand times as much work as most requests.
 func (h *handlers) readSitemap(ctx context.Context, page int64) ([]social.User, error) {
 	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
 		return known.users, nil
@@ -142,7 +143,7 @@ func (h *handlers) readSitemap(ctx context.Context, page int64) ([]social.User, 
 	}
 	defer func() { <-h.sitemapBusy }()
 	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
-		return known.users, nil // another request has read it meanwhile
+		return known.users, nil // another request has read it in the meantime
 	}
 	people, err := h.app.Users.Oldest(ctx, (page-1)*sitemapUsers, sitemapUsers)
 	if err == nil {

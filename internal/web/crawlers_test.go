@@ -15,7 +15,7 @@ import (
 	siteinfo "retwis/internal/social/site"
 )
 
-// profilesInSitemap are the profiles on a page of the sitemap, without the address of the site.
+// profilesInSitemap returns the profiles on a page of the sitemap, without the address of the site.
 func (s *site) profilesInSitemap(v *visitor) []string {
 	s.t.Helper()
 	var page struct {
@@ -31,7 +31,7 @@ func (s *site) profilesInSitemap(v *visitor) []string {
 	return page.Profiles
 }
 
-// The sitemap has the profiles that strangers see, also for those who see fewer or more.
+// The sitemap has the profiles that strangers see, even for viewers who see fewer or more.
 func TestSitemap(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -64,7 +64,7 @@ func TestSitemap(t *testing.T) {
 			t.Errorf("for %s the sitemap has %q", who, got)
 		}
 	}
-	// What is in memory does not delay a suspension.
+	// Caching does not delay a suspension.
 	err = s.social.Moderation.SetStanding(t.Context(), social.Operator, s.user("ben").ID, moderation.StandingChange{Standing: social.Suspended})
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestSitemap(t *testing.T) {
 	}
 }
 
-// Pages of people who do not want to be found ask not to be listed, and all pages of a site that
-// does not.
+// Pages of people who do not want to be found ask not to be listed. So do all pages of a site that
+// does not want to be listed.
 func TestNoIndex(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -105,7 +105,7 @@ func TestNoIndex(t *testing.T) {
 	v.get("/robots.txt").want(200, "Disallow: /search\n", "Sitemap: "+s.http.URL+"/sitemap.xml\n").wantNot("Disallow: /\n")
 	s.set(siteinfo.NoIndex, "on")
 	for _, path := range slices.Concat(own, others) {
-		if path != "/timeline" { // which is kept for a moment
+		if path != "/timeline" { // which is cached for a moment
 			check(path, true)
 		}
 	}
@@ -116,7 +116,7 @@ func TestNoIndex(t *testing.T) {
 	check("/explore", false)
 }
 
-// Pages say what they are about: the first page of a list only, which has one address.
+// Pages describe themselves: only the first page of a list, which has one address.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -149,7 +149,7 @@ func TestCards(t *testing.T) {
 	v.get("/u/plain").want(200, `property="og:description" content="Posts by plain (@plain) on Retwis."`)
 }
 
-// jsonFeed is a feed as https://jsonfeed.org/version/1.1 describes it.
+// jsonFeed is a feed as specified by https://jsonfeed.org/version/1.1.
 type jsonFeed struct {
 	Version  string `json:"version"`
 	Title    string `json:"title"`
@@ -166,7 +166,7 @@ type jsonFeed struct {
 	}
 }
 
-// A JSON feed has the posts of the Atom feed of the same page.
+// A JSON feed has the same posts as the page's Atom feed.
 func TestJSONFeeds(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

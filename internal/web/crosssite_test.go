@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// No form of the site can be sent by a page of another one in the name of its visitor.
+// No form of the site can be submitted by a page of another site on behalf of a visitor.
 func TestFormsOfOtherSites(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

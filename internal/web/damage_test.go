@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social"
 )
 
-// A key of another type, which another program has written or a restore has brought, fails no page: what
-// it has is missing there, and a check reports it. A user, their session and what moderators have
-// blocked are no such keys: nobody must get past these.
+// A key of the wrong type, written by another program or brought in by a restore, does not make any
+// page fail: its content is missing there, and a check reports it. Users, sessions and blocks are
+// exceptions: nobody must get past these.
 func TestKeysOfAnotherType(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -70,10 +70,11 @@ func TestKeysOfAnotherType(t *testing.T) {
 	}
 }
 
-// guarding are kinds of keys without which a page must fail: it would show what is hidden.
+// guarding lists kinds of keys without which a page must fail, because it would reveal what is
+// hidden.
 var guarding = []string{"user:", "users", "auths", "session", "blocklist", "staff", "standings", "muted:", "blocked:", "blockers:", "{"}
 
-// oneOfEachKind returns a key of each kind that the database has.
+// oneOfEachKind returns one key of each kind in the database.
 func (s *site) oneOfEachKind(number *regexp.Regexp) []string {
 	s.t.Helper()
 	keys, err := s.client.Do(s.t.Context(), s.client.B().Keys().Pattern("*").Build()).AsStrSlice()

@@ -16,7 +16,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// An admin makes an invitation, with which so many people sign up where nobody else can.
+// An admin creates an invitation with a limited number of uses on a site where nobody else can sign
+// up.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))
@@ -49,13 +50,13 @@ func TestInvitation(t *testing.T) {
 	ben.get("/home").want(200, `href="/u/ben"`)
 	s.visitor().get(link[0]).want(403)
 	join(s.visitor(), "eve", link[1]).want(403)
-	again := s.visitor() // after a lost answer
-	join(again, "ben", link[1]).want(303, "/home")
-	again.get("/home").want(200, `href="/u/ben"`)
+	repeated := s.visitor() // after a lost response
+	join(repeated, "ben", link[1]).want(303, "/home")
+	repeated.get("/home").want(200, `href="/u/ben"`)
 }
 
-// A sign-up fails after the account was made: the invitation is used up by it. One that fails
-// without an account gives the use back. The form says to which page an error leads back.
+// A sign-up that fails after the account was created uses up the invitation; one that fails before
+// returns the use. The form determines to which page an error leads back.
 func TestInvitationOfFailure(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -103,7 +104,7 @@ func TestInvitationOfFailure(t *testing.T) {
 	left(0)
 }
 
-// A person downloads what they wrote, and nobody else does.
+// People can download what they wrote; others cannot.
 func TestExportDownload(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))
@@ -143,8 +144,8 @@ func TestExportDownload(t *testing.T) {
 	}
 }
 
-// Deleting an account takes the password. Afterwards its session and its pages are gone,
-// and its name is not free.
+// Deleting an account takes the password. Afterwards its session and pages are gone, and its name
+// stays reserved.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))

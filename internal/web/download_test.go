@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web"
 )
 
-// unhurriedPlace is a place for pictures that does not let itself be read by a deadline.
+// unhurriedPlace is a media store whose reads ignore deadlines.
 type unhurriedPlace struct{ files.Store }
 
 func (p unhurriedPlace) Open(ctx context.Context, name string) (*files.File, error) {
@@ -22,7 +22,7 @@ func (p unhurriedPlace) Open(ctx context.Context, name string) (*files.File, err
 	return p.Store.Open(ctx, name)
 }
 
-// A client may read a picture for longer than a page may take.
+// A client may take longer to read a picture than a page may take.
 func TestSlowDownload(t *testing.T) {
 	t.Parallel()
 	db := reach(t, redistest.DB(t).URL())

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/web/view"
 )
 
-// The fields of a form for a post. Pictures that are stored come by their ids, in the field
-// `media`, with a text in `alt-` and the id and the part to keep in view in `focus-` and the id; those
-// that come as files, in `file1` to `file4`, have theirs in `alt1` to `alt4` and `focus1` to `focus4`.
+// The fields of a form for a post. Stored pictures are referenced by their IDs in `media`, with the
+// description in `alt-ID` and the focal point in `focus-ID`. Uploaded files are in `file1` to
+// `file4`, with `alt1` to `alt4` and `focus1` to `focus4`.
 const (
 	mediaField = "media"
 	fileField  = "file"
@@ -21,10 +21,10 @@ const (
 	focusField = "focus"
 )
 
-// draft reads a form for a post, and stores the pictures that come with it. Shown is the form
-// again, with the pictures that are stored, for a page that says what is wrong: also with an error.
+// draft reads a form for a post and stores its pictures. shown is the form with the stored
+// pictures, for an error page. It is also valid if err is not nil.
 func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.StatusForm, err error) {
-	stored := map[string]string{} // the ids of pictures, by the number of their field
+	stored := map[string]string{} // picture IDs by field number
 	n := 0
 	err = request.Files(req, func(field string, file []byte) error {
 		number, isFile := strings.CutPrefix(field, fileField)
@@ -38,7 +38,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 		return err
 	})
 	form := req.R.PostForm
-	for i := range social.MaxPictures { // from now on they come by their ids, also from an error page
+	for i := range social.MaxPictures { // from now on they are referenced by ID, also on an error page
 		number := strconv.Itoa(i + 1)
 		if id := stored[number]; id != "" {
 			form.Add(mediaField, id)
@@ -59,16 +59,16 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 	return draft, h.draftForm(req, draft), err
 }
 
-// draftForm is the form with what is in it.
+// draftForm returns a form filled in with a draft.
 func (h *handlers) draftForm(req *request.Request, draft posts.Draft) view.StatusForm {
 	form := view.StatusForm{Status: draft.Body, Pictures: h.app.Media.IsOn(), Sensitive: draft.Sensitive}
 	var stored []social.Picture
-	for _, one := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
-		found, err := h.app.Media.Find(req.Ctx, &social.Viewer{User: req.User}, one.ID)
+	for _, p := range draft.Pictures[:min(len(draft.Pictures), social.MaxPictures)] {
+		found, err := h.app.Media.Find(req.Ctx, &social.Viewer{User: req.User}, p.ID)
 		if err != nil || found.Owner != req.User.ID || found.Post() != 0 {
-			continue // the form is without what is gone, or in another post
+			continue // deleted, or used in another post
 		}
-		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = one.Alt, one.FocusX, one.FocusY
+		found.Picture.Alt, found.Picture.FocusX, found.Picture.FocusY = p.Alt, p.FocusX, p.FocusY
 		stored = append(stored, found.Picture)
 	}
 	form.Stored = social.FormatMedia(stored)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A post that is sent after the session has ended is kept through the log-in; the
-// log-in itself publishes nothing.
+// A post sent after the session has ended is kept through the log-in; the log-in itself publishes
+// nothing.
 func TestTextOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -40,7 +40,7 @@ func TestTextOutlivesTheSession(t *testing.T) {
 	if strings.Contains(s.log.String(), "wrote") {
 		t.Errorf("the log has the text: %s", s.log)
 	}
-	// A page of another site can neither post nor fill the form.
+	// A page of another site can neither post nor fill in the form.
 	request, err := http.NewRequest(http.MethodPost, s.http.URL+"/login", strings.NewReader("username=ada&status=evil"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,9 +50,8 @@ func TestTextOutlivesTheSession(t *testing.T) {
 	v.do(request, nil).want(403, "another site").wantNot("evil")
 }
 
-// The address of a form shows the page on which the form is.
-// A page that was opened before another account logged in, in another tab, does not publish
-// with that account until somebody has read so.
+// The address of a form shows the page with the form. A page opened before another account logged
+// in, in another tab, does not publish with that account until the user has been told.
 func TestPageOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -68,8 +67,8 @@ func TestPageOfAnotherAccount(t *testing.T) {
 	ada.send("/u/bob/"+post+"/reply", "status", "yes").want(http.StatusSeeOther) // a program
 }
 
-// The script that keeps drafts learns from the page after a text that it was published, and from no
-// other one.
+// The script that keeps drafts learns from the page after a post, and only from that page, that the
+// post was published.
 func TestPublishedIsReported(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -104,7 +103,7 @@ func TestAddressesOfForms(t *testing.T) {
 			t.Errorf("%s leads to %q, want %q", path, a.header.Get("Location"), to)
 		}
 	}
-	v.get("/home").want(200, "Log out") // nothing was done
+	v.get("/home").want(200, "Log out") // nothing was changed
 	if a := s.visitor().get("/login?next=%2Fpost").want(200, `value="/post"`); a == nil {
 		t.Error("no page")
 	}
@@ -142,7 +141,7 @@ func TestSlowForm(t *testing.T) {
 	}
 }
 
-// A client that closes its side early gets no status of success.
+// A client that closes its side early does not get a success status.
 func TestShortForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

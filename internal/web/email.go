@@ -11,7 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// emailSettings shows the address of the session user, and the forms that change it.
+// emailSettings shows the address of the session user and the forms that change it.
 func (h *handlers) emailSettings(req *request.Request) error {
 	return h.showEmail(req, http.StatusOK, view.EmailSettings{Done: req.Language.Say(notices[req.R.URL.RequestURI()])})
 }
@@ -23,8 +23,8 @@ func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSe
 	return req.Render(status, view.EmailPage(req.Frame(req.T("Settings")), page))
 }
 
-// setEmail sets the address of the session user. A try of the password is not given back, as each sends
-// a mail.
+// setEmail sets the address of the session user. The password attempt is not given back, as each
+// one sends a mail.
 func (h *handlers) setEmail(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
@@ -52,8 +52,7 @@ func (h *handlers) setDigest(req *request.Request) error {
 	return h.emailChanged(req, view.AccountForm{Action: "digest"}, err, "saved")
 }
 
-// emailChanged leads back to the page, which says what is done, or shows it again with what is wrong with
-// a form.
+// emailChanged redirects to the page with a message, or shows the page again with the form's error.
 func (h *handlers) emailChanged(req *request.Request, form view.AccountForm, err error, done string) error {
 	return req.Submitted(err, view.EmailPath+"?"+done, func(field, problem string) error {
 		form.Field, form.Problem = field, problem
@@ -61,12 +60,13 @@ func (h *handlers) emailChanged(req *request.Request, form view.AccountForm, err
 	})
 }
 
-// forgotForm asks whose password is forgotten.
+// forgotForm shows the form for a forgotten password.
 func (h *handlers) forgotForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ForgotPage(req.Frame(req.T("Forgot your password?")), req.R.URL.Query().Has("sent"), view.AccountForm{}))
 }
 
-// forgot notes that a password is forgotten. It answers alike whether the account exists or not.
+// forgot requests a link for a forgotten password. Its response does not reveal whether the account
+// exists.
 func (h *handlers) forgot(req *request.Request) error {
 	err := h.app.Email.RequestReset(req.Ctx, req.R.PostFormValue("account"))
 	if err != nil {
@@ -78,8 +78,8 @@ func (h *handlers) forgot(req *request.Request) error {
 	return req.Redirect(view.ForgotPath + "?sent")
 }
 
-// confirmEmailForm is where the link leads that confirms an address. Programs that look at mails open
-// links, so the address is addressConfirmed by a button.
+// confirmEmailForm is the page to which a confirmation link leads. Programs that scan mails open
+// links, so a button confirms the address.
 func (h *handlers) confirmEmailForm(req *request.Request) error {
 	user, rec, err := h.app.Email.Pending(req.Ctx, req.R.PathValue("token"))
 	if err != nil {
@@ -105,8 +105,8 @@ func addressConfirmed(req *request.Request) error {
 	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("It gets a link if you forget your password, and warnings about your account.")))
 }
 
-// stopDigestForm is where the link of a digest leads. Programs that look at mails open links, so the
-// digests end by a button.
+// stopDigestForm is the page to which the link in a digest leads. Programs that scan mails open
+// links, so a button ends the digests.
 func (h *handlers) stopDigestForm(req *request.Request) error {
 	if err := h.app.Email.CheckStop(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
@@ -114,8 +114,8 @@ func (h *handlers) stopDigestForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame(req.T("Stop the daily emails?")), req.R.URL.EscapedPath()))
 }
 
-// stopDigest ends the digests of a user: for the button of stopDigestForm, and that of mail programs (RFC
-// 8058), which have no session.
+// stopDigest ends the digests of a user. It serves the button of stopDigestForm and that of mail
+// programs (RFC 8058), which have no session.
 func (h *handlers) stopDigest(req *request.Request) error {
 	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)

@@ -16,16 +16,16 @@ import (
 
 const adaAt = "ada@example.net"
 
-// mailing is a site with a mail server.
-func mailing(t *testing.T, of app.Options) (*site, *mailtest.Server) {
+// mailing returns a site with a mail server.
+func mailing(t *testing.T, appOpt app.Options) (*site, *mailtest.Server) {
 	t.Helper()
 	server := mailtest.Start(t)
 	opened, err := mail.Open("smtp://"+server.Address, "https://retwis.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	of.Mail = opened
-	return start(t, redistest.DB(t).Client(t), web.Options{}, of), server
+	appOpt.Mail = opened
+	return start(t, redistest.DB(t).Client(t), web.Options{}, appOpt), server
 }
 
 // confirmAddress gives a visitor a confirmed address.
@@ -36,12 +36,12 @@ func (v *visitor) confirmAddress(server *mailtest.Server, address string) {
 	link := server.Wait(v.site.t, n+1).Link("/confirm/")
 	v.site.visitor().get(link).want(200, "Confirm your address", address)
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
-	// An answer may be lost, and people click twice.
+	// The response may be lost, and people click twice.
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
 	v.get(link).want(200, "Your address is confirmed").wantNot("<form method=\"post\" action=\"" + link)
 }
 
-// From an address to a new password, and the end of digests, without a script.
+// From setting an address to a new password and the end of digests, without scripts.
 func TestMailPages(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -76,7 +76,7 @@ func TestMailPages(t *testing.T) {
 	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your email address was removed" {
 		t.Errorf("%+v", m)
 	}
-	// No line of the log has an address, or the secret of a link.
+	// The log contains neither addresses nor secrets of links.
 	for _, secret := range []string{adaAt, "example.net", strings.TrimPrefix(link, "/reset/")} {
 		if strings.Contains(s.log.String(), secret) {
 			t.Errorf("the log has %q:\n%s", secret, s.log)
@@ -84,7 +84,7 @@ func TestMailPages(t *testing.T) {
 	}
 }
 
-// A known address is answered as an unknown one.
+// The response is the same for known and unknown addresses.
 func TestForgotAlike(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -106,7 +106,7 @@ func TestForgotAlike(t *testing.T) {
 	}
 }
 
-// The address is on no page of others, and digests end without a session, as mail programs do it.
+// The address is on no page of others. Digests end without a session, as mail programs do it.
 func TestAddressIsPrivate(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -146,7 +146,7 @@ func TestAddressIsPrivate(t *testing.T) {
 	}
 }
 
-// Links for forgotten passwords are asked for as often as an address may.
+// The number of links for forgotten passwords is limited per address.
 func TestForgotLimit(t *testing.T) {
 	t.Parallel()
 	s, _ := mailing(t, app.Options{Limits: limits.Config{}})
@@ -157,7 +157,7 @@ func TestForgotLimit(t *testing.T) {
 	v.send("/forgot", "account", "nobody").want(429)
 }
 
-// A site without a mail server has none of the pages, and no link to them.
+// A site without a mail server has none of these pages and no links to them.
 func TestNoMail(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// explorePeople is how many people the page of Explore suggests, and exploreLatest how many of the
-	// latest posts it has.
+	// explorePeople is the number of people suggested on Explore, and exploreLatest the number of
+	// latest posts.
 	explorePeople = 6
 	exploreLatest = 10
 )
 
-// explore shows what people write about and like, and people to follow. What is not in memory is read
-// at once.
+// explore shows trends, popular posts and people to follow. What is not cached is read
+// concurrently.
 func (h *handlers) explore(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -27,10 +27,10 @@ func (h *handlers) explore(req *request.Request) error {
 	var page view.Explore
 	var top search.Top
 	var latest timeline.Listing
-	err = atOnce(
+	err = concurrently(
 		func() (err error) { top, err = h.app.Trends.Top(req.Ctx, v); return err },
 		func() (err error) { page.People, err = h.suggestedPeople(req, v, explorePeople); return err },
-		// Some of them can be among the others.
+		// Some of the latest posts may be among the popular ones.
 		func() (err error) { latest, err = h.app.Lists.PublicPosts(req.Ctx, v, 0, 3*exploreLatest); return err },
 	)
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *handlers) explore(req *request.Request) error {
 		}
 	}
 	page.Popular, page.Liked, page.Latest = view.NewPosts(v, popular), view.NewPosts(v, top.Liked), view.NewPosts(v, newest)
-	// The name of a parent is kept with the post, whatever list it is on.
+	// The name of a parent is stored with the post, whatever list the post is on.
 	if err := h.nameParents(req, view.NewPosts(v, append(above, newest...))); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// Secrets returns what stands before the secrets in the paths of the site.
+// Secrets returns the prefixes of paths before a secret.
 func (s *Server) Secrets() []string { return s.access.Secret }
 
 // Patterns returns the routes of the site.
@@ -19,7 +19,7 @@ func (s *Server) Patterns() []string {
 	return patterns
 }
 
-// Pattern is the pattern of the route of a request.
+// Pattern returns the pattern of the route that serves a request.
 func (s *Server) Pattern(r *http.Request) string {
 	_, pattern := s.mux.Handler(r)
 	return pattern
@@ -28,7 +28,7 @@ func (s *Server) Pattern(r *http.Request) string {
 // SetEventTime sets how long a client may take to accept an event.
 func (s *Server) SetEventTime(most time.Duration) { s.handlers.eventTime = most }
 
-// LoggedPath is a path as the logs of a site with these routes have it.
+// LoggedPath returns a path as a site with these routes logs it.
 func LoggedPath(path string, patterns ...string) string {
 	var a httpserver.AccessLog
 	for _, pattern := range patterns {

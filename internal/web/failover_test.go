@@ -9,9 +9,9 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// While a master of a Cluster is away, pages that need nothing of it are shown, those that
-// this process has in memory too, and all others have an error. Once the others say that the
-// Cluster is down, no page is served.
+// While a master of a Cluster is down, pages that do not need it, or for which this process has
+// cached its data, are served; all others fail. Once the other masters report that the Cluster is
+// down, no page is served.
 func TestPartOfACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -34,7 +34,7 @@ func TestPartOfACluster(t *testing.T) {
 	stranger.get("/timeline").want(200, "hello 3")
 	stranger.get("/search?q=hello").want(200, "person3")
 	cluster.Masters[1].Kill(t) // which has none of the lists that all pages show
-	// Every search needs a part of the index that the master had.
+	// Every search needs a part of the index on that master.
 	requests := []func() *response{func() *response { return stranger.get("/search?q=hello") }}
 	for i, v := range people {
 		requests = append(requests,

@@ -8,21 +8,21 @@ import (
 	"retwis/internal/web/view"
 )
 
-// feedEntries is how many posts a feed has.
+// feedEntries is the number of posts in a feed.
 const feedEntries = 30
 
-// feedPage is a page as a feed, in the format with this suffix: Atom or JSON. A feed has what a
-// stranger sees, without what is hidden from a person who is logged in. Its address is that of the
-// page with .atom or .json at the end.
+// feedPage serves a page as a feed in the format of suffix: Atom or JSON. A feed shows what a
+// stranger sees, minus what is hidden from a logged-in user. Its address is that of the page plus
+// .atom or .json.
 type feedPage = func(req *request.Request, suffix string) error
 
-// inFormat makes a page of a feed in one format.
+// inFormat returns the page of a feed in one format.
 func inFormat(feed feedPage, suffix string) request.Page {
 	return func(req *request.Request) error { return feed(req, suffix) }
 }
 
-// orFeed responds with a feed where the address ends in .atom or .json. No pattern of a mux ends
-// in them after a name, so a feed has the pattern of its page.
+// orFeed serves a feed if the address ends in .atom or .json. Patterns of a mux cannot have such a
+// suffix after a wildcard, so a feed shares the pattern of its page.
 func orFeed(feed feedPage, html request.Page) request.Page {
 	return func(req *request.Request) error {
 		for _, suffix := range [...]string{view.AtomSuffix, view.JSONSuffix} {
@@ -87,7 +87,7 @@ func (h *handlers) tagFeed(req *request.Request, suffix string) error {
 	return h.sendFeed(req, suffix, view.WebFeed{Title: "#" + tag, Path: view.TagPath(tag), Items: list.Items})
 }
 
-// sendFeed sends a feed in the format with a suffix.
+// sendFeed sends a feed in the format of suffix.
 func (h *handlers) sendFeed(req *request.Request, suffix string, feed view.WebFeed) error {
 	id, err := h.app.Site.ID(req.Ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// The page after a post shows the post: always, under load, on every page, and on
-// another machine (read-your-writes).
+// The page after publishing a post shows the post: always, under load, on every page and on other
+// machines (read-your-writes).
 func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -50,8 +50,8 @@ func TestOwnPostsShow(t *testing.T) {
 	}
 }
 
-// newest and oldest are the ids of the first and the last post on a page, 0 for an
-// empty page.
+// newest and oldest return the IDs of the first and last posts on a page, or 0 if the page is
+// empty.
 func newest(a *response) int64 { return number(a.posts(), 0) }
 
 func oldest(a *response) int64 { return number(a.posts(), len(a.posts())-1) }
@@ -64,8 +64,8 @@ func number(ids []string, i int) int64 {
 	return id
 }
 
-// A reply that is not on the first page of a long conversation is on its own; no page offers new
-// replies that it would not show.
+// A reply that is not on the first page of a long conversation is shown on its own page. No page
+// offers new replies that it would not show.
 func TestReplyInLongConversation(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -25,8 +25,8 @@ func TestEmptyPages(t *testing.T) {
 	ben.get("/u/ada/following").want(200, "ada isn&#39;t following anyone yet.")
 }
 
-// Nothing leads to a sign-up that is not possible. One that is says to what a person agrees.
-func TestDoors(t *testing.T) {
+// Nothing links to a sign-up that is not possible. The sign-up form says what people agree to.
+func TestSignUpLinks(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.visitor()
@@ -48,7 +48,7 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// A slash too many leads to the page.
+// A trailing slash redirects to the page.
 func TestSlashAtTheEnd(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

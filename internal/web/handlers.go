@@ -13,7 +13,7 @@ import (
 	"retwis/internal/web/request"
 )
 
-// handlers respond to requests. Each file has those of a subject.
+// handlers respond to requests. Each file has the handlers of one subject.
 type handlers struct {
 	app     *app.App
 	live    *live.Hub
@@ -22,10 +22,10 @@ type handlers struct {
 
 	visitors  request.PageCache          // the public timeline for visitors
 	public    atomic.Pointer[publicPage] // and for users
-	eventTime time.Duration              // bounds a write to an open page whose client takes nothing
+	eventTime time.Duration              // limits a write to an open page whose client accepts nothing
 
-	sitemaps    *otter.Cache[int64, sitemapPage] // the pages of the sitemap that were read lately
-	sitemapBusy chan struct{}                    // has an element while a page is read
+	sitemaps    *otter.Cache[int64, sitemapPage] // recently read pages of the sitemap
+	sitemapBusy chan struct{}                    // has an element while a page is being read
 }
 
 func newHandlers(app *app.App, hub *live.Hub, m *metrics.Metrics, version string) (*handlers, error) {

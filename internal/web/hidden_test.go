@@ -16,8 +16,8 @@ import (
 	"retwis/internal/web"
 )
 
-// Authors who are limited, or have a hidden post, see what they have written on Explore as
-// before: also when the page is not made for them alone.
+// Authors who are limited, or have a hidden post, still see their posts on Explore, even if the
+// page is shared.
 func TestExploreShowsOwnPosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -42,7 +42,7 @@ func TestExploreShowsOwnPosts(t *testing.T) {
 	cyd.get("/timeline").want(200).wantNot("by a limited author", "hidden by a moderator")
 }
 
-// forgetFresh lets the visitor's latest change be long ago.
+// forgetFresh makes the visitor's latest change long past.
 func (v *visitor) forgetFresh() {
 	v.site.t.Helper()
 	u, err := url.Parse(v.site.http.URL)
@@ -59,8 +59,8 @@ func (s *site) standing(name string, standing social.Standing) {
 	}
 }
 
-// Whatever is done with one who has blocked the viewer is answered as for one who does not
-// exist.
+// The response to any action on a user who has blocked the viewer is the same as for a user who
+// does not exist.
 func TestBlockersDoNotExist(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -87,11 +87,11 @@ func TestBlockersDoNotExist(t *testing.T) {
 			}
 		}
 	}
-	// One who is insulted and then blocked can report both.
+	// Somebody who is insulted and then blocked can report both.
 	if n, err := s.social.Reports.OpenReportCount(t.Context()); err != nil || n != 2 {
 		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
 	}
-	// Nor does somebody exist that the viewer muted before being blocked.
+	// The same holds for a user that the viewer muted before being blocked.
 	cyd := s.signedUp("cyd")
 	cyd.send("/u/ben/mute", "for", "").want(303)
 	cyd.get("/settings/muted").want(200, `action="/u/ben/unmute"`)
@@ -99,7 +99,7 @@ func TestBlockersDoNotExist(t *testing.T) {
 	ben.send("/settings/profile", "display_name", "Benjamin").want(303)
 	cyd.send("/u/ben/unmute").want(404)
 	cyd.get("/settings/muted").want(200).wantNot("ben", "Benjamin")
-	// A block on both sides can be ended; of the other person it shows the name alone.
+	// A mutual block can be ended; only the name of the other person is shown.
 	if err := s.social.Relations.Block(t.Context(), s.user("cyd"), s.user("ben"), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +107,8 @@ func TestBlockersDoNotExist(t *testing.T) {
 	cyd.send("/u/ben/unblock").want(303)
 }
 
-// A user sees the profile of a person that they have blocked, with the button that ends the block,
-// but not if that person has blocked them too.
+// Users see the profile of a person they have blocked, with a button to unblock, unless that person
+// has blocked them, too.
 func TestBlockedProfiles(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -132,15 +132,15 @@ func TestBlockedProfiles(t *testing.T) {
 	ben.send("/u/blocker/unblock").want(303)
 }
 
-// masked is a page without the names that tell whose it is.
+// masked returns a page without the names that identify its user.
 func masked(a *response) string {
 	_, body, _ := strings.Cut(a.body, "<main")
 	body, _, _ = strings.Cut(body, "Request ID")
 	return strings.NewReplacer("blocker", "X", "phantom", "X").Replace(body)
 }
 
-// Nobody can follow a suspended account, and short lists of people have as many as the
-// numbers above them.
+// Nobody can follow a suspended account. Short lists of people have as many entries as the counts
+// above them.
 func TestNumbersAgreeWithLists(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -169,7 +169,7 @@ func TestNumbersAgreeWithLists(t *testing.T) {
 	number(eve, "ada", "follower", 1)
 }
 
-// A list whose first entries are all hidden does not say that it is empty.
+// A list whose first entries are all hidden does not claim to be empty.
 func TestHiddenPageIsNotEmpty(t *testing.T) {
 	t.Parallel()
 	s := start(t, redistest.DB(t).Client(t), web.Options{}, app.Options{})

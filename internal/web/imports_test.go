@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// upload sends a form with a file, as a browser does.
+// upload sends a form with a file, like a browser.
 func (v *visitor) upload(path, kind string, file []byte) *response {
 	v.site.t.Helper()
 	var body bytes.Buffer
@@ -33,7 +33,7 @@ func (v *visitor) upload(path, kind string, file []byte) *response {
 	return v.do(request, err)
 }
 
-// People bring a list along, as a file or as a text, and read what was not found.
+// People import a list from a file or a text and see what was not found.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))

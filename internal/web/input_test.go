@@ -11,8 +11,7 @@ import (
 	"retwis/internal/web"
 )
 
-// Blanks around a name, and an @ before it, are not part of it: keyboards and password managers add
-// them.
+// Blanks around a name and a leading @ are ignored: keyboards and password managers add them.
 func TestNamesAsTyped(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -26,7 +25,7 @@ func TestNamesAsTyped(t *testing.T) {
 	s.visitor().send("/login", "username", "ada0", "password", password+" ").want(422)
 }
 
-// A search with more parts than the index takes is refused with a sentence.
+// A search with more parts than the index supports is rejected with a message.
 func TestTooManyPrefixes(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -52,7 +51,7 @@ func TestTooManyPrefixes(t *testing.T) {
 	}
 }
 
-// What of a search was not understood is said, with the posts that were found.
+// Parts of a search that were not understood are reported, along with the posts found.
 func TestSearchNotes(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -68,7 +67,7 @@ func TestSearchNotes(t *testing.T) {
 	}
 }
 
-// A Host that no browser sends is no error of the site.
+// A Host that no browser would send is not an error of the site.
 func TestOddHosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -101,7 +100,7 @@ func TestOddHosts(t *testing.T) {
 
 var feedID = regexp.MustCompile(`<id>[^<]*</id>|"id":"[^"]*"`)
 
-// The ids of feeds do not follow the address by which a reader comes, and what is canonical is the
+// The IDs of feeds do not depend on the address used by the reader. Canonical links use the
 // configured address.
 func TestFeedsByManyNames(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// inviter makes a page one for those who manage invitations. For others it does not exist.
+// inviter restricts a page to those who manage invitations. For others it does not exist.
 func inviter(page request.Page) request.Page {
 	return func(req *request.Request) error {
 		if !req.Frame("").MayInvite() {
@@ -80,7 +80,7 @@ func (h *handlers) createInvite(req *request.Request) error {
 
 func (h *handlers) revokeInvite(req *request.Request) error {
 	revoked, err := h.app.SignUps.RevokeInvite(req.Ctx, req.User.Actor(), req.R.PostFormValue("invitation"))
-	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
+	if err != nil && !errors.Is(err, social.ErrNotFound) { // already revoked
 		return err
 	}
 	if err == nil {

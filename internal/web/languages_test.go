@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social"
 )
 
-// in is the page at a path, in a language that the browser asks for.
+// in returns the page at a path in a language that the browser asks for.
 func (v *visitor) in(language, path string) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody)
@@ -25,9 +25,8 @@ func (v *visitor) in(language, path string) *response {
 	return v.do(request, err)
 }
 
-// Every page in German has nothing that the page in English has, but for names and what people
-// have written.
-func TestNothingIsLeftInEnglish(t *testing.T) {
+// No page in German contains text of the English page, except names and what people have written.
+func TestNoEnglishLeft(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})
 	adam, bob := s.signedUp("adam"), s.signedUp("bob")
@@ -58,7 +57,7 @@ func TestNothingIsLeftInEnglish(t *testing.T) {
 	}
 }
 
-// fill makes what pages show, and returns a post.
+// fill creates what pages show, and returns the ID of a post.
 func fill(t *testing.T, s *site, adam, bob *visitor) string {
 	t.Helper()
 	bob.send("/u/adam/follow").want(303)
@@ -84,7 +83,7 @@ func fill(t *testing.T, s *site, adam, bob *visitor) string {
 	return id
 }
 
-// pagesToRead are the paths of all pages.
+// pagesToRead returns the paths of all pages.
 func pagesToRead(s *site, id string) []string {
 	paths := map[string]bool{
 		"/": true, "/home": true, "/u/adam": true, "/u/bob": true, "/u/bob/" + id: true, "/u/bob/" + id + "/history": true, "/u/bob/" + id + "/likes": true,
@@ -101,7 +100,8 @@ func pagesToRead(s *site, id string) []string {
 	return slices.Sorted(maps.Keys(paths))
 }
 
-// sameInBoth are the texts that are the same in English and in German, and what is no text of the site.
+// sameInBoth returns the texts that are the same in English and German, and those that are not
+// texts of the site.
 func sameInBoth(t *testing.T) map[string]bool {
 	t.Helper()
 	same := map[string]bool{"Retwis": true}
@@ -121,11 +121,11 @@ func sameInBoth(t *testing.T) map[string]bool {
 	return same
 }
 
-// readOut are the attributes that people read or hear.
+// readOut lists the attributes that people read or hear.
 var readOut = []string{"aria-label", "title", "placeholder", "alt"}
 
-// texts returns the texts of a page with a letter, and where each is, without those that people have
-// written: what names a person, a tag or a link, and the bodies of posts.
+// texts returns the texts of a page that contain a letter, and where each is. It leaves out what
+// people have written: names, tags, links and the bodies of posts.
 func texts(t *testing.T, page string) map[string]string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -169,7 +169,7 @@ func texts(t *testing.T, page string) map[string]string {
 	return found
 }
 
-// isWritten reports whether a text is a name, or what somebody has written.
+// isWritten reports whether a text is a name or was written by a user.
 func isWritten(text string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }) {
 		if !slices.Contains([]string{"adam", "bob", "carl", "dora", "emil", "lorem", "ipsum", "dolor", "sit", "amet", "elit", "amici", "example", "net", "https", "retwis", "alt", "utc", "dev", "mb", "link", "user", "owner", "nihil", "walk", "english", "deutsch"}, word) && strings.Trim(word, "0123456789") != "" {
@@ -179,14 +179,14 @@ func isWritten(text string) bool {
 	return true
 }
 
-// A language is chosen by the browser, or by a person, who keeps it.
+// The browser's language is used, or the one that a person has chosen, which is kept.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.visitor()
 	v.get("/timeline").want(200, `<html lang="en" dir="ltr"`, "Log in")
 	v.in("de-CH,fr;q=0.5", "/timeline").want(200, `<html lang="de" dir="ltr"`, "Anmelden")
-	v.in("en", "/timeline").want(200, `<html lang="en" dir="ltr"`) // the page of visitors is kept
+	v.in("en", "/timeline").want(200, `<html lang="en" dir="ltr"`) // the page of visitors is cached
 	v.send("/language", "language", "de", "back", "/explore").want(303, "/explore")
 	v.in("en", "/timeline").want(200, `<html lang="de" dir="ltr"`, "Anmelden")
 	v.send("/language", "language", "tlh", "back", "//elsewhere.example").want(303, "/")
@@ -201,7 +201,7 @@ func TestLanguage(t *testing.T) {
 	ada.get("/home").want(200, `<html lang="en" dir="ltr" data-theme="dark"`)
 }
 
-// A post that was shown in one language is shown in another one, and after a change again.
+// A post shown in one language is also shown in another, and again after a change.
 func TestPostInLanguages(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -217,7 +217,7 @@ func TestPostInLanguages(t *testing.T) {
 	ada.in("en", path).want(200, `aria-label="Undo like, 1 like"`)
 }
 
-// Mails are in the language in which somebody gave the address.
+// Mails are in the language in which the address was set.
 func TestMailInLanguage(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})

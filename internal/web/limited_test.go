@@ -21,8 +21,8 @@ import (
 	"retwis/internal/web"
 )
 
-// limitedSite is a site with the limits of its changes, and no others. The header
-// X-Forwarded-For says where a request comes from.
+// limitedSite returns a site with only the limits in changes. X-Forwarded-For sets the address of a
+// request.
 func limitedSite(t *testing.T, changes ...string) *site {
 	t.Helper()
 	config := limits.Off()
@@ -35,7 +35,7 @@ func limitedSite(t *testing.T, changes ...string) *site {
 	return start(t, redistest.DB(t).Client(t), web.Options{TrustedProxies: proxies}, app.Options{Limits: config})
 }
 
-// at makes the visitor come from an address.
+// at sets the address of the visitor.
 func (v *visitor) at(address string) *visitor {
 	v.http.Transport = forwarded{v.http.Transport, address}
 	return v
@@ -58,7 +58,7 @@ func (a *response) retryAfter(t *testing.T, most int) {
 	}
 }
 
-// Past the limit a post is refused with its text kept, and others can post.
+// Above the limit a post is rejected, keeping its text, while others can still post.
 func TestPostLimit(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "post=2/1h", "reply=1/1h", "edit=1/1h")
@@ -92,7 +92,7 @@ func (s *site) metrics() string {
 	return recorder.Body.String()
 }
 
-// Everything that people do in a click is limited, each by its own limit.
+// Every one-click action has its own limit.
 func TestActLimits(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "like=2/1h", "repost=1/1h", "follow=2/1h", "profile=1/1h")
@@ -114,8 +114,7 @@ func TestActLimits(t *testing.T) {
 	ada.get("/u/ben").want(200)
 }
 
-// Wrong passwords are limited for an account and an address together: a stranger is
-// stopped, and the owner is not.
+// Wrong passwords are limited per account and address: a stranger is stopped, the owner is not.
 func TestLoginLimit(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "login=3/1h", "login-account=8/1h", "login-address=20/1h")
@@ -133,17 +132,17 @@ func TestLoginLimit(t *testing.T) {
 	a := guess(stranger, "aDA").want(429, "too many attempts", "again in 20 minutes", "my text</textarea>", `value="aDA"`)
 	a.retryAfter(t, 1200)
 	stranger.send("/login", "username", "ada", "password", password).want(429)
-	for range 3 { // it does not reveal whether there is such an account
+	for range 3 { // it does not reveal whether such an account exists
 		guess(stranger, "nobody").want(422)
 	}
 	guess(stranger, "nobody").want(429)
 	owner.send("/login", "username", "ada", "password", password).want(303)
-	// Strangers at many addresses meet the limit of the account, and the owner does not.
+	// Strangers at many addresses run into the limit of the account; the owner does not.
 	for i := range 5 {
 		guess(s.visitor().at(fmt.Sprintf("2001:db8:%d::1", i)), "ada").want(422)
 	}
 	guess(s.visitor().at("2001:db8:77::1"), "ada").want(429)
-	for range 12 { // a right password never counts
+	for range 12 { // a correct password never counts
 		owner.send("/login", "username", "ada", "password", password).want(303)
 	}
 	guess(owner, "ada").want(422)
@@ -155,7 +154,8 @@ func TestLoginLimit(t *testing.T) {
 	guess(mixed.visitor().at("2001:db8:0:1::1"), "ada").want(422)
 }
 
-// A right password that does not let somebody in does not count, and a passkey takes no tries back.
+// A correct password that does not let somebody in does not count, and a passkey gives no tries
+// back.
 func TestOnlyWrongPasswordsCount(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "login=2/1h", "login-address=2/1h")
@@ -178,7 +178,7 @@ func TestOnlyWrongPasswordsCount(t *testing.T) {
 	v.send("/login", "username", "ben", "password", "wrong horse").want(429)
 }
 
-// A person at an open session cannot try passwords without end.
+// Someone with an open session cannot try passwords without limit.
 func TestDeletionLimit(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "password=2/1h")
@@ -193,8 +193,8 @@ func TestDeletionLimit(t *testing.T) {
 	}
 }
 
-// Of what needs the password of a session, only wrong passwords count: not a form with another
-// mistake, before or after they are compared.
+// Where the password of a session is needed, only wrong passwords count, and not other errors in
+// the form before or after the comparison.
 func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()
@@ -222,8 +222,8 @@ func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
 	ada.send("/settings/email", "address", adaAt, "current", "wrong horse").want(429)
 }
 
-// Only codes that are wrong count: not those of a log-in that does not wait any more, or of an
-// account that has no tries left, which nothing is compared with.
+// Only wrong codes count. Codes of an expired log-in, or of an account without tries left, are not
+// compared and do not count.
 func TestOnlyWrongCodesCount(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "second-factor=2/1h")
@@ -254,7 +254,7 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 	v.send("/login/code", "code", "1").want(429, "try again in").wantNot("Use a recovery code")
 }
 
-// One address can create a few accounts; what was rejected does not count.
+// An address can create a few accounts; rejected sign-ups do not count.
 func TestSignUpLimit(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "sign-up=2/1h")
@@ -271,9 +271,8 @@ func TestSignUpLimit(t *testing.T) {
 	join(s.visitor().at("203.0.113.2"), "eve").want(303)
 }
 
-// A sign-up that is sent again, because the first answer was lost or by a second click, logs the
-// person in. It is no way to guess passwords: tries count as those of a log-in, and an account that
-// is older is not asked.
+// A repeated sign-up, after a lost response or a second click, logs the user in. It cannot be used
+// to guess passwords: tries count like those of a log-in, and older accounts are not considered.
 func TestSignUpAgain(t *testing.T) {
 	t.Parallel()
 	config, later := limits.Off(), atomic.Int64{}
@@ -287,9 +286,9 @@ func TestSignUpAgain(t *testing.T) {
 	}
 	join(s.visitor(), "ben", password).want(303, "/home")
 	join(s.visitor(), "ada", password).want(303, "/home")
-	again := s.visitor()
-	join(again, "ADA", password).want(303, "/home")
-	again.get("/home").want(200, `href="/u/ada"`)
+	repeated := s.visitor()
+	join(repeated, "ADA", password).want(303, "/home")
+	repeated.get("/home").want(200, `href="/u/ada"`)
 	for range 4 {
 		join(s.visitor(), "ada", "another horse").want(422, "That username is taken.")
 	}
@@ -304,8 +303,7 @@ func TestSignUpAgain(t *testing.T) {
 	}
 }
 
-// One address fills "New members" with a few accounts only. A network of IPv6 counts as
-// one address.
+// An address adds only a few accounts to "New members". An IPv6 network counts as one address.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "newcomer=2/1d")
@@ -323,7 +321,7 @@ func TestNewcomers(t *testing.T) {
 	s.visitor().get("/u/robot4").want(200)
 }
 
-// Behind a proxy that nobody has configured, all clients are not locked out together.
+// Behind an unconfigured proxy, clients are not all locked out together.
 func TestUnknownProxy(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()
@@ -341,7 +339,7 @@ func TestUnknownProxy(t *testing.T) {
 	}
 }
 
-// A database that does not decide does not close the site.
+// If the database cannot decide about a limit, the site stays usable.
 func TestLimitsFailOpen(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "post=1/1h")

@@ -13,15 +13,15 @@ import (
 	"retwis/internal/redistest"
 )
 
-// link is a connection on which replies can be delayed, so that invalidation
-// messages are late, as on a slow network.
+// link is a connection whose replies can be delayed, so that invalidation messages are late, as on
+// a slow network.
 type link struct {
 	mu    sync.Mutex
-	open  chan struct{} // closed while answers come through
-	asked chan struct{} // gets a value when something is asked
+	open  chan struct{} // closed while replies pass
+	asked chan struct{} // receives a value for each request
 }
 
-// delayed connects to a database by its own link.
+// delayed connects to a database through its own link.
 func delayed(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
 	t.Helper()
 	l := &link{open: make(chan struct{}), asked: make(chan struct{}, 1)}
@@ -45,7 +45,7 @@ func delayed(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
 	return l, client
 }
 
-// hold keeps answers back until release.
+// hold delays replies until release.
 func (l *link) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,12 +88,12 @@ func (c *linked) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A machine may learn late of a change on another and show the old page meanwhile,
-// except to the user who made the change.
-func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
+// A machine may learn of a change on another machine late and show the old page meanwhile, except
+// to the user who made the change.
+func TestOwnPostShowsBeforeInvalidation(t *testing.T) {
 	t.Parallel()
-	// A private server: invalidation is by key name alone, so a test in another
-	// database would be noticed here.
+	// A private server: invalidation is by key name only, so tests in other databases would be
+	// noticed here.
 	db := redistest.Own(t)
 	here := on(t, db.Client(t))
 	l, client := delayed(t, db)
@@ -123,8 +123,8 @@ func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
 			l.release()
 		}
 		(<-page).want(200, text)
-		// The invalidation comes before the reply, so now all users see it: on the
-		// page that visitors share in a moment.
+		// The invalidation arrives before the reply, so now all users see the change, within a
+		// moment even on the page shared by visitors.
 		stranger.get("/u/ada").want(200, text)
 		until(t, "the post is on the public timeline", func() bool {
 			return strings.Contains(stranger.get("/timeline").want(200).body, text)

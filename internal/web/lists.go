@@ -11,7 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// errNoList is also what others get: a list is private.
+// errNoList is also returned to other users: lists are private.
 var errNoList = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This list doesn't exist.")}
 
 // noList describes an error about a list.
@@ -22,17 +22,17 @@ func noList(err error) error {
 	return err
 }
 
-// listChanged leads to a page after a change of a list, or describes why there was none.
+// listChanged redirects after a change of a list, or describes why it failed.
 func listChanged(req *request.Request, to string, err error) error {
 	return req.Submitted(noList(err), to, unprocessable)
 }
 
-// unprocessable is the error page for a form that nothing leads back to.
+// unprocessable is the error page for a form that no page can show again.
 func unprocessable(_, problem string) error {
 	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.Verbatim(problem)}
 }
 
-// listsPage lists all that the session user has.
+// listsPage shows the lists and saved searches of the session user.
 func (h *handlers) listsPage(req *request.Request) error {
 	return h.showLists(req, http.StatusOK, "", "")
 }
@@ -49,7 +49,7 @@ func (h *handlers) showLists(req *request.Request, status int, name, problem str
 	return req.Render(status, view.ListsPage(req.Frame(req.T("Lists")), view.Library{Library: all, Tags: tags, Name: name, Problem: problem}))
 }
 
-// createList makes a list, and leads to the page on which people are added.
+// createList creates a list and redirects to the page where people are added.
 func (h *handlers) createList(req *request.Request) error {
 	name := req.R.PostFormValue("name")
 	made, err := h.app.Library.Create(req.Ctx, req.User, name)
@@ -58,18 +58,18 @@ func (h *handlers) createList(req *request.Request) error {
 	})
 }
 
-// listInPath returns the list in the address.
+// listInPath returns the list in the path.
 func (h *handlers) listInPath(req *request.Request) (people.List, error) {
-	one, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
-	return one, noList(err)
+	list, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
+	return list, noList(err)
 }
 
-// listPosts is how many posts a page of a list has.
+// listPosts is the number of posts on a page of a list.
 const listPosts = 10
 
-// listPage shows what the members of a list have posted.
+// listPage shows the posts of a list's members.
 func (h *handlers) listPage(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
@@ -81,27 +81,27 @@ func (h *handlers) listPage(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := h.app.Library.Posts(req.Ctx, v, one, before, listPosts)
+	page, err := h.app.Library.Posts(req.Ctx, v, list, before, listPosts)
 	if err != nil {
 		return err
 	}
 	feed := view.Feed{
-		Path: view.ListPath(one.ID), Later: before != 0, Next: page.Next,
-		Empty: req.T("No posts yet."), Step: req.T("Add people to this list"), To: view.ListPath(one.ID) + "/edit",
+		Path: view.ListPath(list.ID), Later: before != 0, Next: page.Next,
+		Empty: req.T("No posts yet."), Step: req.T("Add people to this list"), To: view.ListPath(list.ID) + "/edit",
 	}
 	if feed.Posts, err = h.shownPosts(req, v, page.Items); err != nil {
 		return err
 	}
-	return req.Render(http.StatusOK, view.ListPage(req.Frame(one.Name), one, feed))
+	return req.Render(http.StatusOK, view.ListPage(req.Frame(list.Name), list, feed))
 }
 
-// editListForm has the forms that change a list.
+// editListForm shows the forms that change a list.
 func (h *handlers) editListForm(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
-	return h.showListEdit(req, http.StatusOK, view.ListForm{List: one})
+	return h.showListEdit(req, http.StatusOK, view.ListForm{List: list})
 }
 
 func (h *handlers) showListEdit(req *request.Request, status int, form view.ListForm) error {
@@ -121,17 +121,17 @@ func (h *handlers) showListEdit(req *request.Request, status int, form view.List
 	return req.Render(status, view.ListEditPage(req.Frame(req.T("Edit list")), form))
 }
 
-// editList renames a list, and says whether its members are left out of the home timeline.
+// editList renames a list and sets whether its members are left out of the home timeline.
 func (h *handlers) editList(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
 	name, leftOut := req.R.PostFormValue("name"), req.R.PostFormValue("left_out") != ""
-	err = h.app.Library.Edit(req.Ctx, req.User, one.ID, name, leftOut)
-	return req.Submitted(noList(err), view.ListPath(one.ID), func(_, problem string) error {
-		one.Name, one.LeftOut = name, leftOut
-		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "name", Problem: problem})
+	err = h.app.Library.Edit(req.Ctx, req.User, list.ID, name, leftOut)
+	return req.Submitted(noList(err), view.ListPath(list.ID), func(_, problem string) error {
+		list.Name, list.LeftOut = name, leftOut
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: list, Field: "name", Problem: problem})
 	})
 }
 
@@ -140,9 +140,9 @@ func (h *handlers) deleteList(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.Delete(req.Ctx, req.User, req.R.PathValue("id")))
 }
 
-// addToList puts the user with a typed name on a list.
+// addToList adds a user, by name, to a list.
 func (h *handlers) addToList(req *request.Request) error {
-	one, err := h.listInPath(req)
+	list, err := h.listInPath(req)
 	if err != nil {
 		return err
 	}
@@ -153,24 +153,24 @@ func (h *handlers) addToList(req *request.Request) error {
 	typed := social.TypedName(req.R.PostFormValue("member"))
 	user, err := h.app.Users.UserByName(req.Ctx, typed)
 	if err == nil {
-		err = h.app.Library.Add(req.Ctx, v, one.ID, user)
+		err = h.app.Library.Add(req.Ctx, v, list.ID, user)
 	}
 	if errors.Is(err, social.ErrNotFound) {
 		err = social.Invalid("member", "There is no account with that name.")
 	}
-	return req.Submitted(err, view.ListPath(one.ID)+"/edit", func(_, problem string) error {
-		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: one, Field: "member", Typed: typed, Problem: problem})
+	return req.Submitted(err, view.ListPath(list.ID)+"/edit", func(_, problem string) error {
+		return h.showListEdit(req, http.StatusUnprocessableEntity, view.ListForm{List: list, Field: "member", Typed: typed, Problem: problem})
 	})
 }
 
-// removeFromList takes a user off a list.
+// removeFromList removes a user from a list.
 func (h *handlers) removeFromList(req *request.Request) error {
 	id, _ := request.ParseID(req.R.PostFormValue("member"))
 	list := req.R.PathValue("id")
 	return listChanged(req, view.ListPath(list)+"/edit", h.app.Library.Remove(req.Ctx, req.User, list, id))
 }
 
-// chooseListsForm says on which lists of the viewer a user is.
+// chooseListsForm shows on which of the viewer's lists a user is.
 func (h *handlers) chooseListsForm(req *request.Request) error {
 	user, _, err := h.visibleUser(req)
 	if err != nil {
@@ -187,7 +187,7 @@ func (h *handlers) showListChoice(req *request.Request, status int, user social.
 	return req.Render(status, view.ChooseListsPage(req.Frame(req.T("Lists")), user, all.Lists, problem))
 }
 
-// chooseLists puts a user on the chosen lists of the viewer.
+// chooseLists puts a user on the selected lists of the viewer.
 func (h *handlers) chooseLists(req *request.Request) error {
 	user, v, err := h.visibleUser(req)
 	if err != nil {
@@ -202,12 +202,12 @@ func (h *handlers) chooseLists(req *request.Request) error {
 	})
 }
 
-// saveSearch keeps a search.
+// saveSearch saves a search.
 func (h *handlers) saveSearch(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.SaveSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
 }
 
-// forgetSearch removes a saved search.
+// forgetSearch deletes a saved search.
 func (h *handlers) forgetSearch(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.ForgetSearch(req.Ctx, req.User, req.R.PostFormValue("q")))
 }

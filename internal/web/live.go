@@ -16,7 +16,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Which events a page follows, as its frame and the address of the events say it.
+// The event streams that a page can follow, as used in its frame and in the address of the events.
 const (
 	liveHome     = "home"
 	liveTimeline = "timeline"
@@ -28,8 +28,8 @@ func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 
 
 func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
 
-// liveUpdates makes a page follow what is new on it, unless it shows a later part of a list.
-// Every page follows the counts of its posts, and the number of notifications.
+// liveUpdates makes a page follow new entries, unless it shows a later part of a list. Every page
+// follows the counts of its posts and the number of unread notifications.
 func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame {
 	if !later {
 		f.Live, f.Since = on, hub.Position()
@@ -39,10 +39,9 @@ func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame 
 
 var errLive = &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("This address is not valid.")}
 
-// subscription reads the address of events: on, what the page shows (home, timeline,
-// tag:NAME, thread:ID, profile:ID, or nothing), ids, the posts whose counts it shows,
-// and since, the last event that is in the page. A browser that comes back sends the
-// last event that it got.
+// subscription parses the address of an event stream. on is what the page shows (home, timeline,
+// tag:NAME, thread:ID, profile:ID or nothing), ids are the posts whose counts it shows, and since
+// is the last event in the page. A reconnecting browser sends the ID of the last event it received.
 func subscription(req *request.Request) (live.Subscription, error) {
 	query := req.R.URL.Query()
 	sub := live.Subscription{Viewer: req.User, Session: req.SessionSecret, Since: query.Get("since"), Address: req.Address()}
@@ -79,8 +78,8 @@ func subscription(req *request.Request) (live.Subscription, error) {
 		if strings.Count(ids, ",") >= live.MaxPosts {
 			return sub, errLive
 		}
-		for one := range strings.SplitSeq(ids, ",") {
-			id, err := liveID(one)
+		for postID := range strings.SplitSeq(ids, ",") {
+			id, err := liveID(postID)
 			if err != nil {
 				return sub, err
 			}
@@ -100,9 +99,8 @@ func liveID(typed string) (int64, error) {
 
 // events sends what happens while a page is open, as server-sent events.
 //
-// The connection is taken over from the server, whose timeouts no longer apply, and
-// from this goroutine. One that cannot be taken over, as with HTTP/2, keeps its
-// goroutine.
+// It hijacks the connection: the server's timeouts no longer apply, and the goroutine of the
+// request ends. A connection that cannot be hijacked, as with HTTP/2, keeps its goroutine.
 func (h *handlers) events(req *request.Request) error {
 	sub, err := subscription(req)
 	if err != nil {
@@ -111,7 +109,7 @@ func (h *handlers) events(req *request.Request) error {
 	header := req.W.Header()
 	header["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
 	header["Cache-Control"] = []string{"no-store"}
-	header["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for more
+	header["X-Accel-Buffering"] = []string{"no"} // keeps proxies from buffering
 	if req.R.Method == http.MethodHead {
 		req.W.WriteHeader(http.StatusOK)
 		return nil
@@ -133,10 +131,10 @@ func (h *handlers) events(req *request.Request) error {
 	return err
 }
 
-// errTaken: the connection was taken over, and then failed.
-var errTaken = errors.New("web: the connection failed after it was taken over")
+// errTaken means that the connection failed after it was hijacked.
+var errTaken = errors.New("web: the connection failed after it was hijacked")
 
-// takeOver takes the connection of a request over from the server.
+// takeOver hijacks the connection of a request.
 func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
 	conn, _, err := from.Hijack()
 	if err != nil {
@@ -163,7 +161,7 @@ func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn
 	return taken, nil
 }
 
-// streamHere sends events from the goroutine of the request, once the handler has done
+// streamHere sends events from the goroutine of the request, after the handler has finished
 // everything else.
 func (h *handlers) streamHere(req *request.Request, sub live.Subscription) error {
 	queue := live.NewQueue()

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// Neither the timeouts of the server nor the deadlines of the handler end a stream,
-// over a connection that is taken over and over one that cannot be.
+// Neither the server's timeouts nor the handler's deadlines end a stream, whether its connection
+// can be hijacked or not.
 func TestLiveOutlastsTimeouts(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
@@ -24,7 +24,7 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			s := with(t, db, web.Options{
 				Timeout: time.Second, Live: live.Options{Heartbeat: 3 * time.Second},
 			})
-			s.server.SetEventTime(2 * time.Second) // less than between two signs of life
+			s.server.SetEventTime(2 * time.Second) // less than between two keep-alives
 			ada := on(t, db).signedUp("ada")       // where a request may take longer
 			server := httptest.NewUnstartedServer(nil)
 			server.Config = httpserver.New(s.server.Handler(), nil)
@@ -47,9 +47,9 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			if got := e.next("posts"); got.data != "1" {
 				t.Errorf("%q is new", got.data)
 			}
-			// A stop that is announced ends the stream.
+			// An announced shutdown ends the stream.
 			s.server.CloseEvents()
-			for range e.got { // nothing more comes
+			for range e.got { // nothing more arrives
 			}
 			v.get("/live?on=timeline").want(503)
 		})
@@ -73,7 +73,7 @@ func TestLiveLimit(t *testing.T) {
 	if !connections("1") {
 		t.Error("the metrics do not have the open connection")
 	}
-	// A client that has gone makes room.
+	// A client that has disconnected makes room.
 	e.stop()
 	until(t, "the connection of a client that has gone is closed", func() bool { return connections("0") })
 }

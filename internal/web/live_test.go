@@ -13,17 +13,17 @@ import (
 	"retwis/internal/web"
 )
 
-// events are the events of an open page.
+// events is the event stream of an open page.
 type events struct {
 	t    testing.TB
 	got  chan event
-	kept []event // of other kinds than the one that was asked for
+	kept []event // of other kinds than the requested one
 	stop func()
 }
 
 type event struct{ id, kind, data string }
 
-// follow opens a page's events; since is empty or the id of the last event.
+// follow opens a page's event stream; since is empty or the ID of the last event.
 func (v *visitor) follow(query, since string) *events {
 	v.site.t.Helper()
 	request, err := http.NewRequestWithContext(v.site.t.Context(), http.MethodGet, v.site.http.URL+"/live?"+query, http.NoBody)
@@ -68,17 +68,17 @@ func (v *visitor) follow(query, since string) *events {
 // next returns the next event of a kind.
 func (e *events) next(kind string) event {
 	e.t.Helper()
-	for i, one := range e.kept {
-		if one.kind == kind {
+	for i, ev := range e.kept {
+		if ev.kind == kind {
 			e.kept = append(e.kept[:i], e.kept[i+1:]...)
-			return one
+			return ev
 		}
 	}
-	for one := range e.got {
-		if one.kind == kind {
-			return one
+	for ev := range e.got {
+		if ev.kind == kind {
+			return ev
 		}
-		e.kept = append(e.kept, one)
+		e.kept = append(e.kept, ev)
 	}
 	e.t.Fatalf("the events ended before one of the kind %q", kind)
 	return event{}
@@ -92,7 +92,7 @@ func (e *events) until(kind, data string) {
 	}
 }
 
-// A client with too many pages open gets a refusal, which is no error of the site.
+// A client with too many open pages is refused, which is not an error of the site.
 func TestTooManyPages(t *testing.T) {
 	t.Parallel()
 	db := reach(t, redistest.DB(t).URL())
@@ -122,7 +122,7 @@ func TestLive(t *testing.T) {
 	}
 	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS")+"&ids="+first, ""), stranger.follow("on=profile:1&ids="+first, "")
 	for _, e := range []*events{tag, profile} {
-		e.next("counts") // the connection is known now, and not yet when its response begins
+		e.next("counts") // the connection is registered now, which it is not when its response begins
 	}
 	ada.send("/post", "status", "the second #redis").want(303)
 	second := ada.get("/u/ada").posts()[0]
@@ -135,7 +135,7 @@ func TestLive(t *testing.T) {
 		last = got.id
 	}
 
-	// What came while nobody listened comes with the next connection.
+	// Events that occurred while nobody listened are sent to the next connection.
 	home.stop()
 	ada.send("/post", "status", "the third").want(303)
 	ada.send("/post", "status", "the fourth").want(303)
@@ -149,7 +149,7 @@ func TestLive(t *testing.T) {
 	if got := badge.next("counts"); got.data != second+":0:0:1" {
 		t.Errorf("counts %q", got.data)
 	}
-	if got := badge.next("unread"); got.data != "2" { // the follow too
+	if got := badge.next("unread"); got.data != "2" { // including the follow
 		t.Errorf("unread %q", got.data)
 	}
 	stranger.follow("ids="+second, "")

@@ -61,9 +61,8 @@ func (h *handlers) login(req *request.Request) error {
 	return h.enter(req, session, form.Username, form)
 }
 
-// triedName is the account of a log-in that failed, for the security log: the name as
-// it was typed may be a password in the wrong field, so only names of accounts are
-// logged.
+// triedName returns the account of a failed log-in for the security log. The typed name may be a
+// password in the wrong field, so only names of existing accounts are logged.
 func (h *handlers) triedName(req *request.Request, typed string) []slog.Attr {
 	user, err := h.app.Users.UserByName(req.Ctx, typed)
 	if err != nil {
@@ -72,7 +71,7 @@ func (h *handlers) triedName(req *request.Request, typed string) []slog.Attr {
 	return []slog.Attr{slog.String("name", user.Name)}
 }
 
-// enter ends a log-in that has succeeded. tried is the name whose password was tried, empty for none.
+// enter completes a successful log-in. tried is the name whose password was tried, empty for none.
 func (h *handlers) enter(req *request.Request, session auth.Session, tried string, form view.AccountForm) error {
 	if err := h.app.Auth.LoggedIn(req.Ctx, session.User, tried, req.LimitAddress()); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (h *handlers) enter(req *request.Request, session auth.Session, tried strin
 	return req.Changed(form.Next)
 }
 
-// askForCode ends the first step of a log-in. A text that came with it goes on to the
-// second one.
+// askForCode completes the first step of a log-in. A text that came with it is passed on to the
+// second step.
 func (h *handlers) askForCode(req *request.Request, secret string, form view.AccountForm) error {
 	req.SetPendingLogin(secret)
 	if form.Draft == "" {
@@ -120,7 +119,7 @@ func (h *handlers) loginCode(req *request.Request) error {
 		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame(req.T("Log in")), form))
 	}
 	done, err := h.app.Auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
-	if !errors.Is(err, auth.ErrBadCode) { // only wrong codes count: with other errors none was compared, or the right one
+	if !errors.Is(err, auth.ErrBadCode) { // with other errors no code was compared, or the right one
 		h.app.Limits.Return(req.Ctx, limits.SecondFactor, by)
 	}
 	switch {
@@ -153,13 +152,13 @@ func (h *handlers) logout(req *request.Request) error {
 		req.LogSecurity("logout", req.User)
 	}
 	req.DropSession()
-	// The back button shows no page of this session, and no text that was begun is left.
+	// The back button shows no page of this session, and no drafts are left.
 	req.W.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	return req.Changed("/")
 }
 
-// resetPasswordForm is where a link leads that an operator or a moderator has made for someone
-// who has forgotten their password. The link is used up when the form is sent.
+// resetPasswordForm is the page to which a link leads that an operator or moderator has made for
+// somebody who has forgotten their password. Sending the form uses up the link.
 func (h *handlers) resetPasswordForm(req *request.Request) error {
 	user, err := h.resetUser(req)
 	if err != nil {
@@ -190,7 +189,7 @@ func (h *handlers) resetPassword(req *request.Request) error {
 	return req.Redirect("/login?reset=" + url.QueryEscape(user.Name))
 }
 
-// resetUser returns the user of the link that the address has. Wrong ones are limited.
+// resetUser returns the user of the link in the address. Attempts with wrong links are limited.
 func (h *handlers) resetUser(req *request.Request) (social.User, error) {
 	if err := req.Allow(limits.Reset); err != nil {
 		return social.User{}, err

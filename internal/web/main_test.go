@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Parallel(4) // those that wait for something leave the processors to others
+	redistest.Parallel(4) // tests that wait for something leave the CPUs to others
 	request.SidebarPatience = time.Minute
 	redistest.Main(m)
 }
@@ -37,7 +37,7 @@ const password = "correct horse"
 
 var cheap = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}
 
-// site is Retwis on a database of the test's own.
+// site is a Retwis site on a database of the test's own.
 type site struct {
 	t      testing.TB
 	client rueidis.Client
@@ -47,7 +47,7 @@ type site struct {
 	log    *lines
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while it is being written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -73,7 +73,7 @@ func setup(t testing.TB) *site {
 	return serving(t, reach(t, redistest.DB(t).URL()))
 }
 
-// serving is a site with all the caches of a process that serves it.
+// serving returns a site with all the caches of a serving process.
 func serving(t testing.TB, db *store.Store) *site {
 	t.Helper()
 	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations()})
@@ -89,21 +89,21 @@ func with(t testing.TB, client rueidis.Client, opt web.Options) *site {
 	return start(t, client, opt, app.Options{})
 }
 
-func start(t testing.TB, client rueidis.Client, opt web.Options, of app.Options) *site {
+func start(t testing.TB, client rueidis.Client, opt web.Options, appOpt app.Options) *site {
 	t.Helper()
 	s := &site{t: t, client: client, log: &lines{}}
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	}
 	var err error
-	if of.Limits == nil {
-		of.Limits = limits.Off()
+	if appOpt.Limits == nil {
+		appOpt.Limits = limits.Off()
 	}
-	of.HashParams = cheap
-	if of.Logger == nil {
-		of.Logger = slog.New(slog.DiscardHandler)
+	appOpt.HashParams = cheap
+	if appOpt.Logger == nil {
+		appOpt.Logger = slog.New(slog.DiscardHandler)
 	}
-	s.social, err = app.New(client, of)
+	s.social, err = app.New(client, appOpt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func start(t testing.TB, client rueidis.Client, opt web.Options, of app.Options)
 type visitor struct {
 	site *site
 	http *http.Client
-	list string // the path of a list of people
+	list string // path of a list of people
 
 	language string // for Accept-Language
 }
@@ -139,7 +139,7 @@ func (s *site) visitor() *visitor {
 	}}
 }
 
-// signedUp is a visitor with an account.
+// signedUp returns a visitor with an account.
 func (s *site) signedUp(name string) *visitor {
 	s.t.Helper()
 	v := s.visitor()
@@ -147,13 +147,13 @@ func (s *site) signedUp(name string) *visitor {
 	return v
 }
 
-// response is a response with its whole body.
+// response is a response with its complete body.
 type response struct {
 	t      testing.TB
 	status int
 	header http.Header
 	body   string
-	log    string // the end of the log, of a server error
+	log    string // end of the log, for a server error
 }
 
 func (v *visitor) do(request *http.Request, err error) *response {
@@ -183,11 +183,11 @@ func (v *visitor) do(request *http.Request, err error) *response {
 	return &response{v.site.t, got.StatusCode, got.Header, string(body), log[max(0, len(log)-1000):]}
 }
 
-// wordsEnd matches text that ends with a word, perhaps in an element.
+// wordsEnd matches text that ends with a word, possibly inside an element.
 var wordsEnd = regexp.MustCompile(`[\pL\pN,](</[a-z]+>)?$`)
 
-// gluedTimes returns what is before each time that follows a word without a space: templates
-// drop line breaks. To match whole pages would take a sixth of the time of all tests here.
+// gluedTimes returns the text before each time that follows a word without a space: templates drop
+// line breaks. Matching whole pages would take a sixth of the time of all tests in this package.
 func gluedTimes(page []byte) (glued [][]byte) {
 	parts := bytes.Split(page, []byte("<time"))
 	for _, before := range parts[:len(parts)-1] {
@@ -203,7 +203,7 @@ func (v *visitor) get(path string) *response {
 	return v.do(http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody))
 }
 
-// cookie gives the browser of a visitor a cookie.
+// cookie sets a cookie in the visitor's browser.
 func (v *visitor) cookie(name, value string) {
 	v.site.t.Helper()
 	address, err := url.Parse(v.site.http.URL)
@@ -213,7 +213,7 @@ func (v *visitor) cookie(name, value string) {
 	v.http.Jar.SetCookies(address, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// send sends a form: names and values in turn.
+// send sends a form; fields alternates names and values.
 func (v *visitor) send(path string, fields ...string) *response {
 	v.site.t.Helper()
 	form := url.Values{}
@@ -227,7 +227,7 @@ func (v *visitor) send(path string, fields ...string) *response {
 	return v.do(request, err)
 }
 
-// want checks the status, and where a redirect leads or what a page contains.
+// want checks the status and the target of a redirect or the contents of a page.
 func (a *response) want(status int, contains ...string) *response {
 	a.t.Helper()
 	if a.status != status {
@@ -261,7 +261,7 @@ func shorten(text string) string {
 
 var postID = regexp.MustCompile(`<article class="post" data-id="(\d+)"`)
 
-// posts are the ids of the posts on a page.
+// posts returns the IDs of the posts on a page.
 func (a *response) posts() []string {
 	var ids []string
 	for _, found := range postID.FindAllStringSubmatch(a.body, -1) {

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/social/audit"
 )
 
-// audited is how many decisions the audit log has.
+// audited returns the number of decisions in the audit log.
 func (s *site) audited() int64 {
 	s.t.Helper()
 	n, err := s.client.Do(s.t.Context(), s.client.B().Xlen().Key("audit").Build()).AsInt64()
@@ -20,8 +20,8 @@ func (s *site) audited() int64 {
 	return n
 }
 
-// What changes nothing is not in the audit log, however often and with how much text it is
-// sent: one moderator could push the decisions of all others out of it.
+// Actions that change nothing are not in the audit log, however often and with however much text
+// they are sent: one moderator could push out everyone else's decisions.
 func TestAuditHasDecisionsOnly(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -66,7 +66,7 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	mona.send("/moderation/decide", "of", person, "action", "limit", "message", "Another reason.").want(303)
 	adds("another message", 1)
 
-	// The decision about a report is one, also where it changes nothing else.
+	// A decision about a report counts, even if it changes nothing else.
 	ben := s.signedUp("ben")
 	ben.send("/u/ada/report", "kind", "spam").want(200)
 	mona.send("/moderation/take", "of", person).want(303)
@@ -74,7 +74,7 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	adds("a report about a limited person", 1)
 }
 
-// Each thing that a moderator does is limited, and so is what ends nothing.
+// Every moderator action is limited, including those that have no effect.
 func TestModeratorsAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/moderation/decide", "/moderation/take", "/moderation/return", "/settings/invites/end"} {
@@ -100,7 +100,7 @@ func TestModeratorsAreLimited(t *testing.T) {
 	}
 }
 
-// Somebody who has an account cannot have it emptied in a moment.
+// Somebody who has taken over an account cannot empty it in a moment.
 func TestDeleteIsLimited(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "delete=1/1h")

@@ -15,10 +15,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// moderator makes a page one for moderators. For everybody else it does not exist.
+// moderator restricts a page to moderators. For everybody else it does not exist.
 func moderator(page request.Page) request.Page { return forRole(social.Moderator, page) }
 
-// admin makes a page one for admins and owners.
+// admin restricts a page to admins and owners.
 func admin(page request.Page) request.Page { return forRole(social.Admin, page) }
 
 func forRole(least social.Role, page request.Page) request.Page {
@@ -30,7 +30,7 @@ func forRole(least social.Role, page request.Page) request.Page {
 	}
 }
 
-// queuePage is how many reports a page of the queue has.
+// queuePage is the number of reports on a page of the queue.
 const queuePage = 50
 
 func (h *handlers) reportQueue(req *request.Request) error {
@@ -45,27 +45,27 @@ func (h *handlers) reportQueue(req *request.Request) error {
 		queue.Next = view.ReportsPath + "?from=" + strconv.Itoa(from+queuePage)
 	}
 	var ids []int64
-	for _, one := range open {
-		ids = append(ids, int64(one.Holder))
+	for _, report := range open {
+		ids = append(ids, int64(report.Holder))
 	}
 	names, err := h.app.Reports.UsersOf(req.Ctx, positive(ids)...)
 	if err != nil {
 		return err
 	}
-	for _, one := range open {
-		w := view.QueuedReport{WaitingReport: one, Own: one.Holder == actor}
-		if one.Holder != 0 {
-			w.Holder = view.ActorName(one.Holder, names)
+	for _, report := range open {
+		w := view.QueuedReport{WaitingReport: report, Own: report.Holder == actor}
+		if report.Holder != 0 {
+			w.Holder = view.ActorName(report.Holder, names)
 		}
 		if w.Own {
-			queue.Taken = one.Target
+			queue.Taken = report.Target
 		}
 		queue.Reports = append(queue.Reports, w)
 	}
 	return req.Render(http.StatusOK, view.QueuePage(req.Frame(req.T("Moderation")), queue))
 }
 
-// positive returns the ids of users among those of actors.
+// positive returns the user IDs among actor IDs.
 func positive(ids []int64) []int64 {
 	var users []int64
 	for _, id := range ids {
@@ -94,7 +94,7 @@ func (h *handlers) takeReport(req *request.Request) error {
 	return req.Redirect(view.CasePath(c.Target))
 }
 
-// decisions names the people of entries of the audit log.
+// decisions adds the names of the people to audit log entries.
 func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
@@ -153,30 +153,30 @@ func (h *handlers) auditLog(req *request.Request) error {
 	query := req.R.URL.Query()
 	log := view.AuditLog{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
 	var filter audit.Filter
-	for _, one := range []struct {
+	for _, field := range []struct {
 		name string
 		set  func(uid int64)
 	}{
 		{log.By, func(uid int64) { filter.Actor = social.Actor(uid) }},
 		{log.About, func(uid int64) { filter.Person = uid }},
 	} {
-		if one.name == "" {
+		if field.name == "" {
 			continue
 		}
 		log.IsFiltered = true
-		if one.name == social.Operator.String() {
-			one.set(int64(social.Operator))
+		if field.name == social.Operator.String() {
+			field.set(int64(social.Operator))
 			continue
 		}
-		user, err := h.app.Users.UserByName(req.Ctx, social.TypedName(one.name))
+		user, err := h.app.Users.UserByName(req.Ctx, social.TypedName(field.name))
 		if errors.Is(err, social.ErrNotFound) {
-			log.Unknown = one.name
+			log.Unknown = field.name
 			return req.Render(http.StatusOK, view.AuditPage(req.Frame(req.T("Moderation")), log))
 		}
 		if err != nil {
 			return err
 		}
-		one.set(user.ID)
+		field.set(user.ID)
 	}
 	page, err := h.app.Audit.Read(req.Ctx, filter, query.Get("before"), queuePage)
 	if err != nil {

@@ -45,7 +45,7 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	c.Subject, err = h.app.Reports.TargetOf(req.Ctx, actor, target)
 	c.Target = target
 	if errors.Is(err, social.ErrNotFound) && c.Taken {
-		err = nil // gone meanwhile: it can only be dismissed
+		err = nil // deleted in the meantime: it can only be dismissed
 	}
 	if err != nil {
 		return err
@@ -57,8 +57,8 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	return req.Render(status, view.CasePage(req.Frame(req.Language.Say(view.CaseTitle(c.Subject))), c))
 }
 
-// caseMessage is what the field for the message to the person is filled in with: what was typed, the
-// rule that was chosen, or the one that was reported first.
+// caseMessage returns the initial text of the message to the person: what was typed, the rule that
+// was chosen, or the first reported rule.
 func caseMessage(req *request.Request, c view.Case) string {
 	if req.R.Method == http.MethodPost {
 		return req.R.PostFormValue("message")
@@ -74,11 +74,12 @@ func caseMessage(req *request.Request, c view.Case) string {
 	return ""
 }
 
-// postsInCase is how many posts of a person a case has.
+// postsInCase is the number of a person's posts in a case.
 const postsInCase = 5
 
-// known reads what helps to judge a person. The other reports about them are read meanwhile.
-func (h *handlers) known(req *request.Request, v *social.Viewer, c *view.Case) error {
+// readBackground reads what helps to judge a person. The other reports about them are read
+// concurrently.
+func (h *handlers) readBackground(req *request.Request, v *social.Viewer, c *view.Case) error {
 	others := make(chan error, 1)
 	go func() {
 		var err error
@@ -89,7 +90,7 @@ func (h *handlers) known(req *request.Request, v *social.Viewer, c *view.Case) e
 	return errors.Join(err, <-others)
 }
 
-// person reads the profile, the numbers and the latest posts of a person.
+// person reads the profile, the counts and the latest posts of a person.
 func (h *handlers) person(req *request.Request, v *social.Viewer, c *view.Case) error {
 	profile, err := h.app.Profiles.Get(req.Ctx, c.Person.ID)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
@@ -103,8 +104,8 @@ func (h *handlers) person(req *request.Request, v *social.Viewer, c *view.Case) 
 	if err != nil {
 		return err
 	}
-	// The post that the case is about is above them.
-	items := slices.DeleteFunc(list.Items, func(one timeline.Item) bool { return c.Post != nil && one.Post.ID == c.Post.ID })
+	// The post that the case is about is shown above them.
+	items := slices.DeleteFunc(list.Items, func(item timeline.Item) bool { return c.Post != nil && item.Post.ID == c.Post.ID })
 	c.Known.Posts, err = h.shownPosts(req, v.WithoutBlocks(), items[:min(len(items), postsInCase)])
 	return err
 }
@@ -136,7 +137,7 @@ func (h *handlers) fillCase(req *request.Request, c *view.Case) error {
 	if c.History, err = h.decisions(req, page.Entries); err != nil {
 		return err
 	}
-	return h.known(req, v, c)
+	return h.readBackground(req, v, c)
 }
 
 func (h *handlers) decideReport(req *request.Request) error {
@@ -182,8 +183,8 @@ func (h *handlers) decideReport(req *request.Request) error {
 	return req.Changed(to, pid)
 }
 
-// nextReport takes the next report after a decision, and returns its page; that of the queue where
-// none waits for the moderator.
+// nextReport takes the next report after a decision and returns its page, or the page of the queue
+// if no report is available to the moderator.
 func (h *handlers) nextReport(req *request.Request, action string) (string, error) {
 	next, err := h.app.Reports.TakeReport(req.Ctx, req.User.Actor())
 	switch {
@@ -195,7 +196,7 @@ func (h *handlers) nextReport(req *request.Request, action string) (string, erro
 	return view.CasePath(next.Target) + "&decided=" + action, nil
 }
 
-// untilIn returns the end of a limit or a suspension: the zero time for none.
+// untilIn returns the end of a limit or suspension, or the zero time for none.
 func untilIn(days string, now time.Time) (time.Time, error) {
 	if days == "" {
 		return time.Time{}, nil

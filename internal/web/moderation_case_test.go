@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/audit"
 )
 
-// A case has what is known about the person: the profile, the numbers, what was decided before, the
-// latest posts and the other open reports about them.
+// A case shows what is known about the person: the profile, the counts, earlier decisions, the
+// latest posts and the other open reports.
 func TestCaseOfPerson(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -43,11 +43,11 @@ func TestCaseOfPerson(t *testing.T) {
 	mona.send("/moderation/decide", "of", person, "action", "limit").want(303)
 	mona.send("/moderation/decide", "of", person, "action", "restore").want(303)
 	mona.get("/moderation/case?of="+person).want(200, "1 decision in 30 days", "limited or suspended 1 time<").wantNot("never limited")
-	// A case says nothing about who has reported to its author, who is no moderator.
+	// A case does not tell its author, who is not a moderator, who has reported it.
 	author.get("/moderation/case?of=post:" + ids[0]).want(404)
 }
 
-// A decision says what it has done, and leads to the next report, or to the queue.
+// A decision reports its result and leads to the next report or to the queue.
 func TestDecideAndNext(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -73,10 +73,10 @@ func TestDecideAndNext(t *testing.T) {
 	mona.get(at(0)+"&done=unhide").want(200, "The post is shown again.").wantNot("Report closed")
 	mona.get(at(0)+"&done=%3Cb%3E").want(200).wantNot("<b>", "&lt;b&gt;")
 
-	// What was typed is there again after a mistake.
+	// After an error, what was typed is in the form again.
 	mona.send("/moderation/decide", "of", "post:"+ids[0], "action", "fly", "message", "typed <b>", "note", "noted").want(422, "typed &lt;b&gt;</textarea>", "noted</textarea>")
 
-	// The author and the reporter are told; the author does not learn who reported.
+	// The author and the reporter are notified; the author does not learn who reported.
 	author.get("/notifications").want(200, "A moderator hid your post:", "Be kind.", "A moderator deleted your post.", "A moderator made your post visible again.").wantNot("@reader", "@mona", "/u/reader", "/u/mona")
 	reader.get("/notifications").want(200, "Thank you: what you reported was hidden.", "We looked at what you reported and took no action.",
 		"Thank you: what you reported was deleted.", "Post by @author").wantNot("/u/mona", "Be kind.")
@@ -85,8 +85,8 @@ func TestDecideAndNext(t *testing.T) {
 	author.get("/notifications").want(200, "A moderator limited your account:", "Too &lt;b&gt;much.")
 }
 
-// The rules of the site are reasons of a report. A moderator sees the rule as it was, and can tell it to
-// the person.
+// The rules of the site are reasons for a report. A moderator sees the rule as it was and can send
+// it to the person.
 func TestReportOfRule(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -117,7 +117,7 @@ func TestReportOfRule(t *testing.T) {
 	mona.get("/moderation/case?of=post:"+id+"&rule=9").want(200, "This breaks rule 2:")
 }
 
-// between returns the first text between two others; empty for none.
+// between returns the first text between two others, or "" if there is none.
 func between(text, from, to string) string {
 	_, rest, _ := strings.Cut(text, from)
 	found, _, _ := strings.Cut(rest, to)

@@ -17,8 +17,8 @@ func (s *site) role(name string, role social.Role) {
 	}
 }
 
-// A person reports a post, a moderator takes the report and suspends the author, who
-// cannot log in any more; another one finds nothing to take; then the account is restored.
+// A person reports a post; a moderator takes the report and suspends the author, who can no longer
+// log in; another moderator finds nothing to take; then the account is restored.
 func TestModeration(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -75,7 +75,7 @@ func TestModeration(t *testing.T) {
 	author.send("/login", "username", "author", "password", password).want(303)
 	reader.get(path).want(200, "the text")
 
-	// A hidden post is there for its author, who reads why.
+	// The author still sees a hidden post and why it was hidden.
 	first.send("/moderation/decide", "of", target, "action", "hide", "message", "Not here.").want(303)
 	author.get(path).want(200, "the text", "Hidden by a moderator. Only you see it.", "Not here.")
 	author.get("/u/author").want(200, "the text", "Hidden by a moderator. Only you see it.")
@@ -86,7 +86,7 @@ func TestModeration(t *testing.T) {
 	first.send("/moderation/decide", "of", target, "action", "unhide").want(303)
 	reader.get(path).want(200)
 
-	// A limited person reads why on their profile.
+	// A limited person sees the reason on their profile.
 	first.send("/moderation/decide", "of", person, "action", "limit", "message", "Too much.").want(303)
 	author.get("/u/author").want(200, "Your account is limited", "Too much.")
 	reader.get(path).want(200)
@@ -94,7 +94,7 @@ func TestModeration(t *testing.T) {
 		t.Error("the public timeline has a post of a limited person")
 	}
 
-	// Rights.
+	// Permissions.
 	first.send("/moderation/decide", "of", audit.UserTarget(s.user("second").ID), "action", "suspend").want(403)
 	first.send("/moderation/decide", "of", audit.UserTarget(s.user("first").ID), "action", "restore").want(403)
 	first.get("/moderation/case?of=user:99999").want(404)
@@ -102,8 +102,8 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/case").want(404)
 }
 
-// A reported post that its author deletes stays a post, with its text, for moderators. It can be
-// reported by who has the form open.
+// A reported post that its author deletes remains a post, with its text, for moderators. People
+// with the form open can still report it.
 func TestReportOfDeletedPost(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -124,7 +124,7 @@ func TestReportOfDeletedPost(t *testing.T) {
 	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author at", "first")
 }
 
-// No page shows what is hidden, to anybody but moderators and its author.
+// Only moderators and the author see hidden content on any page.
 func TestWalkHidden(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"suspended", "hidden"} {

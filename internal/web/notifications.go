@@ -11,10 +11,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// notificationsOnPage is how many groups a page of notifications has.
+// notificationsOnPage is the number of groups on a page of notifications.
 const notificationsOnPage = 25
 
-// notificationsPage shows the notifications, which are read then.
+// notificationsPage shows the notifications and marks them as read.
 func (h *handlers) notificationsPage(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -26,12 +26,12 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 		return err
 	}
 	f := req.Frame(req.T("Notifications"))
-	// A browser that loads a page before anybody asks for it has shown nothing, and a page of some
-	// kinds has not shown the others.
+	// A browser that prefetches a page has shown nothing, and a page of some kinds has not shown
+	// the others.
 	if before == "" && tab.Kinds == nil && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
 		if err := h.app.Notifications.MarkRead(req.Ctx, req.User, page.Newest); err != nil {
-			// A database that takes no writes can be read all the same.
-			req.Log().Debug("notifications stay unread", "error", err)
+			// A read-only database can still be read.
+			req.Log().Debug("cannot mark notifications as read", "error", err)
 		} else {
 			f.Unread = 0
 		}
@@ -43,7 +43,7 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.NotificationsPage(f, tab, alerts, tab.Next(page.Next), before != ""))
 }
 
-// alerts adds what can be done about notifications: to follow back, and to answer.
+// alerts adds the actions for notifications: following back and replying.
 func (h *handlers) alerts(req *request.Request, v *social.Viewer, groups []notify.Group) ([]view.Alert, error) {
 	alerts := make([]view.Alert, len(groups))
 	var followers []social.User

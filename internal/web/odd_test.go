@@ -36,7 +36,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// unreached are the routes that random requests do not get to answer with a page or a redirect.
+// unreached are the routes that random requests cannot get to respond with a page or a redirect.
 var unreached = map[string]string{
 	"/":                                       "no page",
 	"GET /static/{file}":                      "serves files whose name has their checksum: see package static",
@@ -49,22 +49,22 @@ var unreached = map[string]string{
 	"POST /settings/security/passkeys-remove": "for accounts with a passkey",
 }
 
-// oddMarkup is in values; a page that has it as it is does not escape them.
+// oddMarkup is part of values. A page that contains it verbatim does not escape them.
 const oddMarkup = `<zq a="1">`
 
-// oddRequest is a request to be changed and sent. Its parts are as they are on the wire.
+// oddRequest is a request to be modified and sent. Its parts are as on the wire.
 type oddRequest struct {
 	method, path string
 	query, form  []oddField
 	header       []string
-	kind         string // the Content-Type of the body
-	body         string // in place of form
+	kind         string // Content-Type of the body
+	body         string // replaces form
 	length       int    // added to the Content-Length
 }
 
-type oddField struct{ name, value, file string } // not escaped yet; file is the name of one
+type oddField struct{ name, value, file string } // not escaped yet; file is a file name
 
-// target is the path and the query.
+// target returns the path and the query.
 func (r oddRequest) target() string {
 	if len(r.query) == 0 {
 		return r.path
@@ -80,7 +80,7 @@ func encoded(fields []oddField) string {
 	return strings.Join(pairs, "&")
 }
 
-// wire writes a request.
+// wire formats a request.
 func (r oddRequest) wire(cookies map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.method, r.target())
@@ -124,8 +124,8 @@ func multipartOf(fields []oddField) string {
 	return b.String() + "--zq--\r\n"
 }
 
-// oddSite is a site with everything that has routes, and what it has shown so far: the links and
-// forms of its pages lead to requests that it takes.
+// oddSite is a site with something for every route, and what it has shown so far: the links and
+// forms of its pages lead to requests that it accepts.
 type oddSite struct {
 	*site
 	rng     *rand.Rand
@@ -135,21 +135,21 @@ type oddSite struct {
 	sent    int
 	people  []*oddPerson
 	known   map[string][]oddRequest // by pattern
-	values  []string                // ids, names and cursors
+	values  []string                // IDs, names and cursors
 	photo   string
 	reached map[string]bool
 }
 
-// oddPerson sends requests; one without a name is a stranger.
+// oddPerson sends requests; a person without a name is a stranger.
 type oddPerson struct {
 	name    string
-	account string // the username of the account of the moment
+	account string // username of the current account
 	role    social.Role
 	cookies map[string]string
 	number  int
 }
 
-// errorLines is a log that keeps errors.
+// errorLines is a log handler that collects errors.
 type errorLines struct {
 	slog.Handler
 	mu    sync.Mutex
@@ -170,8 +170,8 @@ func (l *errorLines) Handle(ctx context.Context, r slog.Record) error {
 func (l *errorLines) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l *errorLines) WithGroup(string) slog.Handler      { return l }
 
-// taken returns the errors since the last call.
-func (l *errorLines) taken() []string {
+// take returns the errors since the last call.
+func (l *errorLines) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := l.lines
@@ -179,8 +179,8 @@ func (l *errorLines) taken() []string {
 	return lines
 }
 
-// TestOddRequests sends random requests to every route of a site, as every kind of person. None
-// of them is an error of the site, and in the long run every route is reached.
+// TestOddRequests sends random requests to every route of a site, as every kind of person. None of
+// them causes an error of the site, and eventually every route is reached.
 func TestOddRequests(t *testing.T) {
 	t.Parallel()
 	seeds, each := redistest.Cases(1, 40), redistest.Cases(500, 5_000)
@@ -270,7 +270,7 @@ func newOddSite(t *testing.T, seed uint64) *oddSite {
 	return s
 }
 
-// readMails keeps the links that ada gets by mail.
+// readMails collects the links that ada gets by mail.
 func (s *oddSite) readMails() {
 	s.t.Helper()
 	ctx, ada := s.t.Context(), s.user("ada")
@@ -297,10 +297,10 @@ func (s *oddSite) readMails() {
 	link(2, "/reset/")
 }
 
-// leaver deletes accounts. The others stay, since their posts are what requests are about.
+// leaver deletes accounts. The others stay, because requests are about their posts.
 const leaver = "leaver"
 
-// enabled makes all levels be logged.
+// enabled makes the log accept all levels.
 type enabled struct{ *errorLines }
 
 func (enabled) Enabled(context.Context, slog.Level) bool { return true }
@@ -315,7 +315,7 @@ func fieldsOf(query string) (fields []oddField) {
 	return fields
 }
 
-// enter gives a person an account and a session, another account where they have lost theirs.
+// enter gives a person an account and a session, or another account if they have lost theirs.
 func (s *oddSite) enter(p *oddPerson) {
 	s.t.Helper()
 	p.cookies = map[string]string{}
@@ -345,8 +345,8 @@ func (s *oddSite) enter(p *oddPerson) {
 	}
 }
 
-// visitAll visits every route as everybody; what was not reached, with all that the pages of others
-// have said of it by then.
+// visitAll visits every route as everybody. Routes that were not reached are tried again with what
+// other pages have shown by then.
 func (s *oddSite) visitAll() {
 	for round := range 2 {
 		patterns := slices.Sorted(maps.Keys(s.known))
@@ -377,7 +377,7 @@ func (s *oddSite) draw() oddRequest {
 	return of[s.rng.IntN(len(of))]
 }
 
-// send sends a request and looks at the response.
+// send sends a request and checks the response.
 func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	s.t.Helper()
 	if r.path == "/settings/delete" && p.name != "" && p.name != leaver {
@@ -386,7 +386,7 @@ func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	s.sent++
 	sent := r.wire(p.cookies)
 	res, body, err := s.exchange(sent, r)
-	why, log := "", s.errors.taken()
+	why, log := "", s.errors.take()
 	switch {
 	case res != nil && res.StatusCode == http.StatusBadRequest && errors.Is(err, syscall.ECONNRESET):
 		return // net/http reads no more of a request that is malformed
@@ -424,7 +424,7 @@ func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	}
 }
 
-// exchange sends a request on a separate connection, and returns the response with its body.
+// exchange sends a request on a separate connection and returns the response with its body.
 func (s *oddSite) exchange(sent string, r oddRequest) (*http.Response, string, error) {
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -433,10 +433,10 @@ func (s *oddSite) exchange(sent string, r oddRequest) (*http.Response, string, e
 	defer conn.Close()
 	var writing sync.WaitGroup
 	defer writing.Wait()
-	defer conn.Close() // ends the writing of what the site does not read
+	defer conn.Close() // ends writing what the site does not read
 	writing.Go(func() {
 		_, _ = io.WriteString(conn, sent)
-		if r.length > 0 { // the rest of the body never comes
+		if r.length > 0 { // the rest of the body never arrives
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}
 	})
@@ -453,7 +453,7 @@ func (s *oddSite) exchange(sent string, r oddRequest) (*http.Response, string, e
 	return res, string(body), err
 }
 
-// octal writes a request as an argument of printf.
+// octal formats a request as an argument of printf.
 func octal(sent string) string {
 	var b strings.Builder
 	for i := range len(sent) {
@@ -480,7 +480,7 @@ var (
 	oddHref = map[string]string{"a": "href", "link": "href", "img": "src"}
 )
 
-// learn keeps the links and the forms of a page.
+// learn collects the links and forms of a page.
 func (s *oddSite) learn(path, body string) {
 	for _, link := range oddLink.FindAllString(body, -1) {
 		s.keep(oddRequest{method: http.MethodGet, path: link})
@@ -567,7 +567,7 @@ func (s *oddSite) keep(r oddRequest) {
 	}
 }
 
-// value keeps a value for other places.
+// value stores a value for use elsewhere.
 func (s *oddSite) value(v string) {
 	const most = 100
 	switch {
@@ -579,10 +579,10 @@ func (s *oddSite) value(v string) {
 	}
 }
 
-// oddLengths are around the bounds of fields, and far beyond them.
+// oddLengths are near the limits of fields, and far beyond them.
 var oddLengths = []int{1, 15, 16, 20, 21, 30, 31, 64, 65, 100, 101, 128, 129, 160, 161, 200, 201, 256, 257, 280, 281, 500, 501, 1000, 1001, 4096, 4097, 20_000, 20_001, 70_000, 300_000}
 
-// oddTexts are values that something could take for something else.
+// oddTexts are values that could be mistaken for something else.
 var oddTexts = []string{
 	"", " ", "0", "-1", "00", "+1", "1.5", "1e3", "NaN", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616",
 	"\x00", "a\x00b", "\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xffb\xfe", "\u202e\u0645\u0631", "e\u0301\u0301\u0301", "\u200b", "\ufeff", "\u2028", "\U0001f469\u200d\U0001f4bb", "İıſK", "\r\nX-Zq: 1", "\n", "\t",
@@ -606,7 +606,7 @@ func (s *oddSite) odd() string {
 	}
 }
 
-// damaged returns a value with a small change: a cursor or a secret that somebody else made.
+// damaged returns a value with a small change, such as a forged cursor or secret.
 func (s *oddSite) damaged(v string) string {
 	if v == "" {
 		return "x"
@@ -626,7 +626,7 @@ func (s *oddSite) damaged(v string) string {
 	}
 }
 
-// oddHeaders are headers and what some of their values are; %s is a random value.
+// oddHeaders are headers and typical values; %s is a random value.
 var oddHeaders = []string{
 	"Host: %s", "Host: evil.example:99999", "Host: [::1", "Host: ", "Origin: null", "Origin: https://evil.example", "Origin: %s", "Referer: %s", "Referer: http://retwis.example/%s",
 	"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: %s",
@@ -651,7 +651,7 @@ var oddBodies = []string{
 	"a=%zz&status=%", "&&&&", "=", "status", "status=a;b", strings.Repeat("a&", 30_000), "status=" + strings.Repeat("%F0", 10_000), "\x00\xff", "GET / HTTP/1.1\r\n\r\n",
 }
 
-// change changes a request a few times, or not.
+// change modifies a request zero or more times.
 func (s *oddSite) change(r oddRequest) oddRequest {
 	r.query, r.form = slices.Clone(r.query), slices.Clone(r.form)
 	for range []int{0, 1, 1, 1, 2, 3}[s.rng.IntN(6)] {
@@ -683,7 +683,7 @@ func (s *oddSite) change(r oddRequest) oddRequest {
 	return r
 }
 
-// line fills in a header: what ends it would make another request.
+// line fills in a header without line breaks, which would start another request.
 func (s *oddSite) line(text string) string {
 	value := s.odd()
 	if len(value) > 20_000 {
@@ -712,7 +712,7 @@ func (s *oddSite) changedPath(path string) string {
 	return onlyPath(strings.Join(segments, "/"))
 }
 
-// onlyPath keeps the target of a request one.
+// onlyPath makes a request target start with a slash.
 func onlyPath(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		return "/" + path

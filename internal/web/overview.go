@@ -12,8 +12,9 @@ import (
 	"retwis/internal/web/view"
 )
 
-// overview says what needs attention, and admins the state of the site. It reads counters, not the
-// lists that they count: a dozen commands and the memory of each server, whatever the size of the site.
+// overview shows what needs attention and, to admins, the state of the site. It reads counters
+// rather than the lists they count: a dozen commands and the memory of each server, whatever the
+// size of the site.
 func (h *handlers) overview(req *request.Request) error {
 	overview, err := h.toDecide(req)
 	if err != nil {
@@ -27,10 +28,10 @@ func (h *handlers) overview(req *request.Request) error {
 	return req.Render(http.StatusOK, view.OverviewPage(req.Frame(req.T("Moderation")), overview))
 }
 
-// toOverview is for links to where the overview was.
+// toOverview redirects from the former address of the overview.
 func toOverview(req *request.Request) error { return req.Redirect(view.ModerationPath) }
 
-// toDecide says what waits for moderators.
+// toDecide returns what is waiting for moderators.
 func (h *handlers) toDecide(req *request.Request) (overview view.Overview, err error) {
 	reports, err := h.app.Reports.OpenReportCount(req.Ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (h *handlers) toDecide(req *request.Request) (overview view.Overview, err e
 	return overview, err
 }
 
-// siteState adds the state of the site, and what of it needs attention.
+// siteState adds the state of the site and what needs attention in it.
 func (h *handlers) siteState(req *request.Request, overview *view.Overview) error {
 	accounts, posts, err := h.app.Totals(req.Ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func (h *handlers) siteState(req *request.Request, overview *view.Overview) erro
 	return nil
 }
 
-// load is what this process and its database bear.
+// load returns the load of this process and its database.
 func (h *handlers) load(req *request.Request) []view.OverviewLine {
 	lines := []view.OverviewLine{
 		{Name: req.T("Requests"), Value: req.T("{number} a second, in the last minute", fmt.Sprintf("%.1f", h.metrics.Meter.PerSecond(time.Now())))},
@@ -114,7 +115,7 @@ func (h *handlers) lastBackup(req *request.Request) (view.OverviewLine, error) {
 	return line, err
 }
 
-// backgroundWork is what is done after the response to a request.
+// backgroundWork describes the background jobs.
 func (h *handlers) backgroundWork(req *request.Request) (lines []view.OverviewLine, err error) {
 	work, err := h.app.Backlog(req.Ctx)
 	if err != nil {
@@ -130,7 +131,7 @@ func (h *handlers) backgroundWork(req *request.Request) (lines []view.OverviewLi
 	return append(lines, view.OverviewLine{Name: req.T("Background jobs failed"), Value: req.Language.Number(dead), Bad: dead > 0}), err
 }
 
-// processMemory is the memory that this process has from the system, in bytes.
+// processMemory returns the memory that this process has obtained from the system, in bytes.
 func processMemory() int64 {
 	sample := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	runtimemetrics.Read(sample)

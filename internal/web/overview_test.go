@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social"
 )
 
-// Moderators see what needs attention, admins and owners the state of the site too. For all others the
-// page does not exist.
+// Moderators see what needs attention; admins and owners also see the state of the site. For others
+// the page does not exist.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -44,7 +44,7 @@ func TestOverview(t *testing.T) {
 	}
 	owner.get(path).want(200, "Needs attention</span>")
 
-	// What waits for moderators comes first.
+	// What is waiting for moderators comes first.
 	mia := s.visitor()
 	mia.send("/login", "username", "mia", "password", password).want(303)
 	owner.send("/post", "status", "a post").want(303)

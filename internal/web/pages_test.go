@@ -7,7 +7,7 @@ import (
 	"retwis/internal/app"
 )
 
-// How pages look is chosen for one browser. What is not known counts as not chosen.
+// The appearance of pages is chosen per browser. Unknown values count as not chosen.
 func TestAppearance(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -32,8 +32,8 @@ func TestAppearance(t *testing.T) {
 	}
 }
 
-// The next page says once what has happened; a cookie that somebody has made up says nothing.
-func TestTold(t *testing.T) {
+// The next page reports once what has happened. A forged cookie has no effect.
+func TestToast(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
@@ -51,7 +51,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// A name is looked up before the form is sent, and the address for a forgotten password comes with it.
+// A name is checked before the form is sent, and the form includes the address for a forgotten
+// password.
 func TestSignUpForm(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})

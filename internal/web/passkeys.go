@@ -14,14 +14,15 @@ import (
 	"retwis/internal/web/view"
 )
 
-// asked is what a script of a page gets, with which the browser makes or uses a passkey. The script
-// then sends the form with the response of the browser.
-type asked struct {
+// asked is what a script of a page gets to create or use a passkey in the browser. The script then
+// sends the form with the browser's response.
+type passkeyRequest struct {
 	Secret  string `json:"secret"` // to be sent with the response
 	Options any    `json:"options"`
 }
 
-// place is the site as the browser has it; an *Error for a Host that no browser sends.
+// place returns the site as seen by the browser, or an *Error for a Host that no browser would
+// send.
 func place(req *request.Request) (auth.Place, error) {
 	origin, err := url.Parse(req.Origin())
 	if err != nil || origin.Hostname() == "" {
@@ -30,7 +31,7 @@ func place(req *request.Request) (auth.Place, error) {
 	return auth.Place{Site: req.Info.Name(), Host: strings.ToLower(origin.Hostname()), Origin: req.Origin()}, nil
 }
 
-// passkeyOptions begins to make a passkey.
+// passkeyOptions starts the creation of a passkey.
 func (h *handlers) passkeyOptions(req *request.Request) error {
 	made, err := h.beginPasskey(req)
 	if err != nil {
@@ -39,7 +40,7 @@ func (h *handlers) passkeyOptions(req *request.Request) error {
 	return request.SendJSON(req, made)
 }
 
-func (h *handlers) beginPasskey(req *request.Request) (made asked, err error) {
+func (h *handlers) beginPasskey(req *request.Request) (made passkeyRequest, err error) {
 	at, err := place(req)
 	if err != nil {
 		return made, err
@@ -51,8 +52,8 @@ func (h *handlers) beginPasskey(req *request.Request) (made asked, err error) {
 	return made, err
 }
 
-// addPasskey adds the passkey that the browser has made. Without one, passkeyOptions has refused it, and
-// the page says why.
+// addPasskey adds the passkey created by the browser. Without one, passkeyOptions has refused it,
+// and the page says why.
 func (h *handlers) addPasskey(req *request.Request) error {
 	response := req.R.PostFormValue("response")
 	if response == "" {
@@ -83,7 +84,7 @@ func (h *handlers) removePasskey(req *request.Request) error {
 	}), "nopasskey")
 }
 
-// passkeyLoginOptions begins a log-in with a passkey.
+// passkeyLoginOptions starts a log-in with a passkey.
 func (h *handlers) passkeyLoginOptions(req *request.Request) error {
 	at, err := place(req)
 	if err != nil {
@@ -93,10 +94,10 @@ func (h *handlers) passkeyLoginOptions(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	return request.SendJSON(req, asked{secret, options})
+	return request.SendJSON(req, passkeyRequest{secret, options})
 }
 
-// passkeyLogin ends a log-in with a passkey.
+// passkeyLogin completes a log-in with a passkey.
 func (h *handlers) passkeyLogin(req *request.Request) error {
 	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action")}
 	at, err := place(req)

@@ -10,10 +10,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// suggestedOnPage is how many people the page suggests.
+// suggestedOnPage is the number of people suggested on the page.
 const suggestedOnPage = 20
 
-// peopleToFollow suggests people to follow, and has the new members.
+// peopleToFollow shows suggested people and new members.
 func (h *handlers) peopleToFollow(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -31,8 +31,8 @@ func (h *handlers) peopleToFollow(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	newest = slices.DeleteFunc(newest, func(one view.Person) bool {
-		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == one.User.ID })
+	newest = slices.DeleteFunc(newest, func(person view.Person) bool {
+		return slices.ContainsFunc(people, func(p view.Person) bool { return p.User.ID == person.User.ID })
 	})
 	f := req.Frame(req.T("People to follow"))
 	f.Description = req.T("People who post on {site}.", f.Site.Name)
@@ -40,16 +40,16 @@ func (h *handlers) peopleToFollow(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }
 
-// suggestedPeople returns up to n people for the viewer to follow, with the buttons that lead back
-// to the page of the request.
+// suggestedPeople returns up to n people for the viewer to follow. Their buttons lead back to the
+// page of the request.
 func (h *handlers) suggestedPeople(req *request.Request, v *social.Viewer, n int) ([]view.Person, error) {
 	list, err := h.app.Suggestions.Get(req.Ctx, v, n)
 	if err != nil {
 		return nil, err
 	}
 	users := make([]social.User, len(list))
-	for i, one := range list {
-		users[i] = one.User
+	for i, suggestion := range list {
+		users[i] = suggestion.User
 	}
 	people, err := h.withButtons(req, v, users)
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *handlers) suggestedPeople(req *request.Request, v *social.Viewer, n int
 	return people, nil
 }
 
-// dismiss makes a person no longer a suggestion for the session user.
+// dismiss removes a person from the suggestions for the session user.
 func (h *handlers) dismiss(req *request.Request) error {
 	user, _, err := h.visibleUser(req)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// What users say about themselves is on their profile, with links that pass on no
-// reputation, and comes back where it is rejected.
+// Profiles show what users say about themselves, with links that pass on no reputation. Rejected
+// forms keep what was typed.
 func TestEditProfile(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -34,7 +34,7 @@ func TestEditProfile(t *testing.T) {
 	s.visitor().get("/u/ada").want(200, "Ada &lt;Lovelace&gt;</h1>") // nothing has changed
 }
 
-// post sends a form in which a name can occur more than once.
+// post sends a form in which a name may occur more than once.
 func (v *visitor) post(path string, form url.Values) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, strings.NewReader(form.Encode()))
@@ -44,7 +44,7 @@ func (v *visitor) post(path string, form url.Values) *response {
 	return v.do(request, err)
 }
 
-// A profile has the pinned post first, once, and tabs for replies and likes.
+// A profile shows the pinned post first, once, and has tabs for replies and likes.
 func TestProfileTabs(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -102,8 +102,8 @@ func (s *site) like(name string, id int64) {
 	}
 }
 
-// Those who block each other do not see each other; who muted sees a profile all the
-// same.
+// People who block each other do not see each other; a viewer still sees the profile of a muted
+// user.
 func TestMuteAndBlock(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -142,8 +142,7 @@ func TestMuteAndBlock(t *testing.T) {
 	ada.send("/u/ada/block").want(400, "You can&#39;t block yourself")
 }
 
-// Visitors who are not logged in can press every button: it leads through the log-in to
-// the page on which it is.
+// Visitors can press every button: it leads through the log-in back to the page with the button.
 func TestButtonsForVisitors(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -176,8 +175,8 @@ func TestButtonsForVisitors(t *testing.T) {
 	v.get("/explore/people").want(200, `action="/u/ada/unfollow"`)
 }
 
-// Notifications are unread until their page is opened, by a person and not by a
-// browser that loads it in advance.
+// Notifications are unread until a person opens their page; prefetching by a browser does not
+// count.
 func TestNotificationsPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -237,7 +236,7 @@ func TestBookmarksPage(t *testing.T) {
 	s.signedUp("ben").get("/bookmarks").want(200, "No bookmarks yet.")
 }
 
-// A tag has one address, and a button to follow it.
+// A tag has one address and a follow button.
 func TestTagPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -260,8 +259,7 @@ func TestTagPage(t *testing.T) {
 	}
 }
 
-// A reply that is sent after the session has ended, or to a post that is gone, is not
-// lost.
+// A reply sent after the session has ended, or to a deleted post, is not lost.
 func TestReplyOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -273,7 +271,7 @@ func TestReplyOutlivesTheSession(t *testing.T) {
 	v.send(path, "status", text).want(403, shown, `name="action" value="`+path+`"`, "Your reply")
 	v.send("/login", "username", "ada", "password", "wrong horse", "status", text, "action", path).want(422, shown, `value="`+path+`"`)
 	v.send("/login", "username", "ada", "password", password, "status", text, "action", path).want(200, shown, `action="`+path+`"`, "re logged in again")
-	// Nothing but the addresses of texts can be put there.
+	// Only addresses that texts are sent to are accepted as the action.
 	other := s.visitor()
 	other.send("/login", "username", "ada", "password", password, "status", text, "action", "/u/ada/block").
 		want(200, shown, `action="/post"`).wantNot(`action="/u/ada/block"`)

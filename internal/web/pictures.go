@@ -24,7 +24,7 @@ type uploaded struct {
 	Height int    `json:"height"`
 }
 
-// uploadPicture stores a picture for a post, which a script sends before the post.
+// uploadPicture stores a picture that a script sends before its post.
 func (h *handlers) uploadPicture(req *request.Request) error {
 	if !req.LoggedIn {
 		return request.ErrLogin
@@ -34,8 +34,8 @@ func (h *handlers) uploadPicture(req *request.Request) error {
 		if len(stored) > 0 {
 			return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Send one picture at a time.")}
 		}
-		one, err := h.storePicture(req, file, media.Post)
-		stored = append(stored, one)
+		record, err := h.storePicture(req, file, media.Post)
+		stored = append(stored, record)
 		return err
 	})
 	if err != nil {
@@ -56,12 +56,12 @@ func (h *handlers) storePicture(req *request.Request, file []byte, kind media.Ki
 	}
 	r, err := h.app.Media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
 	if request.PictureProblem(err) != nil && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
-		req.GiveBack(limits.Media) // what was decoded in vain counts: it can take seconds
+		req.GiveBack(limits.Media) // a failed decoding counts: it can take seconds
 	}
 	return r, err
 }
 
-// pictureFile sends a picture in one size, to those who may see what it belongs to.
+// pictureFile sends a picture in one size to those who may see what it belongs to.
 func (h *handlers) pictureFile(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *handlers) pictureFile(req *request.Request) error {
 		return err
 	}
 	size, _, _ := strings.Cut(req.R.PathValue("file"), ".")
-	// Until the file is closed: a client may read for longer than a page may take.
+	// Valid until the file is closed: a client may read for longer than a page may take.
 	file, err := h.app.Media.Open(req.R.Context(), found.Record, size)
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (h *handlers) pictureFile(req *request.Request) error {
 	return nil
 }
 
-// setPortrait makes an uploaded picture the avatar or the header of the session user, or removes
-// the one that is there.
+// setPortrait makes an uploaded picture the avatar or header of the session user, or removes the
+// current one.
 func (h *handlers) setPortrait(req *request.Request) error {
 	kind := media.Kind(req.R.PostFormValue("kind"))
 	if kind != media.Avatar && kind != media.Header {
@@ -107,8 +107,8 @@ func (h *handlers) setPortrait(req *request.Request) error {
 	return req.Changed("/settings/profile?saved")
 }
 
-// pictureProblem returns what is wrong with a post that somebody has sent, as a sentence for its form, and
-// the status of the page; 0 for an error with an error page.
+// pictureProblem returns the error of a submitted post as a message for its form and the status of
+// the page. The status is 0 for an error with an error page.
 func pictureProblem(req *request.Request, err error) (status int, text string) {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {

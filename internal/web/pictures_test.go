@@ -25,13 +25,14 @@ import (
 	"retwis/internal/web"
 )
 
-// withPictures is a site that takes pictures.
+// withPictures returns a site that accepts pictures.
 func withPictures(t *testing.T) *site {
 	t.Helper()
 	return picturesOn(t, redistest.DB(t).URL())
 }
 
-// picturesEverywhere runs a test of a site that takes pictures on a single server and on a Cluster.
+// picturesEverywhere runs a test of a site that accepts pictures on a single server and on a
+// Cluster.
 func picturesEverywhere(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Run("server", func(t *testing.T) {
@@ -50,10 +51,10 @@ func picturesOn(t *testing.T, url string) *site {
 	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: files.Directory(t.TempDir())})
 }
 
-// photo is a picture as somebody uploads it.
+// photo returns an uploaded picture.
 func photo(t *testing.T) []byte { return photoOf(t, color.Black) }
 
-// photoOf is a picture of one colour.
+// photoOf returns a picture of one color.
 func photoOf(t *testing.T, c color.Color) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,7 +66,7 @@ func photoOf(t *testing.T, c color.Color) []byte {
 	return out.Bytes()
 }
 
-// sendFiles sends a form with fields, and files after them.
+// sendFiles sends a form with fields followed by files.
 func (v *visitor) sendFiles(path string, fields map[string]string, sent map[string][]byte) (*http.Response, string) {
 	v.site.t.Helper()
 	var body bytes.Buffer
@@ -106,7 +107,7 @@ func (v *visitor) fetch(path string) *http.Response {
 
 var mediaAddress = regexp.MustCompile(`/media/[0-9a-f]{32}/400\.\w+`)
 
-// A form without scripts brings pictures, which everybody sees until the post is deleted.
+// A form without scripts uploads pictures, which everybody sees until the post is deleted.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	picturesEverywhere(t, testPictures)
@@ -144,14 +145,14 @@ func testPictures(t *testing.T, s *site) {
 	if res := stranger.fetch(strings.Replace(address, "400", "80", 1)); res.StatusCode != http.StatusNotFound {
 		t.Errorf("another size: %d", res.StatusCode)
 	}
-	// What is said about it can be corrected by its author.
+	// The author can correct the description.
 	alt := "alt-" + strings.Split(address, "/")[2]
 	ada.get("/u/ada/1/edit").want(200, `name="`+alt+`"`, `name="sensitive"`)
 	ada.send("/u/ada/1/edit", "status", "look at this", alt, strings.Repeat("a", social.MaxAlt+1)).want(422, "too long")
 	ada.send("/u/ada/1/edit", "status", "look at this", alt, "A <black> square", "sensitive", "yes").want(303)
 	ada.get("/u/ada/1").want(200, `alt="A &lt;black&gt; square"`, "sensitive picture", "look at this")
 	s.signedUp("eve").send("/u/ada/1/edit", "status", "look at this", alt, "Mine").want(403)
-	ada.send("/u/ada/1/edit", "status", "look at that").want(303) // a form without pictures leaves them
+	ada.send("/u/ada/1/edit", "status", "look at that").want(303) // a form without pictures keeps them
 	ada.get("/u/ada/1").want(200, `alt="A &lt;black&gt; square"`, "sensitive picture", "look at that")
 	ada.post("/u/ada/1/delete", nil)
 	if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
@@ -159,7 +160,7 @@ func testPictures(t *testing.T, s *site) {
 	}
 }
 
-// A script uploads a picture, and posts it afterwards.
+// A script uploads a picture and posts it afterwards.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -197,7 +198,7 @@ func TestUpload(t *testing.T) {
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusNotFound {
 		t.Errorf("others get %d before it is posted", res.StatusCode)
 	}
-	// A text that is rejected keeps the picture in its form.
+	// A rejected text keeps the picture in its form.
 	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey", "focus-" + stored.ID: "right-top"}
 	res, page := ada.sendFiles("/post", fields, nil)
 	for _, part := range []string{fmt.Sprintf(`name="media" value="%s"`, stored.ID), ">grey<", `value="right-top" selected`} {
@@ -212,7 +213,7 @@ func TestUpload(t *testing.T) {
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
 		t.Errorf("others get %d", res.StatusCode)
 	}
-	// Without a session, the picture waits with the text until its author has logged in again.
+	// Without a session, the picture is kept with the text until its author has logged in again.
 	if got := upload(ada, photo(t)); got != http.StatusOK {
 		t.Fatalf("got %d, %s", got, stored.Error)
 	}
@@ -225,15 +226,16 @@ func TestUpload(t *testing.T) {
 	out.send("/login", kept...).want(200, field, `name="`+alt+`" value="a hill"`, "are kept")
 	out.send("/post", kept...).want(303)
 	out.get("/u/ada").want(200, `alt="a hill"`)
-	// Sent once more with other words, the form comes back without what is in the post.
+	// Sent again with a different text, the form comes back without the picture that is in the
+	// post.
 	fields["status"] = "the form once more"
 	if res, page = ada.sendFiles("/post", fields, nil); res.StatusCode != http.StatusUnprocessableEntity || strings.Contains(page, fmt.Sprintf(`name="media" value="%s"`, stored.ID)) {
 		t.Errorf("got %d, and a form with the picture of another post", res.StatusCode)
 	}
 }
 
-// The same words with another picture, or with the one that was forgotten, are another post; a form
-// that is sent twice is one, although its file is stored twice.
+// The same text with another picture, or with the picture that was forgotten, is another post. A
+// form that is sent twice is one post, although its file is stored twice.
 func TestSameTextWithOtherPictures(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -277,8 +279,8 @@ func testPortrait(t *testing.T, s *site) {
 	}
 }
 
-// Another process has pages in its memory that name an avatar: one that is replaced is still there
-// for them, and one that is removed is not, nor those before it.
+// Another process has cached pages that contain an avatar: a replaced avatar is still available for
+// them; a removed one, and those before it, are not.
 func TestReplacedPortrait(t *testing.T) {
 	t.Parallel()
 	url, place := redistest.DB(t).URL(), files.Directory(t.TempDir())
@@ -312,7 +314,8 @@ func TestReplacedPortrait(t *testing.T) {
 	}
 }
 
-// The account that speaks for the site lends it its header, as long as strangers see the account.
+// The account that represents the site provides its picture, as long as strangers can see the
+// account.
 func TestSitePicture(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -342,12 +345,13 @@ func TestSitePicture(t *testing.T) {
 	s.visitor().get("/about").want(200).wantNot("@nobody")
 }
 
-// fullPlace is a place for pictures without room for another one.
+// fullPlace is a media store without room for another picture.
 type fullPlace struct{ files.Store }
 
 func (fullPlace) Put(context.Context, string, []byte) error { return files.ErrFull }
 
-// Where the disk is full, a post with a picture is refused with its text kept, and others go on.
+// If the disk is full, a post with a picture is rejected, keeping its text, and other posts still
+// work.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	db := reach(t, redistest.DB(t).URL())
@@ -366,7 +370,7 @@ func TestFullDisk(t *testing.T) {
 	s.visitor().get("/u/ada").want(200, "only words").wantNot("look at this")
 }
 
-// A part of a picture can be asked for.
+// A client can request a range of a picture.
 func TestRange(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -387,7 +391,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// busyPlace is a place for pictures in which something else happens while a file is written.
+// busyPlace is a media store in which something else happens while a file is written.
 type busyPlace struct {
 	files.Store
 	meanwhile func()
@@ -398,7 +402,8 @@ func (p *busyPlace) Put(ctx context.Context, name string, data []byte) error {
 	return p.Store.Put(ctx, name, data)
 }
 
-// whileStored is a site on which something happens as soon as the first file of a picture is stored.
+// whileStored returns a site on which something happens as soon as the first file of a picture is
+// stored.
 func whileStored(t *testing.T) (s *site, meanwhile func(do func())) {
 	t.Helper()
 	place := &busyPlace{files.Directory(t.TempDir()), func() {}}
@@ -412,7 +417,7 @@ func whileStored(t *testing.T) (s *site, meanwhile func(do func())) {
 
 var keptPicture = regexp.MustCompile(`name="media" value="([0-9a-f]{32})"`)
 
-// The page of an error has the pictures that came as files, like those that a script has uploaded.
+// An error page keeps pictures uploaded as files, like those uploaded by a script.
 func TestErrorPageKeepsFiles(t *testing.T) {
 	t.Parallel()
 	s, meanwhile := whileStored(t)
@@ -432,8 +437,8 @@ func TestErrorPageKeepsFiles(t *testing.T) {
 	ada.get("/u/ada").want(200, `alt="a grey rectangle"`)
 }
 
-// Files take up to two minutes to arrive. Where the session ends by then, or the account, nothing is
-// posted: the text comes back with the log-in form.
+// Files may take up to two minutes to arrive. If the session or the account ends in that time,
+// nothing is posted: the text comes back with the log-in form.
 func TestSessionEndsWhileFilesArrive(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(elsewhere *visitor){
@@ -474,7 +479,7 @@ func TestSessionEndsWhileFilesArrive(t *testing.T) {
 	}
 }
 
-// Files that come without a session are nobody's, and the log-in form says so.
+// Files uploaded without a session are not stored, and the log-in form says so.
 func TestFilesWithoutSession(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)

@@ -17,7 +17,8 @@ func (h *handlers) postPage(req *request.Request) error {
 	return h.showPost(req, http.StatusOK, view.StatusForm{})
 }
 
-// postByID leads from the id of a post to its page: archives have no names of authors with ids.
+// postByID redirects from the ID of a post to its page: archives have IDs without the names of
+// authors.
 func (h *handlers) postByID(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -30,10 +31,10 @@ func (h *handlers) postByID(req *request.Request) error {
 	return req.RedirectToName(view.PostPath(item.Post.Post))
 }
 
-// repliesOnPage is how many replies the page of a post has.
+// repliesOnPage is the number of replies on the page of a post.
 const repliesOnPage = 100
 
-// showPost shows a post with its conversation, and the form for a reply.
+// showPost shows a post with its conversation and the reply form.
 func (h *handlers) showPost(req *request.Request, status int, form view.StatusForm) error {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
@@ -79,7 +80,7 @@ func (h *handlers) showPost(req *request.Request, status int, form view.StatusFo
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	card := view.PostCard(req.PublicURL(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
-	// Of a conversation, only the first page of its first post has what comes next.
+	// In a conversation, only the first page of the first post gets new replies.
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0 || p.Root != 0 || thread.Next != 0); f.Live != "" {
 		f.Since = since
 	}
@@ -108,14 +109,14 @@ func (h *handlers) postHistory(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	req.NoIndex() // what was replaced is not to be found by its words
+	req.NoIndex() // replaced texts must not be found by search engines
 	return req.Render(http.StatusOK, view.HistoryPage(req.Frame(req.T("Earlier versions")), view.PostPath(item.Post.Post), post, edits))
 }
 
-// listPeople reads a page of the people who have to do with a post or a user.
+// listPeople reads a page of people related to a post or user.
 type listPeople = func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error)
 
-// peopleOfPost makes the page of those who have done something with a post.
+// peopleOfPost returns the page of those who have done something with a post.
 func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()

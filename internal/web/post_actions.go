@@ -16,7 +16,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// postAction makes a handler of what can be done with a post.
+// postAction returns a handler for an action on a post.
 func (h *handlers) postAction(do func(ctx context.Context, user social.User, post int64) error) func(*request.Request) error {
 	return func(req *request.Request) error {
 		post, err := h.targetPost(req)
@@ -65,7 +65,7 @@ func (h *handlers) reply(req *request.Request) error {
 	path := view.PostPath(parent) + "#p" + strconv.FormatInt(post.ID, 10)
 	if v, err := req.Viewer(); err == nil {
 		if thread, err := h.app.Threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
-			path = view.PostPath(post) // another page of the conversation has it
+			path = view.PostPath(post) // it is on another page of the conversation
 		}
 	}
 	return req.Changed(path, parent.ID, post.ID)
@@ -150,13 +150,13 @@ func (h *handlers) deletePost(req *request.Request) error {
 	}
 	to := req.ReturnTo(view.ProfilePath(req.User.Name))
 	if path := view.PostPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
-		to = view.ProfilePath(req.User.Name) // its own pages are gone
+		to = view.ProfilePath(req.User.Name) // the pages of the post no longer exist
 	}
 	req.Tell("deleted", "")
 	return req.Changed(to, post.ID, post.Parent)
 }
 
-// pin and unpin choose the post that is shown first on a profile.
+// pin pins a post: it is shown first on the author's profile.
 func (h *handlers) pin(req *request.Request) error {
 	if req.LoggedIn {
 		if _, err := h.targetPost(req); err != nil {
@@ -186,7 +186,7 @@ func (h *handlers) changePin(req *request.Request, what string, change func(ctx 
 	return req.Changed(req.Back(view.ProfilePath(req.User.Name)))
 }
 
-// postMenu has what a person can do about a post, for browsers without scripts.
+// postMenu lists the actions on a post, for browsers without scripts.
 func (h *handlers) postMenu(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -207,7 +207,7 @@ func (h *handlers) postMenu(req *request.Request) error {
 	}))
 }
 
-// replyForm is the form for a reply with the post above it.
+// replyForm is the reply form below its post.
 func (h *handlers) replyForm(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -229,7 +229,7 @@ func (h *handlers) replyForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("Reply to @{name}", item.Post.Author.Name)), shown, form))
 }
 
-// compose is the form for a post on a page where nothing else is.
+// compose is a page with only the form for a post.
 func (h *handlers) compose(req *request.Request) error {
 	form := view.StatusForm{ID: "new", Back: req.ReturnTo("/home"), Pictures: h.app.Media.IsOn()}
 	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("New post")), view.Posts{}, form))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// published publishes a text, and returns the path and the id of the post.
+// published publishes a text and returns the path and the ID of the post.
 func (v *visitor) published(name, text string) (path, id string) {
 	v.site.t.Helper()
 	v.send("/post", "status", text).want(303)
@@ -17,7 +17,7 @@ func (v *visitor) published(name, text string) (path, id string) {
 	return "/u/" + name + "/" + id, id
 }
 
-// counts are the numbers on the article of a post: replies, reposts, likes.
+// counts returns the numbers on a post: replies, reposts, likes.
 func (a *response) counts(id string) string {
 	a.t.Helper()
 	found := regexp.MustCompile(`data-id="` + id + `" data-replies="(\d+)" data-reposts="(\d+)" data-likes="(\d+)"`).FindStringSubmatch(a.body)
@@ -27,7 +27,7 @@ func (a *response) counts(id string) string {
 	return strings.Join(found[1:], " ")
 }
 
-// article is the HTML of a post on a page.
+// article returns the HTML of a post on a page.
 func (a *response) article(id string) string {
 	a.t.Helper()
 	_, rest, ok := strings.Cut(a.body, `<article class="post" data-id="`+id+`"`)
@@ -38,7 +38,7 @@ func (a *response) article(id string) string {
 	return text
 }
 
-// from sends a form as a browser does that shows a page.
+// from sends a form like a browser that shows a page.
 func (v *visitor) from(page, path string) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, http.NoBody)
@@ -48,7 +48,7 @@ func (v *visitor) from(page, path string) *response {
 	return v.do(request, err)
 }
 
-// The id of a post leads to its page, that of a repost to what it repeats.
+// The ID of a post redirects to its page; the ID of a repost leads to the original.
 func TestPostByID(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -64,7 +64,7 @@ func TestPostByID(t *testing.T) {
 	}
 }
 
-// Whatever is done with a post shows at once, with the way back.
+// Every action on a post shows at once and can be undone.
 func TestActs(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -124,8 +124,8 @@ func TestActs(t *testing.T) {
 	})
 }
 
-// A repost is on the reposter's profile, below a line that names them, and what is
-// done with it is done with the post.
+// A repost is on the reposter's profile, below a line that names them. Actions on it apply to the
+// original.
 func TestReposts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -149,7 +149,7 @@ func TestReposts(t *testing.T) {
 	ben.get(entry).want(404)
 }
 
-// The replies that are not indented any more name the author that they answer.
+// Replies too deep to be indented name the author they reply to.
 func TestDeepReplies(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -174,7 +174,7 @@ func TestDeepReplies(t *testing.T) {
 	}
 }
 
-// A reply is in the conversation, and on no public timeline.
+// A reply is in the conversation and on no public timeline.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -258,7 +258,7 @@ func TestAddressesOfPosts(t *testing.T) {
 		ada.send("/u/ada/" + bad + "/like").want(404)
 	}
 	out.get(path + "?after=x").want(400)
-	out.get(path + "?after=5").want(400) // not of this conversation
+	out.get(path + "?after=5").want(400) // not in this conversation
 	for _, act := range []string{"like", "unlike", "repost", "unrepost", "bookmark", "unbookmark"} {
 		out.get(path+"/"+act).want(303, path)
 	}

@@ -11,9 +11,8 @@ import (
 	"retwis/internal/social"
 )
 
-// What somebody does shows at once to them, on whichever process the next page is, and
-// to others on each page that they ask for more than a second later, even if they read all the
-// time.
+// What people do shows to them at once, whichever process serves the next page. Others see it on
+// each page that they request more than a second later, even if they read all the time.
 func TestActsShowOnAllProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -22,7 +21,7 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 	path, id := ada.published("ada", "hello")
 	benThere, adaThere, stranger := &visitor{site: there, http: ben.http}, &visitor{site: there, http: ada.http}, there.visitor()
 	pages := []string{path, "/timeline", "/u/ada"}
-	for _, page := range pages { // all processes have the post in memory
+	for _, page := range pages { // all processes have cached the post
 		for _, v := range []*visitor{ada, ben, benThere, adaThere, stranger} {
 			v.get(page).want(200)
 		}
@@ -55,8 +54,8 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 	}
 }
 
-// Under load on three processes, others' counts are a second old at most, and one's own like
-// is there at once.
+// Under load on three processes, counts by others are at most a second old, and one's own like
+// shows at once.
 func TestCountsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const people, length = 40, 3 * promise / 2
@@ -73,12 +72,12 @@ func TestCountsUnderLoad(t *testing.T) {
 		sites[0].signedUp(name)
 		fans = append(fans, sites[0].user(name))
 	}
-	// Since when the post has had at least so many likes: nobody takes one back.
+	// The times since when the post has had at least a number of likes: nobody takes one back.
 	var mu sync.Mutex
 	var since []time.Time
 	var all sync.WaitGroup
 	end := make(chan struct{})
-	// often does something again and again until the end.
+	// often repeats do until the end.
 	often := func(do func(n int)) {
 		all.Go(func() {
 			tick := time.NewTicker(5 * time.Millisecond)
@@ -138,7 +137,7 @@ func TestCountsUnderLoad(t *testing.T) {
 	}
 }
 
-// Whatever people write, none of it becomes markup, and no link leads to a script.
+// Nothing that people write becomes markup, and no link runs a script.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// profileTab makes the page of a tab.
+// profileTab returns the page of a tab.
 func (h *handlers) profileTab(tab string) request.Page {
 	return func(req *request.Request) error {
 		user, v, err := h.visibleUser(req)
@@ -34,7 +34,7 @@ func (h *handlers) profileTab(tab string) request.Page {
 			if err := h.showPinned(req, v, &header); err != nil {
 				return err
 			}
-			// It is not shown twice on a page.
+			// The pinned post is not shown twice.
 			if !header.Pinned.IsEmpty() {
 				list.Posts = list.Posts.Without(header.Profile.Pinned)
 			}
@@ -131,8 +131,7 @@ func (h *handlers) tabPosts(req *request.Request, v *social.Viewer, header view.
 	return list, h.nameParents(req, list.Posts)
 }
 
-// showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
-// or hidden, is left out.
+// showPinned puts the pinned post of a profile first, unless it has been deleted or hidden.
 func (h *handlers) showPinned(req *request.Request, v *social.Viewer, header *view.Profile) error {
 	item, err := h.app.Lists.PostPage(req.Ctx, v, header.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {
@@ -145,7 +144,7 @@ func (h *handlers) showPinned(req *request.Request, v *social.Viewer, header *vi
 	return err
 }
 
-// profilePeople makes the page of the followers of a user, or of those the user follows.
+// profilePeople returns the page of a user's followers or followees.
 func (h *handlers) profilePeople(what string, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		user, v, err := h.visibleUser(req)

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social"
 )
 
-// The form for an edit says that the earlier text stays public, and how to take it
-// back; search engines do not keep it.
-func TestEditTellsWhatStays(t *testing.T) {
+// The edit form says that the earlier text stays public, and how to withdraw it. Search engines do
+// not index the earlier texts.
+func TestEditFormWarnsOfHistory(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
@@ -30,13 +30,13 @@ func TestEditTellsWhatStays(t *testing.T) {
 	ada.get("/settings/delete").want(200, "stays in their log")
 }
 
-// A log-in or a sign-up ends the session that the browser had before.
+// A log-in or sign-up ends the browser's previous session.
 func TestLoginEndsTheSessionBefore(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	s.signedUp("ada")
 	s.signedUp("ben")
-	for name, again := range map[string]func(v *visitor){
+	for name, enter := range map[string]func(v *visitor){
 		"log-in": func(v *visitor) { v.send("/login", "username", "ben", "password", password).want(303) },
 		"sign-up": func(v *visitor) {
 			v.send("/register", "username", "cyd", "password", password, "password2", password).want(303)
@@ -54,14 +54,14 @@ func TestLoginEndsTheSessionBefore(t *testing.T) {
 		before.get("/home").want(200)
 		v.send("/login", "username", "ben", "password", "not the right one").want(422)
 		before.get("/home").want(200)
-		again(v)
+		enter(v)
 		before.get("/home").want(303, "/login")
 		v.get("/home").want(200)
 	}
 }
 
-// A form whose length is said twice, or not at all, is the last one of its connection:
-// what follows it is not taken for a request.
+// A form with conflicting or missing lengths ends its connection: what follows it is not treated as
+// a request.
 func TestNothingFollowsAChunkedForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -75,14 +75,14 @@ func TestNothingFollowsAChunkedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _ := io.ReadAll(conn) // it can be reset, because not all was read
+	all, _ := io.ReadAll(conn) // may be reset, because not all was read
 	if n := strings.Count(string(all), "HTTP/1.1 "); n != 1 {
 		t.Errorf("%d responses, want 1: %.300s", n, all)
 	}
 }
 
-// The security log has what was refused: another one's post, a page of moderators, a form
-// of another site.
+// The security log records refusals: editing another user's post, moderators' pages, forms of other
+// sites.
 func TestRefusalsAreLogged(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -108,7 +108,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 }
 
-// A browser keeps no page of the account itself, and no report.
+// A browser stores no page about the account itself, and no reports.
 func TestNoStore(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

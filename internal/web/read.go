@@ -19,7 +19,7 @@ var (
 	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This post doesn't exist.")}
 )
 
-// namedUser returns the user named in the address, in any case.
+// namedUser returns the user named in the path, in any case.
 func (h *handlers) namedUser(req *request.Request) (social.User, error) {
 	user, err := h.app.Users.UserByName(req.Ctx, req.R.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
@@ -28,9 +28,9 @@ func (h *handlers) namedUser(req *request.Request) (social.User, error) {
 	return user, err
 }
 
-// visibleUser returns the user named in the address, and who looks at them. Those
-// who have blocked the viewer do not exist: with the error that says so, both are returned
-// too. A user hidden by nothing but a block of the viewer is there, so that it can be ended.
+// visibleUser returns the user named in the path and the viewer, along with an error if the viewer
+// must not see the user, such as errNoUser if the user has blocked the viewer. A user hidden only
+// by the viewer's own block is returned without an error, so that the viewer can unblock them.
 func (h *handlers) visibleUser(req *request.Request) (social.User, *social.Viewer, error) {
 	user, err := h.namedUser(req)
 	if err != nil {
@@ -52,9 +52,9 @@ func (h *handlers) visibleUser(req *request.Request) (social.User, *social.Viewe
 	return user, v, nil
 }
 
-// siteAccount returns the user who speaks for the site, and the picture of the site: the one above
-// the user's profile. It returns the zero User where strangers see none. No round trip for what is
-// in memory.
+// siteAccount returns the user who represents the site and the picture of the site, which is the
+// header of the user's profile. It returns the zero User if strangers cannot see that user. Cached
+// values take no round trip.
 func (h *handlers) siteAccount(req *request.Request) (user social.User, picture string, err error) {
 	name := req.Info.Of(site.Account)
 	if name == "" {
@@ -74,8 +74,8 @@ func (h *handlers) siteAccount(req *request.Request) (user social.User, picture 
 	return user, profile.Header, err
 }
 
-// askRobots asks search engines to leave out a page about a post whose author does not want to
-// be found. The author of a post may be from memory, and the choice changed since.
+// askRobots asks search engines not to index a page about a post whose author does not want to be
+// found. The author of a cached post may be outdated, so the current user is looked up.
 func (h *handlers) askRobots(req *request.Request, author social.User) error {
 	known, err := h.app.Users.ByID(req.Ctx, []int64{author.ID})
 	if err == nil && known[author.ID].Unsearchable {
@@ -84,8 +84,8 @@ func (h *handlers) askRobots(req *request.Request, author social.User) error {
 	return err
 }
 
-// postInPath returns the post in the address, as the viewer sees it. A post that the
-// viewer must not see does not exist.
+// postInPath returns the post in the path, as the viewer sees it. A post that the viewer must not
+// see is not found.
 func (h *handlers) postInPath(req *request.Request, v *social.Viewer) (timeline.Item, error) {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
@@ -98,8 +98,8 @@ func (h *handlers) postInPath(req *request.Request, v *social.Viewer) (timeline.
 	return item, err
 }
 
-// targetPost returns the session user and the post that a form is about. A name that is
-// not the author's is refused: the form is not one of this site.
+// targetPost returns the post that a form is about. It refuses a path with a name other than the
+// author's: the form is not from this site.
 func (h *handlers) targetPost(req *request.Request) (social.Post, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *handlers) targetPost(req *request.Request) (social.Post, error) {
 	return item.Post.Post, nil
 }
 
-// ownPost returns the post in the address of a form that only its author gets.
+// ownPost returns the post in the path of a form that only its author gets.
 func (h *handlers) ownPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -128,8 +128,8 @@ func (h *handlers) ownPost(req *request.Request) (*social.Viewer, timeline.Item,
 	return v, item, err
 }
 
-// canonical returns the one address of a page of a post, and whether the request
-// has another: with the name of another user, or with the id of a repost.
+// canonical returns the canonical address of a page of a post, and whether the request has another
+// address: with the name of another user, or with the ID of a repost.
 func canonical(req *request.Request, item timeline.Item, suffix string) (path string, elsewhere bool) {
 	path = view.PostPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.R.PathValue("name") != item.Post.Author.Name
@@ -141,8 +141,7 @@ func (h *handlers) shownPosts(req *request.Request, v *social.Viewer, items []ti
 	return list, h.nameParents(req, list)
 }
 
-// latestPosts returns the first posts of the public timeline: for pages that introduce the
-// site.
+// latestPosts returns the first posts of the public timeline, for pages that introduce the site.
 func (h *handlers) latestPosts(req *request.Request, n int) (view.Posts, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -155,8 +154,8 @@ func (h *handlers) latestPosts(req *request.Request, n int) (view.Posts, error) 
 	return h.shownPosts(req, v, page.Items)
 }
 
-// nameParents reads the posts that these reply to, for the names of their authors: one round
-// trip at most.
+// nameParents reads the posts that these reply to, for the names of their authors. It takes at most
+// one round trip.
 func (h *handlers) nameParents(req *request.Request, list view.Posts) error {
 	ids := list.UnnamedParents()
 	if len(ids) == 0 {
@@ -170,10 +169,10 @@ func (h *handlers) nameParents(req *request.Request, list view.Posts) error {
 	return nil
 }
 
-// peopleOnPage is how many users a page of followers has.
+// peopleOnPage is the number of users on a page of followers.
 const peopleOnPage = 30
 
-// peopleList is a page of a list of people that begins at path.
+// peopleList returns a page of a list of people whose first page is at path.
 func (h *handlers) peopleList(req *request.Request, v *social.Viewer, people social.People, path string) (view.People, error) {
 	list := view.People{Later: req.R.URL.Query().Get("before") != ""}
 	if people.Next != "" {
@@ -184,7 +183,7 @@ func (h *handlers) peopleList(req *request.Request, v *social.Viewer, people soc
 	return list, err
 }
 
-// withButtons adds to users how the viewer stands to them.
+// withButtons adds the viewer's relations to users.
 func (h *handlers) withButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {

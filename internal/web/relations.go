@@ -13,7 +13,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// relationForm makes the page that asks for how long a person is muted or blocked.
+// relationForm returns the page that asks for how long to mute or block a person.
 func (h *handlers) relationForm(action string) request.Page {
 	return func(req *request.Request) error {
 		user, _, err := h.visibleUser(req)
@@ -31,7 +31,7 @@ func (h *handlers) relationForm(action string) request.Page {
 	}
 }
 
-// relateUntil makes a handler of relate for what can end by itself.
+// relateUntil is like relate for changes that can expire.
 func (h *handlers) relateUntil(told string, change func(ctx context.Context, from, to social.User, until time.Time) error) request.Page {
 	return func(req *request.Request) error {
 		until, err := relationEnd(req, time.Now())
@@ -42,7 +42,7 @@ func (h *handlers) relateUntil(told string, change func(ctx context.Context, fro
 	}
 }
 
-// relationEnd reads when a mute or a block ends: the zero time for no end.
+// relationEnd parses when a mute or block expires: the zero time for never.
 func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 	switch req.R.PostFormValue("for") {
 	case "":
@@ -55,8 +55,8 @@ func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 	return time.Time{}, &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again.")}
 }
 
-// relate makes a handler of what changes how the session user and another one stand to each other.
-// The next page says what is told; empty for nothing.
+// relate returns a handler that changes the relation between the session user and another user. The
+// next page shows the message told, or none if it is empty.
 func (h *handlers) relate(told string, change func(ctx context.Context, from, to social.User) error) request.Page {
 	return func(req *request.Request) error {
 		user, err := h.relationTarget(req)
@@ -81,9 +81,9 @@ func (h *handlers) relate(told string, change func(ctx context.Context, from, to
 	}
 }
 
-// relationTarget returns the user named in the address of a form: one that the viewer can see,
-// or has a relation to that can be ended. A user who has blocked the viewer is not found, unless the
-// viewer has a block to end.
+// relationTarget returns the user in the path of a form: a user the viewer can see, or one with a
+// relation of the viewer that can be ended. A user who has blocked the viewer is not found, unless
+// the viewer has a block to end.
 func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
 	user, v, err := h.visibleUser(req)
 	var page *request.Error

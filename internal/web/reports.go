@@ -21,9 +21,9 @@ func (h *handlers) reportUserForm(req *request.Request) error {
 	return renderReport(req, http.StatusOK, form)
 }
 
-// userReport returns the form for the user in the address. It is the same for one who has
-// blocked the viewer and for one who does not exist: the form does not betray a block, and
-// who is insulted and then blocked can report it.
+// userReport returns the form for the user in the path. It is the same for a user who has blocked
+// the viewer and for one who does not exist: the form does not reveal a block, and somebody who was
+// insulted and then blocked can still report it.
 func (h *handlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
 	user, _, err := h.visibleUser(req)
 	var page *request.Error
@@ -58,8 +58,8 @@ func (h *handlers) reportPostForm(req *request.Request) error {
 	return renderReport(req, http.StatusOK, form)
 }
 
-// postReport returns the form for the post in the address, and the post. Of one that the
-// viewer does not see, only the id is known; see userReport.
+// postReport returns the form for the post in the path, and the post. For a post that the viewer
+// does not see, only the ID is set; see userReport.
 func (h *handlers) postReport(req *request.Request) (form view.ReportForm, post social.Post, err error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *handlers) reportPost(req *request.Request) error {
 	return h.finishReport(req, form, post.Author, err)
 }
 
-// reportReason reads why somebody reports something. The number of a rule counts for the rules that the
+// reportReason parses the reason of a report. The number of a rule refers to the rules that the
 // form has shown.
 func reportReason(req *request.Request, form *view.ReportForm) (moderation.Reason, error) {
 	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
@@ -119,7 +119,7 @@ func (h *handlers) finishReport(req *request.Request, form view.ReportForm, abou
 		form.Problem = req.Language.Say(invalid.Reason)
 		return renderReport(req, http.StatusUnprocessableEntity, form)
 	}
-	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the response does not reveal
+	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // the response does not reveal this
 	if err != nil && !unknown {
 		return err
 	}

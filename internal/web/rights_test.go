@@ -26,8 +26,8 @@ import (
 	"retwis/redlock"
 )
 
-// rights are the ACL rules of docs/operations.md, by the comment above each,
-// without the word user.
+// rights returns the ACL rules of docs/operations.md by the comment above each, without the word
+// user.
 func rights(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
@@ -97,7 +97,7 @@ func TestDocumentedRights(t *testing.T) {
 	})
 }
 
-// useAll uses a site and the commands of its operator.
+// useAll uses a site and its operator's commands.
 func useAll(t *testing.T, db *store.Store) {
 	t.Helper()
 	s := on(t, db.Client())
@@ -170,7 +170,7 @@ func useAll(t *testing.T, db *store.Store) {
 	if _, err := check.Verify(t.Context(), loading, check.Options{}); err != nil {
 		t.Error(err)
 	}
-	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{TTL: time.Second}) // for which each master of a Cluster is quarantined
+	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{TTL: time.Second}) // each master of a Cluster is quarantined for this long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +182,12 @@ func useAll(t *testing.T, db *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lock.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) { // by then it may have expired
+	if err := lock.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) { // it may have expired by then
 		t.Error(err)
 	}
 }
 
-// allowed checks that a server has refused its user nothing.
+// allowed checks that a server has refused nothing to its user.
 func allowed(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	c := server.Client(t)
@@ -198,7 +198,7 @@ func allowed(t *testing.T, server *redistest.Server) {
 	for _, entry := range entries {
 		fields, _ := entry.AsStrMap()
 		if strings.HasPrefix(fields["object"], "cluster") {
-			continue // a load asks for the slots: one that may not is not on a Cluster
+			continue // a load asks for the slots; without permission it assumes a single server
 		}
 		t.Errorf("refused: %v", fields)
 	}

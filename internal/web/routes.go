@@ -15,7 +15,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// route is a page and the requests for it.
+// route is a page and the requests it serves.
 type route struct {
 	pattern string
 	page    request.Page
@@ -31,11 +31,11 @@ func anybody(page request.Page) request.Page { return page }
 // table collects the routes of the site.
 type table struct {
 	routes []route
-	guard  guard // of the routes that follow
+	guard  guard // for the routes that follow
 }
 
-// add adds a route. form is the path of the page with the form for a POST, with the wildcards {name}
-// and {id} of the route. By default the form is at the address of the POST.
+// add adds a route. form is the path of the page with the form for a POST, with the wildcards
+// {name} and {id} of the route. By default the form is at the address of the POST.
 func (t *table) add(pattern string, page request.Page, form ...string) {
 	t.routes = append(t.routes, route{pattern, t.guard(page), strings.Join(form, ""), t.guard})
 }
@@ -55,9 +55,9 @@ func (t *table) redirect() {
 	}
 }
 
-// routes lists every page of the site, and what guards it: login leads visitors to the
-// log-in, limited bounds how often a user does something, and a page of moderator, admin
-// or inviter does not exist for others.
+// routes lists every page of the site and its guard: login redirects visitors to the log-in,
+// limited limits how often a user does something, and pages of moderator, admin or inviter do not
+// exist for others.
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
@@ -80,7 +80,7 @@ func (s *Server) routes() []route {
 	t.add("POST /logout", h.logout, "/")
 	t.add("POST /language", changeLanguage, "/")
 
-	// The site, and what browsers and search engines ask every site for.
+	// The site, and files that browsers and search engines request from every site.
 	t.add("GET /robots.txt", h.robots)
 	t.add("GET /sitemap.xml", h.sitemap)
 	t.add("GET /sitemap/{page}", h.sitemapPage)
@@ -109,7 +109,7 @@ func (s *Server) routes() []route {
 	t.add("GET /tag/{name}", orFeed(h.tagFeed, h.tagPage))
 	t.add("GET /live", h.events)
 
-	// Posts. Archives have no names of authors with the ids.
+	// Posts. Archives have IDs without the names of authors.
 	t.add("POST /post", limited(limits.Post, h.createPost), "/home")
 	t.add("GET /u/{name}/{id}", h.postPage)
 	t.add("GET /compose", login(h.compose))
@@ -162,7 +162,7 @@ func (s *Server) routes() []route {
 	t.add("GET /u/{name}/report", login(h.reportUserForm))
 	t.add("POST /u/{name}/report", login(limited(limits.Report, h.reportUser)), "/u/{name}")
 
-	// Lists of people and saved searches, which only their owner has.
+	// Lists of people and saved searches, which are private.
 	t.add("GET /lists", login(h.listsPage))
 	t.add("POST /lists", login(limited(limits.Profile, h.createList)))
 	t.add("GET /lists/{id}", login(h.listPage))
@@ -208,8 +208,8 @@ func (s *Server) routes() []route {
 	t.add("POST /settings/import", login(limited(limits.Profile, h.beginImport)))
 	t.add("POST /settings/import/stop", login(limited(limits.Profile, h.stopImport)), request.ImportPath)
 
-	// Addresses of mails. A site without a mail server has none of these pages, but knows that some
-	// have a secret in their address.
+	// Addresses in mails. A site without a mail server has none of these pages, but still treats
+	// their addresses as secret.
 	if !app.Email.IsOn() {
 		t.guard = func(request.Page) request.Page { return missing }
 	}
@@ -254,7 +254,7 @@ func (s *Server) routes() []route {
 	return t.routes
 }
 
-// newMux returns what serves the routes, static files and health checks.
+// newMux returns a mux for the routes, static files and health checks.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
@@ -268,11 +268,11 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// missing responds for an outdated address of a static file.
+// missing serves outdated addresses of static files.
 func missing(*request.Request) error { return request.ErrNotFound }
 
-// notFound responds for every address without a page, and for those that have one
-// with another method. A slash too many at the end leads to the page without it.
+// notFound serves every address without a page, and addresses whose page needs another method. A
+// trailing slash redirects to the address without it.
 func (s *Server) notFound(req *request.Request) error {
 	probe := *req.R
 	if path := strings.TrimSuffix(req.R.URL.EscapedPath(), "/"); path != req.R.URL.EscapedPath() && (req.R.Method == http.MethodGet || req.R.Method == http.MethodHead) {
@@ -298,8 +298,8 @@ func (s *Server) notFound(req *request.Request) error {
 	return request.ErrNotFound
 }
 
-// AdminHandler serves metrics, health checks and profiles, for operators only. The command
-// line is not among the profiles: it may have the password of the database.
+// AdminHandler serves metrics, health checks and profiles, for operators only. The profiles omit
+// the command line: it may contain the password of the database.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))

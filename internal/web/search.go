@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// resultsOnPage is how many posts a page of results has.
+	// resultsOnPage is the number of posts on a page of results.
 	resultsOnPage = 20
-	// peopleAmongAll and tagsAmongAll are how many people and tags are above the posts of a search
-	// for all.
+	// peopleAmongAll and tagsAmongAll are the numbers of people and tags above the posts of a
+	// search for everything.
 	peopleAmongAll = 3
 	tagsAmongAll   = 3
 )
 
-// searchPage is GET /search?q=…&in=all|posts|people|tags. The fields of the options become
-// operators of the query.
+// searchPage serves GET /search?q=…&in=all|posts|people|tags. The option fields become operators of
+// the query.
 func (h *handlers) searchPage(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.Search{Query: query.Get("q"), In: query.Get("in"), MaySave: req.LoggedIn}
@@ -61,7 +61,7 @@ func (h *handlers) searchPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SearchPage(f, page))
 }
 
-// searchOptions returns the operators that the fields of the options stand for.
+// searchOptions returns the operators for the option fields.
 func searchOptions(fields url.Values) (operators []string) {
 	for _, option := range []struct{ field, operator string }{
 		{"from", "from:"}, {"after-day", "after:"}, {"before-day", "before:"},
@@ -116,10 +116,10 @@ func (h *handlers) search(req *request.Request, v *social.Viewer, page *view.Sea
 	return err
 }
 
-// searchAll searches for posts, people and tags at once: it takes as long as the slowest of them.
+// searchAll searches for posts, people and tags concurrently.
 func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Query, page *view.Search) error {
 	var n int
-	err := atOnce(
+	err := concurrently(
 		func() error { return h.searchPosts(req, v, q, page) },
 		func() (err error) {
 			page.People.People, n, err = h.peopleNamed(req, v, page.Query, peopleAmongAll)
@@ -143,8 +143,9 @@ func (h *handlers) searchAll(req *request.Request, v *social.Viewer, q *search.Q
 	return err
 }
 
-// atOnce calls functions at the same time, so that they share round trips, and returns an error of one.
-func atOnce(all ...func() error) error {
+// concurrently calls functions at the same time, so that they share round trips, and returns one of
+// their errors.
+func concurrently(all ...func() error) error {
 	return storage.AtOnce(len(all), func(i int) error { return all[i]() })
 }
 
@@ -167,20 +168,22 @@ func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search
 	return err
 }
 
-// peopleNamed returns the first people that a search for posts may be about, and how many it finds.
+// peopleNamed returns the first people that a search for posts may be about, and the number of
+// matches.
 func (h *handlers) peopleNamed(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
 	names, _ := search.Names(query)
 	if names == "" {
 		return nil, 0, nil
 	}
 	people, n, err := h.foundPeople(req, v, names, shown)
-	if errors.As(err, new(*social.InvalidError)) { // it makes sense as one for posts
+	if errors.As(err, new(*social.InvalidError)) { // it may still be a valid search for posts
 		err = nil
 	}
 	return people, n, err
 }
 
-// foundPeople returns the first people that a search finds, with buttons, and how many it finds.
+// foundPeople returns the first people that a search finds, with buttons, and the number of
+// matches.
 func (h *handlers) foundPeople(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
 	users, err := h.app.Search.People(req.Ctx, v, query)
 	if err != nil || shown == 0 {

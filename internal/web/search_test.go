@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The first page of a search has people, tags and posts, each in its place.
+// The first page of a search shows people, tags and posts, each in its section.
 func TestSearchAll(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -33,18 +33,19 @@ func TestSearchAll(t *testing.T) {
 	ada.get("/search?q=nothing&in=tags").want(200, "No tags for “nothing”.")
 	ada.get("/search?q=milk&before=1").want(200, "No older posts.", `aria-current="page">Posts</a>`)
 
-	// What is only for posts finds no people, and a sign says which of the others are meant.
+	// Queries with operators for posts find no people, and @ or # restricts a search to people or
+	// tags.
 	ada.get("/search?q=from%3Aada").want(200, "tea with").wantNot(`id="found-people"`)
 	ada.get("/search?q=%40vera_two").want(200, `href="/u/vera_two"`).wantNot(`id="found-tags"`)
 	ada.get("/search?q=%23vera").want(200, `id="found-tags"`).wantNot(`id="found-people"`)
 	ada.get("/search?q=%22vera%22").want(200).wantNot(`id="found-people"`, `id="found-tags"`)
 
-	// Who is hidden from the viewer is not among them.
+	// People hidden from the viewer are left out.
 	s.loggedIn("other", "").send("/u/ada/block").want(303)
 	ada.get("/search?q=holm").want(200, "No posts, people or tags").wantNot("/u/other")
 }
 
-// The fields below the box are operators of the search.
+// The fields below the search box are operators of the search.
 func TestSearchOptions(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -62,7 +63,7 @@ func TestSearchOptions(t *testing.T) {
 	v.get("/search?q="+strings.Repeat("a", 500)+"&from=ada").want(422, "Your search is too long.")
 }
 
-// has:picture finds posts by what they have now.
+// has:picture matches the current pictures of posts.
 func TestSearchPictures(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -85,8 +86,8 @@ func TestSearchPictures(t *testing.T) {
 	_ = path
 }
 
-// The box of a search is completed with people and their pictures, and with tags; that of a post
-// with names alone.
+// The search box completes people, with their pictures, and tags; the box of a post completes only
+// names.
 func TestCompletionOfSearch(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -107,7 +108,7 @@ func TestCompletionOfSearch(t *testing.T) {
 	ada.get("/suggest?in=search&q=%40adam").want(200, `"to":"/u/adam"`)
 }
 
-// The posts of a conversation are in one place at home, and with the replies of a person.
+// The posts of a conversation are grouped on the home timeline and among the replies of a person.
 func TestConversationsAtHome(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -126,7 +127,7 @@ func TestConversationsAtHome(t *testing.T) {
 	if got := page.posts(); !slices.Equal(got, want) {
 		t.Errorf("home: %v, want %v", got, want)
 	}
-	// Without the first post, the link leads to the earliest of the page.
+	// Without the first post, the link leads to the earliest post on the page.
 	page = ben.get("/u/ada/replies").want(200, `<a href="/u/ada/`+replies[0]+`">2 more replies</a>`)
 	if got := page.posts(); !slices.Equal(got, replies[2:]) {
 		t.Errorf("replies: %v", got)

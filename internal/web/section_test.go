@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social"
 )
 
-// The settings are a list: a separate page, and beside each of its pages, which is marked there, has
-// another title and leads back to the list.
+// The settings are a list: on a separate page, and next to each settings page. There the current
+// page is marked, and the title leads back to the list.
 func TestSettingsList(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -33,14 +33,15 @@ func TestSettingsList(t *testing.T) {
 			}
 		}
 	}
-	// What is below a page, or answers its form, belongs to it.
+	// Pages below a page, and responses to its form, belong to it.
 	ada.send("/settings/security/password", "current", "wrong", "password", "another horse", "password2", "another horse").
 		want(422, `href="/settings/security" aria-current="true"`)
 	mona.get("/settings").want(200, `href="/settings/invites"`)
 	mona.get("/settings/invites").want(200, `href="/settings/invites" aria-current="page"`, "Invites · Settings")
 }
 
-// The pages of moderation are such a list too, with how much waits. Only admins see that of the site.
+// The moderation pages are such a list, too, with counts of pending items. Only admins see the
+// pages about the site.
 func TestModerationList(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -14,7 +14,7 @@ func (h *handlers) securitySettings(req *request.Request) error {
 	return h.showSecurity(req, http.StatusOK, view.Security{Done: req.Language.Say(notices[req.R.URL.RequestURI()])})
 }
 
-// showSecurity shows the page, with what is known of the account.
+// showSecurity shows the page with the state of the account.
 func (h *handlers) showSecurity(req *request.Request, status int, page view.Security) error {
 	state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
@@ -32,14 +32,14 @@ func (h *handlers) showSecurity(req *request.Request, status int, page view.Secu
 	if err != nil {
 		return err
 	}
-	for _, one := range open {
-		page.Sessions = append(page.Sessions, view.Session{OpenSession: one})
+	for _, session := range open {
+		page.Sessions = append(page.Sessions, view.Session{OpenSession: session})
 	}
 	return req.Render(status, view.SecurityPage(req.Frame(req.T("Settings")), page))
 }
 
-// securityChanged leads back to the page, which says what is done, or shows it again with what is wrong with
-// the form of an action.
+// securityChanged redirects to the page with a message, or shows it again with the error of an
+// action's form.
 func (h *handlers) securityChanged(req *request.Request, action string, err error, done string) error {
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.Redirect(view.SecurityPath)
@@ -80,7 +80,7 @@ func (h *handlers) endOtherSessions(req *request.Request) error {
 	return req.Changed(view.SecurityPath + "?others")
 }
 
-// setUpAuthenticator makes a key for an authenticator app; authenticatorPage shows it.
+// setUpAuthenticator creates a key for an authenticator app; authenticatorPage shows it.
 func (h *handlers) setUpAuthenticator(req *request.Request) error {
 	err := req.Guarded("", func(current string) error {
 		_, err := h.app.Auth.SetUpSecondFactor(req.Ctx, req.User, current)
@@ -117,7 +117,8 @@ func (h *handlers) confirmAuthenticator(req *request.Request) error {
 		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: req.T("That code is not right. Check that the clock of your phone is.")})
 	}
 	if errors.Is(err, auth.ErrSecondFactorState) {
-		// Sent twice: the page with the codes, the answer to the first one, is not seen.
+		// Sent twice: the user has not seen the page with the codes, which was the response to the
+		// first request.
 		if state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID); err == nil && state.On {
 			return req.Changed(view.SecurityPath + "?on")
 		}

@@ -59,7 +59,7 @@ var (
 	shownSession = regexp.MustCompile(`name="id" value="([0-9a-f]+)"`)
 )
 
-// loggedIn is another browser of a user.
+// loggedIn returns another browser of a user.
 func (s *site) loggedIn(name, agent string) *visitor {
 	s.t.Helper()
 	v := s.visitor()
@@ -99,7 +99,7 @@ func TestSecurityPage(t *testing.T) {
 	if cache := here.get("/notifications").header.Get("Cache-Control"); cache != "private, no-cache" {
 		t.Errorf("Cache-Control of notifications: %q", cache)
 	}
-	// One session is ended, by its number: this one has no button.
+	// A session is ended by its number; the current one has no button.
 	ids := shownSession.FindAllStringSubmatch(page.body, -1)
 	if len(ids) != 3 {
 		t.Fatalf("%d sessions can be ended, want 3", len(ids))
@@ -154,7 +154,7 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// now is the code of an app.
+// now returns the current code of an authenticator app.
 func now(t *testing.T, key string, at time.Time) string {
 	t.Helper()
 	code, err := totp.GenerateCode(strings.ReplaceAll(key, " ", ""), at)
@@ -192,7 +192,7 @@ func TestTwoSteps(t *testing.T) {
 	v.send("/login/code", "code", now(t, key, time.Now().Add(30*time.Second)), "next", "/u/ada").want(303, "/u/ada")
 	v.get("/home").want(200)
 
-	// A text survives both steps; a code is not taken twice; a recovery code works once.
+	// A text survives both steps; a code works only once, and so does a recovery code.
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password, "status", text).want(200, "what I &lt;thought&gt;</textarea>", `action="/login/code"`)
 	v.send("/login/code", "code", now(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "used before", "what I &lt;thought&gt;</textarea>")
@@ -253,8 +253,8 @@ func TestResetLink(t *testing.T) {
 	}
 }
 
-// Over TLS the cookie has a name that no other host can set, and the other name, which
-// any host of the same domain can set, signs nobody in.
+// Over TLS the cookie has a name that no other host can set. The other name, which any host of the
+// same domain can set, logs nobody in.
 func TestCookieOverTLS(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -288,13 +288,13 @@ func TestCookieOverTLS(t *testing.T) {
 	v.do(request, nil).want(200)
 }
 
-// The events of a session end with it, in whichever process it ended.
+// The event stream of a session ends with the session, in whichever process it ended.
 func TestEventsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	one, two := reach(t, db.URL()), reach(t, db.URL())
 	server := two.ClientOption()
-	// Each sign of life checks the session, too.
+	// Each keep-alive checks the session, too.
 	rare := web.Options{Live: live.Options{Heartbeat: time.Hour}}
 	here, there := serving(t, one), start(t, two.Client(), rare, app.Options{Invalidations: two.Invalidations(), Server: &server})
 	ada := here.signedUp("ada")
@@ -303,7 +303,7 @@ func TestEventsEndWithTheSession(t *testing.T) {
 	stays.next("unread")
 	ends.next("unread")
 	phone.send("/logout").want(303)
-	for range ends.got { // until they end
+	for range ends.got { // until the stream ends
 	}
 	ada.send("/post", "status", "still here").want(303)
 	ben := here.signedUp("ben")

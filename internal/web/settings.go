@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// notices are the sentences for what the address of a page says.
+// notices maps query values to messages.
 var notices = map[string]i18n.Message{
 	view.SecurityPath + "?password":  i18n.T("Your password is changed. All other devices are logged out."),
 	view.SecurityPath + "?ended":     i18n.T("That device is logged out."),
@@ -26,12 +26,12 @@ var notices = map[string]i18n.Message{
 	view.EmailPath + "?saved":        i18n.T("Your settings are saved."),
 }
 
-// saved is what the address says after a form was saved.
+// saved is the query parameter after a form was saved.
 const saved = "saved"
 
 func isSaved(req *request.Request) bool { return req.R.URL.Query().Has(saved) }
 
-// settingsPage is GET /settings: the list of the settings.
+// settingsPage serves GET /settings: the list of the settings.
 func settingsPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SettingsPage(req.Frame(req.T("Settings"))))
 }
@@ -49,7 +49,7 @@ func (h *handlers) editProfile(req *request.Request) error {
 		DisplayName: req.R.PostFormValue("display_name"),
 		Bio:         req.R.PostFormValue("bio"),
 	}}
-	// The box comes after a hidden field; a form of an older page has neither.
+	// The checkbox follows a hidden field; a form of an older page has neither.
 	form.Profile.Unsearchable = req.User.Unsearchable
 	if choices := req.R.PostForm["searchable"]; len(choices) > 0 {
 		form.Profile.Unsearchable = choices[len(choices)-1] != "yes"
@@ -70,13 +70,13 @@ func (h *handlers) editProfile(req *request.Request) error {
 type hiddenList struct {
 	path  string
 	undo  string       // see view.Person
-	empty i18n.Message // the text of an empty list
+	empty i18n.Message // text of an empty list
 	read  func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
 }
 
-// seenBy returns the people of the list as the viewer sees them. Who has blocked the viewer does not
-// exist for them, unless the viewer has a block to end; of those who are hidden, only the name is
-// there, and nothing that they have changed since.
+// seenBy returns the people of the list as the viewer sees them. People who have blocked the viewer
+// are left out, unless the viewer has a block to end. For hidden people only the name is shown,
+// without later changes.
 func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.User {
 	others := v.WithoutOwnBlocks()
 	var seen []social.User
@@ -93,7 +93,7 @@ func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.U
 	return seen
 }
 
-// hiddenPeople makes the page of a list.
+// hiddenPeople returns the page of a list.
 func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()

@@ -12,14 +12,14 @@ import (
 	"retwis/internal/social/search"
 )
 
-// sidebar is the part of a page beside what people have come for.
+// sidebar returns the sidebar of a page.
 func (a *response) sidebar() *response {
 	_, bar, _ := strings.Cut(a.body, "<aside")
 	bar, _, _ = strings.Cut(bar, "</aside>")
 	return &response{t: a.t, status: a.status, body: bar}
 }
 
-// reader signs up somebody who follows three authors, and other authors.
+// reader signs up a user who follows three authors, and other authors.
 func (s *site) reader(name string, others ...string) *visitor {
 	s.t.Helper()
 	for i, author := range append([]string{"one", "two", "three"}, others...) {
@@ -32,7 +32,7 @@ func (s *site) reader(name string, others ...string) *visitor {
 	return v
 }
 
-// Pages that people read have people to follow and trends at their side; pages with forms do not.
+// Reading pages have suggested people and trends at their side; pages with forms do not.
 func TestSidebar(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -64,7 +64,7 @@ func TestSidebar(t *testing.T) {
 	v.send("/post", "status", "").want(422).sidebar().want(422, `name="back" value="/home"`)
 }
 
-// What a viewer does, and what others do to them, shows in the sidebar of the next page.
+// Actions of and on a viewer show in the sidebar of the next page.
 func TestSidebarFollows(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -94,7 +94,7 @@ func TestSidebarFollows(t *testing.T) {
 	})
 }
 
-// The sidebar of a page in memory costs no command.
+// The sidebar of a cached page sends no command.
 func TestSidebarFromMemory(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)
@@ -119,7 +119,7 @@ func TestSidebarFromMemory(t *testing.T) {
 	}
 	const pages = 300
 	fewest := pages
-	for range 5 { // the background sends commands too
+	for range 5 { // background work sends commands, too
 		before := commands()
 		for range pages {
 			v.get("/home").want(200).sidebar().want(200, "Who to follow", `href="/tag/redis"`)

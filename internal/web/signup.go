@@ -21,7 +21,7 @@ func (h *handlers) signUpForm(req *request.Request) error {
 	return h.showSignUp(req, http.StatusOK, view.AccountForm{})
 }
 
-// showSignUp shows the form to sign up, or why there is none.
+// showSignUp shows the sign-up form, or why there is none.
 func (h *handlers) showSignUp(req *request.Request, status int, form view.AccountForm) error {
 	var err error
 	if form.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
@@ -33,8 +33,8 @@ func (h *handlers) showSignUp(req *request.Request, status int, form view.Accoun
 func (h *handlers) signUp(req *request.Request) error {
 	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason"), Email: strings.TrimSpace(req.R.PostFormValue("email"))}
 	password := req.R.PostFormValue("password")
-	// Browsers with scripts show the password that is typed, and ask for it once.
-	if again := req.R.PostForm["password2"]; len(again) > 0 && password != again[0] {
+	// Browsers with scripts show the typed password and ask for it only once.
+	if repeated := req.R.PostForm["password2"]; len(repeated) > 0 && password != repeated[0] {
 		form.Field, form.Problem = "password2", req.T("The passwords don't match.")
 		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 	}
@@ -93,21 +93,21 @@ func (h *handlers) signUp(req *request.Request) error {
 	return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 }
 
-// keepAddress gives a new account the address that came with the form. The account stands without
-// it, too.
+// keepAddress sets the address that came with the form on a new account. The account remains if
+// that fails.
 func (h *handlers) keepAddress(req *request.Request, user social.User, password, address string) {
 	if address == "" || !h.app.Email.IsOn() {
 		return
 	}
 	if err := h.app.Email.Set(req.Ctx, user, password, address); err != nil {
-		req.Log().Warn("the address of a new account is not kept", "error", err)
+		req.Log().Warn("cannot set the e-mail address of a new account", "error", err)
 		req.Tell("noaddress", "")
 		return
 	}
 	req.Tell("address", "")
 }
 
-// checkName says what is wrong with a name for a new account: empty for nothing.
+// checkName reports what is wrong with a name for a new account, or nothing.
 func (h *handlers) checkName(req *request.Request) error {
 	name := social.TypedName(req.R.URL.Query().Get("q"))
 	answer := struct {
@@ -124,11 +124,11 @@ func (h *handlers) checkName(req *request.Request) error {
 	return request.SendJSON(req, answer)
 }
 
-// newAccount is the event of a sign-up in the security log.
+// newAccount is the name of sign-ups in the security log.
 const newAccount = "sign-up"
 
-// register signs a person up, or logs the person in if the same form has done so before. event is
-// what happened, for the log.
+// register signs a person up, or logs the person in if the same form has already been sent. event
+// is what happened, for the log.
 func (h *handlers) register(req *request.Request, person accounts.SignUp) (session auth.Session, event string, err error) {
 	session, err = h.app.SignUps.SignUp(req.Ctx, person)
 	if !errors.Is(err, social.ErrTaken) && !isNotInvited(err) {
@@ -146,12 +146,12 @@ func (h *handlers) register(req *request.Request, person accounts.SignUp) (sessi
 	return session, "", err
 }
 
-// invited is the page of a link with an invitation.
+// invited is the page of an invitation link.
 func (h *handlers) invited(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
 	}
-	if err := req.Allow(limits.Reset); err != nil { // guessing
+	if err := req.Allow(limits.Reset); err != nil { // guesses are limited
 		return err
 	}
 	form := view.AccountForm{Invite: req.R.PathValue("token")}
@@ -177,7 +177,7 @@ func (h *handlers) invited(req *request.Request) error {
 	return req.Render(http.StatusOK, view.InvitedPage(req.Frame(req.T("Sign up")), inviter, page))
 }
 
-// inviterOf returns who has created an invitation, as far as strangers see them.
+// inviterOf returns who has created an invitation, as far as strangers can see that user.
 func (h *handlers) inviterOf(req *request.Request, uid int64) (social.User, error) {
 	v, err := req.Viewer()
 	if err != nil || uid == 0 || !v.Lists(uid) {

@@ -13,10 +13,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// siteFields are the settings that the form has; the others have forms of their own.
+// siteFields are the settings in the form; the others have forms of their own.
 var siteFields = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
 
-// siteForm is a form that is filled in with what the site says now.
+// siteForm returns a form with the current settings.
 func siteForm(req *request.Request, fields ...site.Field) view.SiteForm {
 	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}}
 	for _, f := range fields {
@@ -25,7 +25,7 @@ func siteForm(req *request.Request, fields ...site.Field) view.SiteForm {
 	return form
 }
 
-// siteSettings is GET /moderation/site.
+// siteSettings serves GET /moderation/site.
 func (h *handlers) siteSettings(req *request.Request) error {
 	mode, err := h.app.SignUps.SignUpMode(req.Ctx)
 	if err != nil {
@@ -36,13 +36,13 @@ func (h *handlers) siteSettings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 }
 
-// saveSiteSettings is POST /moderation/site.
+// saveSiteSettings serves POST /moderation/site.
 func (h *handlers) saveSiteSettings(req *request.Request) error {
 	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}, Mode: req.R.PostFormValue("signup"), ModeWas: req.R.PostFormValue("signup_was")}
 	for _, f := range siteFields {
 		form.Texts[f], form.Shown[f] = req.R.PostFormValue(string(f)), req.R.PostFormValue(string(f)+"_was")
 	}
-	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the last: a box that is not checked sends nothing
+	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the last value: an unchecked box sends nothing
 		form.Texts[site.NoIndex] = values[len(values)-1]
 	}
 	mode, ok := accounts.ParseSignUpMode(form.Mode)
@@ -53,12 +53,12 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range []site.Field{site.About, site.Privacy, site.Terms} {
-			form.Texts[one] = req.Info.Of(one)
+		for _, field := range []site.Field{site.About, site.Privacy, site.Terms} {
+			form.Texts[field] = req.Info.Of(field)
 		}
 		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 	}
-	if form.Mode != form.ModeWas { // else it may have changed since, as where many have signed up
+	if form.Mode != form.ModeWas { // otherwise it may have changed since, for example because many people have signed up
 		if err := h.app.SignUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 	return req.Changed("/moderation/site?saved")
 }
 
-// siteText is GET /moderation/site/{page}.
+// siteText serves GET /moderation/site/{page}.
 func (h *handlers) siteText(req *request.Request) error {
 	field, err := siteTextField(req)
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *handlers) siteText(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SiteTextPage(req.Frame(req.T("Moderation")), siteForm(req, field), field))
 }
 
-// saveSiteText is POST /moderation/site/{page}.
+// saveSiteText serves POST /moderation/site/{page}.
 func (h *handlers) saveSiteText(req *request.Request) error {
 	field, err := siteTextField(req)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *handlers) saveSiteText(req *request.Request) error {
 	return req.Changed("/moderation/site?saved")
 }
 
-// siteTextField returns the setting that a page of Markdown is.
+// siteTextField returns the setting of a Markdown page.
 func siteTextField(req *request.Request) (site.Field, error) {
 	switch field := site.Field(req.R.PathValue("page")); field {
 	case site.About, site.Privacy, site.Terms:
@@ -100,8 +100,8 @@ func siteTextField(req *request.Request) (site.Field, error) {
 	return "", request.ErrNotFound
 }
 
-// setSite changes settings. done is false where one was rejected, which the form says then; it can
-// be sent again, also where somebody else has changed the setting meanwhile.
+// setSite changes settings. done is false if one was rejected; then the form shows why. The form
+// can be sent again, even if somebody else has changed the setting in the meantime.
 func (h *handlers) setSite(req *request.Request, form *view.SiteForm) (done bool, err error) {
 	changed, err := h.app.Site.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
 	var invalid *social.InvalidError

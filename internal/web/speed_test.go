@@ -16,7 +16,7 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkPage measures a page without the network, of a viewer who has people to follow.
+// BenchmarkPage measures rendering a page, without the network, for a viewer who gets suggestions.
 func BenchmarkPage(b *testing.B) {
 	s := setup(b)
 	v := s.signedUp("ada")

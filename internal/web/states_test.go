@@ -35,7 +35,7 @@ func reach(t testing.TB, url string) *store.Store {
 	return db
 }
 
-// do sends commands, words separated by blanks, which must succeed.
+// do sends commands, given as words separated by blanks, which must succeed.
 func do(t *testing.T, server *redistest.Server, commands ...string) {
 	t.Helper()
 	client := server.Client(t)
@@ -46,7 +46,7 @@ func do(t *testing.T, server *redistest.Server, commands ...string) {
 	}
 }
 
-// until polls a server.
+// until polls a condition.
 func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -67,13 +67,13 @@ type state struct {
 	end    func(*testing.T, *redistest.Server)
 }
 
-// readOnly are the states in which a server reads and does not write.
+// readOnly are states in which a server can be read and refuses writes.
 var readOnly = map[string]state{
 	"OOM": {
 		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET maxmemory 1") },
 		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET maxmemory 0") },
 	},
-	"READONLY": { // its master is out of reach
+	"READONLY": { // its master is unreachable
 		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF 127.0.0.1 1") },
 		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF NO ONE") },
 	},
@@ -81,7 +81,7 @@ var readOnly = map[string]state{
 		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET min-replicas-to-write 1") },
 		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET min-replicas-to-write 0") },
 	},
-	"MISCONF": { // the snapshot cannot be put in its place
+	"MISCONF": { // a directory has the name of the snapshot
 		config: []string{"save 3600 1000000", "dbfilename taken"},
 		begin: func(t *testing.T, s *redistest.Server) {
 			if err := os.MkdirAll(filepath.Join(s.Dir(), "taken", "by"), 0o700); err != nil {
@@ -103,8 +103,8 @@ var readOnly = map[string]state{
 	},
 }
 
-// While a server refuses writes, every page is served, and a post fails with a page
-// that contains its text.
+// While a server refuses writes, every page is served, and a post fails with a page that contains
+// its text.
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	for name, state := range readOnly {
@@ -121,7 +121,7 @@ func TestWritesRefused(t *testing.T) {
 			v.send("/lists", "name", "Friends").want(303)
 			state.begin(t, server)
 
-			// Another process has an empty cache: it reads all from the server.
+			// Another process has an empty cache: it reads everything from the server.
 			cold := on(t, reach(t, server.URL()).Client())
 			for _, site := range []*site{s, cold} {
 				in, out := &visitor{site: site, http: v.http}, site.visitor()
@@ -153,8 +153,8 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
-// A site that is stopped ends as always where the server refuses PING: rueidis sends that
-// when it takes back a connection.
+// Stopping a site works even if the server refuses PING, which rueidis sends when it takes back a
+// connection.
 func TestStopWherePingIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, state := range map[string]state{"MISCONF": readOnly["MISCONF"], "MASTERDOWN": unavailable["MASTERDOWN"]} {
@@ -169,7 +169,7 @@ func TestStopWherePingIsRefused(t *testing.T) {
 	}
 }
 
-// unavailable are the states in which a server answers nothing useful.
+// unavailable are states in which a server does not answer anything useful.
 var unavailable = map[string]state{
 	"MASTERDOWN": {
 		begin: func(t *testing.T, s *redistest.Server) {
@@ -187,7 +187,7 @@ var unavailable = map[string]state{
 				return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 			})
 		},
-		end: func(t *testing.T, s *redistest.Server) { // which is all that it takes now
+		end: func(t *testing.T, s *redistest.Server) { // the only command that it accepts now
 			conn, err := net.Dial("unix", s.Socket())
 			if err != nil {
 				t.Fatal(err)
@@ -212,9 +212,9 @@ var unavailable = map[string]state{
 	},
 }
 
-// Without a database, a request fails once a probe says so, not after its timeout; the
-// page keeps the text of a post and does not show the user as logged out. When the
-// database is back, so is the site.
+// Without a database, a request fails once a probe fails, rather than after its timeout. The page
+// keeps the text of a post and does not show the user as logged out. When the database is back, so
+// is the site.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, state := range unavailable {
@@ -234,7 +234,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// fails checks the responses without a database, which says why or does not answer.
+// fails checks the responses without a database that answers with reply, or not at all.
 func fails(t *testing.T, s *site, v *visitor, reply string) {
 	t.Helper()
 	v.get("/healthz").want(200)
@@ -266,7 +266,7 @@ func fails(t *testing.T, s *site, v *visitor, reply string) {
 	}
 }
 
-// atOnce sends requests at the same time.
+// atOnce sends requests concurrently.
 func (v *visitor) atOnce(requests ...func() *response) []*response {
 	responses := make([]*response, len(requests))
 	var all sync.WaitGroup
@@ -302,7 +302,7 @@ func TestManyFailAtOnce(t *testing.T) {
 	until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
 }
 
-// A slow server is waited for, unlike one that is down.
+// The site waits for a slow server, unlike for one that is down.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "rdbcompression no", "key-load-delay 1500", "save 3600 1000000")

@@ -13,7 +13,7 @@ import (
 
 var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
 
-// toFollow are the people that a page has buttons to follow.
+// toFollow returns the people that a page has follow buttons for.
 func (a *response) toFollow() (names []string) {
 	for _, found := range followForm.FindAllStringSubmatch(a.body, -1) {
 		names = append(names, found[1])
@@ -21,8 +21,8 @@ func (a *response) toFollow() (names []string) {
 	return names
 }
 
-// The home page of a newcomer suggests five people with their latest posts until three are
-// followed, and tags; the sidebar suggests others then.
+// The home page of a new user suggests five people, with their latest posts, and tags until three
+// people are followed; then the sidebar suggests others.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -59,8 +59,8 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// The first person that a newcomer follows may have filled the home page: two more are suggested all
-// the same. What a newcomer has just written comes first.
+// The first person followed may have filled the home page: two more are suggested nevertheless. A
+// post that the new user has just written comes first.
 func TestNewcomerWithManyPosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -85,8 +85,8 @@ func TestNewcomerWithManyPosts(t *testing.T) {
 	v.get("/home").want(200, "my first post").wantNot("first-steps")
 }
 
-// People can be followed and dismissed where they are suggested, and the page says why they
-// are. Visitors get active people.
+// Suggested people can be followed and dismissed, and the page gives the reason. Visitors get
+// active people.
 func TestSuggestedPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -106,7 +106,7 @@ func TestSuggestedPage(t *testing.T) {
 	eve := s.signedUp("eve")
 	ada.send("/u/eve/follow").want(303)
 	eve.send("/u/dan/follow").want(303)
-	ada.send("/u/dan/unmute").want(303) // reads what others have done too
+	ada.send("/u/dan/unmute").want(303) // reads what others have done, too
 	ada.get("/explore/people").want(200, " and 2 others you follow")
 	s.visitor().get("/explore/people").want(200, "I write &amp; read", `action="/u/dan/follow"`).wantNot("Not interested", "Followed by")
 

@@ -10,12 +10,12 @@ import (
 	"retwis/internal/web/view"
 )
 
-// decidedTags are what the page of tags says, by what its address says.
+// decidedTags maps query values to the message on the tags page.
 var decidedTags = map[string]i18n.Message{
 	"block": i18n.T("Tag blocked in trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is neither blocked nor pinned any more."),
 }
 
-// tagRules lists the tags that are blocked or pinned.
+// tagRules lists the blocked and pinned tags.
 func (h *handlers) tagRules(req *request.Request) error {
 	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.Language.Say(decidedTags[req.R.URL.RawQuery])})
 }
@@ -27,7 +27,7 @@ func (h *handlers) showTagRules(req *request.Request, status int, page view.TagR
 	return req.Render(status, view.TagRulesPage(req.Frame(req.T("Moderation")), page))
 }
 
-// decideTag blocks or pins a tag, or ends that.
+// decideTag blocks, unblocks, pins or unpins a tag.
 func (h *handlers) decideTag(req *request.Request) error {
 	page := view.TagRules{Tag: req.R.PostFormValue("tag"), Note: req.R.PostFormValue("note")}
 	err := error(social.Invalid("action", "Choose what to do with the tag."))

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// tagName returns the tag in the address in its usual form.
+// tagName returns the tag in the path in its canonical form.
 func tagName(req *request.Request) (tag string, ok bool) {
 	return text.FoldTag(req.R.PathValue("name"))
 }
@@ -60,7 +60,7 @@ func (h *handlers) tagPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.TagPage(f, tag, following, list))
 }
 
-// changeTag makes a handler of what the session user can do with a tag.
+// changeTag returns a handler for an action of the session user on a tag.
 func (h *handlers) changeTag(change func(ctx context.Context, user social.User, tag string) error) request.Page {
 	return func(req *request.Request) error {
 		tag, ok := tagName(req)

@@ -12,10 +12,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// landingPosts is how many posts the front page shows, and that of an invitation.
+// landingPosts is the number of posts on the front page and on the page of an invitation.
 const landingPosts = 3
 
-// landingFaces is how many members the front page shows.
+// landingFaces is the number of members shown on the front page.
 const landingFaces = 10
 
 // landing introduces the site to visitors who are not logged in.
@@ -36,7 +36,7 @@ func (h *handlers) landing(req *request.Request) error {
 	return req.Render(http.StatusOK, view.LandingPage(f, page))
 }
 
-// frontPage is what a visitor sees of the site before all else.
+// frontPage reads the content of the front page.
 func (h *handlers) frontPage(req *request.Request, join view.AccountForm) (page view.Landing, err error) {
 	page.Join, page.Rules = join, req.Info.Rules()
 	if page.By, page.Picture, err = h.siteAccount(req); err != nil {
@@ -63,7 +63,8 @@ func (h *handlers) frontPage(req *request.Request, join view.AccountForm) (page 
 	return page, err
 }
 
-// likedPosts returns the posts that people like now and have liked this week; none where there are fewer.
+// likedPosts returns n posts that people currently like or have liked this week, or none if there
+// are fewer.
 func (h *handlers) likedPosts(req *request.Request, v *social.Viewer, n int) (view.Posts, error) {
 	top, err := h.app.Trends.Top(req.Ctx, v)
 	if err != nil {
@@ -79,7 +80,7 @@ func (h *handlers) likedPosts(req *request.Request, v *social.Viewer, n int) (vi
 	return h.shownPosts(req, v, items[:n])
 }
 
-// homePosts is how many posts a page of a home timeline or a profile has.
+// homePosts is the number of posts on a page of a home timeline or a profile.
 const homePosts = 10
 
 func (h *handlers) home(req *request.Request) error {
@@ -117,22 +118,22 @@ func (h *handlers) showHome(req *request.Request, status int, before int64, form
 		})
 	}
 	if home.First != nil && f.Sidebar != nil {
-		f.Sidebar = view.Sidebar{Find: true} // the middle has all else
+		f.Sidebar = view.Sidebar{Find: true} // the main column has everything else
 	}
 	return req.Render(status, view.HomePage(f, home))
 }
 
 const (
-	// homePeople and homeTags are how many people and tags a home page suggests that has few
+	// homePeople and homeTags are the numbers of people and tags suggested on a home page with few
 	// posts.
 	homePeople = 5
 	homeTags   = 6
-	// newFor is how long a home page with many posts suggests people, too: the first person
-	// that a newcomer follows may have written them all.
+	// newFor is how long a home page with many posts also suggests people: the first person that a
+	// new user follows may have written all of them.
 	newFor = 30 * 24 * time.Hour
 )
 
-// stepsCookie says that somebody has seen enough of the first steps.
+// stepsCookie records that the user has dismissed the first steps.
 const stepsCookie = "steps"
 
 func hidesSteps(req *request.Request) bool {
@@ -140,14 +141,14 @@ func hidesSteps(req *request.Request) bool {
 	return err == nil
 }
 
-// hideSteps shows the first steps no more in this browser.
+// hideSteps hides the first steps in this browser.
 func (h *handlers) hideSteps(req *request.Request) error {
 	req.SetCookie(stepsCookie, "no", int(newFor/time.Second))
 	return req.Redirect("/home")
 }
 
-// firstSteps returns what to do for a viewer who follows hardly anybody; nil for others, and
-// where there is nobody to follow.
+// firstSteps returns suggestions for a viewer who follows hardly anybody. It returns nil for others
+// and if there is nobody to follow.
 func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
 	counts, err := h.app.Follows.CountsFor(req.Ctx, v, req.User.ID)
 	if err != nil || counts.Following >= view.EnoughFollows {
@@ -175,7 +176,7 @@ func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.Fir
 	return first, err
 }
 
-// otherTags returns tags that many people write about, and that the viewer does not follow.
+// otherTags returns tags that many people write about and that the viewer does not follow.
 func (h *handlers) otherTags(req *request.Request) ([]string, error) {
 	all, err := h.app.Trends.Tags(req.Ctx)
 	if err != nil || len(all) == 0 {
@@ -214,7 +215,7 @@ func (h *handlers) createPost(req *request.Request) error {
 	return req.Changed(req.Back("/home"), post.ID)
 }
 
-// timelinePosts is how many posts a page of the public timeline has.
+// timelinePosts is the number of posts on a page of the public timeline.
 const timelinePosts = 50
 
 func (h *handlers) publicTimeline(req *request.Request) error {
@@ -260,13 +261,13 @@ type publicPage struct {
 	at    time.Time
 	since string // the last event before it was read
 	page  timeline.Listing
-	lacks []int64 // the authors of posts that it lacks
+	lacks []int64 // authors of posts that are left out
 }
 
-// publicPosts returns a page of the public timeline. Its first page is read a few
-// times a second at most, and for those who have just changed something; others get
-// the same posts with their own marks, unless one of these is hidden from them, or it
-// lacks a post of their own, which only they see.
+// publicPosts returns a page of the public timeline. The first page is read at most a few times a
+// second, and for those who have just changed something. Others get the same posts with their own
+// marks, unless one of the posts is hidden from them or the page lacks a post of their own that
+// only they see.
 func (h *handlers) publicPosts(req *request.Request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
 	if before != 0 || req.IsFresh || !req.LoggedIn {
 		page, err := h.app.Lists.PublicPosts(req.Ctx, v, before, timelinePosts)

@@ -22,7 +22,7 @@ func (s *site) longAgo(names ...string) {
 	}
 }
 
-// merge makes the trends of this moment.
+// merge computes the current trends.
 func (s *site) merge() {
 	s.t.Helper()
 	if err := s.social.Trends.Merge(s.t.Context()); err != nil {
@@ -42,8 +42,8 @@ func (s *site) crowd(n int) []*visitor {
 	return people
 }
 
-// Explore is never empty: it shows the trends, people, what was liked and what was posted last, to
-// each viewer what they may see, and no post twice.
+// Explore is never empty: it shows trends, people, liked posts and the latest posts, as far as each
+// viewer may see them, and no post twice.
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

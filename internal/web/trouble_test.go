@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// line is a line of the log about a request.
+// line returns the log line of a request.
 func (l *lines) line(t *testing.T, id string) (found string) {
 	t.Helper()
-	until(t, "the request is in the log", func() bool { // a client has its response before that
+	until(t, "the request is in the log", func() bool { // a client gets its response before that
 		for line := range strings.Lines(l.String()) {
 			if strings.Contains(line, "request="+id) {
 				found = line

@@ -22,29 +22,29 @@ import (
 	"retwis/internal/web"
 )
 
-// crowd is how many people act at random; the last one is a moderator.
+// crowd is the number of people who act at random; the last one is a moderator.
 const crowd = 8
 
 // guest is the author of posts by people who sign up, write and delete their account.
 const guest = crowd
 
-// known is a post of the model. Times are when an action was answered, zero for not.
-type known struct {
+// modelPost is a post of the model. Times say when an action was answered; zero if it was not.
+type modelPost struct {
 	author          int
 	path, id        string
-	tag             bool   // it has #tag
-	picture         string // the path of its picture, empty for none
+	tag             bool   // has #tag
+	picture         string // path of its picture, empty for none
 	deleted, hidden time.Time
 }
 
-// shownText is a text of a post, which the post had until a time.
+// shownText is a text that a post had until a time.
 type shownText struct {
-	post     *known
+	post     *modelPost
 	replaced time.Time
-	alt      bool // of its picture, which an edit keeps
+	alt      bool // description of its picture, which an edit keeps
 }
 
-// alternate takes one step and the other, for up to two seconds each.
+// alternate runs the steps in turn, for up to two seconds each.
 func alternate(stop <-chan struct{}, steps ...func()) {
 	for i := 0; ; i++ {
 		steps[i%len(steps)]()
@@ -60,13 +60,13 @@ func alternate(stop <-chan struct{}, steps ...func()) {
 type network struct {
 	t        *testing.T
 	rng      *rand.Rand
-	sites    [2]*site // the second one is far from the database
+	sites    [2]*site // the second one has a slow link to the database
 	actors   [2][]*visitor
 	readers  [2][]*visitor // the last one is a stranger
 	readable *regexp.Regexp
 
 	mu        sync.Mutex
-	posts     []*known
+	posts     []*modelPost
 	texts     map[string]*shownText
 	blocked   [crowd][crowd]time.Time
 	muted     [crowd][crowd]time.Time
@@ -76,11 +76,11 @@ type network struct {
 	errors    int
 }
 
-// Random people act on two processes, one of which is slow to reach the database, or cannot.
-// No page has what its reader must not see for more than a second, and in the end all pages
-// are as the model says and a check finds nothing. Posts have pictures with texts, and are read in
-// lists, feeds and searches too, in two languages; people are looked for by their names. What is liked this week is merged
-// all the time; for which trends are left out, see package search.
+// Random people act on two processes, one of which has a slow or broken link to the database. No
+// page shows for more than a second what its reader must not see, and in the end all pages match
+// the model and a check finds nothing. Posts have pictures with descriptions and are also read in
+// lists, feeds and searches, in two languages; people are searched by name. The week's liked posts are merged
+// continuously. Trends are left out; package search tests them.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
 	const actions, reading = 5_000, 6
@@ -188,10 +188,10 @@ func (n *network) run(actions, readers int) {
 			n.sites[0].merge()
 		}
 	}
-	time.Sleep(2 * promise) // so that what was done last is read, too
+	time.Sleep(2 * promise) // so that the last changes are read, too
 }
 
-// send performs an action, on the far process now and then, and there again if that failed.
+// send performs an action, occasionally on the far process, and retries it there if that failed.
 func (n *network) send(who int, path string, fields ...string) *response {
 	n.t.Helper()
 	if n.rng.IntN(60) == 0 {
@@ -212,7 +212,7 @@ func (n *network) change(since *time.Time, takes bool, who int, path string, fie
 	n.mu.Lock()
 	was := *since
 	if !takes {
-		*since = time.Time{} // it may be there before the answer is
+		*since = time.Time{} // it may take effect before the response arrives
 	}
 	n.mu.Unlock()
 	a := n.send(who, path, fields...)
@@ -232,7 +232,7 @@ func (n *network) act(i int) {
 	if !n.suspended[who].IsZero() {
 		who = crowd - 1
 	}
-	var p, own *known
+	var p, own *modelPost
 	if len(n.posts) > 0 {
 		p = n.posts[max(0, len(n.posts)-1-n.rng.IntN(60))]
 	}
@@ -300,13 +300,13 @@ func (n *network) write(who int, text, path string) {
 	}
 	a := n.actors[0][who].send(path, fields...)
 	if a.status != 303 {
-		return // a reply to what they do not see
+		return // a reply to a post that they cannot see
 	}
 	_, id, isReply := strings.Cut(a.header.Get("Location"), "#p")
 	if !isReply {
 		id = n.actors[0][who].get(fmt.Sprint("/u/person", who)).want(200).posts()[0]
 	}
-	p := &known{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
+	p := &modelPost{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
 	if alt != "" {
 		page := n.actors[0][who].get(p.path).want(200, alt).body
 		for _, address := range mediaAddress.FindAllString(page, -1) { // that of a reply shows its parent too
@@ -323,19 +323,19 @@ func (n *network) write(who int, text, path string) {
 	}
 }
 
-func (n *network) add(text string, p *known) {
+func (n *network) add(text string, p *modelPost) {
 	p.tag = strings.Contains(text, "#tag")
 	n.posts = append(n.posts, p)
 	n.texts[n.readable.FindString(text)] = &shownText{post: p}
 }
 
-// passBy is somebody who signs up, writes, and leaves for good.
+// passBy signs up a user who writes and then deletes their account.
 func (n *network) passBy(i int) {
 	n.t.Helper()
 	name := fmt.Sprint("guest", i)
 	v := n.sites[0].signedUp(name)
 	path, id := v.published(name, fmt.Sprintf("zq%dy #tag @person%d", i, i%crowd))
-	p := &known{author: guest, path: path, id: id}
+	p := &modelPost{author: guest, path: path, id: id}
 	n.mu.Lock()
 	n.add(fmt.Sprintf("zq%dy #tag", i), p)
 	n.mu.Unlock()
@@ -347,11 +347,11 @@ func (n *network) passBy(i int) {
 	p.deleted = time.Now()
 }
 
-func (n *network) edit(who int, p *known, text string) {
+func (n *network) edit(who int, p *modelPost, text string) {
 	n.t.Helper()
 	token := n.readable.FindString(text)
 	n.mu.Lock()
-	n.texts[token] = &shownText{post: p} // it may be there before the answer is
+	n.texts[token] = &shownText{post: p} // it may take effect before the response arrives
 	n.mu.Unlock()
 	if n.send(who, p.path+"/edit", "status", text).status != 303 {
 		return
@@ -365,9 +365,9 @@ func (n *network) edit(who int, p *known, text string) {
 	}
 }
 
-// gone returns since when a person must not see a post, zero for a time if they may. It is
-// for a list if it has nothing of muted people.
-func (n *network) gone(who int, p *known, list bool) (since time.Time) {
+// hiddenSince returns since when a person must not see a post, or the zero time if they may. With list set
+// it applies to lists without posts by muted people.
+func (n *network) hiddenSince(who int, p *modelPost, list bool) (since time.Time) {
 	causes := []time.Time{p.deleted}
 	if who != p.author {
 		causes = append(causes, p.hidden)
@@ -389,15 +389,15 @@ func (n *network) gone(who int, p *known, list bool) (since time.Time) {
 	return since
 }
 
-// everywhereListed are the pages that have posts of everybody who is not muted. A search marks what
-// it has found, so that of a tag leaves the rest of a text as it is.
+// everywhereListed are the pages with posts of everybody who is not muted. A search highlights its
+// matches, so one for the tag leaves the rest of a text unchanged.
 var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/search?q=%23tag&in=posts", "/explore"}
 
-// withPeople are the pages with people that nobody has asked for by name. The sitemap is what strangers
+// withPeople are pages with people who were not asked for by name. The sitemap shows what strangers
 // may see, for every reader.
 var withPeople = []string{"/search?in=people&q=person", "/search?q=person", "/suggest?q=%40person", "/explore/people", "/explore", "/sitemap/1.xml"}
 
-// personName matches a person on such a page, and toFollow one that a page suggests beside posts, which
+// personName matches a person on such a page, and toFollow a person suggested next to posts, which
 // mention others.
 var (
 	personName = regexp.MustCompile(`person(\d)`)
@@ -415,7 +415,7 @@ func (n *network) readOne(rng *rand.Rand) {
 	if list != "" {
 		pages = append(pages, list)
 	}
-	var about *known
+	var about *modelPost
 	if len(n.posts) > 0 {
 		about = n.posts[max(0, len(n.posts)-1-rng.IntN(40))]
 		pages = append(pages, about.path, about.path, about.path+"/history", about.path+"/more", "/post/"+about.id)
@@ -434,14 +434,14 @@ func (n *network) readOne(rng *rand.Rand) {
 		n.errors++
 	}
 	if out || n.out[who] {
-		return // a stranger by now, or not yet
+		return // now a stranger, or not yet logged in
 	}
 	if about != nil && a.status < 400 {
 		reader := who
 		if page == about.picture && who != about.author {
 			reader = crowd - 1 // what strangers may see is public
 		}
-		since := n.gone(reader, about, false)
+		since := n.hiddenSince(reader, about, false)
 		if late := asked.Sub(since); (page == about.picture || page == "/post/"+about.id) && !since.IsZero() && late > promise {
 			n.t.Errorf("person %d asks for %s of person %d, which is gone for %v: status %d", who, page, about.author, late, a.status)
 		}
@@ -460,7 +460,7 @@ func (n *network) readOne(rng *rand.Rand) {
 			if other >= crowd-1 || other == who {
 				continue
 			}
-			since := n.gone(reader, &known{author: other}, false)
+			since := n.hiddenSince(reader, &modelPost{author: other}, false)
 			if late := asked.Sub(since); !since.IsZero() && late > promise {
 				n.t.Errorf("person %d asks for %s and finds person %d, who is gone for %v", who, page, other, late)
 			}
@@ -471,7 +471,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		if text == nil {
 			continue // it is being written
 		}
-		since := n.gone(who, text.post, slices.Contains(everywhereListed, page) || page == list)
+		since := n.hiddenSince(who, text.post, slices.Contains(everywhereListed, page) || page == list)
 		if since.IsZero() && !strings.HasSuffix(page, "/history") {
 			since = text.replaced
 		}
@@ -481,7 +481,7 @@ func (n *network) readOne(rng *rand.Rand) {
 	}
 }
 
-// upload uploads a picture and returns its id.
+// upload uploads a picture and returns its ID.
 func (n *network) upload(who int) string {
 	n.t.Helper()
 	_, answer := n.actors[0][who].sendFiles("/media", nil, map[string][]byte{"file": photoOf(n.t, color.Gray{Y: uint8(n.rng.IntN(256))})})
@@ -494,8 +494,8 @@ func (n *network) upload(who int) string {
 
 var mediaID = regexp.MustCompile(`[0-9a-f]{32}`)
 
-// compareAll compares the page of each post with the model, in both processes, and checks
-// the database.
+// compareAll compares the page of each post with the model, in both processes, and checks the
+// database.
 func (n *network) compareAll() {
 	n.t.Helper()
 	until(n.t, "the far process is back", func() bool { return n.readers[1][crowd-1].get("/timeline").status == 200 })
@@ -507,7 +507,7 @@ func (n *network) compareAll() {
 			}
 			for _, p := range n.posts[max(0, len(n.posts)-100):] {
 				want := 200
-				if !n.gone(who, p, false).IsZero() {
+				if !n.hiddenSince(who, p, false).IsZero() {
 					want = 404
 				}
 				if a := v.get(p.path); a.status != want {
@@ -538,12 +538,12 @@ func (n *network) compareTag() {
 			}
 			var want []string
 			for _, p := range slices.Backward(n.posts) {
-				if p.tag && n.gone(who, p, true).IsZero() {
+				if p.tag && n.hiddenSince(who, p, true).IsZero() {
 					want = append(want, p.id)
 				}
 			}
 			got := v.get("/tag/tag").want(200).posts()
-			// A page has fewer where much of what it looks at is hidden.
+			// A page has fewer posts if many of those it examines are hidden.
 			if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
 				n.t.Errorf("process %d, person %d: the page of the tag has %v, want %v", at, who, got, want[:min(20, len(want))])
 			}

@@ -12,12 +12,12 @@ import (
 	"retwis/internal/social"
 )
 
-// promise is how long after an action was answered pages of other processes may still be
-// as they were before. A process compares its own clock before it uses what it has in memory,
-// so a page that is asked for later is never older, however busy the machine is.
+// promise is how long pages of other processes may be outdated after an action was answered. A
+// process compares its own clock before it uses its caches, so a page requested later is never
+// older, however busy the machine is.
 const promise = time.Second
 
-// troubles are what can be wrong between one process and its database.
+// troubles are faults between a process and its database.
 var troubles = map[string]func(*redistest.Proxy){
 	"none":   func(*redistest.Proxy) {},
 	"slow":   func(p *redistest.Proxy) { p.Delay(300 * time.Millisecond) },
@@ -29,9 +29,9 @@ var troubles = map[string]func(*redistest.Proxy){
 	},
 }
 
-// What one process has taken away from a reader, no other one shows for more than a second:
-// neither one that is slow to reach the database nor one that cannot. Afterwards all of them
-// show what was given back, and nothing else.
+// What one process has taken away from a reader, no other process shows for more than a second,
+// whether its link to the database is slow or broken. Afterwards all of them show what was given
+// back, and nothing else.
 func TestTakenAway(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -49,7 +49,7 @@ func TestTakenAway(t *testing.T) {
 		processes = append(processes, p)
 	}
 	eve.forgetFresh()
-	for _, r := range readAll(processes, all) { // all is in memory then
+	for _, r := range readAll(processes, all) { // now everything is cached
 		for _, tk := range all {
 			if r.path == tk.path || slices.Contains(publicLists, r.path) || r.path == eve.list {
 				r.page.want(200, tk.text)
@@ -69,7 +69,7 @@ func TestTakenAway(t *testing.T) {
 	}
 	answered := time.Now()
 	eve.forgetFresh()       // for a while, her pages are read from the database
-	readAll(processes, all) // which may keep in memory what it has read
+	readAll(processes, all) // may cache what it has read
 	time.Sleep(time.Until(answered.Add(promise + time.Millisecond)))
 	for _, r := range readAll(processes, all) {
 		for _, tk := range all {
@@ -113,7 +113,7 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// process is a process with its own way to the database, and those who read there.
+// process is a process with its own link to the database, and its readers.
 type process struct {
 	name    string
 	trouble func(*redistest.Proxy)
@@ -121,8 +121,8 @@ type process struct {
 	readers map[string]*visitor
 }
 
-// taking is an action that takes a post away from somebody, and one that gives it back, nil
-// where nothing does.
+// taking is an action that takes a post away from somebody, and one that gives it back, or nil if
+// nothing does.
 type taking struct {
 	what, name, text, path, id string
 	take, giveBack             func() *response
@@ -135,7 +135,7 @@ func (tk *taking) isGone(r reading) bool {
 		return false
 	case "block":
 		return r.who == "eve"
-	case "mute": // which is for lists
+	case "mute": // which applies to lists
 		return r.who == "eve" && (r.path == "/home" || r.path == "/explore" || slices.Contains(publicLists, r.path) || strings.HasPrefix(r.path, "/lists/"))
 	case "edit":
 		return !strings.HasSuffix(r.path, "/history") && r.path != "/post/"+tk.id
@@ -143,26 +143,27 @@ func (tk *taking) isGone(r reading) bool {
 	return true
 }
 
-// isOfPerson reports whether the author is gone with the post.
+// isOfPerson reports whether the author disappears along with the post.
 func (tk *taking) isOfPerson() bool {
 	return tk.what == "block" || tk.what == "suspend" || tk.what == "leave"
 }
 
-// publicLists are the lists of posts that have those of everybody. A search marks what it has found,
-// so that of a tag leaves the text as it is.
+// publicLists are the lists with posts of everybody. A search highlights its matches, so one for
+// the tag leaves the text unchanged.
 var publicLists = []string{"/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag"}
 
-// peopleLists are the lists of people that have everybody, for those who are logged in.
+// peopleLists are the lists of all people, for logged-in users.
 var peopleLists = []string{"/search?in=people&q=author", "/suggest?q=%40author", "/explore/people", "/search?q=author"}
 
 func isPeople(r reading) bool { return slices.Contains(peopleLists, r.path) }
 
-// hasAll reports whether a list of people has everybody: others have those to follow, or the first.
+// hasAll reports whether a list of people has everybody: others have people to follow, or the first
+// ones.
 func hasAll(r reading) bool {
 	return isPeople(r) && !strings.HasPrefix(r.path, "/explore") && r.path != "/search?q=author"
 }
 
-// takings are all kinds of them, each with a separate author that eve follows.
+// takings returns one taking of each kind, each with a separate author that eve follows.
 func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 	t.Helper()
 	var all []*taking
@@ -214,14 +215,14 @@ func takings(t *testing.T, s *site, mona, eve *visitor) []*taking {
 	return all
 }
 
-// reading is a page that somebody has read in a process.
+// reading is a page read by somebody in a process.
 type reading struct {
 	process, who, path string
 	asked              time.Time
 	page               *response
 }
 
-// readAll lets all readers read all pages in all processes at once.
+// readAll lets all readers read all pages in all processes concurrently.
 func readAll(processes []*process, all []*taking) (readings []reading) {
 	var each sync.WaitGroup
 	var mu sync.Mutex

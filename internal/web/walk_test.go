@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The people who walk: each stands in another relation to the author.
+// The walkers: each has another relation to the author.
 const (
 	stranger = iota // not logged in
 	blocked         // by the author
@@ -17,25 +17,24 @@ const (
 	walkers
 )
 
-// walk says what a route answers to each of them, and which of them must not find
-// the author's text on it.
+// walk is the response of a route to each of them, and which of them must not find the author's
+// text on it.
 type walk struct {
 	path   string // {id} is the author's post
-	form   string // names and values in turn, separated by blanks
+	form   string // alternating names and values, separated by blanks
 	status [walkers]int
 }
 
-// everybody is a status for all.
+// everybody is the same status for all.
 func everybody(status int) [walkers]int { return [walkers]int{status, status, status, status} }
 
-// signedIn is a status for all who are logged in; strangers are asked to log in.
+// signedIn is a status for all who are logged in; strangers are redirected to the log-in.
 func signedIn(status int) [walkers]int { return [walkers]int{303, status, status, status} }
 
 // visible is the status of what a block hides.
 var visible = [walkers]int{200, 404, 200, 200}
 
-// walks are all routes of the site. One that is not here fails the test: say who may
-// do what there.
+// walks are all routes of the site. The test fails if one is missing: add who may do what there.
 var walks = map[string]walk{
 	"GET /{$}":                         {"/", "", [walkers]int{200, 303, 303, 303}},
 	"GET /register":                    {"/register", "", [walkers]int{200, 303, 303, 303}},
@@ -43,7 +42,7 @@ var walks = map[string]walk{
 	"GET /login":                       {"/login", "", [walkers]int{200, 303, 303, 303}},
 	"POST /login":                      {"/login", "", everybody(422)},
 	"GET /logout":                      {"/logout", "", everybody(303)},
-	"POST /logout":                     {}, // ends the session: see TestAccounts
+	"POST /logout":                     {}, // ends the session, see TestAccounts
 	"POST /language":                   {"/language", "language de back /about", everybody(303)},
 	"GET /language":                    {"/language", "", everybody(303)},
 	"GET /home":                        {"/home", "", signedIn(200)},
@@ -113,7 +112,7 @@ var walks = map[string]walk{
 	"GET /settings/appearance":         {"/settings/appearance", "", signedIn(200)},
 	"POST /settings/appearance":        {"/settings/appearance", "theme dark", signedIn(303)},
 	"POST /u/{name}/{id}/reply":        {"/u/author/{id}/reply", "status answer", [walkers]int{403, 404, 303, 303}},
-	"GET /live":                        {}, // a stream: see TestLive
+	"GET /live":                        {}, // a stream, see TestLive
 	"GET /tag/{name}":                  {"/tag/walk", "", everybody(200)},
 	"GET /tag/{name}/follow":           {"/tag/walk/follow", "", everybody(303)},
 	"POST /tag/{name}/follow":          {"/tag/walk/follow", "", signedIn(303)},
@@ -128,7 +127,7 @@ var walks = map[string]walk{
 	"GET /sitemap/{page}":              {"/sitemap/1.xml", "", everybody(200)},
 	"GET /lists":                       {"/lists", "", signedIn(200)},
 	"POST /lists":                      {"/lists", "name Friends", signedIn(303)},
-	"GET /lists/{id}":                  {"/lists/{id}", "", signedIn(404)}, // of others: see TestLists
+	"GET /lists/{id}":                  {"/lists/{id}", "", signedIn(404)}, // lists of others, see TestLists
 	"GET /lists/{id}/edit":             {"/lists/{id}/edit", "", signedIn(404)},
 	"POST /lists/{id}/edit":            {"/lists/{id}/edit", "name x", signedIn(404)},
 	"GET /lists/{id}/delete":           {"/lists/{id}/delete", "", everybody(303)},
@@ -147,7 +146,7 @@ var walks = map[string]walk{
 	"POST /u/{name}/report":            {"/u/author/report", "kind spam", [walkers]int{303, 200, 200, 400}},
 	"GET /u/{name}/{id}/report":        {"/u/author/{id}/report", "", signedIn(200)},
 	"POST /u/{name}/{id}/report":       {"/u/author/{id}/report", "kind spam", [walkers]int{303, 200, 200, 400}},
-	"GET /moderation":                  {"/moderation", "", everybody(404)}, // for moderators: see TestModeration
+	"GET /moderation":                  {"/moderation", "", everybody(404)}, // for moderators, see TestModeration
 	"GET /moderation/reports":          {"/moderation/reports", "", everybody(404)},
 	"GET /moderation/take":             {"/moderation/take", "", everybody(404)},
 	"POST /moderation/take":            {"/moderation/take", "", everybody(404)},
@@ -160,19 +159,19 @@ var walks = map[string]walk{
 	"GET /moderation/tags":             {"/moderation/tags", "", everybody(404)},
 	"POST /moderation/tags":            {"/moderation/tags", "tag walk action block", everybody(404)},
 	"GET /moderation/audit":            {"/moderation/audit", "", everybody(404)},
-	"GET /moderation/overview":         {"/moderation/overview", "", everybody(404)}, // leads to /moderation
-	"GET /moderation/blocks":           {"/moderation/blocks", "", everybody(404)},   // for moderators: see TestBlocklist
+	"GET /moderation/overview":         {"/moderation/overview", "", everybody(404)}, // redirects to /moderation
+	"GET /moderation/blocks":           {"/moderation/blocks", "", everybody(404)},   // for moderators, see TestBlocklist
 	"POST /moderation/blocks":          {"/moderation/blocks", "kind word value x", everybody(404)},
 	"GET /moderation/blocks/remove":    {"/moderation/blocks/remove", "", everybody(404)},
 	"POST /moderation/blocks/remove":   {"/moderation/blocks/remove", "kind word value x", everybody(404)},
-	"GET /moderation/signups":          {"/moderation/signups", "", everybody(404)}, // for moderators: see TestApproval
+	"GET /moderation/signups":          {"/moderation/signups", "", everybody(404)}, // for moderators, see TestApproval
 	"POST /moderation/signups":         {"/moderation/signups", "user 1 action approve", everybody(404)},
-	"GET /moderation/site":             {"/moderation/site", "", everybody(404)}, // for admins: see TestSiteSettings
+	"GET /moderation/site":             {"/moderation/site", "", everybody(404)}, // for admins, see TestSiteSettings
 	"POST /moderation/site":            {"/moderation/site", "name Mine", everybody(404)},
 	"GET /moderation/site/{page}":      {"/moderation/site/about", "", everybody(404)},
 	"POST /moderation/site/{page}":     {"/moderation/site/about", "text mine", everybody(404)},
 	"GET /about":                       {"/about", "", everybody(200)},
-	"GET /rules":                       {"/rules", "", everybody(404)}, // there are none yet: see TestSitePages
+	"GET /rules":                       {"/rules", "", everybody(404)}, // there are none yet, see TestSitePages
 	"GET /privacy":                     {"/privacy", "", everybody(404)},
 	"GET /terms":                       {"/terms", "", everybody(404)},
 	"GET /site.webmanifest":            {"/site.webmanifest", "", everybody(200)},
@@ -190,7 +189,7 @@ var walks = map[string]walk{
 	"POST /settings/import":            {"/settings/import", "kind follows list author", signedIn(303)},
 	"GET /settings/import/stop":        {"/settings/import/stop", "", everybody(303)},
 	"POST /settings/import/stop":       {"/settings/import/stop", "", signedIn(303)},
-	"GET /settings/email":              {"/settings/email", "", everybody(404)}, // without a mail server: see TestMailPages
+	"GET /settings/email":              {"/settings/email", "", everybody(404)}, // without a mail server, see TestMailPages
 	"POST /settings/email":             {"/settings/email", "address a@example.net", everybody(404)},
 	"GET /settings/email/remove":       {"/settings/email/remove", "", everybody(404)},
 	"GET /settings/email/digest":       {"/settings/email/digest", "", everybody(404)},
@@ -216,8 +215,8 @@ func init() {
 	}
 }
 
-// Every route answers each kind of person as it must, and nobody who is blocked finds
-// a text of the author anywhere.
+// Every route responds to each kind of person as it must, and nobody who is blocked finds a text of
+// the author anywhere.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	patterns := setup(t).server.Patterns()

@@ -1,17 +1,15 @@
-// Package web serves Retwis to browsers: pages rendered on the server, which
-// work without JavaScript.
+// Package web serves Retwis to browsers: pages rendered on the server, which work without
+// JavaScript.
 //
-// It only translates: from requests to calls of package app, and from their
-// results to pages, which are in package view. routes.go lists every route on one
-// screen; the handlers of each subject have a file. What all requests have in common,
-// and what an error looks like, is in package request.
+// It only translates requests to calls of package app, and their results to pages, which are in
+// package view. routes.go lists every route on one screen; the handlers of each subject have a file
+// of their own. Package request has what all requests have in common, including error pages.
 //
 // # Speed
 //
-// A post is rendered once for each of its versions (view.RenderPost); package timeline keeps
-// the HTML with the post, up to a limit, and knows when it has changed. The rest of a
-// page is read each time; package app answers from memory where nothing has
-// changed.
+// A post is rendered once for each of its versions (view.RenderPost). Package timeline caches the
+// HTML with the post, up to a limit, and knows when the post has changed. The rest of a page is
+// read each time; package app answers from its caches if nothing has changed.
 package web
 
 import (
@@ -37,43 +35,40 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Options are the settings of a Server. The zero value is a good default.
+// Options are the settings of a Server. The zero value is usable.
 type Options struct {
-	// Logger receives a line for each request: failures as errors, others as debug.
-	// Default: slog.Default().
+	// Logger receives a line for each request: failures as errors, others as debug. Default:
+	// slog.Default().
 	Logger *slog.Logger
-	// Security receives a line for each event of interest to those who watch over the
-	// site: log-ins, sign-ups, changes of passwords, decisions of moderators. It
-	// contains addresses and user names, and no secrets. Default: Logger.
+	// Security receives a line for each security event: log-ins, sign-ups, password changes,
+	// decisions of moderators. It contains addresses and usernames, but no secrets. Default:
+	// Logger.
 	Security *slog.Logger
-	// Access receives a line for each request. Default: none, no such log.
+	// Access receives a line for each request. Default: no access log.
 	Access *slog.Logger
-	// AccessRate bounds the lines of it, per second. Others are left out and
-	// counted. Default: 1,000; negative for no bound.
+	// AccessRate limits the lines per second in that log. Further requests are omitted and counted.
+	// Default: 1,000; negative for no limit.
 	AccessRate int
-	// TrustedProxies are the networks whose X-Forwarded-For is believed. Default:
-	// none; the address of a client is that of its connection.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the address
+	// of a client is that of its connection.
 	TrustedProxies []netip.Prefix
-	// SecureCookies marks cookies Secure for plain requests too: a proxy in front
-	// of this server terminates TLS. Default: Secure for requests over TLS.
+	// SecureCookies marks cookies Secure for plain requests, too, for a server behind a proxy that
+	// terminates TLS. Default: cookies are Secure for requests over TLS.
 	SecureCookies bool
-	// HSTSSubdomains extends the order to use TLS only, which browsers get over TLS, to
-	// all domains below that of the site.
+	// HSTSSubdomains extends HSTS, which is sent over TLS, to all subdomains of the site.
 	HSTSSubdomains bool
-	// Registry receives the metrics; AdminHandler exports all it contains.
-	// Default: a new one with the metrics of Go and of the process.
+	// Registry receives the metrics; AdminHandler exports everything it contains. Default: a new
+	// registry with the metrics of Go and of the process.
 	Registry *prometheus.Registry
-	// Timeout bounds the time of a request while the database answers. A request
-	// that takes longer fails with status 503; without a database it fails within
-	// a second. Default: 10 seconds.
+	// Timeout limits the time of a request while the database answers. A request that takes longer
+	// fails with status 503; without a database it fails within a second. Default: 10 seconds.
 	Timeout time.Duration
 	// BaseURL is the public address of the site, such as https://retwis.example.com, for feeds,
-	// invitations and what search engines read. Default: that of each request.
+	// invitations and search engines. Default: that of each request.
 	BaseURL string
-	// Version is the version of the program, for the overview of admins.
+	// Version is the version of the program, for the admins' overview.
 	Version string
-	// Live are the settings of pages that show what happens while they are open.
-	// Default for its Logger: Logger.
+	// Live configures pages with live updates. Its Logger defaults to Logger.
 	Live live.Options
 }
 
@@ -93,7 +88,7 @@ type Server struct {
 	root     http.Handler
 }
 
-// New returns the site of a service. Close ends it.
+// New returns the site of a service. Close ends its background work.
 func New(service *app.App, opt Options) (*Server, error) {
 	if service == nil {
 		return nil, errors.New("web: no service")
@@ -157,7 +152,7 @@ func New(service *app.App, opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler is the site.
+// Handler returns the handler of the site.
 func (s *Server) Handler() http.Handler { return s.root }
 
 // These never change, so all responses share them.
@@ -168,7 +163,7 @@ var (
 	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
 )
 
-// everywhere sets the headers of every response: of pages, files, redirects and errors.
+// everywhere sets the headers of every response: pages, files, redirects and errors.
 func (s *Server) everywhere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -176,9 +171,9 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 		if s.site.OverTLS(r) {
 			h["Strict-Transport-Security"] = s.hsts
 		}
-		// The next request goes to another process. And after a body without a length nothing
-		// on the connection is taken for another request: browsers send none, and a proxy
-		// may disagree about where it ends.
+		// While the site is stopping, the next request goes to another process. Also, after a body
+		// without a length nothing on the connection is treated as another request: browsers do not
+		// send such bodies, and a proxy may disagree about where they end.
 		if s.stopping.Load() || len(r.TransferEncoding) > 0 {
 			h["Connection"] = headerClose
 		}
@@ -195,39 +190,39 @@ func (s *Server) protect(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// BoundConnections makes a server close new connections of an address that has so many
-// open, in all servers together. Trusted proxies and unix sockets have no bound. A network
-// of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
+// BoundConnections makes a server close new connections of an address that already has most open
+// connections, counted over all servers. Trusted proxies and Unix sockets are not limited. An IPv6
+// network counts as one address. Call it before the server serves; 0 means no limit.
 func (s *Server) BoundConnections(server *http.Server, most int) {
 	if most > 0 {
 		s.conns.Bound(server, most)
 	}
 }
 
-// CloseEvents asks all pages that follow events to come back in a moment. Requests for
-// events are refused from then on. Call it when the server begins to shut down, which
-// waits for no connection that was taken over.
+// CloseEvents asks all pages that follow events to reconnect in a moment, and refuses further
+// requests for events. Call it when the server begins to shut down, which does not wait for
+// hijacked connections.
 func (s *Server) CloseEvents() { s.live.Close() }
 
-// Drain makes the site report that it stops: /readyz has status 503, and each connection
-// is closed after the response. It goes on serving.
+// Drain makes the site report that it is stopping: /readyz returns 503, and each connection is
+// closed after its response. The site continues to serve.
 func (s *Server) Drain() { s.stopping.Store(true) }
 
-// Close ends what runs in the background.
+// Close ends the background work.
 func (s *Server) Close() {
 	s.CloseEvents()
 	s.site.Close()
 }
 
-// healthTime bounds a health check.
+// healthTime limits a health check.
 const healthTime = 2 * time.Second
 
 // healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { request.Plain(w, http.StatusOK, "ok") }
 
-// readyz reports whether pages can be served: whether the database can be read.
-// Where it takes no writes, because it is full for example, the site can still be
-// read, so the status is 200 and the text reports it.
+// readyz reports whether pages can be served, that is, whether the database can be read. If it
+// refuses writes, for example because it is full, the site can still be read, so the status is 200
+// and the text reports it.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
 	defer cancel()

@@ -65,8 +65,8 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("Clear-Site-Data at a log-out: %q", got)
 	}
 	v.get("/home").want(303, "/login")
-	// The other browser's session goes on. When it ends, its cookie stays: a slow response
-	// would remove that of a log-in that happened meanwhile.
+	// The other browser's session continues. When it ends, its cookie stays: a slow response would
+	// remove the cookie of a log-in that happened in the meantime.
 	other.get("/home").want(200)
 	if err := s.social.Sessions.LogoutEverywhere(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestPosting(t *testing.T) {
 	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large")
 }
 
-// Usernames of the original program had no rules; they are shown escaped.
+// Usernames of the original program were not restricted; they are escaped.
 func TestOldNames(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -191,7 +191,7 @@ func TestPaging(t *testing.T) {
 	for i := range 60 {
 		v.send("/post", "status", fmt.Sprint("post ", i)).want(303)
 	}
-	for _, name := range []string{"ben", "eve"} { // one author has a small part of /timeline
+	for _, name := range []string{"ben", "eve"} { // one author gets only a small share of /timeline
 		other := s.signedUp(name)
 		for i := range 20 {
 			other.send("/post", "status", fmt.Sprint("post ", i)).want(303)
@@ -254,7 +254,7 @@ func TestErrors(t *testing.T) {
 	if a := v.do(request, err).want(200); a.body != "" || a.header.Get("Content-Length") == "" {
 		t.Errorf("HEAD: %d bytes, Content-Length %q", len(a.body), a.header.Get("Content-Length"))
 	}
-	// A page of another site cannot act for its visitor (CSRF).
+	// A page of another site cannot act on behalf of its visitor (CSRF).
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		request, err := http.NewRequest(http.MethodPost, s.http.URL+"/logout", http.NoBody)
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package backup has the commands that back up the database of the site and restore it.
+// Package backup implements the commands that back up a site's database and restore it.
 package backup
 
 import (
@@ -22,7 +22,7 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// Commands returns the commands.
+// Commands returns the backup and restore commands.
 func Commands(env shell.Env, version string) []*cobra.Command {
 	return []*cobra.Command{newBackup(env, version), newRestore(env)}
 }
@@ -32,29 +32,29 @@ func newBackup(env shell.Env, version string) *cobra.Command {
 		Use:   "backup [flags] FILE",
 		Short: "Write the whole site to a file while it is in use",
 		Long: `Writes the database of the site to one compressed file, - for standard output, while the
-site is in use. It writes a file of that name only when the backup is complete, and never
-over another one. Only its owner can read it, as it holds password hashes and sessions: you,
-or where root writes it, the owner of the directory.
+site is in use. The file appears only when the backup is complete, and never replaces
+another one. Only its owner can read it, because it holds password hashes and sessions. If
+root writes it, it belongs to the owner of the directory.
 
 FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
-UTC. Then --keep 14 removes old backups when the new one is complete, and leaves the
-latest 14, the new one included. It removes nothing but backups with such a name, and none
-that it cannot read. Sites need a directory each.
+UTC. Then --keep 14 removes old backups when the new one is complete, and keeps the latest
+14, including the new one. It removes only backups with such a name, and none that it
+cannot read. Each site needs a separate directory.
 
 The pictures of a site are files beside its database (see "retwis serve --media").
---pictures writes them to another file, after the database: so all pictures of the posts in
-the backup are there, but for those whose posts are deleted meanwhile. It may be a
-directory, the same or another one: the file is named retwis-TIME.pictures.tar, and --keep
-removes it when no backup that is left needs it, and all of them can be read.
+--pictures writes them to another file, after the database: it has all pictures of the posts
+in the backup, except those of posts deleted in the meantime. It may be a directory, the
+same or another one: the file is named retwis-TIME.pictures.tar, and --keep removes it once
+no remaining backup needs it, if all of them can be read.
 
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
 The database sends a snapshot of itself, as it does to a replica: its state at one
-moment. That needs the rights REPLCONF and SYNC. Where a server refuses them, or holds
-other databases too, the keys are read one after another instead, with the rights that
-the site has. This, and the masters of a Cluster, which are read one after another, give
-a backup whose keys are not all of the same moment: "retwis restore" makes them agree.
-In each case, everything that was acknowledged before the backup began is in it.`,
+moment. That needs the permissions REPLCONF and SYNC. If a server refuses them, or holds
+other databases, too, the keys are read one after another instead, with the permissions of
+the site. In that case, and on a Cluster, whose masters are read one after another, the
+keys are not all from the same moment: "retwis restore" makes them agree.
+In each case, the backup has everything that was acknowledged before it began.`,
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
   retwis backup --keep 14 /var/backups/retwis
   retwis backup --pictures pictures.tar site.backup
@@ -65,7 +65,7 @@ In each case, everything that was acknowledged before the backup began is in it.
 	})
 	method := c.AddChoice("method", "how the keys are read", string(backup.Auto), string(backup.Snapshot), string(backup.Scan))
 	var keep int
-	c.Flags().IntVar(&keep, "keep", 0, "leave this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 leaves all")
+	c.Flags().IntVar(&keep, "keep", 0, "keep this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 keeps all")
 	pictures := ""
 	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive, or to a directory")
 	c.AddJSON("print what was written as JSON")
@@ -87,14 +87,14 @@ In each case, everything that was acknowledged before the backup began is in it.
 	})
 }
 
-// target is where a backup goes.
+// target is the destination of a backup.
 type target struct {
 	database *output
 	pictures *output // nil without pictures
 	old      retention
 }
 
-// open opens the files of a backup, which are named by the time in a directory.
+// open opens the files of a backup. In a directory they are named after the time.
 func open(c *shell.Command, name, pictures string, keep int) (to target, err error) {
 	now := time.Now()
 	inDir, dir := inDirectory(name, now, databaseExt)
@@ -103,7 +103,7 @@ func open(c *shell.Command, name, pictures string, keep int) (to target, err err
 	case name == "-" && c.JSON:
 		return to, shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
 	case pictures == "-":
-		return to, errStandard()
+		return to, errStdio()
 	case keep < 0:
 		return to, shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
 	case keep > 0 && dir == "":
@@ -126,7 +126,7 @@ func (to *target) discard() {
 	}
 }
 
-// write writes a backup. Older ones are removed when all of it is complete.
+// write writes a backup. It removes older ones once the new one is complete.
 func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database, opt backup.Options) error {
 	draw, wipe := bar(c.Stderr, "backing up", -1)
 	if draw != nil {
@@ -143,18 +143,18 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 	}
 	done := written{Result: result, File: to.database.name, Seconds: time.Since(start).Seconds()}
 	if err := db.Social.RecordBackup(ctx, result.Created); err != nil {
-		fmt.Fprintf(c.Stderr, "retwis: the backup is complete, but the database does not record its time: %s\n", shell.OneLine(err))
+		fmt.Fprintf(c.Stderr, "retwis: the backup is complete, but its time could not be recorded in the database: %s\n", shell.OneLine(err))
 	}
 	var copied files.Copied
 	if to.pictures != nil {
 		if copied, err = to.pictures.writeFiles(ctx, db.Media); err != nil {
-			err = fmt.Errorf("the backup of the database is complete, but not that of the pictures: %w", err)
+			err = fmt.Errorf("the database was backed up, but the pictures were not: %w", err)
 			return errors.Join(report(c, db, done), err)
 		}
 	}
 	removed, unread, failed := to.old.apply()
 	if unread != nil {
-		fmt.Fprintf(c.Stderr, "retwis: a backup that cannot be read stays, and all archives of pictures with it: %s\n", shell.ForTerminal(shell.OneLine(unread)))
+		fmt.Fprintf(c.Stderr, "retwis: kept an unreadable backup and all picture archives: %s\n", shell.ForTerminal(shell.OneLine(unread)))
 	}
 	if failed != nil {
 		failed = fmt.Errorf("the backup is complete, but older ones could not be removed: %w", failed)
@@ -170,12 +170,12 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 	return errors.Join(err, failed)
 }
 
-// written is what a backup has written.
+// written describes a finished backup.
 type written struct {
 	backup.Result
 	File    string   `json:"file"`
 	Seconds float64  `json:"seconds"`
-	Removed []string `json:"removed,omitempty"` // older backups, and their pictures
+	Removed []string `json:"removed,omitempty"` // older backups and their pictures
 }
 
 // report prints what was written.
@@ -193,7 +193,7 @@ func report(c *shell.Command, db *site.Database, w written) error {
 	_, err := fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(w.File), shell.Thousands(w.Written), w.Seconds, moment(w.Manifest))
 	return errors.Join(err,
 		w.reportRemoved(to, databaseExt, "older backup", "older backups"),
-		w.reportRemoved(to, picturesExt, "older archive of pictures", "older archives of pictures"))
+		w.reportRemoved(to, picturesExt, "older picture archive", "older picture archives"))
 }
 
 func (w written) reportRemoved(to io.Writer, ext, one, many string) error {
@@ -210,7 +210,7 @@ func (w written) reportRemoved(to io.Writer, ext, one, many string) error {
 	return err
 }
 
-// moment says of when the keys are.
+// moment describes at which time the keys were read.
 func moment(m backup.Manifest) string {
 	switch {
 	case m.AtOneMoment():
@@ -218,22 +218,22 @@ func moment(m backup.Manifest) string {
 	case m.Method == backup.Snapshot:
 		return fmt.Sprintf("%d servers, each at one moment", m.Parts)
 	}
-	return "each key at some moment meanwhile"
+	return "keys read at different moments"
 }
 
 func source(db *site.Database) backup.Source {
 	return backup.Source{Client: db.Client(), Options: db.ClientOption()}
 }
 
-// output is the file of a backup. It has its name only when it is complete.
+// output is the file of a backup. It gets its name only once it is complete.
 type output struct {
 	name string
 	w    io.Writer
 	file *os.File // nil for standard output
 }
 
-// inDirectory returns the name of a file, and the directory of one that is named by the time;
-// empty for another one.
+// inDirectory returns the name of the file to write and, if name is a directory, that directory.
+// Files in a directory are named after the time.
 func inDirectory(name string, now time.Time, ext string) (file, dir string) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return filepath.Join(name, nameAt(now, ext)), name
@@ -241,7 +241,7 @@ func inDirectory(name string, now time.Time, ext string) (file, dir string) {
 	return name, ""
 }
 
-// create opens a file next to the one to write.
+// create opens a temporary file next to the one to write.
 func create(c *shell.Command, name string) (*output, error) {
 	if name == "-" {
 		if shell.IsTerminal(c.Stdout) {
@@ -268,7 +268,7 @@ func exists(name string) error {
 	return shell.Hint(fmt.Errorf("%s exists already", name), "A backup never replaces a file: choose another name, or remove it first.")
 }
 
-// commit forces the file to the disk and names it.
+// commit syncs the file to disk and gives it its name.
 func (o *output) commit() error {
 	if o.file == nil {
 		return nil
@@ -276,8 +276,8 @@ func (o *output) commit() error {
 	if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
 		return err
 	}
-	// A link, unlike a rename, does not replace a file that has appeared meanwhile. Not
-	// all file systems have links.
+	// Unlike a rename, a link does not replace a file that has appeared in the meantime. Not all
+	// file systems support links.
 	err := os.Link(o.file.Name(), o.name)
 	switch {
 	case errors.Is(err, os.ErrExist):
@@ -298,7 +298,7 @@ func (o *output) commit() error {
 	return dir.Sync()
 }
 
-// discard removes what has no name yet.
+// discard removes the file if it has not been committed.
 func (o *output) discard() {
 	if o.file != nil {
 		o.file.Close()

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// What root backs up into the directory of another user belongs to that user, whose own backups
-// with --keep read it. What any other user writes is its own.
+// A backup that root writes into another user's directory belongs to that user, so that the user's
+// own backups with --keep can read it. Other users own what they write.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	dir, want := t.TempDir(), os.Geteuid()

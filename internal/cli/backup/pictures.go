@@ -11,12 +11,12 @@ import (
 )
 
 func errNoMedia() error {
-	return shell.Usage(errors.New("--pictures: it is not known where the pictures of the site are: name the place with --media"))
+	return shell.Usage(errors.New("--pictures: the location of the site's pictures is unknown: set --media"))
 }
 
-// pictures is what was copied.
+// pictures describes a finished copy of pictures.
 type pictures struct {
-	Pictures string `json:"pictures"` // the file
+	Pictures string `json:"pictures"` // the archive
 	files.Copied
 }
 
@@ -31,12 +31,13 @@ func hasPictures(ctx context.Context, from files.Store) bool {
 	return false
 }
 
-// errStandard: a command has another file or report for standard input and output.
-func errStandard() error {
+// errStdio is the error for --pictures set to standard input or output, which the command uses
+// for something else.
+func errStdio() error {
 	return shell.Usage(errors.New("--pictures cannot be standard input or output: name a file"))
 }
 
-// writeFiles writes the pictures of a site to a file.
+// writeFiles writes the pictures of a site to an archive.
 func (o *output) writeFiles(ctx context.Context, from files.Store) (files.Copied, error) {
 	done, err := files.Export(ctx, from, o.w)
 	if err == nil {
@@ -45,8 +46,8 @@ func (o *output) writeFiles(ctx context.Context, from files.Store) (files.Copied
 	return done, err
 }
 
-// verifyPictures reads a file of pictures to its end, unless it can be read once only and is needed
-// again.
+// verifyPictures reads a picture archive to its end. If the archive is a stream, which can be read
+// only once, it does nothing unless verifying is all that the command does.
 func verifyPictures(ctx context.Context, c *shell.Command, name string, all bool) error {
 	in, size, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
@@ -66,7 +67,7 @@ func verifyPictures(ctx context.Context, c *shell.Command, name string, all bool
 	return reportPictures(c, "verified", name, done)
 }
 
-// readPictures reads the pictures of a site from a file.
+// readPictures copies pictures from an archive to a site.
 func readPictures(ctx context.Context, c *shell.Command, name string, to files.Store) error {
 	in, _, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {

@@ -25,20 +25,20 @@ func newRestore(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load a backup into an empty database",
-		Long: `Loads a file that "retwis backup" has written, - for standard input, into a database,
-which must be empty. The server may be another one: any version from 6.2, newer or older,
-a single server or a Cluster. Then it finishes what was interrupted and repairs what does
-not agree, as "retwis check --repair" does.
+		Long: `Loads a file written by "retwis backup", - for standard input, into a database, which must
+be empty. The server may differ: any version from 6.2 on, a single server or a Cluster.
+Then it completes interrupted operations and repairs inconsistencies, as "retwis check
+--repair" does.
 
-The file is read to its end and verified first, unless it comes from standard input. A
+The file is read completely and verified first, unless it comes from standard input. A
 damaged file changes nothing.
 
---pictures reads the pictures from a file that "retwis backup --pictures" has written, once
-the database is found to be empty.
+--pictures reads the pictures from a file written by "retwis backup --pictures", once the
+database is found to be empty.
 
-A restore that was interrupted can be repeated with the same file; until then no site is
-served on the database. Sessions are those of the backup: who was logged in then is
-logged in again.`,
+An interrupted restore can be repeated with the same file; until then no site is served on
+the database. Sessions are restored, too: users who were logged in at the time of the
+backup are logged in again.`,
 		Example: `  retwis restore site.backup
   retwis restore site.backup --redis redis+cluster://n1,n2,n3
   retwis restore site.backup --replace
@@ -61,7 +61,7 @@ logged in again.`,
 		case r.replace && verify:
 			return shell.Usage(errors.New("--replace and --verify cannot be combined"))
 		case r.pictures == "-":
-			return errStandard()
+			return errStdio()
 		}
 		in, size, err := shell.OpenFile(c.Stdin, args[0])
 		if err != nil {
@@ -69,10 +69,10 @@ logged in again.`,
 		}
 		defer in.Close()
 		r.in, r.size = in, size
-		file, again := in.(io.Seeker)
-		again = again && size >= 0
-		if again || verify {
-			if err := verified(ctx, c, args[0], in, size, verify); err != nil {
+		file, seekable := in.(io.Seeker)
+		seekable = seekable && size >= 0
+		if seekable || verify {
+			if err := verifyFile(ctx, c, args[0], in, size, verify); err != nil {
 				return err
 			}
 		}
@@ -84,12 +84,13 @@ logged in again.`,
 		if verify {
 			return nil
 		}
-		if again {
+		if seekable {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
 		}
-		// Jobs of the backup that run before all of it is loaded would be done without what they are about.
+		// Without jobs: a job of the backup that runs before everything is loaded would miss its
+		// data.
 		return site.Look(ctx, c, func(db *site.Database) error {
 			if r.pictures != "" && db.Media == nil {
 				return errNoMedia()
@@ -99,23 +100,23 @@ logged in again.`,
 	})
 }
 
-// restoration is what is restored.
+// restoration holds the input and the options of a restore.
 type restoration struct {
 	in       io.Reader
 	size     int64
-	pictures string // the name of their file; empty for none
+	pictures string // file name of the picture archive; empty for none
 	replace  bool
 }
 
-// verified reads the whole file; where that is all that was wanted, it reports what it is.
-func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, all bool) error {
-	counted, wipe := watched(c, "verifying", in, size)
+// verifyFile reads the whole file. If report is set, it prints a summary.
+func verifyFile(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, report bool) error {
+	counted, wipe := withProgress(c, "verifying", in, size)
 	m, keys, err := backup.Verify(ctx, counted)
 	wipe()
 	switch {
 	case err != nil:
 		return &located{name, err}
-	case !all:
+	case !report:
 		return nil
 	case c.JSON:
 		return json.NewEncoder(c.Stdout).Encode(struct {
@@ -123,7 +124,7 @@ func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, 
 			Keys int64 `json:"keys"`
 		}{m, keys})
 	}
-	_, err = fmt.Fprintf(c.Stdout, "%s is whole: %s of %s, by retwis %s from %s, %s\n", shell.ForTerminal(name), shell.Plural(keys, "key", "keys"),
+	_, err = fmt.Fprintf(c.Stdout, "%s is intact: %s, created %s by retwis %s from %s, %s\n", shell.ForTerminal(name), shell.Plural(keys, "key", "keys"),
 		m.Created.Format(time.RFC3339), shell.ForTerminal(m.Retwis), shell.ForTerminal(m.Server), moment(m))
 	return err
 }
@@ -136,7 +137,7 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	if r.pictures != "" {
 		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }
 	}
-	counted, wipe := watched(c, "restoring", r.in, r.size)
+	counted, wipe := withProgress(c, "restoring", r.in, r.size)
 	result, err := backup.Restore(ctx, source(db), counted, opt)
 	wipe()
 	if err != nil {
@@ -163,8 +164,8 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	return err
 }
 
-// repair finishes what was interrupted by the backup, and makes the keys agree. No site
-// uses the database yet.
+// repair completes interrupted operations and makes the keys consistent. No site uses the database
+// yet.
 func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Result, error) {
 	if err := db.Adopt(ctx, false, c.Log()); err != nil {
 		return check.Result{}, err
@@ -179,16 +180,16 @@ func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Res
 	return result, err
 }
 
-// located is an error with the name of the database.
+// located is an error prefixed with the name of a database or file.
 type located struct {
-	db  string
-	err error
+	name string
+	err  error
 }
 
-func (l *located) Error() string { return l.db + ": " + shell.OneLine(l.err) }
+func (l *located) Error() string { return l.name + ": " + shell.OneLine(l.err) }
 func (l *located) Unwrap() error { return l.err }
 
-// explain adds what to do to the error of a restore.
+// explain adds a hint to the error of a restore.
 func explain(db *site.Database, err error) error {
 	wrapped := &located{db.String(), err}
 	switch {
@@ -208,8 +209,8 @@ func explain(db *site.Database, err error) error {
 	return wrapped
 }
 
-// watched draws a bar of how much of a file was read.
-func watched(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
+// withProgress counts the bytes read from in and draws them as a progress bar.
+func withProgress(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
 	draw, wipe := bar(c.Stderr, what, size)
 	if draw == nil {
 		return in, wipe
@@ -229,8 +230,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bar draws how many bytes are done on a terminal; elsewhere draw is nil. size is -1 if it
-// is not known.
+// bar returns functions to draw and remove a progress bar of bytes. If to is not a terminal, draw
+// is nil. size is -1 if unknown.
 func bar(to io.Writer, what string, size int64) (draw func(bytes int64), wipe func()) {
 	if !shell.IsTerminal(to) {
 		return nil, func() {}

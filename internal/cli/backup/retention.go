@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// What the names of backups in a directory, and of the pictures that belong to them, end with.
+// File name suffixes of backups in a directory and of their picture archives.
 const (
 	databaseExt = ".backup"
 	picturesExt = ".pictures.tar"
@@ -23,23 +23,23 @@ const (
 
 var named = regexp.MustCompile(`^retwis-\d{8}T\d{6}Z(\.backup|\.pictures\.tar)$`)
 
-// nameAt names a file in a directory, so that names sort by time.
+// nameAt returns a file name that sorts by time.
 func nameAt(t time.Time, ext string) string {
 	return "retwis-" + t.UTC().Format("20060102T150405Z") + ext
 }
 
-// retention is how many backups stay in a directory; 0 keeps all.
+// retention limits the number of backups in a directory; 0 keeps all.
 type retention struct {
 	dir      string
-	pictures string // the directory of archives of pictures, which may be the same
+	pictures string // directory of the picture archives, possibly the same
 	keep     int
-	made     string // the new backup, which stays whatever its time: clocks can be wrong
+	made     string // the new backup, which is kept whatever its time: clocks can be wrong
 }
 
-// apply removes the oldest backups, and the archives of pictures that no other one needs. It is
-// called when a new one is complete. A file with another name, or without the manifest of a
-// backup, is none of them and stays. So do one that cannot be read, which unread names, and all
-// archives then: it may need any of them.
+// apply removes the oldest backups and the picture archives that no remaining backup needs. It is
+// called once a new backup is complete. Files with other names or without a backup's manifest are
+// not touched. Neither is a backup that cannot be read, which is reported in unread; then all
+// archives are kept, as it may need any of them.
 func (r retention) apply() (removed []string, unread, err error) {
 	if r.keep == 0 {
 		return nil, nil, nil
@@ -51,7 +51,7 @@ func (r retention) apply() (removed []string, unread, err error) {
 	kept := all[:min(r.keep, len(all))]
 	removed, err = removeAll(all[len(kept):])
 	if err != nil || unread != nil || len(kept) == 0 {
-		return removed, unread, err // whatever is left may need its pictures
+		return removed, unread, err // any remaining backup may need its pictures
 	}
 	oldest := filepath.Base(kept[0])
 	for _, path := range kept {
@@ -65,7 +65,7 @@ func (r retention) apply() (removed []string, unread, err error) {
 	return append(removed, more...), nil, err
 }
 
-// latest returns the backups, the new one first, then from the latest to the oldest one.
+// latest returns the backups: the new one first, then the others from newest to oldest.
 func (r retention) latest() (sorted []string, unread, err error) {
 	paths, err := inOrder(r.dir, databaseExt)
 	if err != nil {
@@ -97,8 +97,9 @@ func (r retention) latest() (sorted []string, unread, err error) {
 	return sorted, unread, nil
 }
 
-// unneeded returns the archives of pictures that no backup needs, the oldest of which has a name:
-// a later archive was written before it, or with it. Not each backup has an archive.
+// unneeded returns the picture archives that no backup needs. oldest is the name of the oldest
+// backup, which needs the last archive written before it or with it: not every backup comes
+// with its own archive.
 func (r retention) unneeded(oldest string) ([]string, error) {
 	archives, err := inOrder(r.pictures, picturesExt)
 	until := strings.TrimSuffix(oldest, databaseExt) + picturesExt
@@ -109,8 +110,8 @@ func (r retention) unneeded(oldest string) ([]string, error) {
 	return archives[:max(0, n-1)], err
 }
 
-// inOrder returns the files of a directory with such names and an ending, in the order of their
-// names.
+// inOrder returns the files of a directory that are named like backups and have the suffix ext, in
+// the order of their names.
 func inOrder(dir, ext string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -121,7 +122,7 @@ func inOrder(dir, ext string) (paths []string, err error) {
 	return paths, err
 }
 
-// removeAll removes files, and returns which of them are gone.
+// removeAll removes files and returns those it has removed.
 func removeAll(paths []string) (removed []string, err error) {
 	for _, path := range paths {
 		if failed := os.Remove(path); failed != nil {
@@ -133,7 +134,7 @@ func removeAll(paths []string) (removed []string, err error) {
 	return removed, err
 }
 
-// createdAt returns the time of a backup, by its manifest.
+// createdAt returns the creation time in a backup's manifest.
 func createdAt(path string) (time.Time, error) {
 	file, err := os.Open(path)
 	if err != nil {

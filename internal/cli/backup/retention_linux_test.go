@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A backup that cannot be read may need any archive of pictures: all of them stay, and the report
-// names it.
+// An unreadable backup may need any picture archive: all of them are kept, and the report names the
+// backup.
 func TestRetentionOfUnreadable(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "retwis-backups") // only root may go through a directory of t.TempDir
+	dir, err := os.MkdirTemp("", "retwis-backups") // only root can traverse a directory of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,10 @@ func TestRetentionOfUnreadable(t *testing.T) {
 	if unread == nil || !strings.Contains(unread.Error(), backups[0]) || strings.Contains(unread.Error(), backups[1]) {
 		t.Errorf("it reports %v", unread)
 	}
-	same(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
+	checkFiles(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
 }
 
-// actAsNobody takes the rights of root from a test, and gives it a directory and files in it.
+// actAsNobody drops root's rights for a test and gives the user nobody a directory and files in it.
 func actAsNobody(t *testing.T, dir string, names []string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -55,7 +55,8 @@ func actAsNobody(t *testing.T, dir string, names []string) {
 			t.Fatal(err)
 		}
 	}
-	// Only this thread has the other user; it ends with the test unless it gets root's rights back.
+	// Only this thread changes its user. The thread ends with the test unless it becomes root
+	// again.
 	runtime.LockOSThread()
 	if err := syscall.Setfsuid(nobody); err != nil {
 		t.Fatal(err)

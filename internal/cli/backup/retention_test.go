@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// backupOf writes a file that begins like a backup.
+// backupOf writes a file that starts like a backup.
 func backupOf(t *testing.T, path string, created time.Time) {
 	t.Helper()
 	backupWith(t, path, backup.Manifest{Format: backup.Format, Created: created, Parts: 1})
@@ -57,8 +57,8 @@ func backupWith(t *testing.T, path string, m backup.Manifest) {
 	}
 }
 
-// Only the oldest backups go: by what they say about themselves, not by their names or the
-// times of the files. Nothing else in the directory is touched.
+// Only the oldest backups are removed, judged by their manifests rather than by file names or
+// times. Nothing else in the directory is touched.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -68,7 +68,8 @@ func TestRetention(t *testing.T) {
 		names = append(names, nameAt(start.AddDate(0, 0, day), databaseExt))
 		backupOf(t, filepath.Join(dir, names[day]), start.AddDate(0, 0, day))
 	}
-	// An old backup under a new name is old, and the time of the file means nothing.
+	// An old backup under a new name is still old, and the file's modification time does not
+	// matter.
 	late := nameAt(start.AddDate(1, 0, 0), databaseExt)
 	backupOf(t, filepath.Join(dir, late), start.AddDate(0, 0, -1))
 	others := []string{
@@ -93,15 +94,15 @@ func TestRetention(t *testing.T) {
 		if removed, _, err := (retention{dir: dir, pictures: dir, keep: keep}).apply(); err != nil || len(removed) > 0 {
 			t.Errorf("keep %d: removed %s, %v", keep, removed, err)
 		}
-		same(t, dir, append(slices.Clone(others), stay...))
+		checkFiles(t, dir, append(slices.Clone(others), stay...))
 	}
 	if removed, _, err := (retention{dir: dir, pictures: dir, keep: 3}).apply(); err != nil || len(removed) != 3 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	same(t, dir, append(slices.Clone(others), names[2:]...))
+	checkFiles(t, dir, append(slices.Clone(others), names[2:]...))
 }
 
-// The new backup stays even where it looks like the oldest one: a clock is wrong, or was.
+// The new backup is kept even if it looks like the oldest one: a clock is or was wrong.
 func TestRetentionOfNew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -120,15 +121,15 @@ func TestRetentionOfNew(t *testing.T) {
 	if removed, _, err := to.old.apply(); err != nil || len(removed) != 2 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	same(t, dir, []string{names[0], names[3]})
+	checkFiles(t, dir, []string{names[0], names[3]})
 	to.old.keep = 1
 	if removed, _, err := to.old.apply(); err != nil || len(removed) != 1 {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	same(t, dir, names[:1])
+	checkFiles(t, dir, names[:1])
 }
 
-// An archive of pictures goes when no backup that is left needs it: not each backup has one.
+// A picture archive is removed once no remaining backup needs it; not every backup has one.
 func TestRetentionOfPictures(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
@@ -159,12 +160,12 @@ func TestRetentionOfPictures(t *testing.T) {
 			for _, day := range test.left {
 				want = append(want, nameAt(start.AddDate(0, 0, day), picturesExt))
 			}
-			same(t, other, want)
+			checkFiles(t, other, want)
 		})
 	}
 }
 
-// A backup that only another version of retwis reads, or that is damaged, may need any archive.
+// A backup that is damaged, or that only another version of retwis can read, may need any archive.
 func TestRetentionOfUnread(t *testing.T) {
 	t.Parallel()
 	for what, m := range map[string]backup.Manifest{
@@ -193,13 +194,13 @@ func TestRetentionOfUnread(t *testing.T) {
 			if err != nil || unread == nil || !strings.Contains(unread.Error(), names[0]) {
 				t.Errorf("unread is %v, %v", unread, err)
 			}
-			same(t, dir, []string{names[0], names[2], names[3]})
-			same(t, other, archives)
+			checkFiles(t, dir, []string{names[0], names[2], names[3]})
+			checkFiles(t, other, archives)
 		})
 	}
 }
 
-func same(t *testing.T, dir string, want []string) {
+func checkFiles(t *testing.T, dir string, want []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

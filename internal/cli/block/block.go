@@ -1,4 +1,5 @@
-// Package block is the command retwis block: what must not sign up or post.
+// Package block implements the retwis block commands, which keep words, domains and addresses from
+// signing up or posting.
 package block
 
 import (
@@ -14,20 +15,20 @@ import (
 	"retwis/internal/social/blocklist"
 )
 
-// New returns retwis block.
+// New returns the retwis block command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "block",
 		Short: "Block words, domains and addresses",
-		Long: `Blocks what must not sign up or post, also while the site is served: it counts at once.
-Moderators do the same in the browser, at /moderation/blocks; the log of decisions has both:
-retwis audit.
+		Long: `Blocks words, links and addresses from signing up or posting, even while the site is served:
+a block takes effect at once. Moderators do the same in the browser, at /moderation/blocks;
+the audit log records both: retwis audit.
 
   word     a word, or up to five in a row, in any case and with any accents
-  domain   of a link, with all below it
+  domain   of a link, including its subdomains
   address  of a person, or a network such as 192.0.2.0/24
 
-What has been posted stays. An operator's commands are not blocked.`,
+Existing posts stay. An operator's commands are not blocked.`,
 		Example: `  retwis block add word casino
   retwis block add domain spam.example --for 720h
   retwis block add address 192.0.2.0/24 --for 24h
@@ -36,7 +37,7 @@ What has been posted stays. An operator's commands are not blocked.`,
 	}, newAdd(env), newRemove(env), newList(env))
 }
 
-// line is a block as it is printed.
+// line is a block as printed.
 type line struct {
 	Kind  blocklist.Kind `json:"kind"`
 	Value string         `json:"value"`
@@ -63,7 +64,7 @@ func kindNames() []string {
 	return names
 }
 
-// check refuses a kind or a value that cannot be blocked.
+// check rejects a kind or a value that cannot be blocked.
 func check(args []string) error {
 	_, err := blocklist.Clean(blocklist.Kind(args[0]), args[1])
 	var invalid *social.InvalidError
@@ -80,12 +81,12 @@ func newAdd(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:               "add [flags] word|domain|address VALUE",
 		Short:             "Block a word, a domain or an address",
-		Long:              `Blocks a word, a domain or an address from now on. What is blocked already gets the new end.`,
+		Long:              `Blocks a word, a domain or an address from now on. An existing block gets the new expiry.`,
 		Example:           "  retwis block add word casino\n  retwis block add address 2001:db8::/32 --for 24h",
-		Args:              shell.Arguments(2, 2, "give a kind and a value"),
+		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
-	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
+	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
 	c.Check = check
 	return site.Act(c, "print the block as JSON", func(ctx context.Context, db *site.Database, args []string) (line, error) {
 		b, err := db.Social.Blocklist.Add(ctx, social.Operator, blocklist.Block{Kind: blocklist.Kind(args[0]), Value: args[1]}, *lasts)
@@ -99,7 +100,7 @@ func newRemove(env shell.Env) *cobra.Command {
 		Short:             "End a block",
 		Long:              `Ends a block: what was blocked can sign up and post again.`,
 		Example:           "  retwis block remove word casino",
-		Args:              shell.Arguments(2, 2, "give a kind and a value"),
+		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
 	c.Check = check
@@ -120,7 +121,7 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List what is blocked",
-		Long:  `Lists what is blocked, by kind, each with the time since when, and its end.`,
+		Long:  `Lists what is blocked, by kind, with the time of each block and its expiry.`,
 		Example: `  retwis block list
   retwis block list --json`,
 		Args: shell.NoArguments,

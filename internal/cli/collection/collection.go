@@ -1,4 +1,4 @@
-// Package collection has the commands of retwis ring, retwis random and retwis recent.
+// Package collection implements the retwis ring, retwis random and retwis recent commands.
 package collection
 
 import (
@@ -14,31 +14,31 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// Commands returns retwis ring, retwis random and retwis recent.
+// Commands returns the retwis ring, retwis random and retwis recent commands.
 func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{newRing(env), newRandom(env), newRecent(env)}
 }
 
-// items is what the three have in common.
+// items has the methods that rings, random sets and recent lists share.
 type items interface {
 	PutMany(ctx context.Context, items iter.Seq[string]) (int, error)
 	Remove(ctx context.Context, items ...string) (int, error)
 	Len(ctx context.Context) (int64, error)
 }
 
-// noun is one of the three.
+// noun is one of the three commands.
 type noun[X items] struct {
 	shell.Noun[X]
-	unit     string // of what it keeps
-	maxBytes int    // of an item
-	// declare adds the flags of put that declare a new one, and returns what opens it.
-	// nil: Open does.
+	unit     string // plural noun for its items
+	maxBytes int    // maximum size of an item
+	// declare adds the flags with which put declares a new collection, and returns its opener. If
+	// nil, Open is used.
 	declare func(c *shell.Command) shell.Opener[X]
 	help    map[string]shell.Help
 }
 
-// opens returns what opens the key of one of the three.
-func opens[X any](open shell.Opener[X]) shell.Noun[X] {
+// openNoun returns a noun that opens a non-empty key.
+func openNoun[X any](open shell.Opener[X]) shell.Noun[X] {
 	return shell.Noun[X]{Open: open, CheckKey: func(key string) error {
 		if key == "" {
 			return shell.Usage(errors.New("the key is empty"))
@@ -47,7 +47,7 @@ func opens[X any](open shell.Opener[X]) shell.Noun[X] {
 	}}
 }
 
-// command returns a command without flags; use begins with its name.
+// command returns a command without flags. use starts with its name.
 func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Command {
 	name, _, _ := strings.Cut(use, " ")
 	help := n.help[name]
@@ -56,11 +56,11 @@ func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Comm
 	})
 }
 
-// lines yields the items of the input, one on a line.
+// lines yields the items of the input, one per line.
 func (n noun[X]) lines(in *shell.Inputs) iter.Seq2[string, error] {
 	return shell.Lines(in, func(line string) (string, error) {
 		if len(line) > n.maxBytes {
-			return "", fmt.Errorf("it has %d bytes: at most %d are allowed", len(line), n.maxBytes)
+			return "", fmt.Errorf("the item has %d bytes: at most %d are allowed", len(line), n.maxBytes)
 		}
 		return line, nil
 	})
@@ -70,7 +70,7 @@ func (n noun[X]) put(env shell.Env) *cobra.Command {
 	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
 	to := n.Noun
 	if n.declare != nil {
-		to = opens(n.declare(c))
+		to = openNoun(n.declare(c))
 	}
 	return shell.Feed[X, string]{
 		Noun: to, Unit: n.unit, Write: X.PutMany,
@@ -89,7 +89,7 @@ func (n noun[X]) count(env shell.Env) *cobra.Command {
 	})
 }
 
-// removeBatch is how many items of the input are removed at once.
+// removeBatch is the number of input items removed at once.
 const removeBatch = 500
 
 func (n noun[X]) remove(env shell.Env) *cobra.Command {
@@ -146,11 +146,10 @@ func (n noun[X]) removeLines(ctx context.Context, x X, in *shell.Inputs) (total 
 	return total, failed()
 }
 
-// object is an item in JSON.
+// object returns an item as JSON.
 func object(item string) shell.Object { return shell.Object{{Name: "item", Value: item}} }
 
-// list adds the flags of a command that lists items, and returns what it runs. all yields
-// the items of a key, each as JSON and as cells for people.
+// list adds the flags of a list command and returns it. all yields the items of a key.
 func list[X items](c *shell.Command, n noun[X], all func(ctx context.Context, x X) iter.Seq2[row, error]) *cobra.Command {
 	var limit int
 	c.Flags().IntVarP(&limit, "limit", "n", 0, "show this many at most; 0 for all")
@@ -177,13 +176,13 @@ func list[X items](c *shell.Command, n noun[X], all func(ctx context.Context, x 
 	})
 }
 
-// row is one item of a list.
+// row is an item of a list, as JSON and as table cells.
 type row struct {
 	json  any
 	cells []string
 }
 
-// rows yields plain items as rows.
+// rows converts plain items to rows.
 func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for item, err := range all {
@@ -194,7 +193,7 @@ func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
 	}
 }
 
-// printItems prints items that were drawn.
+// printItems prints drawn items.
 func printItems(c *shell.Command, items ...string) error {
 	p := c.NewPrinter()
 	for _, item := range items {
@@ -205,7 +204,7 @@ func printItems(c *shell.Command, items ...string) error {
 	return p.End()
 }
 
-// wrongKey returns wrong usage for a key that cannot be used.
+// wrongKey turns an error about a key into a usage error.
 func wrongKey(err error) error {
 	if err == nil {
 		return nil
@@ -213,12 +212,12 @@ func wrongKey(err error) error {
 	return shell.Usage(errors.New(shell.OneLine(err)))
 }
 
-// exitNothing is the exit code if there is nothing to hand out now: EX_TEMPFAIL, as of
+// exitNothing is the exit code if there is nothing to hand out at the moment: EX_TEMPFAIL, as in
 // retwis lock.
 const exitNothing = 75
 
-// nothing returns the exit code for an error that there is no item to hand out.
-func nothing(err error) error {
+// withExitCode sets the exit code of an error that says there is no item to hand out.
+func withExitCode(err error) error {
 	if errors.Is(err, collection.ErrNotFound) {
 		return shell.Exit(exitNothing, err)
 	}

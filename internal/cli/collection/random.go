@@ -65,7 +65,7 @@ the set all the time is listed, and may come twice if there are thousands.`,
 func newRandom(env shell.Env) *cobra.Command {
 	n := noun[*collection.Random]{
 		unit: "ids", maxBytes: collection.MaxID, help: randomHelp,
-		Noun: opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
+		Noun: openNoun(func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
 			r, err := collection.NewRandom(client, key)
 			return r, wrongKey(err)
 		}),

@@ -53,7 +53,7 @@ newest --max items. It changes no item; the next "recent put" cuts the list to -
 
 func newRecent(env shell.Env) *cobra.Command {
 	n := noun[*collection.Recent]{
-		unit: "items", maxBytes: collection.MaxItem, help: recentHelp, Noun: opens(openRecent), declare: declareRecent,
+		unit: "items", maxBytes: collection.MaxItem, help: recentHelp, Noun: openNoun(openRecent), declare: declareRecent,
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "recent",
@@ -81,7 +81,7 @@ func addMax(c *shell.Command) *int {
 	return c.Flags().Int("max", 0, "keep this many items, up to 1,000,000")
 }
 
-// declareRecent adds --max, and returns what opens a list that need not exist.
+// declareRecent adds --max and returns an opener for a list that need not exist.
 func declareRecent(c *shell.Command) shell.Opener[*collection.Recent] {
 	max := addMax(c)
 	return func(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
@@ -96,7 +96,7 @@ func declareRecent(c *shell.Command) shell.Opener[*collection.Recent] {
 func newAdopt(env shell.Env, n noun[*collection.Recent]) *cobra.Command {
 	c := n.command(env, "adopt [flags] KEY", 1, 1)
 	max := addMax(c)
-	return opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
+	return openNoun(func(_ context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
 		r, err := collection.NewRecent(client, key, *max)
 		return r, wrongKey(err)
 	}).Build(c, "", func(ctx context.Context, r *collection.Recent, _ []string) error { return r.Adopt(ctx) })

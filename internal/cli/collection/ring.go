@@ -85,7 +85,7 @@ input.`,
 func newRing(env shell.Env) *cobra.Command {
 	n := noun[*collection.Ring]{
 		unit: "items", maxBytes: collection.MaxID, help: ringHelp,
-		Noun: opens(func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
+		Noun: openNoun(func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
 			r, err := collection.NewRing(client, key)
 			return r, wrongKey(err)
 		}),
@@ -109,7 +109,7 @@ func newNext(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	return n.Build(c, "print the item as JSON", func(ctx context.Context, r *collection.Ring, _ []string) error {
 		item, err := r.Next(ctx)
 		if err != nil {
-			return nothing(err)
+			return withExitCode(err)
 		}
 		return printItems(c, item)
 	})
@@ -125,7 +125,7 @@ func newTake(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
 	return n.Build(c, "print the lease as JSON", func(ctx context.Context, r *collection.Ring, _ []string) error {
 		l, err := r.Take(ctx, *lease)
 		if err != nil {
-			return nothing(err)
+			return withExitCode(err)
 		}
 		p := c.NewPrinter()
 		err = p.Print(shell.Object{{Name: "lease", Value: l.ID}, {Name: "item", Value: l.Item}}, l.ID, l.Item)

@@ -8,12 +8,12 @@ import (
 	"retwis/internal/app"
 )
 
-// lastBackup judges the time of the last backup. A site may be backed up by other means,
-// so a late one is no problem.
+// lastBackup reports the time of the last backup. A site may be backed up by other means, so an old
+// backup is not a problem.
 func lastBackup(at time.Time, err error) finding {
 	f := finding{
 		Status: Advice, What: "last backup", Found: "never",
-		Why: "what is lost without a backup is lost for good", Do: "retwis backup --keep 14 DIRECTORY, once a day: retwis-backup.timer of the package does it",
+		Why: "without a backup, lost data cannot be recovered", Do: "retwis backup --keep 14 DIRECTORY, once a day: retwis-backup.timer of the package does it",
 	}
 	age := time.Since(at)
 	switch {

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	slots = 16384 // of every Cluster
-	// clusterLimit bounds the wait for a node that knows the Cluster.
+	slots = 16384 // in every Cluster
+	// clusterLimit bounds the search for a node that knows the Cluster.
 	clusterLimit = 10 * time.Second
 )
 
-// shard is a range of slots, its master, and how many replicas that has.
+// shard is a range of slots, its master and the number of that master's replicas.
 type shard struct {
 	from, to int64
 	master   string
 	replicas int
 }
 
-// aboutCluster looks at the Cluster as a whole: whether each slot has an owner, each
-// owner has a replica, and what happens where neither is there.
-func aboutCluster(ctx context.Context, client rueidis.Client) ([]finding, error) {
+// checkCluster checks that each slot has an owner, that each owner has a replica, and what happens
+// when both are down.
+func checkCluster(ctx context.Context, client rueidis.Client) ([]finding, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return nil, nil
 	}
@@ -50,15 +50,15 @@ func aboutCluster(ctx context.Context, client rueidis.Client) ([]finding, error)
 	}
 	f := finding{Status: OK, What: "cluster-require-full-coverage", Found: value}
 	if value == "yes" {
-		f.Status, f.Why = Advice, "when a master and its replicas are gone, all others refuse everything; with no, what they hold is served on. Change it on every node"
+		f.Status, f.Why = Advice, "when a master and its replicas are down, all other nodes refuse commands; with no, they keep serving their own slots. Change it on every node"
 		f.Do = "CONFIG SET cluster-require-full-coverage no"
 	}
-	return lasting(append(found, f), "", false), nil
+	return makeLasting(append(found, f), "", false), nil
 }
 
 // coverage reports slots without an owner and masters without a replica.
 func coverage(shards []shard) []finding {
-	covered, alone := int64(0), []string(nil)
+	covered, unreplicated := int64(0), []string(nil)
 	replicated := map[string]bool{}
 	for _, s := range shards {
 		covered += s.to - s.from + 1
@@ -66,20 +66,20 @@ func coverage(shards []shard) []finding {
 	}
 	for master, has := range replicated {
 		if !has {
-			alone = append(alone, master)
+			unreplicated = append(unreplicated, master)
 		}
 	}
-	slices.Sort(alone)
+	slices.Sort(unreplicated)
 	all := finding{Status: OK, What: "slots with an owner", Found: fmt.Sprintf("%d of %d", covered, slots)}
 	if covered < slots {
 		all.Status, all.Why = Problem, "users and posts in the other slots cannot be reached"
 		all.Do = "redis-cli --cluster fix HOST:PORT"
 	}
 	replicas := finding{Status: OK, What: "replicas", Found: fmt.Sprintf("each of %s has one", shell.Plural(int64(len(replicated)), "master", "masters"))}
-	if len(alone) > 0 {
-		replicas.Status, replicas.Found = Advice, "none of "+strings.Join(alone, ", ")
-		replicas.Why = "when a master without a replica dies, what it holds cannot be reached until it is back, and is lost with its disk"
-		replicas.Do = "redis-cli --cluster add-node NEW:PORT " + alone[0] + " --cluster-slave"
+	if len(unreplicated) > 0 {
+		replicas.Status, replicas.Found = Advice, "none of "+strings.Join(unreplicated, ", ")
+		replicas.Why = "when a master without a replica fails, its data is unavailable until it is back, and lost if its disk is"
+		replicas.Do = "redis-cli --cluster add-node NEW:PORT " + unreplicated[0] + " --cluster-slave"
 	}
 	return []finding{all, replicas}
 }
@@ -102,7 +102,7 @@ func readShards(ctx context.Context, node rueidis.Client) ([]shard, error) {
 		if err := errors.Join(err1, err2, err3); err != nil || len(owner) < 2 {
 			return nil, fmt.Errorf("CLUSTER SLOTS: %w", err)
 		}
-		host, _ := owner[0].ToString() // nil where the node does not know its own
+		host, _ := owner[0].ToString() // nil if the node does not know its own host
 		port, _ := owner[1].AsInt64()
 		shards = append(shards, shard{from, to, net.JoinHostPort(host, strconv.FormatInt(port, 10)), len(fields) - 3})
 	}

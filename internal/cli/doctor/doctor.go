@@ -1,5 +1,5 @@
-// Package doctor is the command retwis doctor: what about a database is unsuitable for a
-// site, and what to change.
+// Package doctor implements the retwis doctor command, which checks whether a database is suitable
+// for a site and says what to change.
 package doctor
 
 import (
@@ -21,37 +21,36 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// Status is what is said of one thing.
+// Status is the severity of a finding.
 type Status string
 
-// The statuses.
 const (
 	OK      Status = "ok"
-	Advice  Status = "advice"  // better otherwise
+	Advice  Status = "advice"  // should be changed
 	Problem Status = "problem" // data or service can be lost
-	Hidden  Status = "hidden"  // this user may not see it
+	Hidden  Status = "hidden"  // this user lacks the permission to see it
 )
 
-// finding is one thing that was looked at.
+// finding is the result of one check.
 type finding struct {
 	Status Status `json:"status"`
-	Server string `json:"server,omitempty"` // on a Cluster
+	Server string `json:"server,omitempty"` // set on a Cluster
 	What   string `json:"what"`
 	Found  string `json:"found"`
 	Why    string `json:"why,omitempty"`
-	Do     string `json:"do,omitempty"` // the commands that change it for good, one on a line
+	Do     string `json:"do,omitempty"` // commands that make a lasting change, one per line
 }
 
-// New returns retwis doctor.
+// New returns the retwis doctor command.
 func New(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, but writes, reads and deletes a file where pictures are, and logs in to the
-mail server (--smtp). It needs no more rights than the site: what it may not see, it says.
-Where the server runs on the same machine, it looks at settings of the system too. The exit
-code is 1 if there is a problem; advice is no problem.`,
+changes nothing, except that it writes, reads and deletes a file in the media store, and it
+logs in to the mail server (--smtp). It needs no more permissions than the site, and reports
+what it may not see. If the server runs on the same machine, it also checks system settings.
+The exit code is 1 if there is a problem; advice is not a problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,
@@ -66,7 +65,7 @@ code is 1 if there is a problem; advice is no problem.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		// A server may be examined before its first site; a directory has one.
+		// A server may be checked before its first site exists; a directory must have one.
 		if db.Embedded() {
 			if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
 				return err
@@ -77,15 +76,15 @@ code is 1 if there is a problem; advice is no problem.`,
 }
 
 func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
-	found := aboutSite(ctx, db.Client())
+	found := checkSite(ctx, db.Client())
 	if exists, err := adopt.Exists(ctx, db.Client()); err == nil && exists {
 		found = append(found, lastBackup(db.Social.LastBackup(ctx)))
 	}
-	found = append(found, aboutPictures(ctx, db.Media))
+	found = append(found, checkMediaStore(ctx, db.Media))
 	if db.Mail != nil {
-		found = append(found, aboutMail(ctx, db.Mail))
+		found = append(found, checkMail(ctx, db.Mail))
 	}
-	shards, err := aboutCluster(ctx, db.Client())
+	shards, err := checkCluster(ctx, db.Client())
 	if err != nil {
 		return fmt.Errorf("%s: %w", db, err)
 	}
@@ -99,11 +98,11 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 		if name == "-" {
 			name = ""
 		}
-		some, err := aboutServer(ctx, m.Client, db.Embedded())
+		ofServer, err := checkServer(ctx, m.Client, db.Embedded())
 		if err != nil {
 			return fmt.Errorf("%s: %w", db, err)
 		}
-		for _, f := range some {
+		for _, f := range ofServer {
 			f.Server = name
 			found = append(found, f)
 		}
@@ -111,7 +110,7 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	return report(c, found)
 }
 
-// report prints the findings. The command fails if there is a problem.
+// report prints the findings. It returns an error if there is a problem.
 func report(c *shell.Command, found []finding) error {
 	problems, advice := 0, 0
 	p := c.NewPrinter()
@@ -151,8 +150,7 @@ func report(c *shell.Command, found []finding) error {
 	return nil
 }
 
-// latencyProbes is how many round trips are timed, and slow is a median that makes pages
-// slow.
+// latencyProbes is the number of round trips timed; a median above slow makes pages slow.
 const (
 	latencyProbes = 15
 	slow          = 5 * time.Millisecond

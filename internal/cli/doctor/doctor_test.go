@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// statuses are the findings in short.
+// statuses returns a summary of the findings.
 func statuses(found []finding) string {
 	var all []string
 	for _, f := range found {
@@ -30,7 +30,7 @@ func statuses(found []finding) string {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	client := redistest.Cluster(t, 3).Client(t)
-	found, err := aboutCluster(t.Context(), client)
+	found, err := checkCluster(t.Context(), client)
 	if err != nil || len(found) != 3 {
 		t.Fatalf("%v, %v", found, err)
 	}
@@ -40,8 +40,8 @@ func TestCluster(t *testing.T) {
 	if f := found[1]; f.Status != Advice || strings.Count(f.Found, ":") != 3 || f.Do == "" {
 		t.Errorf("replicas: %+v", f)
 	}
-	if one, err := aboutCluster(t.Context(), redistest.DB(t).Client(t)); err != nil || one != nil {
-		t.Errorf("a single server: %v, %v", one, err)
+	if single, err := checkCluster(t.Context(), redistest.DB(t).Client(t)); err != nil || single != nil {
+		t.Errorf("a single server: %v, %v", single, err)
 	}
 }
 
@@ -63,14 +63,14 @@ func TestCoverage(t *testing.T) {
 func TestJobsGivenUp(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	if got := statuses(aboutSite(t.Context(), client)); strings.Contains(got, "given up") {
+	if got := statuses(checkSite(t.Context(), client)); strings.Contains(got, "given up") {
 		t.Error(got)
 	}
 	add := client.B().Xadd().Key(storage.DeadTasks).Id("*").FieldValue().FieldValue("job", "push:1").Build()
 	if err := client.Do(t.Context(), add).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if got := statuses(aboutSite(t.Context(), client)); !strings.Contains(got, "problem jobs given up 1") {
+	if got := statuses(checkSite(t.Context(), client)); !strings.Contains(got, "problem jobs given up 1") {
 		t.Error(got)
 	}
 }
@@ -152,7 +152,7 @@ func TestSlowReplicas(t *testing.T) {
 	}
 }
 
-// A replica that is stopped is reported.
+// A stopped replica is reported.
 func TestStoppedReplica(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)

@@ -21,20 +21,20 @@ import (
 	"retwis/internal/social/work"
 )
 
-// keepACL keeps a changed user over a restart of the server.
+// keepACL makes a changed user survive a restart of the server.
 const keepACL = "\nACL SAVE, or without an ACL file CONFIG REWRITE"
 
-// aboutSite looks at what belongs to the database as a whole.
-func aboutSite(ctx context.Context, client rueidis.Client) []finding {
+// checkSite checks the database as a whole.
+func checkSite(ctx context.Context, client rueidis.Client) []finding {
 	found := []finding{{Status: OK, What: "reads and writes", Found: "allowed"}}
 	if err := store.ProbeRead(ctx, client); err != nil {
-		found[0] = finding{Problem, "", "reads", shell.OneLine(err), "no page can be shown", ""}
+		found[0] = finding{Problem, "", "reads", shell.OneLine(err), "no pages can be served", ""}
 	} else if err := store.ProbeWrite(ctx, client); err != nil {
 		found[0] = finding{Problem, "", "writes", shell.OneLine(err), "pages can only be read", ""}
 	}
 	scripts := finding{Status: OK, What: "scripts", Found: "allowed"}
 	if err := store.ProbeScript(ctx, client); err != nil {
-		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "nothing can be posted without EVAL", "ACL SETUSER retwis +@scripting" + keepACL}
+		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "posting needs EVAL", "ACL SETUSER retwis +@scripting" + keepACL}
 	}
 	found = append(found, scripts)
 	version, err := client.Do(ctx, client.B().Get().Key(storage.LayoutVersion).Build()).ToString()
@@ -51,9 +51,9 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	switch source := import2009.Unfinished(restoring); {
 	case err != nil || restoring == "":
 	case source != "":
-		f = finding{Problem, "", "import", "interrupted", "the database holds a part of another one", "retwis import-2009 --from " + source}
+		f = finding{Problem, "", "import", "interrupted", "the database holds only part of the imported data", "retwis import-2009 --from " + source}
 	default:
-		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}
+		f = finding{Problem, "", "restore", "interrupted", "the database holds only part of a backup", "retwis restore FILE"}
 	}
 	found = append(found, f)
 	if n, err := work.Letters(ctx, client); err == nil && n > 0 {
@@ -65,8 +65,8 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	return found
 }
 
-// aboutServer looks at one server, which retwis has started if it is embedded.
-func aboutServer(ctx context.Context, node rueidis.Client, embedded bool) ([]finding, error) {
+// checkServer checks one server. embedded reports whether retwis has started it.
+func checkServer(ctx context.Context, node rueidis.Client, embedded bool) ([]finding, error) {
 	info, err := node.Do(ctx, node.B().Info().Build()).ToString()
 	var refused *rueidis.RedisError
 	if err != nil && !errors.As(err, &refused) {
@@ -87,7 +87,7 @@ func aboutServer(ctx context.Context, node rueidis.Client, embedded bool) ([]fin
 	}
 	found = append(found, sets...)
 	times, err := clockAndLatency(ctx, node)
-	return lasting(append(found, times...), info, embedded), err
+	return makeLasting(append(found, times...), info, embedded), err
 }
 
 func server(info string) finding {
@@ -97,7 +97,7 @@ func server(info string) finding {
 	}
 	f := finding{Status: OK, What: "version", Found: name + " " + version}
 	if strings.HasPrefix(version, "6.") {
-		f.Status, f.Why = Advice, "version 6.2 gets no corrections any more: install a newer one; \"retwis backup\" and \"restore\" move the data"
+		f.Status, f.Why = Advice, "version 6.2 no longer gets fixes: install a newer one; \"retwis backup\" and \"restore\" move the data"
 	}
 	return f
 }
@@ -123,12 +123,12 @@ func memory(info string) []finding {
 	found = append(found, f)
 	ratio, _ := strconv.ParseFloat(store.InfoField(info, "mem_fragmentation_ratio"), 64)
 	if f = (finding{Status: OK, What: "fragmentation", Found: fmt.Sprintf("%.2f", ratio)}); ratio > 1.5 && used > 100<<20 {
-		f.Status, f.Why, f.Do = Advice, "a third of the memory or more is lost between values", "CONFIG SET activedefrag yes"
+		f.Status, f.Why, f.Do = Advice, "a third of the memory or more is lost to fragmentation", "CONFIG SET activedefrag yes"
 	}
 	return append(found, f)
 }
 
-// larger is the advice for a server with little memory left.
+// larger is the advice for a server that is running out of memory.
 func larger(limit int64) string { return fmt.Sprintf("CONFIG SET maxmemory %dmb", 2*limit>>20) }
 
 func persistence(info string) []finding {
@@ -137,13 +137,13 @@ func persistence(info string) []finding {
 		f = finding{Problem, "", "append-only file", "off", "a crash loses what was written after the last snapshot, if the server makes any", "CONFIG SET appendonly yes"}
 	}
 	found := []finding{f}
-	for _, one := range [][3]string{
+	for _, check := range [][3]string{
 		{"aof_last_write_status", "the server cannot write its append-only file and refuses writes: its log has the reason, often a full disk", "make room on the disk of its directory (CONFIG GET dir): it tries again every second"},
-		{"aof_last_bgrewrite_status", "the append-only file could not be rewritten and goes on growing: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGREWRITEAOF"},
+		{"aof_last_bgrewrite_status", "the append-only file could not be rewritten and keeps growing: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGREWRITEAOF"},
 		{"rdb_last_bgsave_status", "the last snapshot could not be written: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGSAVE"},
 	} {
-		if status := store.InfoField(info, one[0]); status != "" && status != "ok" {
-			found = append(found, finding{Problem, "", one[0], status, one[1], one[2]})
+		if status := store.InfoField(info, check[0]); status != "" && status != "ok" {
+			found = append(found, finding{Problem, "", check[0], status, check[1], check[2]})
 		}
 	}
 	return found
@@ -153,12 +153,12 @@ func replication(info string) finding {
 	replicas := store.InfoNumber(info, "connected_slaves")
 	f := finding{Status: OK, What: "replication", Found: store.InfoField(info, "role") + ", " + shell.Plural(replicas, "replica", "replicas")}
 	if store.InfoField(info, "role") != "master" {
-		f.Status, f.Why = Problem, "a replica takes no writes: use the URL of its master, or of the sentinels"
+		f.Status, f.Why = Problem, "a replica accepts no writes: use the URL of its master, or of the sentinels"
 	}
 	return f
 }
 
-// settings looks at what only CONFIG GET reports.
+// settings checks what only CONFIG GET reports.
 func settings(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	var found []finding
 	value, seen, err := config(ctx, node, "zset-max-ziplist-entries")
@@ -181,8 +181,8 @@ func settings(ctx context.Context, node rueidis.Client, info string) ([]finding,
 		f.Status, f.Why, f.Do = Problem, "a power failure loses up to half a minute of what was acknowledged", "CONFIG SET appendfsync everysec"
 	}
 	found = append(found, f)
-	for _, about := range []func(context.Context, rueidis.Client, string) ([]finding, error){replicasToWrite, tracking, outputBuffers, aboutMachine} {
-		more, err := about(ctx, node, info)
+	for _, check := range []func(context.Context, rueidis.Client, string) ([]finding, error){replicasToWrite, tracking, outputBuffers, checkMachine} {
+		more, err := check(ctx, node, info)
 		if err != nil {
 			return nil, err
 		}
@@ -191,16 +191,16 @@ func settings(ctx context.Context, node rueidis.Client, info string) ([]finding,
 	return found, nil
 }
 
-// farOff is a difference of the clocks that makes times on pages wrong.
+// farOff is a clock difference that makes times on pages wrong.
 const farOff = 2 * time.Second
 
-// clockAndLatency compares the clocks and times round trips.
+// clockAndLatency compares the clocks and measures round trips.
 func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error) {
 	var took []time.Duration
 	for range latencyProbes {
 		start := time.Now()
 		if err := node.Do(ctx, node.B().Exists().Key("retwis:probe:0").Build()).Error(); err != nil {
-			// On a Cluster the key is of one server; the answer takes the same time.
+			// On a Cluster the key may belong to another server; the reply takes the same time.
 			var refused *rueidis.RedisError
 			if !errors.As(err, &refused) {
 				return nil, err
@@ -228,7 +228,7 @@ func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error
 	clock := finding{Status: OK, What: "clock", Found: "differs by " + off.Round(time.Millisecond).String()}
 	if off > farOff {
 		host, _ := os.Hostname()
-		clock.Status, clock.Why = Problem, "limits and ends of sessions are computed with both clocks: synchronize that of "+host+" and of the server"
+		clock.Status, clock.Why = Problem, "rate limits and session expiry use both clocks: synchronize those of "+host+" and the server"
 	}
 	return append(found, clock), nil
 }

@@ -6,10 +6,9 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// lasting makes each advice to change a setting survive the next start of the server: a
-// server forgets CONFIG SET when it ends, and one whose append-only file is off again
-// starts with an old snapshot.
-func lasting(found []finding, info string, embedded bool) []finding {
+// makeLasting makes advice to change a setting survive a restart of the server, which forgets CONFIG
+// SET: a server whose append-only file is off again starts from an old snapshot.
+func makeLasting(found []finding, info string, embedded bool) []finding {
 	for i, f := range found {
 		setting, ok := strings.CutPrefix(f.Do, "CONFIG SET ")
 		if !ok {
@@ -18,9 +17,9 @@ func lasting(found []finding, info string, embedded bool) []finding {
 		name, value, _ := strings.Cut(setting, " ")
 		switch file := store.InfoField(info, "config_file"); {
 		case embedded:
-			found[i].Do = ofEmbedded(name, value)
+			found[i].Do = adviceForEmbedded(name, value)
 		case info != "" && file == "":
-			// Without quotes: Redis 6.2 does not start with several words as one argument.
+			// Without quotes: Redis 6.2 does not start if several words are one argument.
 			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + strings.Trim(value, `"`) + ": it has no configuration file, and forgets the setting when it ends"
 		default:
 			found[i].Do = "CONFIG SET " + setting + "\nCONFIG REWRITE"
@@ -29,14 +28,14 @@ func lasting(found []finding, info string, embedded bool) []finding {
 	return found
 }
 
-// ofEmbedded returns how a setting of a server is changed that retwis starts, with its
-// settings, each time.
-func ofEmbedded(name, value string) string {
+// adviceForEmbedded returns how to change a setting of an embedded server, which retwis starts with its
+// own settings each time.
+func adviceForEmbedded(name, value string) string {
 	switch name {
 	case "appendonly":
 		// A restart without it would lose what was written since it was switched off.
 		return "CONFIG SET appendonly yes\nnow, before the server ends; retwis starts it with an append-only file"
-	case "maxmemory", "tracking-table-max-keys": // a share of maxmemory
+	case "maxmemory", "tracking-table-max-keys": // the latter is a share of maxmemory
 		return "restart retwis with --max-memory SIZE, or RETWIS_MAX_MEMORY, above the limit it has"
 	case "activedefrag":
 		return "restart retwis: its server loads the data without gaps"

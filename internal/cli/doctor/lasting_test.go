@@ -16,31 +16,29 @@ import (
 	"retwis/internal/redistest"
 )
 
-// settingsOf returns the findings about the settings of a server, without those about the
-// machine.
+// settingsOf names the findings about the server's settings, as opposed to the machine's.
 var settingsOf = map[string]bool{
 	"memory": true, "maxmemory-policy": true, "append-only file": true, "appendfsync": true,
 	"zset-max-listpack-entries": true, "client-output-buffer-limit": true, "tracking-table-max-keys": true,
 }
 
-// wrong returns what doctor would have changed in the settings of a server.
-func wrong(t *testing.T, db *store.Store) []finding {
+// wrongSettings returns the settings of a server that doctor would change.
+func wrongSettings(t *testing.T, db *store.Store) []finding {
 	t.Helper()
-	found, err := aboutServer(t.Context(), db.Client(), db.Embedded())
+	found, err := checkServer(t.Context(), db.Client(), db.Embedded())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var some []finding
+	var wrong []finding
 	for _, f := range found {
 		if settingsOf[f.What] && f.Status != OK {
-			some = append(some, f)
+			wrong = append(wrong, f)
 		}
 	}
-	return some
+	return wrong
 }
 
-// follow does what doctor says, and returns what is left to do for the one who starts the
-// server.
+// follow applies doctor's advice and returns the flags with which the server must be started.
 func follow(t *testing.T, client rueidis.Client, found []finding) (flags []string) {
 	t.Helper()
 	for _, f := range found {
@@ -65,8 +63,8 @@ func follow(t *testing.T, client rueidis.Client, found []finding) (flags []strin
 	return flags
 }
 
-// serve runs a server by its program, as an operator does, and returns its database and
-// what ends it.
+// serve starts a server program, as an operator does, and returns its database and a function that
+// stops it.
 func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func()) {
 	t.Helper()
 	socket := filepath.Join(dir, "s")
@@ -94,7 +92,7 @@ func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func(
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-		// A server that writes its first append-only file forgets the signal.
+		// A server ignores the signal while it writes its first append-only file.
 		for {
 			_ = cmd.Process.Signal(os.Interrupt)
 			select {
@@ -106,14 +104,14 @@ func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func(
 	}
 }
 
-// What doctor advises lasts: after it was followed, a new start finds nothing wrong, and
-// the data is there. A server without a configuration file is started as doctor says.
+// Following doctor's advice has a lasting effect: after a restart nothing is wrong, and the data is
+// there. A server without a configuration file is started with the flags that doctor names.
 func TestAdviceLasts(t *testing.T) {
 	t.Parallel()
 	for name, inFile := range map[string]bool{"configuration file": true, "command line": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "doctor") // sockets have short paths
+			dir, err := os.MkdirTemp("", "doctor") // socket paths must be short
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +129,7 @@ func TestAdviceLasts(t *testing.T) {
 				args = []string{path}
 			}
 			db, end := serve(t, dir, args...)
-			found := wrong(t, db)
+			found := wrongSettings(t, db)
 			if len(found) < 6 {
 				t.Fatalf("%+v", found)
 			}
@@ -157,7 +155,7 @@ func set(t *testing.T, client rueidis.Client) {
 
 func check(t *testing.T, db *store.Store) {
 	t.Helper()
-	if found := wrong(t, db); len(found) > 0 {
+	if found := wrongSettings(t, db); len(found) > 0 {
 		t.Errorf("after a restart: %+v", found)
 	}
 	if got, err := db.Client().Do(t.Context(), db.Client().B().Get().Key("key").Build()).ToString(); got != "value" {
@@ -165,8 +163,8 @@ func check(t *testing.T, db *store.Store) {
 	}
 }
 
-// Advice for an embedded server names what retwis can do, and no configuration file, which
-// there is none of.
+// Advice for an embedded server names what retwis can do, and not a configuration file, which does
+// not exist.
 func TestAdviceForEmbedded(t *testing.T) {
 	t.Parallel()
 	url := "embedded:" + t.TempDir()
@@ -189,7 +187,7 @@ func TestAdviceForEmbedded(t *testing.T) {
 		}
 	}
 	set(t, client)
-	found := wrong(t, db)
+	found := wrongSettings(t, db)
 	if len(found) != 6 {
 		t.Errorf("%+v", found)
 	}
@@ -212,7 +210,7 @@ func TestAdviceForEmbedded(t *testing.T) {
 }
 
 // A full disk is not cured by a setting.
-func TestAdviceHasTheRightReason(t *testing.T) {
+func TestAdviceForFullDisk(t *testing.T) {
 	t.Parallel()
 	info := "aof_enabled:1\r\naof_last_write_status:err\r\n"
 	found := persistence(info)

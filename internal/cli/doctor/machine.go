@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// aboutMachine looks at settings of the system, where the server runs on this machine.
-func aboutMachine(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
+// checkMachine checks system settings if the server runs on this machine.
+func checkMachine(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	if !runsHere("/", info) {
 		return nil, nil
 	}
@@ -23,8 +23,8 @@ func aboutMachine(ctx context.Context, node rueidis.Client, info string) ([]find
 	return system("/", disabled == "yes"), nil
 }
 
-// runsHere reports whether the server is a process of this machine, below root: one with
-// its number and a name like its program, on the same system.
+// runsHere reports whether the server is a process of this machine, whose file system is at root:
+// one with its process ID and the name of a server program, on the same kernel release.
 func runsHere(root, info string) bool {
 	pid := store.InfoField(info, "process_id")
 	name, err := os.ReadFile(filepath.Join(root, "proc", filepath.Base(pid), "comm"))
@@ -38,14 +38,14 @@ func runsHere(root, info string) bool {
 	return strings.HasPrefix(string(name), "redis") || strings.HasPrefix(string(name), "valkey")
 }
 
-// system looks at what a server needs of Linux. noHugePages: the server has switched them
-// off for itself.
+// system checks the Linux settings that a server needs. noHugePages reports whether the server has
+// disabled huge pages for itself.
 func system(root string, noHugePages bool) []finding {
 	var found []finding
 	if text, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/overcommit_memory")); err == nil {
 		f := finding{Status: OK, What: "vm.overcommit_memory", Found: strings.TrimSpace(string(text))}
 		if f.Found != "1" {
-			f.Status, f.Why = Advice, "a server that uses more than half of the memory cannot start the process that writes its files, although that shares nearly all of it"
+			f.Status, f.Why = Advice, "a server that uses more than half of the memory cannot fork the process that writes its files, although the two share nearly all of it"
 			f.Do = "sysctl vm.overcommit_memory=1; also in /etc/sysctl.d, for the next start"
 		}
 		found = append(found, f)

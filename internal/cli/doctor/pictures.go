@@ -9,28 +9,28 @@ import (
 	"retwis/internal/files"
 )
 
-// probeTimeout bounds the look at the place of pictures.
+// probeTimeout bounds the check of the media store.
 const probeTimeout = 10 * time.Second
 
-// aboutPictures judges the place of pictures by a file, which it writes, reads and deletes.
-func aboutPictures(ctx context.Context, place files.Store) finding {
+// checkMediaStore writes, reads and deletes a probe file.
+func checkMediaStore(ctx context.Context, media files.Store) finding {
 	f := finding{Status: OK, What: "pictures"}
-	if place == nil {
+	if media == nil {
 		f.Found = "off"
 		return f
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err := files.Probe(ctx, place)
-	f.Found = place.String()
+	err := files.Probe(ctx, media)
+	f.Found = media.String()
 	if err == nil {
 		return f
 	}
 	f.Status, f.Found = Problem, shell.OneLine(err)
-	f.Why = "nobody can upload a picture, or pictures are not shown"
-	f.Do = "let the user of retwis write to it, or name another place with --media; all processes of a site need the same one"
+	f.Why = "pictures cannot be uploaded, or not be shown"
+	f.Do = "let the user of retwis write to it, or set another location with --media; all processes of a site need the same one"
 	if errors.Is(err, files.ErrFull) {
-		f.Why, f.Do = "nobody can upload a picture", "make room on the disk, or use a larger one"
+		f.Why, f.Do = "pictures cannot be uploaded", "make room on the disk, or use a larger one"
 	}
 	return f
 }

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// lagging and hanging are the seconds since a replica has confirmed what it has. It
-	// does so every second.
+	// lagging and hanging are seconds since a replica's last acknowledgment, which it sends every
+	// second.
 	lagging, hanging = 3, 10
-	// farBehind is how many bytes of changes a replica may lack for a moment.
+	// farBehind is how many bytes a replica may briefly lag behind.
 	farBehind = 16 << 20
 )
 
-// slowReplicas looks at what INFO says of each replica: without them a failover loses what
-// they lack.
+// slowReplicas checks what INFO reports about each replica: writes that a replica lacks are lost in
+// a failover to it.
 func slowReplicas(info string) []finding {
 	end := store.InfoNumber(info, "master_repl_offset")
 	var found []finding
@@ -28,13 +28,13 @@ func slowReplicas(info string) []finding {
 			fields[name] = value
 		}
 		if port := fields["port"]; port == "" || port == "0" {
-			continue // a backup that reads a snapshot
+			continue // a backup reading a snapshot
 		}
 		lag, _ := strconv.Atoi(fields["lag"])
 		offset, _ := strconv.ParseInt(fields["offset"], 10, 64)
 		f := finding{
 			What: "replica " + fields["ip"] + ":" + fields["port"], Status: Advice,
-			Why: "what it lacks is lost when it takes over", Do: "look at its log, its processor and its network",
+			Why: "the writes it lacks are lost when it takes over", Do: "check its log, its CPU and its network",
 		}
 		switch {
 		case fields["state"] != "online":

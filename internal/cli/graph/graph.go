@@ -1,4 +1,4 @@
-// Package graph has the commands of retwis graph.
+// Package graph implements the retwis graph commands.
 package graph
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis graph.
+// New returns the retwis graph command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "graph",

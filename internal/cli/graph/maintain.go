@@ -50,7 +50,7 @@ stay as they are; they are shown, and the exit code is 1. "graph repair" repairs
 	},
 }
 
-// target is the graph of a maintenance command.
+// target is the graph that a maintenance command works on.
 type target struct {
 	declaration
 	verb shell.Verb

@@ -23,7 +23,7 @@ func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph,
 	return g, err
 }
 
-// declaration is the flags that declare a graph which does not exist yet.
+// declaration holds the flags that declare a new graph.
 type declaration struct {
 	graph.Options
 	given func(flag string) bool

@@ -36,7 +36,7 @@ then 1. Putting a triple again changes nothing.`,
 	}.BuildPut(c)
 }
 
-// byteOrderMark begins the files of some editors; it is not part of a name.
+// byteOrderMark starts the files of some editors; it is not part of a name.
 const byteOrderMark = "\ufeff"
 
 func newExport(env shell.Env) *cobra.Command {
@@ -57,7 +57,7 @@ func newExport(env shell.Env) *cobra.Command {
 			}
 			line := t.TSV()
 			if first && strings.HasPrefix(line, byteOrderMark) {
-				line = byteOrderMark + line // "graph put" drops the first
+				line = byteOrderMark + line // "graph put" drops the first one
 			}
 			first = false
 			if _, err := out.WriteString(line + "\n"); err != nil {

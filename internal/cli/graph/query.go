@@ -76,7 +76,7 @@ variables is answered by yes or no.`,
 	})
 }
 
-// parse reads a query, and adds what the flags say.
+// parse parses a query and applies the flags.
 func (f *queryFlags) parse(text string) (graph.Query, error) {
 	q, err := graph.Parse(text)
 	if err != nil {
@@ -105,7 +105,7 @@ func withoutMarks(variables []string) []string {
 	return all
 }
 
-// sortKeys reads the values of --order-by, such as "n desc".
+// sortKeys parses the values of --order-by, such as "n desc".
 func sortKeys(texts []string) ([]graph.SortKey, error) {
 	var keys []graph.SortKey
 	for _, text := range texts {

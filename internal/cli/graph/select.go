@@ -80,12 +80,12 @@ func newCount(env shell.Env) *cobra.Command {
 // patternNote follows the usage of select and count in an error.
 const patternNote = ", each part a name or '*'"
 
-// parsePattern reads the arguments SUBJECT PREDICATE OBJECT.
+// parsePattern parses the arguments SUBJECT PREDICATE OBJECT.
 func parsePattern(args []string) (graph.Pattern, error) {
 	var terms [3]graph.Term
 	for i, arg := range args {
 		if len(arg) > 1 && arg[0] == '?' {
-			return graph.Pattern{}, shell.Usage(fmt.Errorf("%s is a variable, which is for \"graph query\"; write '*' for any name, or '\\%s' for this one", arg, arg))
+			return graph.Pattern{}, shell.Usage(fmt.Errorf("%s is a variable, which only \"graph query\" accepts; write '*' for any name, or '\\%s' for this one", arg, arg))
 		}
 		terms[i] = parseTerm(arg)
 	}

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// columns are the columns of an index, for printing and for reading records.
+// columns prints values and parses records of an index with these columns.
 type columns []index.Column
 
 // Columns implements shell.Entries.
@@ -28,7 +28,7 @@ func (c columns) Columns() []shell.Column {
 func (c columns) Format(column int, v any) (text string, json any) {
 	text = c[column].Format(v)
 	switch v := v.(type) {
-	case *big.Int: // most readers of JSON would round it
+	case *big.Int: // most JSON decoders would round it
 		return text, text
 	case float64:
 		if math.IsInf(v, 0) {
@@ -38,7 +38,7 @@ func (c columns) Format(column int, v any) (text string, json any) {
 	return text, v
 }
 
-// parse reads the values of all columns.
+// parse parses the values of all columns.
 func (c columns) parse(texts []string) ([]any, error) {
 	values := make([]any, len(c))
 	for i, column := range c {

@@ -52,7 +52,7 @@ func (c composite) Select(ctx context.Context, texts []string, page index.Page) 
 	if err != nil {
 		return shell.Failing(err)
 	}
-	return c.Entries(c.index.Select(ctx, page, wheres(conditions)...))
+	return c.Entries(c.index.Select(ctx, page, conditionsOf(conditions)...))
 }
 
 // Count implements shell.Entries.
@@ -61,5 +61,5 @@ func (c composite) Count(ctx context.Context, texts []string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.index.Count(ctx, wheres(conditions)...)
+	return c.index.Count(ctx, conditionsOf(conditions)...)
 }

@@ -5,16 +5,16 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-var where = shell.Conditions[index.Condition]{
+var conditions = shell.Conditions[index.Condition]{
 	Eq: index.Eq, AtLeast: index.AtLeast, AtMost: index.AtMost, Above: index.Above, Below: index.Below,
 	Between: index.Between, Prefix: index.Prefix,
 }
 
-// wheres returns conditions as an index takes them.
-func wheres(conditions []shell.Condition) []index.Condition {
+// conditionsOf converts conditions to those of package index.
+func conditionsOf(typed []shell.Condition) []index.Condition {
 	var all []index.Condition
-	for _, c := range conditions {
-		all = append(all, where.Of(c))
+	for _, c := range typed {
+		all = append(all, conditions.New(c))
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// declaration is the flags that declare an index which does not exist yet.
+// declaration holds the flags that declare a new index.
 type declaration struct {
 	columns    string
 	numeric    bool
@@ -31,7 +31,7 @@ func (d *declaration) Open(ctx context.Context, client rueidis.Client, key strin
 	if d.columns == "" {
 		x, err := open(ctx, client, key)
 		if errors.Is(err, index.ErrNotFound) {
-			return nil, shell.Usage(fmt.Errorf("there is no index %q yet: declare it with --columns, as in --columns 'room:int,price:decimal(2)'", key))
+			return nil, shell.Usage(fmt.Errorf("index %q does not exist yet: declare it with --columns, as in --columns 'room:int,price:decimal(2)'", key))
 		}
 		for _, name := range []string{"numeric", "partitions"} {
 			if given(name) {
@@ -69,7 +69,7 @@ func (d *declaration) declare(ctx context.Context, client rueidis.Client, key st
 	return nil, shell.Usage(fmt.Errorf("--numeric takes one column, NAME:int or NAME:float, not %q", d.columns))
 }
 
-// open returns the index at a key, which is a Composite or a Numeric.
+// open opens the index at key, a Composite or a Numeric.
 func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries, error) {
 	d, err := index.Declared(ctx, client, key)
 	if err != nil {

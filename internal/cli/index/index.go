@@ -1,4 +1,4 @@
-// Package index has the commands of retwis index.
+// Package index implements the retwis index commands.
 package index
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis index.
+// New returns the retwis index command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "index",

@@ -19,8 +19,8 @@ func newNumeric[N index.Number](x *index.Numeric[N]) numeric[N] {
 	n := numeric[N]{index: x}
 	n.Adapted = shell.Adapted[index.NumericEntry[N], N]{
 		Index: x, Reader: n, Entry: n.entry, Value: n.number,
-		Own:   func(e shell.Entry) index.NumericEntry[N] { return index.NumericEntry[N]{ID: e.ID, Number: n.number(e)} },
-		Alone: errors.New("a numeric index stores nothing to compare its entries with: name its objects with --from, as in --from 'user:*'"),
+		Own:         func(e shell.Entry) index.NumericEntry[N] { return index.NumericEntry[N]{ID: e.ID, Number: n.number(e)} },
+		NeedsSource: errors.New("a numeric index stores nothing to compare its entries with: name its objects with --from, as in --from 'user:*'"),
 	}
 	return n
 }
@@ -35,7 +35,7 @@ func (n numeric[N]) Format(column int, v any) (text string, json any) {
 	return n.columns().Format(column, v)
 }
 
-// number returns the value of an entry as the index has it.
+// number converts the value of an entry to the type of the index.
 func (n numeric[N]) number(e shell.Entry) N {
 	switch v := e.Values[0].(type) {
 	case int64:
@@ -46,7 +46,7 @@ func (n numeric[N]) number(e shell.Entry) N {
 	return N(0)
 }
 
-// entry returns an entry as the commands have it.
+// entry converts an entry of the index.
 func (n numeric[N]) entry(e index.NumericEntry[N]) shell.Entry {
 	var value any = float64(e.Number)
 	if n.index.Column().Type == index.Int {
@@ -70,7 +70,7 @@ func (n numeric[N]) Select(ctx context.Context, texts []string, page index.Page)
 	if err != nil {
 		return shell.Failing(err)
 	}
-	return n.Entries(n.index.Select(ctx, page, wheres(conditions)...))
+	return n.Entries(n.index.Select(ctx, page, conditionsOf(conditions)...))
 }
 
 // Count implements shell.Entries.
@@ -79,5 +79,5 @@ func (n numeric[N]) Count(ctx context.Context, texts []string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n.index.Count(ctx, wheres(conditions)...)
+	return n.index.Count(ctx, conditionsOf(conditions)...)
 }

@@ -1,4 +1,5 @@
-// Package invite has the command "retwis invite": who can sign up, and invitations.
+// Package invite implements the retwis invite commands, which control who can sign up and manage
+// invitations.
 package invite
 
 import (
@@ -18,7 +19,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// New returns the command.
+// New returns the retwis invite command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "invite",
@@ -26,10 +27,9 @@ func New(env shell.Env) *cobra.Command {
 		Long: `Decide who can sign up, and invite people.
 
 The site is open, open once a moderator approves, open to people with an invitation, or
-closed: "retwis invite mode". The
-mode is stored in the database, and a change counts at once. An invitation is a link with
-which so many people can sign up until a time. Only a hash of the link is stored, so it
-is printed once, when it is created.
+closed: see "retwis invite mode". The mode is stored in the database, and a change takes
+effect at once. An invitation is a sign-up link with a use limit and an expiry. Only a
+hash of the link is stored, so it is printed only when it is created.
 
 An operator can create accounts in every mode: retwis user create.`,
 		Example: `  retwis invite mode invite
@@ -39,7 +39,7 @@ An operator can create accounts in every mode: retwis user create.`,
 	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
 }
 
-// line is an invitation as it is printed.
+// line is an invitation as printed.
 type line struct {
 	ID      string    `json:"id"`
 	Path    string    `json:"path,omitempty"`
@@ -66,12 +66,12 @@ func (l line) Cells() []any {
 	return []any{l.ID, fmt.Sprintf("%d of %d", l.Left, l.Uses), expires, l.Note}
 }
 
-// created is a new invitation: its link is printed.
+// created is a new invitation; only its link is printed.
 type created struct{ line }
 
 func (c created) String() string { return cmp.Or(c.URL, c.Path) }
 
-// revoked is an invitation that was revoked.
+// revoked is a revoked invitation.
 type revoked struct{ line }
 
 func (r revoked) String() string {
@@ -82,8 +82,8 @@ func newCreate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "create",
 		Short: "Create an invitation and print its link",
-		Long: `Creates an invitation and prints its link, which is shown only now: the database has a
-hash of it. People with the link can sign up, in the mode "invite" too.`,
+		Long: `Creates an invitation and prints its link, which is shown only now: the database stores a
+hash of it. People with the link can sign up, even in the mode "invite".`,
 		Example: `  retwis invite create --base-url https://social.example.com
   retwis invite create --uses 30 --expires 72h --note "the workshop"`,
 		Args: shell.NoArguments,
@@ -115,9 +115,9 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the invitations",
-		Long: `Lists the invitations, with their ids, how often and until when they can be used, and for a
-month those that have ended. Their links cannot be shown again. One is paused while the
-moderator who created it is suspended, or is no moderator any more.`,
+		Long: `Lists the invitations with their ids, remaining uses and expiry. Ended invitations are
+listed for a month. Their links cannot be shown again. An invitation is paused while the
+moderator who created it is suspended or no longer a moderator.`,
 		Example: `  retwis invite list
   retwis invite list --json`,
 		Args: shell.NoArguments,
@@ -142,7 +142,7 @@ func newRevoke(env shell.Env) *cobra.Command {
 		Long: `Revokes an invitation: nobody can sign up with its link from now on. Accounts that were
 created with it stay.`,
 		Example: `  retwis invite revoke 6f1c2a90`,
-		Args:    shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
+		Args:    shell.Arguments(1, 1, ", with the ID of an invitation; see retwis invite list"),
 	})
 	return site.Act(c, "print the invitation as JSON", func(ctx context.Context, db *site.Database, args []string) (revoked, error) {
 		invite, err := db.Social.SignUps.RevokeInvite(ctx, social.Operator, args[0])
@@ -160,18 +160,18 @@ func newMode(env shell.Env) *cobra.Command {
 		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
 (open), everybody, who then waits until a moderator approves the account (approval), people
 with an invitation (invite), or nobody (closed). With approval, people with an invitation
-need not wait. It turns on by itself when twenty people sign up within ten minutes on a
-site that is open: see "sign-ups" of retwis serve --limit.`,
+need not wait. Approval turns on automatically when twenty people sign up within ten minutes
+on an open site: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
-		Args:              shell.Arguments(0, 1, "give "+accounts.ModeNames),
+		Args:              shell.Arguments(0, 1, ", with a mode: "+accounts.ModeNames),
 		ValidArgsFunction: shell.CompleteArgument(0, string(accounts.SignUpOpen), string(accounts.SignUpApproval), string(accounts.SignUpInvite), string(accounts.SignUpClosed)),
 	})
 	c.Check = func(args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		c.Creates = true // before the site is served for the first time
+		c.Creates = true // it may run before the site is served for the first time
 		if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
 			return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
 		}
@@ -188,7 +188,7 @@ site that is open: see "sign-ups" of retwis serve --limit.`,
 	})
 }
 
-// mode is who can sign up as it is printed.
+// mode is the sign-up mode as printed.
 type mode struct {
 	Mode accounts.SignUpMode `json:"mode"`
 }

@@ -12,40 +12,40 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// standardInput is the name of what is loaded from there.
+// standardInput is the file name of standard input.
 const standardInput = "standard input"
 
-// files returns the files to load and their size, -1 if it is not known. It finds missing
-// files before anything is loaded.
+// files returns the files to load and their total size, or -1 if unknown. It reports missing files
+// before anything is loaded.
 func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.File, size int64, err error) {
 	if len(names) == 0 {
 		names = []string{"-"}
 	}
 	stdin := false
 	for _, name := range names {
-		var some []bulk.File
+		var found []bulk.File
 		var n int64
 		switch info, err := os.Stat(name); {
 		case name == "-" && stdin:
-			return nil, 0, shell.Usage(errors.New("- is there twice: standard input can be read only once"))
+			return nil, 0, shell.Usage(errors.New("- is given twice: standard input can be read only once"))
 		case name == "-":
 			stdin = true
 			var in io.ReadCloser
 			if in, n, err = shell.OpenFile(c.Stdin, name); err != nil {
 				return nil, 0, err
 			}
-			some = []bulk.File{{Name: standardInput, Open: func() (io.ReadCloser, error) { return in, nil }}}
+			found = []bulk.File{{Name: standardInput, Open: func() (io.ReadCloser, error) { return in, nil }}}
 		case err == nil && info.IsDir():
-			if some, err = bulk.AppendOnlyFiles(name); err != nil {
+			if found, err = bulk.AppendOnlyFiles(name); err != nil {
 				return nil, 0, shell.Usage(errors.New(shell.OneLine(err)))
 			}
-			for _, f := range some {
+			for _, f := range found {
 				if info, err := os.Stat(f.Name); err == nil {
 					n += info.Size()
 				}
 			}
 		default:
-			if some, n, err = flags.file(c, name); err != nil {
+			if found, n, err = flags.file(c, name); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -55,12 +55,12 @@ func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.Fi
 		if n < 0 {
 			size = -1
 		}
-		files = append(files, some...)
+		files = append(files, found...)
 	}
 	return files, size, nil
 }
 
-// file returns a file and its size. It opens the file to see whether it can be read.
+// file returns a file and its size. It opens the file to check that it can be read.
 func (flags *loadFlags) file(c *shell.Command, name string) ([]bulk.File, int64, error) {
 	open := func() (io.ReadCloser, error) {
 		f, _, err := shell.OpenFile(c.Stdin, name)
@@ -75,14 +75,14 @@ func (flags *loadFlags) file(c *shell.Command, name string) ([]bulk.File, int64,
 	} else if err := f.Close(); err != nil {
 		return nil, 0, err
 	}
-	one := bulk.File{Name: name, Open: open}
+	input := bulk.File{Name: name, Open: open}
 	if flags.opt.Format == bulk.Auto {
-		one.Format = formatOf(name)
+		input.Format = formatOf(name)
 	}
-	return []bulk.File{one}, size, nil
+	return []bulk.File{input}, size, nil
 }
 
-// formatOf returns the format that the name of a file implies, or bulk.Auto.
+// formatOf returns the format implied by a file name, or bulk.Auto.
 func formatOf(name string) bulk.Format {
 	ext := strings.ToLower(filepath.Ext(name))
 	if ext == ".gz" || ext == ".zst" || ext == ".zstd" {
@@ -103,10 +103,10 @@ func formatOf(name string) bulk.Format {
 	return bulk.Auto
 }
 
-// output is a file for what could not be loaded.
+// output is a file for failed commands or bad records.
 type output struct{ file *os.File }
 
-// refuseUsed refuses outputs that are in use: they would be emptied before they are read.
+// refuseUsed rejects output files that are in use: they would be truncated before they are read.
 func (flags *loadFlags) refuseUsed(c *shell.Command, files []bulk.File) error {
 	used := []string{flags.opt.Checkpoint}
 	for _, file := range files {
@@ -123,7 +123,7 @@ func (flags *loadFlags) refuseUsed(c *shell.Command, files []bulk.File) error {
 	return nil
 }
 
-// output creates a file, nil if there is no name. A load that resumes adds to it.
+// output creates a file, or returns nil without a name. A resumed load appends to the file.
 func (flags *loadFlags) output(flag, name string) (*output, error) {
 	if name == "" {
 		return nil, nil
@@ -139,8 +139,8 @@ func (flags *loadFlags) output(flag, name string) (*output, error) {
 	return &output{f}, nil
 }
 
-// isSame reports whether a name is that of another regular file, which may be standard input, or
-// where there is none yet, the same name.
+// isSame reports whether name is the same regular file as other, which may be standard input. If
+// name does not exist yet, it compares the names.
 func isSame(c *shell.Command, name, other string) bool {
 	info, err := os.Stat(name)
 	if err != nil || name == "" {
@@ -157,7 +157,7 @@ func isSame(c *shell.Command, name, other string) bool {
 	return err == nil && os.SameFile(info, used)
 }
 
-// close closes the file, and removes it if nothing was written to it.
+// close closes the file and removes it if it is empty.
 func (o *output) close() error {
 	if o == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package load is the command retwis load.
+// Package load implements the retwis load command.
 package load
 
 import (
@@ -20,10 +20,10 @@ import (
 	"retwis/internal/sleep"
 )
 
-// exitLost is the exit code when the connection was lost for good.
+// exitLost is the exit code if the connection was lost for good.
 const exitLost = 3
 
-// reconnectPause is the pause before a server is asked again that loads its data.
+// reconnectPause is the pause before asking again a server that is loading its data.
 const reconnectPause = 250 * time.Millisecond
 
 // loadFlags are the flags of retwis load.
@@ -36,7 +36,7 @@ type loadFlags struct {
 	opt            bulk.Options
 }
 
-// New returns retwis load.
+// New returns the retwis load command.
 func New(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "load [flags] [FILE]...",
@@ -155,7 +155,7 @@ func (flags *loadFlags) resolve(c *shell.Command) error {
 	return nil
 }
 
-// run loads, checks or emits the files, and prints the result.
+// run loads, checks or emits the files and prints the result.
 func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []string) (err error) {
 	files, size, err := flags.files(c, names)
 	if err != nil {
@@ -212,8 +212,8 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 	return bulk.Load(ctx, server, flags.opt, files...)
 }
 
-// server returns how to connect to the database. It starts an embedded one, which end
-// stops.
+// server returns the connection options of the database. If it starts an embedded one, end stops
+// it.
 func (flags *loadFlags) server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, end func() error, err error) {
 	none := func() error { return nil }
 	config, err := store.Parse(c.Redis)
@@ -234,8 +234,8 @@ func (flags *loadFlags) server(ctx context.Context, c *shell.Command) (opt rueid
 	return db.ClientOption(), db.Close, nil
 }
 
-// refuseSite refuses a server that holds a site. It waits for one that loads its data, as a load does,
-// and needs no more than old servers and proxies know.
+// refuseSite returns an error if the server holds a site. Like a load, it waits for a server that
+// is loading its data, and uses only what old servers and proxies support.
 func (flags *loadFlags) refuseSite(ctx context.Context, c *shell.Command, opt rueidis.ClientOption) error {
 	opt.AlwaysRESP2, opt.DisableCache = true, true
 	client, err := rueidis.NewClient(opt)
@@ -257,7 +257,7 @@ func (flags *loadFlags) refuseSite(ctx context.Context, c *shell.Command, opt ru
 	}
 }
 
-// finish prints the report, and returns the error for the exit code.
+// finish prints the report and returns the error that sets the exit code.
 func (flags *loadFlags) finish(c *shell.Command, report bulk.Report, failed error) error {
 	stopped := errors.Is(failed, context.Canceled)
 	began := report.Commands > 0 || failed == nil
@@ -290,7 +290,7 @@ func (flags *loadFlags) finish(c *shell.Command, report bulk.Report, failed erro
 	case errors.Is(failed, bulk.ErrLost):
 		return shell.Exit(exitLost, failed)
 	case errors.Is(failed, bulk.ErrFailed):
-		if failed.Error() == bulk.ErrFailed.Error() { // of --fail-fast; the command was shown
+		if failed.Error() == bulk.ErrFailed.Error() { // because of --fail-fast; the command was shown
 			failed = errors.New("stopped at the first command that failed")
 		}
 		return shell.Exit(shell.ExitFailure, failed)

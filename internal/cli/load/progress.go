@@ -12,8 +12,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// progress draws a bar on a terminal; elsewhere draw is nil. size is the size of the
-// input, -1 if it is not known.
+// progress returns functions to draw and remove a progress bar. If to is not a terminal, draw is
+// nil. size is the size of the input, or -1 if unknown.
 func progress(to io.Writer, size int64, emit bool) (draw func(bulk.Report), wipe func()) {
 	if !shell.IsTerminal(to) || emit && shell.IsTerminal(os.Stdout) {
 		return nil, func() {}

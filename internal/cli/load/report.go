@@ -26,8 +26,8 @@ func printReport(w io.Writer, report bulk.Report, failed error) error {
 	return e.Encode(all)
 }
 
-// printCounts prints the lines that redis-cli --pipe prints, and on standard error the
-// commands that failed.
+// printCounts prints the lines that redis-cli --pipe prints, and on standard error the failed
+// commands.
 func (flags *loadFlags) printCounts(c *shell.Command, report bulk.Report, all bool) error {
 	to := c.Stderr
 	for _, f := range report.Failures {
@@ -58,7 +58,7 @@ func (flags *loadFlags) printCounts(c *shell.Command, report bulk.Report, all bo
 	return err
 }
 
-// printSkipped prints what was not loaded on purpose.
+// printSkipped prints what was deliberately not loaded.
 func (flags *loadFlags) printSkipped(c *shell.Command, report bulk.Report) {
 	if report.Skipped > 0 {
 		fmt.Fprintf(c.Stderr, "records skipped: %d\n", report.Skipped)

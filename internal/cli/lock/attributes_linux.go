@@ -4,7 +4,7 @@ import (
 	"syscall"
 )
 
-// attributes puts a command into a process group if join is set. It gets a SIGTERM when
+// attributes puts a command into a process group if join is set. The command gets SIGTERM when
 // retwis is killed, even if the guard is killed, too.
 func attributes(group int, join bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: join, Pdeathsig: syscall.SIGTERM}

@@ -7,19 +7,19 @@ import (
 	"retwis/redlock"
 )
 
-// Exit codes of retwis lock, beside those of the command that it runs.
+// Exit codes of retwis lock, in addition to those of the command it runs.
 const (
 	exitNotAcquired   = shell.ExitTryAgain
 	exitLost          = 76
-	exitMaxTime       = 124 // as of timeout(1)
+	exitMaxTime       = 124 // as in timeout(1)
 	exitNotExecutable = 126 // as in shells
 	exitNotFound      = 127
 )
 
 var errWaited = errors.New("waited")
 
-// notAcquired returns the exit code for the error of a lock that another process may
-// hold, so that it makes sense to try again.
+// notAcquired sets the exit code of the error for a lock that another process may hold, so that
+// trying again makes sense.
 func notAcquired(err error) error {
 	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {
 		if errors.Is(err, reason) {
@@ -29,8 +29,7 @@ func notAcquired(err error) error {
 	return badName(err)
 }
 
-// exitOfLost returns the exit code for the error of a lock that ended while the command
-// ran.
+// exitOfLost returns the exit code for a lock that ended while the command ran.
 func exitOfLost(err error) int {
 	if errors.Is(err, redlock.ErrMaxHold) {
 		return exitMaxTime
@@ -38,7 +37,7 @@ func exitOfLost(err error) int {
 	return exitLost
 }
 
-// badName returns wrong usage for a name that cannot be locked.
+// badName turns an error about a lock's name into a usage error.
 func badName(err error) error {
 	if errors.Is(err, redlock.ErrName) {
 		return shell.Usage(errors.New(shell.OneLine(err)))

@@ -11,12 +11,12 @@ import (
 
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
-	nodes, given                  []string // given may hold several URLs, separated by commas
+	nodes, given                  []string // each element of given may hold several URLs, separated by commas
 	ttl, wait, grace, nodeTimeout time.Duration
 	maxTime                       time.Duration
 	owner                         string
 	noWait, fencing               bool
-	// What to do instead of running a command.
+	// Actions that replace running a command.
 	show, watch, breaks, health, trust bool
 }
 
@@ -45,10 +45,10 @@ func (flags *lockFlags) mode() (string, error) {
 
 func (flags *lockFlags) add(c *shell.Command) {
 	f := c.Flags()
-	f.SetInterspersed(false) // what comes after NAME belongs to the command
+	f.SetInterspersed(false) // what follows NAME belongs to the command
 	c.AddRedis()
 	f.Lookup("redis").Usage = "the `URL` of the database that keeps the lock, if no --node is given"
-	// Not a StringSlice, which prints the passwords in what it cannot split.
+	// Not a StringSlice: its error messages would reveal passwords.
 	f.StringArrayVar(&flags.given, "node", nil, "the `URL` of one of several independent servers; repeat it, or separate them by commas")
 	f.DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long the lock outlives a holder that dies")
 	f.DurationVar(&flags.wait, "wait", 30*time.Second, "how long to wait for the lock")
@@ -67,8 +67,8 @@ func (flags *lockFlags) add(c *shell.Command) {
 	c.FromEnv("show", "watch", "break", "health", "trust")
 }
 
-// resolve refuses flags that contradict each other, and lets those on the command line
-// win over variables that contradict them.
+// resolve rejects contradictory flags, and lets flags on the command line override variables that
+// contradict them.
 func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) error {
 	for _, urls := range flags.given {
 		for url := range strings.SplitSeq(urls, ",") {
@@ -81,11 +81,11 @@ func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) erro
 	case len(flags.given) > 0 && len(flags.nodes) == 0:
 		return errors.New("--node names no server")
 	case onCommandLine("node") && onCommandLine("redis"):
-		return errors.New("--node and --redis both say where to keep the lock: use one")
+		return errors.New("--node and --redis cannot be combined: use one")
 	case onCommandLine("wait") && onCommandLine("no-wait") && flags.noWait:
 		return errors.New("--wait and --no-wait contradict each other: use one")
 	case json && onCommandLine("json") && !flags.show && !flags.watch && !flags.breaks && !flags.health:
-		return errors.New("--json goes with --show, --watch, --break and --health")
+		return errors.New("--json needs --show, --watch, --break or --health")
 	}
 	if onCommandLine("redis") {
 		flags.nodes = nil
@@ -96,34 +96,34 @@ func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) erro
 	return nil
 }
 
-// check refuses arguments that do not match the flags, and values out of range.
+// check rejects arguments that do not match the flags, and values out of range.
 func (flags *lockFlags) check(args []string) error {
 	mode, err := flags.mode()
-	least := 2
+	minArgs := 2
 	switch mode {
 	case "--show", "--watch", "--break":
-		least = 1
+		minArgs = 1
 	case "--health", "--trust":
-		least = 0
+		minArgs = 0
 	}
 	switch {
 	case err != nil:
 		return err
 	case flags.health && len(args) > 0:
-		return fmt.Errorf("--health takes no name, not even %q", args[0])
+		return fmt.Errorf("--health takes no name, not %q", args[0])
 	case flags.trust && len(args) > 0 && !strings.Contains(args[0], "://"):
 		return fmt.Errorf("--trust takes the URLs of servers, not %q", args[0])
-	case least == 1 && len(args) == 0:
+	case minArgs == 1 && len(args) == 0:
 		return fmt.Errorf("name the lock: retwis lock %s NAME", mode)
-	case least > 0 && len(args) == 0:
+	case minArgs > 0 && len(args) == 0:
 		return errors.New("name the lock: retwis lock NAME -- COMMAND")
-	case least > 0 && args[0] == "":
+	case minArgs > 0 && args[0] == "":
 		return errors.New("the name of the lock is empty")
-	case least == 1 && len(args) > 1:
-		return fmt.Errorf("%s takes one name, and %q is one too many; flags come before the name", mode, args[1])
-	case least == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
+	case minArgs == 1 && len(args) > 1:
+		return fmt.Errorf("%s takes one name, so %q is unexpected; flags come before the name", mode, args[1])
+	case minArgs == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
 		return fmt.Errorf("say what to run under %q: retwis lock NAME -- COMMAND", args[0])
-	case least == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
+	case minArgs == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
 		return fmt.Errorf("%q comes after the name: flags of retwis lock come before it, and the command after --", args[1])
 	case flags.ttl < 10*time.Millisecond || flags.ttl%time.Millisecond != 0:
 		return fmt.Errorf("--ttl is %v: it must be whole milliseconds, at least 10", flags.ttl)

@@ -16,25 +16,25 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// GuardCommand is the argument that makes retwis a guard. No user types it.
+// GuardCommand is the argument that makes retwis a guard. It is internal.
 const GuardCommand = "lock-guard"
 
-// guard is a small process beside a locked command. When retwis lock is killed, which no
-// process can see coming, the guard ends the command and what that started, before another
-// process can have the lock.
+// guard is a small process next to a locked command. If retwis lock is killed, which it cannot
+// intercept, the guard ends the command and its child processes before another process can acquire
+// the lock.
 //
-// The guard is there first, and the command joins its process group: so there is no moment
-// in which a command runs that the guard does not know. It learns of the end by a pipe, of
-// which only retwis lock has the other end.
+// The guard starts first, and the command joins its process group, so a command never runs
+// unguarded. The guard notices the end of retwis lock by a pipe whose other end only retwis lock
+// holds.
 type guard struct {
 	process *exec.Cmd
 	pipe    io.WriteCloser
 	ready   io.Reader
 }
 
-// startGuard starts a guard, which gives a command so long between SIGTERM and SIGKILL.
+// startGuard starts a guard, which waits for grace between SIGTERM and SIGKILL.
 func startGuard(grace time.Duration) (*guard, error) {
-	self := "/proc/self/exe" // is the same program even if its file was replaced
+	self := "/proc/self/exe" // the same program even if its file was replaced
 	if runtime.GOOS != "linux" {
 		var err error
 		if self, err = os.Executable(); err != nil {
@@ -64,8 +64,8 @@ func guardFailed(err error) error {
 	return fmt.Errorf("starting a process that guards the command: %w", err)
 }
 
-// group returns the process group that the guard ends, once it ignores the signals that
-// the group may get.
+// group returns the process group that the guard ends, once the guard ignores the signals that the
+// group may get.
 func (g *guard) group() (int, error) {
 	if _, err := g.ready.Read(make([]byte, 1)); err != nil {
 		return 0, guardFailed(err)
@@ -73,7 +73,7 @@ func (g *guard) group() (int, error) {
 	return g.process.Process.Pid, nil
 }
 
-// watch makes the guard end a process that is not in its group.
+// watch makes the guard end a process outside its group.
 func (g *guard) watch(pid int) { _, _ = fmt.Fprintln(g.pipe, pid) }
 
 // end ends the guard without touching the command.
@@ -82,7 +82,8 @@ func (g *guard) end() {
 	_ = g.process.Wait()
 }
 
-// Guard is the guard's side: it waits until retwis lock has ended, and ends what it left.
+// Guard is the main function of the guard: it waits until retwis lock has ended, then ends the
+// processes left behind.
 func Guard(env shell.Env, args []string) int {
 	if len(args) != 1 {
 		return shell.ExitUsage
@@ -91,7 +92,7 @@ func Guard(env shell.Env, args []string) int {
 	if err != nil {
 		return shell.ExitUsage
 	}
-	signal.Ignore() // all that can be
+	signal.Ignore() // all that can be ignored
 	if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
 		return shell.ExitFailure
 	}
@@ -111,17 +112,17 @@ func Guard(env shell.Env, args []string) int {
 	return shell.ExitOK
 }
 
-// endProcesses waits until a process, or the processes of a -group, have ended, and kills
-// them when kill fires, or now if it is nil.
+// endProcesses waits until a process, or the group of a negative pid, has ended. It kills them when
+// kill fires, or at once if kill is nil.
 func endProcesses(pid int, kill <-chan time.Time) {
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for kill != nil {
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-kill:
 			kill = nil
 		}

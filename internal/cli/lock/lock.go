@@ -1,4 +1,4 @@
-// Package lock is the command retwis lock.
+// Package lock implements the retwis lock command.
 package lock
 
 import (
@@ -15,7 +15,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis lock.
+// New returns the retwis lock command.
 func New(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "lock [flags] NAME -- COMMAND [ARG...]",
@@ -71,7 +71,7 @@ too few servers answered; with --health 0 if a majority of the servers votes, 75
   retwis lock --node redis://a,redis://b,redis://c --show nightly
   retwis lock --node redis://a,redis://b,redis://c --health
   retwis lock --trust redis://c`,
-		Args: func(*cobra.Command, []string) error { return nil }, // see check
+		Args: func(*cobra.Command, []string) error { return nil }, // see lockFlags.check
 	})
 	var flags lockFlags
 	flags.add(c)
@@ -87,7 +87,7 @@ too few servers answered; with --health 0 if a majority of the servers votes, 75
 	})
 }
 
-// run does what the flags say.
+// run does what the flags ask for.
 func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string) (err error) {
 	if flags.trust && len(args) > 0 {
 		flags.nodes, args = args, nil
@@ -122,11 +122,11 @@ func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string
 	case flags.health:
 		return showHealth(ctx, c, m)
 	}
-	// Signals are taken until the end, so that none is missed between the waiting
-	// and the command.
-	signals, ignore := takeSignals()
+	// Signals are caught until the end, so that none is missed between waiting and starting the
+	// command.
+	signals, ignore := catchSignals()
 	defer ignore()
-	// It starts while we wait for the lock. Whenever retwis is killed, the last extension
+	// The guard starts while we wait for the lock. Whenever retwis is killed, the last extension
 	// was about a third of the TTL ago.
 	guard, err := startGuard(min(flags.grace, flags.ttl/2))
 	if err != nil {
@@ -141,7 +141,7 @@ func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string
 	return locked.run(ctx, l, signals)
 }
 
-// lookPath finds a program as a shell does, before the waiting for the lock.
+// lookPath finds a program as a shell does, before waiting for the lock.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {

@@ -17,14 +17,14 @@ import (
 	"retwis/redlock"
 )
 
-// showTimeout is how long --show, --watch, --break and --health wait for a server, and
-// --no-wait, whose only attempt has to connect first.
+// showTimeout is how long --show, --watch, --break and --health wait for a server. It also applies
+// to --no-wait, whose only attempt has to connect first.
 const showTimeout = time.Second
 
 // reopenPause is the pause between two attempts to open the database.
 const reopenPause = 250 * time.Millisecond
 
-// open returns a lock manager on the servers, or on the database, of the flags.
+// open returns a lock manager for the servers, or the database, given by the flags.
 func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Manager, func() error, error) {
 	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing, MaxHold: flags.maxTime, Owner: flags.owner}
 	if mode, _ := flags.mode(); (mode != "" || flags.noWait) && opt.NodeTimeout == 0 {
@@ -56,11 +56,10 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 		return nil, nil, errors.Join(shell.Usage(errors.New(shell.OneLine(err))), db.Close())
 	}
 	end := func() error { return errors.Join(m.Close(), db.Close()) }
-	// An embedded server was often just started, and would be quarantined each time.
-	// It still has its locks: it writes all to its file when it ends with its owner,
-	// and a machine that dies takes all clients of the server with it. What remains
-	// is a server that is killed alone while a slow disk delays its file by a second
-	// or two.
+	// An embedded server was often just started, and would be quarantined each time. It still has
+	// its locks: it saves everything when it ends with its owner, and if the machine fails, so do
+	// all clients of the server. The remaining case is a server that is killed on its own while a
+	// slow disk delays its file by a second or two.
 	if config.Kind == store.Embedded {
 		if err := m.SkipQuarantine(ctx); err != nil {
 			return nil, nil, errors.Join(err, end())
@@ -69,7 +68,8 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 	return m, end, nil
 }
 
-// refuseSites refuses servers that hold a site. One that does not answer is left to the majority.
+// refuseSites returns an error if a server holds a site. It ignores servers that do not answer; the
+// majority decides about them.
 func (flags *lockFlags) refuseSites(ctx context.Context, c *shell.Command) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(flags.nodeTimeout, showTimeout))
 	defer cancel()
@@ -92,8 +92,8 @@ func (flags *lockFlags) refuseSites(ctx context.Context, c *shell.Command) error
 	return cmp.Or(refused...)
 }
 
-// openDatabase opens the database of --redis. One that can fail over may be about to,
-// so opening it is retried for as long as --wait.
+// openDatabase opens the database given by --redis. A database that can fail over may be doing so,
+// so opening it is retried for up to --wait.
 func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind redisurl.Kind) (*store.Store, error) {
 	retry := !flags.noWait && (kind == redisurl.Sentinel || kind == redisurl.Cluster)
 	mode, _ := flags.mode()

@@ -12,14 +12,14 @@ import (
 	"retwis/redlock"
 )
 
-// watchPause is how often --watch asks the servers.
+// watchPause is the polling interval of --watch.
 const watchPause = 250 * time.Millisecond
 
-// watchLock prints who holds a name, and each change of it, until the command is
-// stopped. It misses a holder that has the name for a shorter time than the pause.
+// watchLock prints who holds a name, and each change, until the command is interrupted. It can miss
+// a holder that has the lock for less than watchPause.
 func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
-	look := time.NewTicker(watchPause)
-	defer look.Stop()
+	tick := time.NewTicker(watchPause)
+	defer tick.Stop()
 	type seen struct {
 		value              string
 		undecided, notLock bool
@@ -40,7 +40,7 @@ func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name s
 			}
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
@@ -66,7 +66,7 @@ func printChange(c *shell.Command, s *lockStatus) error {
 	return err
 }
 
-// breakLock frees a name. The exit code says whether it was held.
+// breakLock frees a name. The exit code shows whether it was held.
 func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	status, err := m.Break(ctx, name)
 	if err != nil {
@@ -89,7 +89,7 @@ func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name s
 
 // lockHealth is what --health prints as JSON.
 type lockHealth struct {
-	Votes  bool               `json:"votes"` // a majority does
+	Votes  bool               `json:"votes"` // a majority votes
 	Quorum int                `json:"quorum"`
 	Nodes  []lockServerHealth `json:"nodes"`
 }
@@ -98,12 +98,12 @@ type lockServerHealth struct {
 	Node        string     `json:"node"`
 	Votes       bool       `json:"votes"`
 	Since       *time.Time `json:"since,omitempty"`
-	Quarantined int64      `json:"young_ms,omitempty"` // how long it does not vote yet
+	Quarantined int64      `json:"young_ms,omitempty"` // time until it votes
 	TTL         int64      `json:"longest_ttl_ms,omitempty"`
 	Error       string     `json:"error,omitempty"`
 }
 
-// showHealth prints which servers vote. The exit code says whether a majority does.
+// showHealth prints which servers vote. The exit code shows whether a majority does.
 func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
 	status, err := m.Status(ctx, "")
 	if err != nil {
@@ -111,15 +111,15 @@ func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error
 	}
 	h := lockHealth{Votes: status.Voting >= status.Quorum, Quorum: status.Quorum}
 	for _, n := range status.Servers {
-		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Quarantined: n.Quarantined.Milliseconds(), TTL: n.LongestTTL.Milliseconds()}
+		server := lockServerHealth{Node: n.Node, Votes: n.Votes, Quarantined: n.Quarantined.Milliseconds(), TTL: n.LongestTTL.Milliseconds()}
 		if !n.Since.IsZero() {
 			since := n.Since.UTC()
-			one.Since = &since
+			server.Since = &since
 		}
 		if n.Err != nil {
-			one.Error = shell.OneLine(n.Err)
+			server.Error = shell.OneLine(n.Err)
 		}
-		h.Nodes = append(h.Nodes, one)
+		h.Nodes = append(h.Nodes, server)
 	}
 	if c.JSON {
 		err = json.NewEncoder(c.Stdout).Encode(h)
@@ -153,7 +153,7 @@ func (h *lockHealth) print(out io.Writer, voting int) error {
 		}
 		line("%s: %s", n.Node, what)
 	}
-	line("%d of %d servers vote: it takes %d", voting, len(h.Nodes), h.Quorum)
+	line("%d of %d servers vote; the quorum is %d", voting, len(h.Nodes), h.Quorum)
 	return errors.Join(errs...)
 }
 

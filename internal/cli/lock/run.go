@@ -21,17 +21,17 @@ import (
 // lockedCommand is a command that runs under a lock.
 type lockedCommand struct {
 	program string
-	args    []string // with the name first
+	args    []string // including the name
 	env     shell.Env
 	grace   time.Duration
-	maxTime time.Duration // 0: no limit
+	maxTime time.Duration // 0 for no limit
 	guard   *guard
 }
 
-// run runs the command, and ends with its exit code.
+// run runs the command and returns its exit code as an error.
 func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan os.Signal) error {
-	// A signal ends the waiting for a lock, but not a running command: that gets the
-	// signal, and decides.
+	// A signal ends the wait for a lock, but not a running command: the command gets the signal and
+	// decides.
 	var code int
 	var why, lost error
 	err := l.Keep(context.WithoutCancel(ctx), func(held context.Context, l *redlock.Lock) error {
@@ -39,7 +39,7 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 		return nil
 	})
 	switch {
-	case lost != nil: // and reported
+	case lost != nil: // already reported
 		return shell.Exit(exitOfLost(lost), nil)
 	case err != nil:
 		return shell.Exit(exitOfLost(err), c.explain(l, err))
@@ -49,7 +49,7 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 	return nil
 }
 
-// explain names the flag of this command if that ended the lock.
+// explain names the flag of this command if --max-time ended the lock.
 func (c lockedCommand) explain(l *redlock.Lock, lost error) error {
 	if errors.Is(lost, redlock.ErrMaxHold) {
 		return fmt.Errorf("%q: held for %v, the most that --max-time allows", l.Name(), c.maxTime)
@@ -57,8 +57,8 @@ func (c lockedCommand) explain(l *redlock.Lock, lost error) error {
 	return lost
 }
 
-// supervise starts the command, and returns how it ended, and why the lock was lost
-// before, if it was.
+// supervise starts the command and returns its exit code, and the reason if the lock was lost
+// before the command ended.
 func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost, err error) {
 	// On Linux the command gets a signal when the thread that started it ends.
 	runtime.LockOSThread()
@@ -67,9 +67,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 		Path: c.program, Args: c.args, Env: c.environment(l),
 		Stdin: c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
 	}
-	// An interactive command must stay in the foreground process group of its
-	// terminal. Any other gets its own group, so that the processes that it started
-	// can be ended with it: that of its guard.
+	// An interactive command must stay in the foreground process group of its terminal. Any other
+	// joins the guard's group, so that its child processes can be ended with it.
 	terminal, shared := c.terminal()
 	group, err := c.guard.group()
 	if err != nil {
@@ -86,7 +85,7 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 		pid = cmd.Process.Pid
 		c.guard.watch(pid)
 	}
-	gone := held.Done()
+	lostLock := held.Done()
 	var kill <-chan time.Time
 	for {
 		select {
@@ -98,14 +97,14 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 			code, err = exitCode(cmd, err)
 			return code, lost, err
 		case s := <-signals:
-			// The terminal sends Ctrl-C to the command, too: many programs take a
-			// second one for "at once".
+			// The terminal sends Ctrl-C to the command, too: many programs take a second one as a
+			// request to quit at once.
 			if shared && (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground(terminal) {
 				continue
 			}
 			_ = syscall.Kill(pid, s.(syscall.Signal))
-		case <-gone:
-			gone, lost = nil, context.Cause(held)
+		case <-lostLock:
+			lostLock, lost = nil, context.Cause(held)
 			fmt.Fprintf(c.env.Stderr, "retwis: %s; ending the command\n", shell.OneLine(c.explain(l, lost)))
 			_ = syscall.Kill(pid, syscall.SIGTERM)
 			kill = time.After(c.grace)
@@ -116,8 +115,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	}
 }
 
-// environment returns the environment of the command: that of retwis, and the lock. The
-// token of an outer lock is removed.
+// environment returns the environment of the command: that of retwis plus the lock. It removes the
+// token of an outer lock.
 func (c lockedCommand) environment(l *redlock.Lock) []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -132,7 +131,7 @@ func (c lockedCommand) environment(l *redlock.Lock) []string {
 	return env
 }
 
-// exitCode returns how a command ended, as a shell would.
+// exitCode returns the exit code of a command as a shell would.
 func exitCode(cmd *exec.Cmd, err error) (int, error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -144,7 +143,7 @@ func exitCode(cmd *exec.Cmd, err error) (int, error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// terminal returns the terminal at which the command runs, if there is one.
+// terminal returns the terminal on which the command runs, if any.
 func (c lockedCommand) terminal() (fd int, ok bool) {
 	for _, stream := range []any{c.env.Stdin, c.env.Stdout, c.env.Stderr} {
 		if shell.IsTerminal(stream) {
@@ -154,7 +153,7 @@ func (c lockedCommand) terminal() (fd int, ok bool) {
 	return 0, false
 }
 
-// inForeground reports whether a terminal sends Ctrl-C to our process group.
+// inForeground reports whether the terminal sends Ctrl-C to our process group.
 func inForeground(terminal int) bool {
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()

@@ -15,10 +15,10 @@ import (
 type lockStatus struct {
 	Name shell.Text `json:"name"`
 	Held bool       `json:"held"` // by a majority
-	// Undecided: too few servers answered, or vote; the rest could be a majority that
-	// has the lock.
+	// Undecided is set if too few servers answered or vote; the others could be a majority that
+	// holds the lock.
 	Undecided bool `json:"undecided"`
-	// NotLock: the key of the name holds something that is not a lock.
+	// NotLock is set if the key exists but is not a lock.
 	NotLock bool             `json:"not_lock,omitempty"`
 	Value   shell.Text       `json:"value,omitempty"`
 	Owner   *lockOwner       `json:"owner,omitempty"`
@@ -50,13 +50,13 @@ type lockNodeStatus struct {
 	Node        string     `json:"node"`
 	Value       shell.Text `json:"value,omitempty"`
 	TTL         int64      `json:"ttl_ms,omitempty"`
-	Foreign     bool       `json:"foreign,omitempty"` // of another library or program
+	Foreign     bool       `json:"foreign,omitempty"` // held by another library or program
 	Waiters     int64      `json:"waiters"`
-	Quarantined int64      `json:"young_ms,omitempty"` // how long it does not vote yet
+	Quarantined int64      `json:"young_ms,omitempty"` // time until it votes
 	Error       string     `json:"error,omitempty"`
 }
 
-// statusOf reads from the servers who holds a name.
+// statusOf asks the servers who holds a name.
 func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
 	s, err := m.Status(ctx, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func newLockStatus(name string, status redlock.Status) *lockStatus {
 	return s
 }
 
-// showLock prints who holds a name. The exit code says whether it is held.
+// showLock prints who holds a name. The exit code shows whether it is held.
 func showLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	s, err := statusOf(ctx, m, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *lockStatus) print(out io.Writer) error {
 	return err
 }
 
-// verdict says in one line who holds the name.
+// verdict describes in one line who holds the name.
 func (s *lockStatus) verdict(agreed int) string {
 	switch {
 	case s.Held:
@@ -145,14 +145,14 @@ func (s *lockStatus) verdict(agreed int) string {
 		}
 		return fmt.Sprintf("%q is held%s: %d of %d agree", s.Name, by, agreed, len(s.Nodes))
 	case s.Undecided:
-		return fmt.Sprintf("%q may be held: it takes %d of %d, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
+		return fmt.Sprintf("%q may be held: the quorum is %d of %d, and too few servers answered or vote", s.Name, s.Quorum, len(s.Nodes))
 	case s.NotLock:
 		return fmt.Sprintf("%q cannot be held: %v", s.Name, redlock.ErrNotLock)
 	}
-	return fmt.Sprintf("%q is not held: it takes %d of %d", s.Name, s.Quorum, len(s.Nodes))
+	return fmt.Sprintf("%q is not held; the quorum is %d of %d", s.Name, s.Quorum, len(s.Nodes))
 }
 
-// heldBy says who holds the name, and for how long.
+// heldBy describes the holder and the remaining time.
 func (s *lockStatus) heldBy() string {
 	by := string(s.Value)
 	if s.Owner != nil {

@@ -15,9 +15,9 @@ import (
 	"retwis/redlock"
 )
 
-// takeSignals takes the signals to pass on to the command, except those that retwis
-// ignores itself: under nohup the command must ignore SIGHUP, too.
-func takeSignals() (signals chan os.Signal, ignore func()) {
+// catchSignals catches the signals to pass on to the command, except those that retwis itself
+// ignores: under nohup the command must ignore SIGHUP, too.
+func catchSignals() (signals chan os.Signal, ignore func()) {
 	signals = make(chan os.Signal, 8)
 	for _, s := range []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
@@ -29,7 +29,7 @@ func takeSignals() (signals chan os.Signal, ignore func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// acquire waits for the lock as long as the flags say, or until a signal.
+// acquire waits for the lock, until --wait is over or a signal arrives.
 func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redlock.Manager, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -45,7 +45,7 @@ func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redloc
 	l, err := flags.request(ctx, c, m, name)
 	close(watching)
 	<-watched
-	if ctx.Err() != nil { // even if the lock was acquired in this moment
+	if ctx.Err() != nil { // even if the lock was acquired at this moment
 		if l != nil {
 			_ = l.Unlock(context.WithoutCancel(ctx))
 		}
@@ -74,8 +74,8 @@ func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redloc
 	return m.Lock(ctx, name)
 }
 
-// checkKeys refuses a name that one of several servers uses for something else. A single
-// server refuses by itself; of several, the others would have given the lock by then.
+// checkKeys returns an error if one of several servers uses the name for something else. A single
+// server detects that itself; with several, the others would already have granted the lock.
 func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 	status, err := m.Status(ctx, name)
 	for _, n := range status.Servers {
@@ -87,16 +87,16 @@ func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 }
 
 const (
-	// quarantineNotice is when quarantined servers are reported: soon, because the
+	// quarantineNotice is the delay before quarantined servers are reported: short, because the
 	// wait is long.
 	quarantineNotice = 100 * time.Millisecond
-	// waitNotice is when anything else that delays the lock is reported at a terminal.
+	// waitNotice is the delay before other reasons are reported on a terminal.
 	waitNotice = time.Second
 )
 
-// explainWait prints why the lock is not acquired yet: that servers are quarantined, or
-// that the command waits for itself, in any case, everything else at a terminal only. It
-// asks again until enough servers have answered.
+// explainWait prints why the lock has not been acquired yet. It always reports quarantined servers
+// and a command that waits for itself; everything else only on a terminal. It asks again until
+// enough servers have answered.
 func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
 	for after := quarantineNotice; ; after = waitNotice {
 		select {
@@ -105,7 +105,7 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 			return
 		}
 		if c.Getenv("RETWIS_LOCK_NAME") == name {
-			fmt.Fprintf(c.Stderr, "retwis: waiting for %q: this command runs under a lock of that name itself, by RETWIS_LOCK_NAME\n", name)
+			fmt.Fprintf(c.Stderr, "retwis: waiting for %q: this command already runs under a lock of that name, according to RETWIS_LOCK_NAME\n", name)
 			return
 		}
 		status, err := m.Status(ctx, name)
@@ -129,7 +129,7 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 	}
 }
 
-// quarantined returns how many servers are quarantined, and how long until a majority
+// quarantined returns how many servers are quarantined and how long it takes until a majority
 // votes; both are 0 if a majority votes already.
 func quarantined(status redlock.Status) (count int, left time.Duration) {
 	var answered []time.Duration

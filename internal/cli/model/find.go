@@ -79,7 +79,7 @@ continue with --after.`,
 		}
 		page, err := m.Find(conds...).OrderBy(order...).Limit(limit).After(after).Page(ctx)
 		if err != nil {
-			err = hinted(err)
+			err = withIndexHint(err)
 		}
 		p := newRecordPrinter(c, m)
 		for _, r := range page.Items {
@@ -107,13 +107,13 @@ func newCount(env shell.Env) *cobra.Command {
 		}
 		n, err := m.Find(conds...).Count(ctx)
 		if err != nil {
-			return hinted(err)
+			return withIndexHint(err)
 		}
 		return errors.Join(c.PrintCount(n), noteEmpty(ctx, c, m, n))
 	})
 }
 
-// noteEmpty says how records of other programs are added, if the model has none at all.
+// noteEmpty explains how to add records of other programs if the model has none.
 func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int64) error {
 	if found > 0 {
 		return nil
@@ -126,8 +126,8 @@ func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int6
 	return err
 }
 
-// hinted says what to do about a query that no index answers.
-func hinted(err error) error {
+// withIndexHint adds a hint to the error for a query that no index answers.
+func withIndexHint(err error) error {
 	if errors.Is(err, model.ErrNoIndex) {
 		return shell.Hint(err, `See which indexes there are with "retwis model list".`)
 	}
@@ -158,12 +158,12 @@ func conditions(m *model.Model, texts []string) ([]model.Cond, error) {
 				return nil, shell.Usage(err)
 			}
 		}
-		all = append(all, cond.Of(c))
+		all = append(all, conditionsFor.New(c))
 	}
 	return all, nil
 }
 
-// columnType returns the type of column that reads the values of a kind.
+// columnType returns the column type that parses the values of a kind.
 func columnType(kind string) index.Type {
 	switch kind {
 	case "bool":
@@ -180,11 +180,11 @@ func columnType(kind string) index.Type {
 	return index.String
 }
 
-// parseDurations replaces texts by durations.
+// parseDurations converts texts to durations.
 func parseDurations(c *shell.Condition) error {
 	for _, v := range []*any{&c.Low, &c.High} {
-		text, is := (*v).(string)
-		if !is {
+		text, ok := (*v).(string)
+		if !ok {
 			continue
 		}
 		d, err := time.ParseDuration(text)
@@ -196,7 +196,7 @@ func parseDurations(c *shell.Condition) error {
 	return nil
 }
 
-var cond = shell.Conditions[model.Cond]{
+var conditionsFor = shell.Conditions[model.Cond]{
 	Eq: model.Eq, AtLeast: model.AtLeast, AtMost: model.AtMost, Above: model.Above, Below: model.Below,
 	Between: model.Between, Prefix: model.Prefix,
 }
@@ -206,7 +206,7 @@ type recordPrinter struct {
 	*shell.Printer
 	c        *shell.Command
 	declared []model.FieldInfo
-	begun    bool
+	headed   bool
 }
 
 func newRecordPrinter(c *shell.Command, m *model.Model) *recordPrinter {
@@ -214,7 +214,7 @@ func newRecordPrinter(c *shell.Command, m *model.Model) *recordPrinter {
 	return &recordPrinter{Printer: c.NewPrinter(), c: c, declared: stored}
 }
 
-// object returns a record for JSON, with numbers, bools, lists and maps as such.
+// object returns a record as JSON, with numbers, bools, lists and maps as such.
 func (p *recordPrinter) object(r model.Record) shell.Object {
 	o := shell.Object{{Name: "id", Value: r.ID}}
 	fields := shell.Object{}
@@ -225,7 +225,7 @@ func (p *recordPrinter) object(r model.Record) shell.Object {
 	return append(o, shell.Field{Name: "fields", Value: fields})
 }
 
-// valueOf returns the text of a field for JSON.
+// valueOf returns the text of a field as JSON.
 func valueOf(kind, text string) any {
 	switch kind {
 	case "int", "uint", "float", "unix", "json":
@@ -240,13 +240,13 @@ func valueOf(kind, text string) any {
 	return text
 }
 
-// row prints a record as a row of a table, or as JSON.
+// row prints a record as a table row, or as JSON.
 func (p *recordPrinter) row(r model.Record) error {
 	if p.c.JSON {
 		return shell.NewEncoder(p.c.Stdout).Encode(p.object(r))
 	}
-	if !p.begun {
-		p.begun = true
+	if !p.headed {
+		p.headed = true
 		names := []string{"id"}
 		for _, f := range p.declared {
 			names = append(names, f.Name)
@@ -268,7 +268,7 @@ func (p *recordPrinter) row(r model.Record) error {
 	return p.Row(cells...)
 }
 
-// fields prints the fields of a record, one a line, or as JSON.
+// fields prints the fields of a record, one per line, or as JSON.
 func (p *recordPrinter) fields(r model.Record) error {
 	if p.c.JSON {
 		return shell.NewEncoder(p.c.Stdout).Encode(p.object(r))
@@ -284,7 +284,7 @@ func (p *recordPrinter) fields(r model.Record) error {
 	return nil
 }
 
-// more prints how to continue.
+// more prints the cursor to continue with.
 func (p *recordPrinter) more(cursor string) error {
 	switch {
 	case cursor == "":

@@ -52,14 +52,14 @@ func (f *runFlags) addAdopt(c *shell.Command) {
 	c.Flags().Var(&patternFlag{&f.adopt}, "adopt", "treat keys that the model did not write as its records if the id matches this `PATTERN`, such as '*'")
 }
 
-// set passes --adopt to a model.
+// set applies --adopt to a model.
 func (f *runFlags) set(m *model.Model) {
 	if f.adopt != nil {
 		m.Adopt = f.adopt.matches
 	}
 }
 
-// target is the model of a maintenance command.
+// target is the model that a maintenance command works on.
 type target struct {
 	runFlags
 	verb   shell.Verb
@@ -107,15 +107,15 @@ func printUnknown(c *shell.Command, r *model.Report) error {
 	return err
 }
 
-// pattern is a text in which * matches any characters, and ? one.
+// pattern is a glob in which * matches any characters and ? matches one.
 type pattern struct {
 	text string
-	is   *regexp.Regexp
+	re   *regexp.Regexp
 }
 
-func (p *pattern) matches(s string) bool { return p.is.MatchString(s) }
+func (p *pattern) matches(s string) bool { return p.re.MatchString(s) }
 
-// patternFlag is the value of a flag that takes a pattern; it sets p.
+// patternFlag is the value of a flag that takes a pattern; it sets *p.
 type patternFlag struct{ p **pattern }
 
 func (f *patternFlag) String() string {
@@ -131,7 +131,7 @@ func (f *patternFlag) Type() string { return "pattern" }
 // Set implements pflag.Value.
 func (f *patternFlag) Set(text string) error {
 	quoted := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(text))
-	is, err := regexp.Compile(`(?s)^` + quoted + `$`)
-	*f.p = &pattern{text, is}
+	re, err := regexp.Compile(`(?s)^` + quoted + `$`)
+	*f.p = &pattern{text, re}
 	return err
 }

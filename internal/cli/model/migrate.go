@@ -58,7 +58,7 @@ code is 1 if a record could not be added.`,
 	})
 }
 
-// printMigrated prints what was done. The command fails if a record could not be added.
+// printMigrated prints what was done. It returns an error if a record could not be added.
 func printMigrated(c *shell.Command, done []string, r shell.Report) error {
 	summary := shell.Object{{Name: "done", Value: append([]string{}, done...)}, {Name: "checked", Value: r.Checked}}
 	if r.Missing > 0 {

@@ -1,4 +1,4 @@
-// Package model has the commands of retwis model.
+// Package model implements the retwis model commands.
 package model
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis model.
+// New returns the retwis model command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "model",

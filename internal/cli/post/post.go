@@ -1,4 +1,4 @@
-// Package post is the command retwis post: single posts.
+// Package post implements the retwis post commands.
 package post
 
 import (
@@ -14,19 +14,19 @@ import (
 	"retwis/internal/social"
 )
 
-// New returns retwis post.
+// New returns the retwis post command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "post",
 		Short: "Show and delete posts",
-		Long: `Shows and deletes posts, also while the site is served. A post is named by its number,
-which is the end of its address.`,
+		Long: `Shows and deletes posts, even while the site is served. A post is given by its number, which
+is the end of its address.`,
 		Example: `  retwis post show 17
   retwis post delete 17 --yes`,
 	}, newShow(env), newDelete(env))
 }
 
-// entry is a post as it is printed.
+// entry is a post as printed.
 type entry struct {
 	ID      int64     `json:"id"`
 	Author  string    `json:"author"`
@@ -47,7 +47,7 @@ func (e entry) String() string {
 		shell.Plural(e.Likes, "like", "likes"), shell.Plural(e.Replies, "reply", "replies"))
 }
 
-// find returns a post by its number.
+// find returns the post with a number.
 func find(ctx context.Context, db *site.Database, text string) (social.Post, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
@@ -68,7 +68,7 @@ func newShow(env shell.Env) *cobra.Command {
 		Use:   "show [flags] NUMBER",
 		Short: "Show a post",
 		Long: `Shows the text of a post, its author, when it was written, and how many people like it
-and have replied, also where moderators have hidden it.`,
+and have replied, even if moderators have hidden it.`,
 		Example: `  retwis post show 17
   retwis post show 17 --json`,
 		Args: shell.Arguments(1, 1, ""),
@@ -86,7 +86,7 @@ func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NUMBER",
 		Short: "Delete a post, as its author can",
-		Long: `Deletes a post: its text and its earlier texts are gone for good, from all timelines.
+		Long: `Permanently deletes a post, including its earlier texts, from all timelines.
 Replies to it stay. It needs --yes.`,
 		Example: `  retwis post delete 17 --yes`,
 		Args:    shell.Arguments(1, 1, ""),
@@ -101,7 +101,7 @@ Replies to it stay. It needs --yes.`,
 		case p.Deleted:
 			return site.Result{}, fmt.Errorf("post %d is deleted already", p.ID)
 		case !yes:
-			return site.Result{}, shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
+			return site.Result{}, shell.Usage(fmt.Errorf("this permanently deletes post %d of %s; add --yes to proceed", p.ID, p.Author.Name))
 		}
 		err = db.Social.Moderation.RemovePost(ctx, social.Operator, p.ID, "")
 		if errors.Is(err, social.ErrNotFound) {

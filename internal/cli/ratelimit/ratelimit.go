@@ -1,4 +1,4 @@
-// Package ratelimit has the commands of retwis ratelimit.
+// Package ratelimit implements the retwis ratelimit commands.
 package ratelimit
 
 import (
@@ -15,14 +15,15 @@ import (
 	"retwis/ratelimit"
 )
 
-// timeout bounds a decision: a person waits longer than a web server may.
+// timeout bounds a decision. It is longer than on a web server because people wait longer for a
+// command.
 const timeout = 5 * time.Second
 
 const limits = `A limit is written KEY=RATE/TIME: ada=10/1m allows ada ten events a minute, and ten at once.
 ada=10/1m:3 allows three at once, and one every six seconds. Times are 500ms, 10s, 1m, 2h
-or 7d; a unit alone is one of it: 5/s, 100/h.`
+or 7d; a bare unit means one: 5/s, 100/h.`
 
-// New returns retwis ratelimit.
+// New returns the retwis ratelimit command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "ratelimit",
@@ -94,7 +95,7 @@ With --wait it waits until the event is allowed, for that long at most.
 	})
 }
 
-// take decides, again and again until it is allowed or the wait would be too long.
+// take retries until the event is allowed or the wait would be too long.
 func take(ctx context.Context, l *ratelimit.Limiter, checks []ratelimit.Check, wait time.Duration) (ratelimit.Result, error) {
 	for end := time.Now().Add(wait); ; {
 		r, err := l.TakeAll(ctx, checks...)
@@ -170,7 +171,7 @@ func with(ctx context.Context, c *shell.Command, do func(l *ratelimit.Limiter) e
 	})
 }
 
-// parse reads limits. A key may contain an equals sign, a limit does not.
+// parse parses limits. A key may contain an equals sign, a limit may not.
 func parse(args []string) ([]ratelimit.Check, error) {
 	var checks []ratelimit.Check
 	for _, arg := range args {

@@ -16,10 +16,10 @@ import (
 
 func newAudit(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "audit [flags]", Short: "Print what operators and moderators have decided", Args: shell.NoArguments,
+		Use: "audit [flags]", Short: "Print the decisions of operators and moderators", Args: shell.NoArguments,
 		Long: `Prints the decisions of operators and moderators, the latest first: the time, who decided,
-the action, its target, the person that it concerns, and the note. The log keeps the
-latest 100,000 or so.`,
+the action, its target, the person concerned, and the note. The log keeps about the latest
+100,000.`,
 		Example: `  retwis audit --limit 20
   retwis audit --by ada
   retwis audit --about bob --json`,
@@ -27,10 +27,10 @@ latest 100,000 or so.`,
 	by := c.Flags().String("by", "", "of one `NAME`: a username, operator or automatic")
 	about := c.Flags().String("about", "", "about one `NAME`, and the posts of that person")
 	target := c.Flags().String("target", "", "about one `TARGET`, such as post:12")
-	limit := c.Flags().Int("limit", 100, "how many to print; 0: all")
+	limit := c.Flags().Int("limit", 100, "how many to print; 0 for all")
 	c.Check = func([]string) error {
 		if *limit < 0 {
-			return shell.Usage(errors.New("--limit: a negative number"))
+			return shell.Usage(errors.New("--limit cannot be negative"))
 		}
 		return nil
 	}
@@ -95,7 +95,7 @@ func named(ctx context.Context, db *site.Database, name string) (social.User, er
 	return user, err
 }
 
-// entry is an entry of the log as it is printed.
+// entry is an entry of the log as printed.
 type entry struct {
 	Time   site.Time `json:"time"`
 	Actor  string    `json:"actor"`

@@ -1,5 +1,5 @@
-// Package report holds the commands about what people have reported, and about the log of
-// decisions: report and audit.
+// Package report implements the retwis report and retwis audit commands, for user reports and for
+// the log of decisions.
 package report
 
 import (
@@ -18,17 +18,17 @@ import (
 	"retwis/internal/social/moderation"
 )
 
-// Commands returns report and audit.
+// Commands returns the report and audit commands.
 func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		shell.Group(&cobra.Command{
 			Use:   "report",
 			Short: "Decide about posts and people that were reported",
-			Long: `Lists what people have reported, and decides about it as an operator: moderators do the
-same on the pages below /moderation. A report is named by its target, user:ID or post:ID.
+			Long: `Lists what people have reported, and decides about it as an operator. Moderators do the same
+on the pages below /moderation. A report is named by its target, user:ID or post:ID.
 
-"report take" leases the next one for 15 minutes: no moderator gets it meanwhile. "report
-decide" takes it by itself, unless a moderator has it.`,
+"report take" leases the next one for 15 minutes, during which no moderator gets it. "report
+decide" takes the report itself, unless a moderator has it.`,
 			Example: `  retwis report list
   retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'
@@ -42,7 +42,7 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
 		Long: `Lists the open reports, the earliest first: the target, the person, how many people
-have reported it, since when, who decides about it now, and the text of the post. Of a
+have reported it, since when, who is deciding about it, and the text of the post. For a
 deleted post it is the text that was reported.`,
 		Example: `  retwis report list
   retwis report list --json`,
@@ -68,7 +68,7 @@ deleted post it is the text that was reported.`,
 	})
 }
 
-// waiting is an open report as it is printed.
+// waiting is an open report as printed.
 type waiting struct {
 	Target  string    `json:"target"`
 	Person  string    `json:"person"`
@@ -99,13 +99,14 @@ func (w waiting) Cells() []any {
 	return []any{w.Target, w.Person, w.Reports, w.Since, held, deletedText(w.Text, w.Deleted)}
 }
 
-// deletion is how a reported post was deleted, as it is printed.
+// deletion describes how a reported post was deleted.
 type deletion struct {
 	Time site.Time `json:"time"`
 	By   string    `json:"by"` // author or moderator
 }
 
-// textOf returns the text of a reported post, of a deleted one as it was when it was last reported.
+// textOf returns the text of a reported post. For a deleted post that is its text when it was last
+// reported.
 func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *deletion) {
 	switch {
 	case s.Post != nil:
@@ -123,7 +124,7 @@ func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *dele
 	return text, d
 }
 
-// deletedText is a shortened text in a line of a table, after how it was deleted.
+// deletedText returns a shortened text for a table, after a note on how it was deleted.
 func deletedText(text string, d *deletion) string {
 	switch {
 	case d == nil:
@@ -134,7 +135,7 @@ func deletedText(text string, d *deletion) string {
 	return "deleted by a moderator at " + d.Time.String() + ": " + shorten(text)
 }
 
-// actorName is how an actor of the log is printed.
+// actorName returns the name of an actor in the log.
 func actorName(ctx context.Context, db *site.Database, actor social.Actor) (string, error) {
 	if actor == social.Operator || actor == social.Automatic {
 		return actor.String(), nil
@@ -150,7 +151,7 @@ func userName(ctx context.Context, db *site.Database, uid int64) (string, error)
 	return "user:" + strconv.FormatInt(uid, 10), err
 }
 
-// shorten returns the beginning of a text, on one line.
+// shorten returns the beginning of a text on one line.
 func shorten(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > 60 {
@@ -176,16 +177,16 @@ post:ID or user:ID, as "retwis report list" prints it.`,
 	})
 }
 
-// report is what one person has reported as it is printed.
+// report is the report of one person as printed.
 type report struct {
 	By   string    `json:"by"`
 	Time site.Time `json:"time"`
 	Kind string    `json:"kind"`
-	Rule string    `json:"rule,omitempty"` // that it breaks, with its number
+	Rule string    `json:"rule,omitempty"` // the rule it breaks, with its number
 	Text string    `json:"text"`
 }
 
-// keptText is the text of a post as it was when somebody reported it.
+// keptText is the text of a post when it was reported.
 type keptText struct {
 	Since site.Time `json:"since"`
 	Text  string    `json:"text"`
@@ -222,13 +223,13 @@ func printCase(c *shell.Command, found moderation.ReportCase) error {
 	return errors.Join(err, p.End())
 }
 
-// explain adds what to do to an error about a target.
+// explain rewords an error about a target and adds a hint.
 func explain(err error, target string) error {
 	switch {
 	case errors.Is(err, moderation.ErrNoReport):
 		return fmt.Errorf("no open report about %s", target)
 	case errors.Is(err, moderation.ErrReportHeld):
-		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until they have decided, at most 15 minutes after they have left")
+		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until the moderator has decided, or for 15 minutes after they have left")
 	case errors.Is(err, moderation.ErrReportNotHeld):
 		return fmt.Errorf("you don't have the report about %s", target)
 	}
@@ -237,10 +238,10 @@ func explain(err error, target string) error {
 
 func newTake(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "take [flags] [TARGET]", Short: "Take the next report, or that about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
-		Long: `Takes the next report, or that about a target, for 15 minutes: no moderator gets it
-meanwhile. Where operators have one already, it is that one. The exit code is 1 if none
-waits.`,
+		Use: "take [flags] [TARGET]", Short: "Take the next report, or the one about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
+		Long: `Takes the next report, or the one about a target, for 15 minutes, during which no moderator
+gets it. If operators already have a report, it is that one. The exit code is 1 if there
+are no open reports.`,
 		Example: `  retwis report take
   retwis report take post:12`,
 	})
@@ -250,7 +251,7 @@ waits.`,
 			found, err = db.Social.Reports.TakeReportOf(ctx, social.Operator, args[0])
 			err = explain(err, args[0])
 		} else if found, err = db.Social.Reports.TakeReport(ctx, social.Operator); errors.Is(err, moderation.ErrNoReport) {
-			err = errors.New("no report waits")
+			err = errors.New("there are no open reports")
 		}
 		if err != nil {
 			return err
@@ -261,9 +262,9 @@ waits.`,
 
 func newReturn(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "return [flags] TARGET", Short: "Leave a report that was taken to others", Args: shell.Arguments(1, 1, ""),
-		Long: `Leaves a report that "retwis report take" has taken to others, at once instead of after 15
-minutes. Nothing is decided.`,
+		Use: "return [flags] TARGET", Short: "Give back a report that was taken", Args: shell.Arguments(1, 1, ""),
+		Long: `Gives back a report taken with "retwis report take", at once instead of after 15 minutes.
+Nothing is decided.`,
 		Example: `  retwis report return post:12`,
 	})
 	return site.Build(c, "", func(ctx context.Context, db *site.Database, args []string) error {
@@ -277,10 +278,10 @@ func newDecide(env shell.Env) *cobra.Command {
 		Long: `Decides about the report about TARGET, and closes it. ACTION is one of
 
   dismiss   nothing is wrong
-  hide      hide the post from everybody but its author and moderators
+  hide      hide the post from everybody except its author and moderators
   delete    delete the post
   limit     public lists no longer show the person
-  suspend   the person cannot log in, and nobody but moderators sees what they wrote
+  suspend   the person cannot log in, and only moderators see what they wrote
 
 The last two are about the author if a post was reported.`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
@@ -290,14 +291,14 @@ The last two are about the author if a post was reported.`,
 	d := moderation.ReportDecision{}
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
-	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
+	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
 	c.Check = func(args []string) error {
 		d.Action = args[1]
 		switch {
 		case *lasts < 0:
-			return shell.Usage(errors.New("--for: a negative duration"))
+			return shell.Usage(errors.New("--for cannot be negative"))
 		case *lasts > 0 && d.Action != "limit" && d.Action != "suspend":
-			return shell.Usage(errors.New("--for is for limit and suspend"))
+			return shell.Usage(errors.New("--for needs limit or suspend"))
 		case *lasts > 0:
 			d.Until = time.Now().Add(*lasts)
 		}

@@ -1,4 +1,4 @@
-// Package search is the command retwis search: the indexes behind the search of the site.
+// Package search implements the retwis search commands, which maintain the site's search indexes.
 package search
 
 import (
@@ -14,14 +14,14 @@ import (
 	"retwis/internal/social/search"
 )
 
-// New returns retwis search.
+// New returns the retwis search command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "search",
 		Short: "Build and check the search index of the site",
-		Long: `Builds and checks the indexes of the words of posts and of people, with which the site
-searches. They are kept up to date by themselves; a database from before there was a
-search needs "retwis search rebuild" once. "retwis check" looks for some of the posts.`,
+		Long: `Builds and checks the indexes of posts and people that the site searches. They are kept up
+to date automatically; a database from before there was a search needs "retwis search
+rebuild" once. "retwis check" checks some of the posts.`,
 		Example: `  retwis search rebuild
   retwis search verify`,
 	}, newRebuild(env), newVerify(env))
@@ -30,11 +30,11 @@ search needs "retwis search rebuild" once. "retwis check" looks for some of the 
 func newRebuild(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "rebuild [flags]",
-		Short: "Build the search index anew while the site is in use",
-		Long: `Builds the indexes anew from all posts and users. The site stays in use: the old index
-serves until the new one replaces it, with all that was written meanwhile. A rebuild that
+		Short: "Rebuild the search index while the site is in use",
+		Long: `Rebuilds the indexes from all posts and users. The site stays in use: the old index serves
+until the new one replaces it, including everything written in the meantime. A rebuild that
 is stopped or killed changes nothing, and can be repeated. A million posts take a few
-minutes; --rate makes it gentler.`,
+minutes; --rate reduces the load.`,
 		Example: `  retwis search rebuild
   retwis search rebuild --rate 5000 --redis redis://db.example.com`,
 		Args: shell.Arguments(0, 0, ""),
@@ -80,7 +80,7 @@ there is one.`,
 	})
 }
 
-// sum returns the reports on posts and people as one.
+// sum combines the reports on posts and people.
 func sum(r search.Report) shell.Report {
 	all := r.Posts
 	all.Checked += r.People.Checked

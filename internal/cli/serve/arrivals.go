@@ -10,21 +10,21 @@ import (
 	"retwis/internal/sleep"
 )
 
-// arrivalTime is how long a new connection may take to send its request where the server
-// stops. A browser opens some that it never uses.
+// arrivalTime is how long a new connection may take to send its request while the server stops.
+// Browsers open connections that they never use.
 const arrivalTime = 2 * time.Second
 
-// arrivals are the connections of a server whose first request has not reached its handler
-// yet: http.Server drops a request that it has read where Shutdown begins before that.
+// arrivals tracks connections whose first request has not reached its handler yet: http.Server
+// drops a request that it has read if Shutdown begins before the handler does.
 type arrivals struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
 }
 
-// arrivalKey is the key of the connection in the context of a request.
+// arrivalKey is the context key of a request's connection.
 type arrivalKey struct{}
 
-// follow makes a server report its connections. Call it before the server serves.
+// follow tracks the connections of a server. Call it before the server serves.
 func (a *arrivals) follow(server *http.Server) {
 	a.open = map[net.Conn]bool{}
 	others, handler := server.ConnState, server.Handler
@@ -64,7 +64,7 @@ func (a *arrivals) count() int {
 	return len(a.open)
 }
 
-// wait waits until each has sent its request. No new ones may come.
+// wait waits until each connection has sent its request. The listener must be closed.
 func (a *arrivals) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, arrivalTime)
 	defer cancel()

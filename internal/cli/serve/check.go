@@ -24,8 +24,8 @@ type checkFlags struct {
 	part                percent
 }
 
-// checkActions are the flags that change the database, or make a different command of
-// it. No variable sets them.
+// checkActions are the flags that change the database or what the command does. They have no
+// variables.
 var checkActions = []string{"repair", "delete-files"}
 
 func newCheck(env shell.Env) *cobra.Command {
@@ -43,14 +43,14 @@ can stay in use: what is written during the check may be reported, but is never
 repaired. Problems with more than one solution are left for you. A key that cannot be
 read is renamed to damaged:{KEY}.
 
-Where the place of pictures is known (--media), their files are checked, too: a picture that
-lacks one is a problem; a file that belongs to no picture, and was written more than a day
-ago, and a picture that nothing uses are leftovers. --repair deletes them with
---delete-files only: another site, or a copy of this one, may use them.
+If the media store is known (--media), the files of pictures are checked, too: a picture
+without its files is a problem; an unused picture, and a file that belongs to no picture and
+was written more than a day ago, are leftovers. --repair deletes them only with
+--delete-files: another site, or a copy of this one, may use them.
 
-On a large database, --part 1% checks the users and posts of which a hundredth was chosen
-by their ids, and their lists; what all share, such as the names, is checked whole, except
-for the completion of names.
+On a large database, --part 1% checks a hundredth of the users and posts, chosen by their
+ids, and their lists. What all share, such as the names, is checked completely, except for
+the completion of names.
 
 The exit code is 0 if no problem is left, apart from leftovers, and 1 if a problem is
 left or the check failed.`,
@@ -62,7 +62,7 @@ left or the check failed.`,
 	var flags checkFlags
 	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
-	f.BoolVar(&flags.deleteFiles, "delete-files", false, "with --repair: delete the files of pictures that nothing uses; only if no other site, and no copy of this one, has its pictures in the same place")
+	f.BoolVar(&flags.deleteFiles, "delete-files", false, "with --repair: delete unused picture files; only if no other site, and no copy of this one, has its pictures in the same place")
 	f.IntVar(&flags.sample, "sample", 100, "check this `NUMBER` of followers of each author; 0 for none")
 	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
 	flags.part = 100
@@ -99,19 +99,18 @@ func (p *percent) Set(text string) error {
 	return nil
 }
 
-// check refuses flags that contradict each other.
+// check rejects contradictory flags.
 func (flags *checkFlags) check() error {
 	switch {
 	case flags.deleteFiles && !flags.repair:
-		return errors.New("--delete-files goes with --repair")
+		return errors.New("--delete-files needs --repair")
 	case flags.sample < 0:
 		return fmt.Errorf("--sample: %d is negative", flags.sample)
 	}
 	return nil
 }
 
-// run checks the database, and prints what it finds. The command fails if a problem is
-// left.
+// run checks the database and prints the findings. It returns an error if a problem is left.
 func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Database) error {
 	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100, DeleteFiles: flags.deleteFiles}
 	if flags.sample == 0 {
@@ -156,7 +155,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 	return err
 }
 
-// checkText formats the summary for people.
+// checkText formats the summary as text.
 func checkText(r check.Result, repair bool) string {
 	text := strings.Join([]string{
 		shell.Plural(r.Users, "user", "users"), shell.Plural(r.Sessions, "session", "sessions"),
@@ -197,5 +196,5 @@ type checkSummary struct {
 	Repaired  int64 `json:"repaired"`
 	Remaining int64 `json:"remaining"`
 
-	Part float64 `json:"part"` // of the users and posts
+	Part float64 `json:"part"` // fraction of the users and posts checked
 }

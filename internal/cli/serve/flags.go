@@ -28,7 +28,7 @@ func (n *networks) Set(value string) error {
 			continue
 		}
 		network, err := netip.ParsePrefix(text)
-		if addr, one := netip.ParseAddr(text); one == nil {
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
 			network, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
 		}
 		if err != nil {

@@ -20,18 +20,17 @@ func newImport2009(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "import-2009 --from URL",
 		Short: "Copy a database of the Retwis of 2009 into an empty one",
-		Long: `Reads a database of the case study of 2009, whose keys are such as uid:1000:username and
+		Long: `Reads a database of the case study of 2009, with keys such as uid:1000:username and
 post:10343, and copies its users, follows and posts into the database of --redis, which must
-be empty. The old database is only read, and stays as it is. Stop the old program first:
-what it writes during the import may be missing.
+be empty. The old database is not changed. Stop the old program first: what it writes during
+the import may be missing.
 
 Users and posts keep their ids, posts their times, and users their passwords, which become
-hashes at the next login. Sessions are not imported. Timelines are made anew: that of a user
-has the latest posts of the followed users. Entries that cannot be read are reported and
-skipped.
+hashes at the next login. Sessions are not imported. Timelines are rebuilt from the latest
+posts of the followed users. Entries that cannot be read are reported and skipped.
 
-It can be interrupted, and is completed by the same command. Until then no site is served on
-the new database. A database of the Retwis of 2014 needs no import: serve it.
+An interrupted import is completed by running the same command again. Until then no site is
+served on the new database. A database of the Retwis of 2014 needs no import: serve it.
 
 If there is only a dump.rdb of an old server, load it into a new directory with
 "retwis load dump.rdb --redis embedded:DIR", and import --from embedded:DIR.`,
@@ -57,7 +56,7 @@ If there is only a dump.rdb of an old server, load it into a new directory with
 	})
 }
 
-// importFrom opens the old database first: a mistyped name must not make an empty one.
+// importFrom opens the old database first, so that a mistyped name does not create an empty one.
 func importFrom(ctx context.Context, c *shell.Command, from string) (err error) {
 	opt := shell.Configure(c, store.Options{})
 	opt.Create = false
@@ -69,7 +68,7 @@ func importFrom(ctx context.Context, c *shell.Command, from string) (err error) 
 	if err := import2009.Check(ctx, old.Client()); err != nil {
 		return explainImport(old, old, err)
 	}
-	// No job may run before all of it is imported.
+	// No job may run before everything is imported.
 	return site.Look(ctx, c, func(db *site.Database) error { return runImport2009(ctx, c, db, old) })
 }
 
@@ -98,11 +97,11 @@ func runImport2009(ctx context.Context, c *shell.Command, db *site.Database, old
 	return err
 }
 
-// explainImport adds what to do to an error.
+// explainImport adds a hint to an error.
 func explainImport(old, target *store.Store, err error) error {
 	switch {
 	case errors.Is(err, import2009.ErrNot2009):
-		return shell.Hint(fmt.Errorf("%s: %w", old, err), "--from must be a database with keys such as uid:1000:username. One of the Retwis of 2014 is served as it is.")
+		return shell.Hint(fmt.Errorf("%s: %w", old, err), "--from must be a database with keys such as uid:1000:username. A database of the Retwis of 2014 can be served directly.")
 	case errors.Is(err, import2009.ErrNotEmpty):
 		return shell.Hint(fmt.Errorf("%s: %w", target, err), "Nothing was changed. Import into an empty database, such as --redis embedded:DIR.")
 	case store.IsLoading(err), rediserr.Of(err) == rediserr.Unavailable:

@@ -14,9 +14,9 @@ import (
 func newJobs(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "jobs",
-		Short: "Show the background work of a site, and try again what was given up",
-		Long: `Shows what waits in the queues for background work, and what was given up after it had
-failed for half an hour, also while the site is served. "retwis work" does the work.`,
+		Short: "Show the background jobs of a site, and retry failed ones",
+		Long: `Shows the queues of background jobs, and the jobs that were given up after failing for half
+an hour, even while the site is served. "retwis work" does the work.`,
 		Example: `  retwis jobs show
   retwis jobs retry`,
 	}, newJobsShow(env), newJobsRetry(env))
@@ -29,7 +29,7 @@ type queueLine struct {
 	Age     float64 `json:"oldest_seconds"`
 }
 
-// deadLine is a job that was given up as --json prints it.
+// deadLine is a dead job as --json prints it.
 type deadLine struct {
 	Job   string `json:"job"`
 	Time  string `json:"time"`
@@ -40,8 +40,8 @@ type deadLine struct {
 func newJobsShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show",
-		Short: "Show what waits, and what was given up",
-		Long: `Shows how many jobs wait in each queue or are being worked on, and for how long the oldest
+		Short: "Show waiting jobs and jobs that were given up",
+		Long: `Shows how many jobs in each queue are waiting or in progress, and for how long the oldest
 has waited; then each job that was given up, with its last error.`,
 		Example: `  retwis jobs show
   retwis jobs show --json`,
@@ -98,10 +98,10 @@ func queueText(name string, waiting int64, oldest time.Duration) string {
 func newJobsRetry(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "retry",
-		Short: "Try again what was given up",
-		Long: `Queues each job again that was given up. Remove the reason first: "retwis jobs show"
-has the errors, and "retwis check --repair" repairs damaged keys. What is left of a damaged
-entry, and names no job, is removed.`,
+		Short: "Retry the jobs that were given up",
+		Long: `Queues each job that was given up again. Remove the cause first: "retwis jobs show" shows
+the errors, and "retwis check --repair" repairs damaged keys. Damaged entries that name no
+job are removed.`,
 		Example: `  retwis jobs retry`,
 		Args:    shell.NoArguments,
 	})

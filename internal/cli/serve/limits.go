@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// limitsFlag is the value of --limit: changes of the limits, one for each time it is
-// given, or several separated by spaces, as in a variable.
+// limitsFlag is the value of --limit: changes of the limits, one for each time it is given, or
+// several separated by spaces, as in a variable.
 type limitsFlag struct{ config limits.Config }
 
 // String implements pflag.Value.
@@ -39,19 +39,19 @@ func (f *limitsFlag) add(c *shell.Command) {
 	c.Flags().Var(f, "limit", "change how often people may do something; can be repeated")
 }
 
-// limitsHelp lists the limits by default.
+// limitsHelp lists the default limits.
 func limitsHelp() string {
 	var text strings.Builder
 	text.WriteString(`How often people may do things is limited. --limit post=60/10m,500/1d allows an account 60
 posts in ten minutes, and 500 in a day; --limit post=60/10m:5 at most five at once;
---limit post=off any number; --limit off takes all limits away. By default:
+--limit post=off any number; --limit off turns all limits off. By default:
 
 `)
 	for _, r := range limits.Config(nil).Rules() {
 		fmt.Fprintf(&text, "  %-16s %-20s by %s\n", r.Name, r.Limits, r.By)
 	}
 	text.WriteString(`
-An IPv6 address counts as its /64 network. What a limit refuses is answered with status
-429; a database that does not decide allows it.`)
+An IPv6 address counts as its /64 network. Requests above a limit get status 429. If the
+database cannot decide, they are allowed.`)
 	return text.String()
 }

@@ -51,8 +51,7 @@ func (a *address) Set(value string) error {
 	return nil
 }
 
-// optionalAddress may also be empty, so that a flag can override its variable with
-// nothing.
+// optionalAddress may also be empty, so that a flag can override its variable with nothing.
 type optionalAddress struct{ address }
 
 // Set implements pflag.Value.
@@ -82,22 +81,22 @@ func (m *fileMode) Set(value string) error {
 	return nil
 }
 
-// place is an address to listen on, and its flag.
-type place struct {
+// endpoint is an address to listen on and its flag.
+type endpoint struct {
 	flag  string
 	addr  address
-	mode  fileMode // of a unix socket
-	given bool     // a flag or a variable names the address
+	mode  fileMode // for a Unix socket
+	given bool     // the address is set by a flag or a variable
 }
 
-// listen listens on each address, nil for one that is empty.
-func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
-	all := make([]net.Listener, len(places))
+// listen listens on each address; for empty addresses the listener is nil.
+func listen(ctx context.Context, endpoints ...endpoint) ([]net.Listener, error) {
+	all := make([]net.Listener, len(endpoints))
 	inherited, err := activation.ListenersWithNames()
 	if err != nil {
 		return nil, fmt.Errorf("the sockets of systemd: %w", err)
 	}
-	for i, p := range places {
+	for i, p := range endpoints {
 		if len(inherited[unitSocket]) > 0 && p.flag == "--addr" && !p.given {
 			p.addr = systemdPrefix + unitSocket
 		}
@@ -122,9 +121,9 @@ func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
 	return all, nil
 }
 
-// takeInherited takes a socket that systemd has opened, by the name that the socket unit
-// gives it. Without a name it must be the only one.
-func takeInherited(inherited map[string][]net.Listener, p place, name string) (net.Listener, error) {
+// takeInherited takes a socket that systemd has opened, by the name that the socket unit gives it.
+// Without a name, it must be the only one.
+func takeInherited(inherited map[string][]net.Listener, p endpoint, name string) (net.Listener, error) {
 	var names []string
 	for other, list := range inherited {
 		if len(list) > 0 {
@@ -138,19 +137,19 @@ func takeInherited(inherited map[string][]net.Listener, p place, name string) (n
 	list := inherited[name]
 	if len(list) == 0 {
 		if len(names) == 0 {
-			return nil, shell.Hint(fmt.Errorf("systemd passes no socket to this process"), "Start it by a socket unit, or give "+p.flag+" an address.")
+			return nil, shell.Hint(fmt.Errorf("systemd passed no socket to this process"), "Start it by a socket unit, or give "+p.flag+" an address.")
 		}
-		return nil, fmt.Errorf("systemd passes no socket of the name %q, but %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("systemd passed no socket named %q, but %s", name, strings.Join(names, ", "))
 	}
 	inherited[name] = list[1:]
 	return list[0], nil
 }
 
-// staleTime bounds the question whether another process answers on a socket.
+// staleTime bounds the check whether another process answers on a socket.
 const staleTime = time.Second
 
-// listenUnix listens on a unix socket. One that a process has left behind is replaced.
-func (p place) listenUnix(ctx context.Context, path string) (net.Listener, error) {
+// listenUnix listens on a Unix socket. It replaces a socket left behind by another process.
+func (p endpoint) listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		info, statErr := os.Lstat(path)
@@ -181,8 +180,8 @@ func (p place) listenUnix(ctx context.Context, path string) (net.Listener, error
 	return listener, nil
 }
 
-// cannotListen returns the error of the system with a hint.
-func (p place) cannotListen(err error) error {
+// cannotListen adds a hint to a system error.
+func (p endpoint) cannotListen(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
@@ -209,7 +208,7 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// url is the address of a listener as a browser takes it, or as a proxy does.
+// url returns the address of a listener for browsers or proxies.
 func url(listener net.Listener, secure bool) string {
 	switch addr := listener.Addr(); {
 	case addr.Network() == "unix":

@@ -38,14 +38,14 @@ func (l *logFlags) add(c *shell.Command) {
 	f.StringVar(&l.security, "security-log", "", "the `FILE` of log-ins, sign-ups, changes of passwords and decisions of moderators; - for standard output (default: the log)")
 }
 
-// logs are the logs of a site. Nobody waits for them to be written.
+// logs are the logs of a site. Writing to them never blocks.
 type logs struct {
 	main     *slog.Logger
 	access   *slog.Logger // nil for none
 	security *slog.Logger
-	rate     int // of access
+	rate     int // maximum number of access log lines per second
 
-	writers map[string]*logfile.Writer // by file; - and "" are standard output and error
+	writers map[string]*logfile.Writer // by file; "-" and "" are standard output and error
 }
 
 // open opens the logs.
@@ -70,7 +70,7 @@ func (l *logFlags) open(c *shell.Command) (_ *logs, err error) {
 	if all.main, err = all.logger(c, "", json, level); err != nil {
 		return nil, err
 	}
-	// A security log is complete, whatever the level of the log.
+	// A security log is complete, whatever the level of the main log.
 	if all.security, err = all.logger(c, l.security, json, slog.LevelInfo); err != nil {
 		return nil, fmt.Errorf("--security-log: %w", err)
 	}
@@ -104,9 +104,9 @@ func (l *logs) logger(c *shell.Command, path string, json bool, level slog.Level
 	return w.Logger(json, level), nil
 }
 
-// reopenOnHangup opens the files again on each SIGHUP, until ctx ends: logrotate has
-// moved them away. Without files, SIGHUP ends retwis, as it ends other programs whose
-// terminal is closed; but not a service of systemd, which has no terminal.
+// reopenOnHangup reopens the files on each SIGHUP, for logrotate, until ctx ends. Without files,
+// SIGHUP ends retwis, as it ends other programs whose terminal is closed. That does not apply to a
+// systemd service, which has no terminal.
 func (l *logs) reopenOnHangup(ctx context.Context, getenv func(string) string) (stop func()) {
 	if !l.hasFiles() && getenv("INVOCATION_ID") == "" {
 		return func() {}
@@ -145,12 +145,12 @@ func (l *logs) hasFiles() bool {
 func (l *logs) reopen() {
 	for path, w := range l.writers {
 		if err := w.Reopen(); err != nil {
-			l.main.Error("cannot open a log again; it continues in its old file", "file", path, "error", err)
+			l.main.Error("cannot reopen a log file; logging continues to the old one", "file", path, "error", err)
 		}
 	}
 }
 
-// dropped is how many lines of a log were dropped.
+// dropped returns the number of dropped lines of each log.
 func (l *logs) dropped() map[string]uint64 {
 	all := map[string]uint64{}
 	for path, w := range l.writers {
@@ -166,7 +166,7 @@ func (l *logs) dropped() map[string]uint64 {
 	return all
 }
 
-// Close writes the last lines.
+// Close writes the remaining lines.
 func (l *logs) Close() error {
 	var all []error
 	for _, w := range l.writers {

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web/metrics"
 )
 
-// newMetrics returns the metrics of a process that serves the site, and of its Redis.
+// newMetrics returns the metrics of a process that serves the site and of its Redis clients.
 func newMetrics(c *shell.Command, logs *logs, source certificates.Source) (*prometheus.Registry, *redismetrics.Metrics, error) {
 	registry, err := metrics.NewRegistry()
 	if err != nil {
@@ -20,24 +20,24 @@ func newMetrics(c *shell.Command, logs *logs, source certificates.Source) (*prom
 	}
 	redis := redismetrics.New()
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "retwis_build_info", Help: "The version that runs; the value is always 1.",
+		Name: "retwis_build_info", Help: "The running version; the value is always 1.",
 	}, []string{"version", "commit", "go"})
 	build.WithLabelValues(c.Root().Version, c.Commit, runtime.Version()).Set(1)
 	all := []prometheus.Collector{redis, build, droppedLines{logs, prometheus.NewDesc(
-		"retwis_log_lines_dropped_total", "Lines of a log that were dropped, because it is written too slowly.", []string{"log"}, nil)}}
+		"retwis_log_lines_dropped_total", "Log lines dropped because the log could not be written fast enough.", []string{"log"}, nil)}}
 	if source != nil {
 		all = append(all, expiries{source, prometheus.NewDesc(
-			"retwis_tls_certificate_expires_seconds", "When the certificate of a domain ends, in seconds since 1970.", []string{"domain"}, nil)})
+			"retwis_tls_certificate_expires_seconds", "When the certificate of a domain expires, in seconds since 1970.", []string{"domain"}, nil)})
 	}
-	for _, one := range all {
-		if err := registry.Register(one); err != nil {
+	for _, collector := range all {
+		if err := registry.Register(collector); err != nil {
 			return nil, nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
 	return registry, redis, nil
 }
 
-// droppedLines report what the logs lack.
+// droppedLines reports the number of lines dropped from the logs.
 type droppedLines struct {
 	logs *logs
 	desc *prometheus.Desc
@@ -53,7 +53,7 @@ func (d droppedLines) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// expiries report when certificates end.
+// expiries reports when certificates expire.
 type expiries struct {
 	source certificates.Source
 	desc   *prometheus.Desc

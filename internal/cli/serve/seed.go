@@ -17,9 +17,9 @@ func newSeed(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "seed",
 		Short: "Add sample users, follows and posts to a database",
-		Long: `Adds users, follows and posts that look like real ones: a few users with very many
-followers, times spread over the last month, texts that can be read. The same seed gives
-the same network on the same day. All users have the same password, so use it only on a
+		Long: `Adds users, follows and posts that look realistic: a few users with very many followers,
+times spread over the last month, readable texts. The same seed gives the same network on
+the same day. All users have the same password, so use it only on a
 database for tests.`,
 		Example: `  retwis seed --users 1000 --follows 20000 --posts 10000
   retwis seed --users 50 --follows 300 --posts 200 --redis redis://localhost --json`,

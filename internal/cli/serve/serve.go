@@ -1,4 +1,4 @@
-// Package serve has the commands that serve the site and maintain its database.
+// Package serve implements the commands that serve the site and maintain its database.
 package serve
 
 import (
@@ -19,7 +19,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// Commands returns the commands of the site.
+// Commands returns the commands.
 func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{newServe(env), newWork(env), newJobs(env), newSeed(env), newImport2009(env), newCheck(env)}
 }
@@ -43,10 +43,10 @@ type serveFlags struct {
 	limits       limitsFlag
 }
 
-// leastCache is the least that --client-cache may be.
-const leastCache = 1 << 20
+// minCache is the minimum of --client-cache.
+const minCache = 1 << 20
 
-// check refuses flags that contradict each other.
+// check rejects invalid and contradictory flags.
 func (f *serveFlags) check() error {
 	switch {
 	case f.wait < 0:
@@ -57,10 +57,10 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--max-backlog: %d is negative", f.maxBacklog)
 	case f.conns < 0:
 		return fmt.Errorf("--connections: %d is negative", f.conns)
-	case f.cache < leastCache:
+	case f.cache < minCache:
 		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
 	case f.celebrity < 1:
-		return fmt.Errorf("--celebrity-followers: %d is not at least 1", f.celebrity)
+		return fmt.Errorf("--celebrity-followers: %d is less than 1", f.celebrity)
 	case f.homeIdle < time.Hour:
 		return fmt.Errorf("--home-idle: %v is less than an hour", f.homeIdle)
 	}
@@ -72,7 +72,7 @@ func newServe(env shell.Env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the site",
 		Long: `Serves Retwis until it is stopped with Ctrl-C or SIGTERM; requests in progress are
-answered first. A variable in brackets sets a flag, too; the flag wins.
+answered first. A variable in brackets also sets a flag; the flag takes precedence.
 
 Without --redis, retwis runs its own server, with the data in $XDG_DATA_HOME/retwis or
 ~/.local/share/retwis. The first line of the output shows the address of the site and
@@ -104,16 +104,16 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	c.Creates = true
 	shell.AddServer(c)
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
-	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
-	f.Var(&flags.cache, "client-cache", "how much memory what was read from the database may take, all masters of a Cluster together")
+	f.DurationVar(&flags.drain, "drain", 0, "how long to continue serving after a stop, while /readyz already returns 503")
+	f.Var(&flags.cache, "client-cache", "how much memory the cache of database reads may take, for all masters of a Cluster together")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
-	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
+	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is trusted")
 	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
 	site.AddShare(c, &flags.share)
 	addCelebrity(c, &flags.celebrity)
-	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: after how long without a view a home timeline expires; the next view makes it again")
-	f.BoolVar(&flags.work, "work", true, "do background work too; without it, run retwis work elsewhere")
+	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: how long after its last view a home timeline expires; the next view rebuilds it")
+	f.BoolVar(&flags.work, "work", true, "also do background work; otherwise run retwis work elsewhere")
 	f.Int64Var(&flags.maxBacklog, "max-backlog", 1000, "refuse posts to more than 1,000 followers while more than this `NUMBER` of jobs wait; 0 for no limit")
 	flags.limits.add(c)
 	flags.log.add(c)
@@ -136,12 +136,12 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	})
 }
 
-// addCelebrity adds a flag that all processes of a site must agree on.
+// addCelebrity adds a flag on which all processes of a site must agree.
 func addCelebrity(c *shell.Command, to *int64) {
-	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged into home timelines when those are read")
 }
 
-// backlog is the limit as social takes it.
+// backlog returns the limit as app.Options has it.
 func (f *serveFlags) backlog() int64 {
 	if f.maxBacklog == 0 {
 		return -1
@@ -149,7 +149,7 @@ func (f *serveFlags) backlog() int64 {
 	return f.maxBacklog
 }
 
-// useACMEPorts sets the ports that browsers and the authority use, unless others are
+// useACMEPorts sets the ports that browsers and the certificate authority use, unless others are
 // given.
 func (f *serveFlags) useACMEPorts(c *shell.Command) {
 	if !given(c, "addr") {
@@ -160,12 +160,12 @@ func (f *serveFlags) useACMEPorts(c *shell.Command) {
 	}
 }
 
-// given reports whether the command line or a variable has a value for a flag.
+// given reports whether the command line or a variable sets a flag.
 func given(c *shell.Command, flag string) bool {
 	return c.Flags().Changed(flag) || c.Getenv(shell.Variable(flag)) != ""
 }
 
-// serve listens first, so that a port in use is reported before a server is started.
+// serve listens first, so that a port in use is reported before an embedded server is started.
 func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) (err error) {
 	log := logs.main
 	base, err := site.BaseURL(c)
@@ -177,9 +177,9 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		return err
 	}
 	listeners, err := listen(ctx,
-		place{"--addr", flags.addr, flags.socketMode, given(c, "addr")},
-		place{"--admin-addr", flags.adminAddr.address, flags.socketMode, true},
-		place{"--redirect-addr", flags.tls.redirect.address, flags.socketMode, true})
+		endpoint{"--addr", flags.addr, flags.socketMode, given(c, "addr")},
+		endpoint{"--admin-addr", flags.adminAddr.address, flags.socketMode, true},
+		endpoint{"--redirect-addr", flags.tls.redirect.address, flags.socketMode, true})
 	if err != nil {
 		return err
 	}
@@ -223,18 +223,18 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	server := httpserver.New(pages.Handler(), log)
 	pages.BoundConnections(server, flags.conns)
 	run.add(main, server, source)
-	// Open pages come back to another process, or to this one once it serves again;
-	// Close waits for the goodbye.
+	// Open pages reconnect to another process, or to this one once it serves again; Close waits for
+	// the goodbye messages.
 	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)
 	if admin != nil {
 		log.Info("serving the pages for operators", "url", url(admin, false))
 		run.add(admin, httpserver.NewAdmin(pages.AdminHandler(), log), nil)
 	}
 	if redirect != nil {
-		log.Info("leading plain HTTP to HTTPS", "url", url(redirect, false))
-		leading := httpserver.New(source.Redirect(port(main.Addr())), log)
-		pages.BoundConnections(leading, flags.conns)
-		run.add(redirect, leading, nil)
+		log.Info("redirecting plain HTTP to HTTPS", "url", url(redirect, false))
+		redirector := httpserver.New(source.Redirect(port(main.Addr())), log)
+		pages.BoundConnections(redirector, flags.conns)
+		run.add(redirect, redirector, nil)
 	}
 	run.background = func(ctx context.Context) {
 		var watch sync.WaitGroup
@@ -245,8 +245,8 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	return run.untilDone(ctx)
 }
 
-// demo fills an empty database. It refuses one with users, and so does not serve it:
-// that could be taken for the demo.
+// demo fills an empty database. It refuses a database with users, so the site is not served: it
+// could be mistaken for the demo.
 func demo(ctx context.Context, db *site.Database, wanted bool) (seed.Login, error) {
 	if !wanted {
 		return seed.Login{}, nil

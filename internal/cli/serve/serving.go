@@ -16,7 +16,7 @@ import (
 	"retwis/internal/certificates"
 )
 
-// grace is how long requests in progress may take to end.
+// grace is how long requests in progress may take to finish.
 const grace = 10 * time.Second
 
 // serving is a server and its listener.
@@ -34,7 +34,7 @@ func newServing(listener net.Listener, server *http.Server) *serving {
 	return s
 }
 
-// serve serves until stop, over TLS where the server is configured for it.
+// serve serves until stop is called, over TLS if the server is configured for it.
 func (s *serving) serve() (err error) {
 	defer close(s.ended)
 	if s.server.TLSConfig != nil {
@@ -48,8 +48,8 @@ func (s *serving) serve() (err error) {
 	return err
 }
 
-// stop takes no new connections, and returns when all that came have been answered. What
-// takes too long is cut off, and ctx's error returned.
+// stop stops accepting connections and returns once all requests have been answered. When ctx ends,
+// it closes the remaining connections and returns ctx's error.
 func (s *serving) stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	_ = s.listener.Close()
@@ -62,15 +62,15 @@ func (s *serving) stop(ctx context.Context) error {
 	return err
 }
 
-// running is a site that is served.
+// running is a site that is being served.
 type running struct {
 	log     *slog.Logger
 	service *app.App
 	servers []*serving
 
-	drain      time.Duration         // how long to go on serving when it is stopped
-	draining   func()                // makes the site report that it stops; nil for nothing
-	background func(context.Context) // runs once the site is served; nil for nothing
+	drain      time.Duration         // how long to continue serving after a stop is requested
+	draining   func()                // makes the site report that it is stopping; may be nil
+	background func(context.Context) // runs while the site is served; may be nil
 }
 
 func (r *running) add(listener net.Listener, server *http.Server, source certificates.Source) {
@@ -80,8 +80,8 @@ func (r *running) add(listener net.Listener, server *http.Server, source certifi
 	r.servers = append(r.servers, newServing(listener, server))
 }
 
-// untilDone serves until ctx is done, and then returns nil, or until a server fails. It
-// returns when all goroutines have ended.
+// untilDone serves until ctx is done, then returns nil, or until a server fails. All its goroutines
+// have ended when it returns.
 func (r *running) untilDone(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -116,7 +116,7 @@ func (r *running) untilDone(ctx context.Context) error {
 	return err
 }
 
-// drained goes on serving for a while, in which load balancers see that it stops.
+// drained continues serving for a while, so that load balancers notice that it is stopping.
 func (r *running) drained(failed <-chan error) error {
 	if r.draining != nil {
 		r.draining()
@@ -133,14 +133,14 @@ func (r *running) drained(failed <-chan error) error {
 	return nil
 }
 
-// notify tells systemd about this process, if it wants to know.
+// notify notifies systemd, if systemd has asked for it.
 func (r *running) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		r.log.Warn("cannot notify systemd", "error", err)
 	}
 }
 
-// watchdog reports to systemd that the process is alive, twice as often as it asks for.
+// watchdog reports to systemd that the process is alive, twice as often as required.
 func (r *running) watchdog(ctx context.Context) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every <= 0 {
@@ -158,7 +158,7 @@ func (r *running) watchdog(ctx context.Context) {
 	}
 }
 
-// shutDown stops all servers at once.
+// shutDown stops all servers concurrently.
 func shutDown(log *slog.Logger, servers []*serving) {
 	end, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

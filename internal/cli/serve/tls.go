@@ -34,27 +34,27 @@ func (t *tlsFlags) add(c *shell.Command) {
 	f.StringVar(&t.cache, "acme-cache", "", "the directory for its certificates (default: certificates, in the data directory)")
 	f.StringVar(&t.cert, "tls-cert", "", "serve HTTPS with the certificate in this `FILE`, which is read again when it changes")
 	f.StringVar(&t.key, "tls-key", "", "the `FILE` with its key")
-	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that leads to HTTPS; empty for none")
-	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all domains below this one, too")
+	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that redirects to HTTPS; empty for none")
+	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all subdomains, too")
 }
 
-// check refuses flags that contradict each other.
+// check rejects contradictory flags.
 func (t *tlsFlags) check() error {
 	acme, files := len(t.domains) > 0, t.cert != "" || t.key != ""
 	switch {
 	case acme && files:
 		return errors.New("--acme and --tls-cert cannot be combined: use one of them")
 	case files && (t.cert == "" || t.key == ""):
-		return errors.New("--tls-cert and --tls-key go together")
+		return errors.New("--tls-cert and --tls-key must be given together")
 	case !acme && (t.email != "" || t.directory != "" || t.cache != ""):
-		return errors.New("--acme-email, --acme-directory and --acme-cache go with --acme")
+		return errors.New("--acme-email, --acme-directory and --acme-cache need --acme")
 	case !acme && !files && t.redirect.address != "":
-		return errors.New("--redirect-addr goes with --acme or --tls-cert")
+		return errors.New("--redirect-addr needs --acme or --tls-cert")
 	}
 	return nil
 }
 
-// source returns where the certificates come from, or nil for a site without TLS.
+// source returns the source of the certificates, or nil for a site without TLS.
 func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Source, error) {
 	switch {
 	case len(t.domains) > 0:
@@ -62,9 +62,10 @@ func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Sour
 		if err != nil {
 			return nil, err
 		}
-		// Certificates of root in the directory of another user would be lost on them.
-		if of, err := owner.Of(filepath.Dir(cache)); err == nil && of.Another() {
-			return nil, of.Refuse()
+		// Certificates that root wrote into another user's directory would be unreadable for that
+		// user.
+		if dirOwner, err := owner.Of(filepath.Dir(cache)); err == nil && dirOwner.Another() {
+			return nil, dirOwner.Refuse()
 		}
 		source, err := certificates.NewACME(certificates.ACMEOptions{
 			Domains: t.domains, Email: t.email, Directory: t.directory, Cache: cache, Logger: log,
@@ -79,8 +80,8 @@ func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Sour
 	return nil, nil
 }
 
-// cacheDir is where the certificates of an authority are kept: with the data of an
-// embedded server, else where that would be.
+// cacheDir returns the directory for ACME certificates: with the data of an embedded server, or
+// where that would be.
 func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
 	if t.cache != "" {
 		return t.cache, nil
@@ -91,7 +92,7 @@ func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
 	}
 	dir := config.Dir
 	if config.Kind != store.Embedded {
-		dir, _, _ = strings.Cut(c.Getenv("STATE_DIRECTORY"), ":") // of a service of systemd
+		dir, _, _ = strings.Cut(c.Getenv("STATE_DIRECTORY"), ":") // set by systemd for services
 	}
 	if dir == "" {
 		if dir, err = store.DefaultDir(c.Getenv); err != nil {
@@ -101,7 +102,7 @@ func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
 	return filepath.Join(dir, "certificates"), nil
 }
 
-// port is the port of an address, for a redirect to it.
+// port returns the port of an address, to redirect to it.
 func port(addr net.Addr) string {
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -113,18 +114,18 @@ func port(addr net.Addr) string {
 const (
 	// orderTime bounds the wait for the first certificate of a domain.
 	orderTime = 2 * time.Minute
-	// orderPause is the pause before an order is repeated; it doubles up to mostPause.
-	// Let's Encrypt allows five failures an hour for a name.
-	orderPause, mostPause = 5 * time.Minute, time.Hour
+	// orderPause is the pause before an order is retried; it doubles up to maxPause. Let's Encrypt
+	// allows five failures an hour for a name.
+	orderPause, maxPause = 5 * time.Minute, time.Hour
 )
 
-// order gets the certificates of all domains, so that no visitor waits for one, and a
-// failure is logged at the start. It repeats what fails.
+// order obtains the certificates of all domains, so that no visitor has to wait for one and
+// failures are logged at startup. It retries what fails.
 func order(ctx context.Context, addr net.Addr, domains []string) {
 	var wg sync.WaitGroup
 	for _, domain := range domains {
 		wg.Go(func() {
-			for pause := orderPause; !hasCertificate(ctx, addr, domain); pause = min(2*pause, mostPause) {
+			for pause := orderPause; !hasCertificate(ctx, addr, domain); pause = min(2*pause, maxPause) {
 				select {
 				case <-time.After(pause):
 				case <-ctx.Done():
@@ -136,13 +137,13 @@ func order(ctx context.Context, addr net.Addr, domains []string) {
 	wg.Wait()
 }
 
-// hasCertificate asks the site itself for a domain, as a visitor does.
+// hasCertificate connects to the site itself for a domain, as a visitor does.
 func hasCertificate(ctx context.Context, addr net.Addr, domain string) bool {
 	ctx, cancel := context.WithTimeout(ctx, orderTime)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{
 		ServerName: domain, MinVersion: tls.VersionTLS12,
-		InsecureSkipVerify: true, // nothing is sent, and nothing read
+		InsecureSkipVerify: true, // no data is sent or read
 	}}
 	conn, err := dialer.DialContext(ctx, addr.Network(), addr.String())
 	if err != nil {

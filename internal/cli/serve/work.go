@@ -34,7 +34,7 @@ func newWork(env shell.Env) *cobra.Command {
 SIGTERM: posts that go to very many followers, deletions, repairs. Each process of "retwis
 serve" does this too, unless it runs with --work=false; run "retwis work" on other machines
 when posts reach followers too late. Any number of these processes can be started and
-stopped, or killed, at any time: what one leaves is begun again by another after a few
+stopped, or killed, at any time: another one takes over unfinished work after a few
 seconds. It sends mails and imports lists: give it the same --limit as the site.
 
 As a service of systemd of the type notify it reports when it is ready, when it stops, and
@@ -60,7 +60,7 @@ that it is alive.`,
 			return shell.Usage(fmt.Errorf("--wait: %v is negative", flags.wait))
 		}
 		if flags.celebrity < 1 {
-			return shell.Usage(fmt.Errorf("--celebrity-followers: %d is not at least 1", flags.celebrity))
+			return shell.Usage(fmt.Errorf("--celebrity-followers: %d is less than 1", flags.celebrity))
 		}
 		logs, err := flags.log.open(c)
 		if err != nil {
@@ -76,7 +76,7 @@ that it is alive.`,
 // work does background work until ctx ends.
 func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (err error) {
 	log := logs.main
-	listeners, err := listen(ctx, place{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})
+	listeners, err := listen(ctx, endpoint{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"retwis/index"
 )
 
-// Index is an index of entries of one type, with values of another.
+// Index is an index with entries of type E and values of type V.
 type Index[E, V any] interface {
 	Create(ctx context.Context) error
 	PutMany(ctx context.Context, entries iter.Seq[E]) (int, error)
@@ -23,18 +23,19 @@ type Index[E, V any] interface {
 	Adopt(ctx context.Context, opt Options) (Report, error)
 }
 
-// Adapted has the methods of Entries that are the same for each index.
+// Adapted implements the methods of Entries that are the same for every index.
 type Adapted[E, V any] struct {
 	Index Index[E, V]
-	// Reader reads the records of files.
+	// Reader reads records from files.
 	Reader RecordReader
-	// Entry, Own and Value convert entries: to one of Entries, to one of the index, and to
-	// a value of the index.
+	// Entry converts an entry of the index for Entries, Own converts it back, and Value returns its
+	// value in the index.
 	Entry func(e E) Entry
 	Own   func(e Entry) E
 	Value func(e Entry) V
-	// Alone is why the index cannot be compared with itself. nil: it can.
-	Alone error
+	// NeedsSource is the error to report if the index stores nothing to compare itself with, so
+	// that verify and repair need a source. It is nil if they do not.
+	NeedsSource error
 }
 
 // Create implements Entries.
@@ -62,7 +63,7 @@ func (a Adapted[E, V]) Get(ctx context.Context, id string) (Entry, error) {
 	return a.Entry(e), err
 }
 
-// Entries converts what is selected.
+// Entries converts the selected entries.
 func (a Adapted[E, V]) Entries(found iter.Seq2[E, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for e, err := range found {
@@ -95,8 +96,8 @@ func (a Adapted[E, V]) Repair(ctx context.Context, src Source, opt Options) (Rep
 func (a Adapted[E, V]) compare(ctx context.Context, src Source, opt Options,
 	run func(context.Context, *index.Source[V], Options) (Report, error),
 ) (Report, error) {
-	if src.Pattern == "" && a.Alone != nil {
-		return Report{}, Usage(a.Alone)
+	if src.Pattern == "" && a.NeedsSource != nil {
+		return Report{}, Usage(a.NeedsSource)
 	}
 	if src.Pattern == "" {
 		return run(ctx, nil, opt)
@@ -135,7 +136,7 @@ func (a Adapted[E, V]) Adopt(ctx context.Context, opt Options) (Report, error) {
 	return a.Index.Adopt(ctx, opt)
 }
 
-// hashes returns the hashes of the pattern of --from.
+// hashes returns the hashes that match the pattern of --from.
 func (a Adapted[E, V]) hashes(ctx context.Context, src Source) (index.Source[V], error) {
 	objects, err := a.Index.Hashes(src.Pattern)
 	if err != nil {
@@ -144,7 +145,7 @@ func (a Adapted[E, V]) hashes(ctx context.Context, src Source) (index.Source[V],
 	return objects, CheckObjects(ctx, src, objects)
 }
 
-// Failing yields an error.
+// Failing yields only err.
 func Failing(err error) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { yield(Entry{}, err) }
 }

@@ -18,8 +18,8 @@ import (
 	"retwis/internal/social/adopt"
 )
 
-// Command is a command of retwis: cobra's command, its environment, and the values
-// of the flags that most commands have.
+// Command is a retwis command: the cobra command, its environment, and the values of the flags that
+// most commands have.
 type Command struct {
 	*cobra.Command
 	Env
@@ -29,20 +29,18 @@ type Command struct {
 	SMTP  string   // --smtp
 	Base  string   // --base-url
 	JSON  bool     // --json
-	// Creates lets a command that fills a database make the directory of an embedded
-	// one. All others refuse a directory without a database.
+	// Creates lets a command that fills a database create the directory of an embedded one. All
+	// other commands refuse a directory without a database.
 	Creates bool
-	// Check refuses arguments and flags before a database is opened; nil: there is nothing to
-	// refuse.
+	// Check validates arguments and flags before the database is opened. It may be nil.
 	Check func(args []string) error
 
-	variables func(flag string) bool // reports whether a variable sets a flag
+	variables func(flag string) bool // reports whether a flag can be set by a variable
 	server    *ownServer
 	allowSite bool // --allow-site
 }
 
-// New returns a command without flags. Help lists the flags in the order in which
-// they are added.
+// New returns a command without flags. Its help lists flags in the order in which they are added.
 func New(env Env, cmd *cobra.Command) *Command {
 	cmd.Flags().SortFlags = false
 	return &Command{
@@ -51,7 +49,7 @@ func New(env Env, cmd *cobra.Command) *Command {
 	}
 }
 
-// AddRedis adds the flag that names the database, and to a command of the toolkit --allow-site.
+// AddRedis adds --redis, and --allow-site for toolkit commands.
 func (c *Command) AddRedis() {
 	c.Flags().StringVar(&c.Redis, "redis", "embedded:",
 		"the `URL` of the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
@@ -63,16 +61,16 @@ func (c *Command) AddRedis() {
 // AddJSON adds --json.
 func (c *Command) AddJSON(usage string) { c.Flags().BoolVar(&c.JSON, "json", false, usage) }
 
-// FromEnv lets a variable set every flag but those excepted: RETWIS_ADMIN_ADDR sets
-// --admin-addr. A flag on the command line wins. Without FromEnv only --redis has a
-// variable. Flags that make a different command of it must be excepted.
+// FromEnv lets variables set all flags except the given ones: RETWIS_ADMIN_ADDR sets --admin-addr.
+// A flag on the command line takes precedence. Without FromEnv only --redis has a variable. Flags
+// that change what the command does must be excepted.
 func (c *Command) FromEnv(except ...string) {
 	except = append(except, "help", "allow-site")
 	c.variables = func(flag string) bool { return !slices.Contains(except, flag) }
 }
 
-// Variable returns the name of the variable that sets a flag. The toolkit has its own, so that
-// the settings of a site do not change what its commands do.
+// Variable returns the name of the variable that sets a flag. Toolkit commands have their own
+// variables, so the settings of a site do not affect them.
 func (c *Command) Variable(flag string) string {
 	if c.Toolkit {
 		flag = "toolkit-" + flag
@@ -80,7 +78,7 @@ func (c *Command) Variable(flag string) string {
 	return Variable(flag)
 }
 
-// Build returns cobra's command, which runs run.
+// Build returns the cobra command, which calls run.
 func (c *Command) Build(run func(ctx context.Context, args []string) error) *cobra.Command {
 	c.nameVariables()
 	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -100,8 +98,8 @@ func (c *Command) Build(run func(ctx context.Context, args []string) error) *cob
 	return c.Command
 }
 
-// checkRedis refuses a URL of no database, and variables that no embedded server could have.
-// The error does not show the password of the URL.
+// checkRedis validates the database URL and the variables for an embedded server. Its error does
+// not reveal the password in the URL.
 func (c *Command) checkRedis() error {
 	flag := c.Flags().Lookup("redis")
 	if flag == nil {
@@ -121,8 +119,8 @@ func (c *Command) checkRedis() error {
 	return Usage(fmt.Errorf("%s: %s", from, OneLine(err)))
 }
 
-// WithStore opens the database for as long as do runs. Errors that the user can
-// correct become wrong usage.
+// WithStore opens the database, calls do and closes the database again. Errors that the user can
+// correct become usage errors.
 func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -139,7 +137,7 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 	return err
 }
 
-// OpenStore opens the database of --redis.
+// OpenStore opens the database given by --redis.
 func (c *Command) OpenStore(ctx context.Context, opt store.Options) (*store.Store, error) {
 	url, err := c.database()
 	if err != nil {
@@ -158,8 +156,8 @@ func (c *Command) OpenStore(ctx context.Context, opt store.Options) (*store.Stor
 	return db, nil
 }
 
-// database returns the URL of the database. The embedded one of the toolkit has a directory beside
-// that of the site.
+// database returns the URL of the database. The toolkit's embedded database has a directory of its
+// own, next to that of the site.
 func (c *Command) database() (string, error) {
 	config, err := store.Parse(c.Redis)
 	if err != nil || !c.Toolkit || config.Kind != store.Embedded || config.Dir != "" {
@@ -169,9 +167,9 @@ func (c *Command) database() (string, error) {
 	return "embedded:" + dir + "-toolkit", err
 }
 
-// RefuseSite refuses a database that holds a site to the commands of the toolkit, unless
-// --allow-site is set: what they write, and what they delete, would be keys of the site. Where is
-// the database in the error, if it is not that of --redis. One round trip.
+// RefuseSite returns an error if a toolkit command would use a database that holds a site and
+// --allow-site is not set: its writes and deletions would hit the site's keys. where names the
+// database in the error, if it is not the one of --redis. It takes one round trip.
 func (c *Command) RefuseSite(ctx context.Context, client rueidis.Client, where string) error {
 	if !c.Toolkit || c.allowSite {
 		return nil
@@ -181,21 +179,21 @@ func (c *Command) RefuseSite(ctx context.Context, client rueidis.Client, where s
 		holds, err = true, nil
 	}
 	switch {
-	case rediserr.Of(err) == rediserr.Denied: // a user who may not read these keys cannot change them
+	case rediserr.Of(err) == rediserr.Denied: // a user without read access to these keys cannot change them
 		return nil
 	case err != nil || !holds:
 		return err
 	}
-	return Usage(fmt.Errorf("%s holds a site, whose keys this command could change: name another database, or insist with --allow-site",
+	return Usage(fmt.Errorf("%s holds a site, whose keys this command could change: use another database, or --allow-site to proceed",
 		cmp.Or(where, "the database")))
 }
 
-// Log returns the log of a command that a person runs: warnings only.
+// Log returns the logger of an interactive command, which prints only warnings and errors.
 func (c *Command) Log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// PrintNumber prints "removed: 2", or as JSON {"removed":2}.
+// PrintNumber prints "removed: 2", or {"removed":2} with --json.
 func (c *Command) PrintNumber(name string, n int64) (err error) {
 	if c.JSON {
 		_, err = fmt.Fprintf(c.Stdout, "{%q:%d}\n", name, n)
@@ -205,7 +203,7 @@ func (c *Command) PrintNumber(name string, n int64) (err error) {
 	return err
 }
 
-// PrintCount prints a number alone, or as JSON {"count":2}.
+// PrintCount prints a bare number, or {"count":2} with --json.
 func (c *Command) PrintCount(n int64) (err error) {
 	if c.JSON {
 		return c.PrintNumber("count", n)
@@ -214,7 +212,7 @@ func (c *Command) PrintCount(n int64) (err error) {
 	return err
 }
 
-// ShowEach calls show for each id, and reports those that are not found.
+// ShowEach calls show for each ID and reports IDs that are not found.
 func (c *Command) ShowEach(ids []string, show func(id string) error) error {
 	var missing error
 	for _, id := range ids {
@@ -231,7 +229,7 @@ func (c *Command) ShowEach(ids []string, show func(id string) error) error {
 	return missing
 }
 
-// Group returns a command that only holds other commands.
+// Group returns a command that only groups subcommands.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.Args = UnknownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -240,16 +238,16 @@ func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Arguments checks the number of arguments; most may be -1 for any number. The
-// error shows how the command is called, and note.
+// Arguments checks the number of arguments; most is -1 for no limit. The error shows the usage line
+// followed by note.
 func Arguments(least, most int, note string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		usage := strings.Replace(cmd.UseLine(), " [flags]", "", 1) + note
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("an argument is missing: %s", usage)
+			return fmt.Errorf("missing argument: %s", usage)
 		case most >= 0 && len(args) > most:
-			return fmt.Errorf("%q is one argument too many: %s", args[most], usage)
+			return fmt.Errorf("unexpected argument %q: %s", args[most], usage)
 		}
 		return nil
 	}
@@ -263,7 +261,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// otherNames are names that other tools have for our commands.
+// otherNames maps our commands to the names they have in other tools.
 var otherNames = map[string][]string{
 	"select": {"query", "match", "find", "search", "scan"},
 	"put":    {"set", "insert", "create", "import"},
@@ -273,7 +271,7 @@ var otherNames = map[string][]string{
 	"verify": {"check"},
 }
 
-// UnknownCommand refuses an argument that is not a command, and suggests one.
+// UnknownCommand rejects an argument that is not a command and suggests one.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"retwis/index"
 )
 
-// runTest runs a command of a program, and returns its exit code and output.
+// runTest runs one command of a program and returns its exit code and output.
 func runTest(ctx context.Context, cmd func(env Env) *cobra.Command, env Env, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	if env.Getenv == nil {
@@ -34,7 +34,7 @@ func runTest(ctx context.Context, cmd func(env Env) *cobra.Command, env Env, arg
 	return code, out.String(), errs.String()
 }
 
-// A command gets its flags from the command line, and those that have a variable from it.
+// Flags come from the command line, or from their variables if they have one.
 func TestCommandVariables(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string {
@@ -79,7 +79,7 @@ func TestCommandVariables(t *testing.T) {
 	}
 }
 
-// The name that another tool has for a command leads to ours.
+// A name that another tool uses for a command leads to a suggestion of ours.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
 	child := func(name string) *cobra.Command {
@@ -109,10 +109,10 @@ func TestArguments(t *testing.T) {
 		return c.Build(func(context.Context, []string) error { return nil })
 	}
 	for args, want := range map[string]string{
-		"get":       "retwis: an argument is missing: program get KEY [ID], please\nSee \"program get --help\".\n",
+		"get":       "retwis: missing argument: program get KEY [ID], please\nSee \"program get --help\".\n",
 		"get a":     "",
 		"get a b":   "",
-		"get a b c": "retwis: \"c\" is one argument too many: program get KEY [ID], please\nSee \"program get --help\".\n",
+		"get a b c": "retwis: unexpected argument \"c\": program get KEY [ID], please\nSee \"program get --help\".\n",
 		"gett":      "retwis: unknown command \"gett\"; did you mean \"get\"?\nSee \"program --help\".\n",
 	} {
 		_, _, stderr := runTest(t.Context(), get, Env{}, strings.Fields(args)...)
@@ -122,7 +122,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The error of a command decides its exit code and what is printed.
+// The error of a command determines its exit code and what is printed.
 func TestPrintError(t *testing.T) {
 	t.Parallel()
 	stopped, stop := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func TestPrintError(t *testing.T) {
 		"exit code":       {err: Exit(75, failure), code: 75, want: "retwis: no route to db\n"},
 		"exit code alone": {err: Exit(3, nil), code: 3},
 		"reported":        {err: errors.Join(ErrReported), code: ExitFailure},
-		"stopped":         {ctx: stopped, err: fmt.Errorf("read: %w", context.Canceled), code: ExitFailure, want: "retwis: stopped before it was done\n"},
+		"stopped":         {ctx: stopped, err: fmt.Errorf("read: %w", context.Canceled), code: ExitFailure, want: "retwis: stopped before finishing\n"},
 		"not stopped":     {err: context.Canceled, code: ExitFailure, want: "retwis: context canceled\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
-// Ids that are not found are reported, and the others shown.
+// IDs that are not found are reported; the others are shown.
 func TestShowEach(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

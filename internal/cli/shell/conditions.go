@@ -14,23 +14,23 @@ import (
 	"retwis/index/decimal"
 )
 
-// Condition is a condition on a column as it is typed: room=56, price=10..30, name=Ma*,
+// Condition is a condition on a column, as typed by the user: room=56, price=10..30, name=Ma*,
 // price>10.
 type Condition struct {
 	Column    string
 	Operator  string // = == .. * > >= < <=
-	Low, High any    // High is for ".." alone, where nil is open
+	Low, High any    // High is set only for "..", where nil means unbounded
 }
 
-// Conditions makes conditions as a package takes them.
+// Conditions holds the constructors of a package's condition type C.
 type Conditions[C any] struct {
 	Eq, AtLeast, AtMost, Above, Below func(column string, value any) C
 	Between                           func(column string, low, high any) C
 	Prefix                            func(column, prefix string) C
 }
 
-// Of makes a condition of what was typed.
-func (m Conditions[C]) Of(c Condition) C {
+// New converts a typed condition.
+func (m Conditions[C]) New(c Condition) C {
 	switch c.Operator {
 	case "..":
 		switch {
@@ -54,10 +54,10 @@ func (m Conditions[C]) Of(c Condition) C {
 	return m.Eq(c.Column, c.Low)
 }
 
-// operators holds the operators, the longer ones first.
+// operators lists the operators, longer ones first.
 var operators = [...]string{"==", ">=", "<=", ">", "<", "="}
 
-// ParseConditions reads conditions on some columns. An error is wrong usage.
+// ParseConditions parses conditions on the given columns. Its errors are usage errors.
 func ParseConditions(args []string, columns []index.Column) ([]Condition, error) {
 	var all []Condition
 	for _, arg := range args {
@@ -94,7 +94,7 @@ func parseCondition(arg string, columns []index.Column) (Condition, error) {
 	return c.with(columns[i], value)
 }
 
-// with returns c with its value.
+// with returns c with its value set.
 func (c Condition) with(column index.Column, value string) (Condition, error) {
 	text := column.Type == index.String || column.Type == index.Bytes
 	low, high, ranged := strings.Cut(value, "..")

@@ -15,20 +15,20 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Entries is an index of ids with a value in each of several columns, as the
-// commands of retwis index and retwis space use it.
+// Entries is an index of IDs with a value in each of several columns, as used by retwis index and
+// retwis space.
 type Entries interface {
 	RecordReader
-	// Format returns a value of a column as text and as JSON.
+	// Format returns a column value as text and as JSON.
 	Format(column int, value any) (text string, json any)
 	Create(ctx context.Context) error
 	PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)
 	Get(ctx context.Context, id string) (Entry, error)
-	// Select and Count take conditions as they are typed, such as price=10..30.
+	// Select and Count take conditions as typed by the user, such as price=10..30.
 	Select(ctx context.Context, conditions []string, page index.Page) iter.Seq2[Entry, error]
 	Count(ctx context.Context, conditions []string) (int64, error)
-	// Fetch returns the hashes of entries, and compares them.
+	// Fetch returns the hashes of entries and compares the entries with them.
 	Fetch(ctx context.Context, entries []Entry, opt index.FetchOptions) ([]index.Fetched, Report, error)
 
 	Verify(ctx context.Context, src Source, opt Options) (Report, error)
@@ -37,17 +37,17 @@ type Entries interface {
 	Adopt(ctx context.Context, opt Options) (Report, error)
 }
 
-// RecordReader reads records of the columns of an index.
+// RecordReader reads records with the columns of an index.
 type RecordReader interface {
 	Columns() []Column
-	// Parse reads the values of a record, and checks that the index can hold them.
+	// Parse parses the values of a record and checks that the index can hold them.
 	Parse(id string, texts []string) ([]any, error)
 }
 
 // Column is a column of an index.
 type Column struct {
 	Name  string
-	Right bool // aligned to the right, as numbers are
+	Right bool // right-aligned, like numbers
 }
 
 // Entry is an entry of an index.
@@ -57,20 +57,20 @@ type Entry struct {
 	Cursor string
 }
 
-// Declaration is the flags that declare an index which does not exist yet.
+// Declaration holds the flags that declare a new index.
 type Declaration interface {
 	Add(c *Command)
-	// Open returns the index as the flags declare it, or without them as it exists.
+	// Open opens the index that the flags declare, or without them the existing index.
 	Open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (Entries, error)
 }
 
-// AddPartitions adds the flag for the partitions of a new index.
+// AddPartitions adds --partitions, for a new index.
 func (c *Command) AddPartitions(n *int) {
 	c.Flags().IntVar(n, "partitions", 1, "when it is created: spread it over this `NUMBER` of slots of a Cluster")
 }
 
-// CheckDeclared returns an index that flags have declared. It fails, before any input
-// is read, if the index exists and is declared otherwise; err is that of the flags.
+// CheckDeclared returns x, which flags have declared, and an error if the existing index was
+// declared otherwise, so that a command fails before it reads input. err is the error of the flags.
 func CheckDeclared[X interface {
 	Len(ctx context.Context) (int64, error)
 }](ctx context.Context, x X, err error) (X, error) {
@@ -83,19 +83,19 @@ func CheckDeclared[X interface {
 
 // EntriesNoun describes the commands of a noun that keeps entries.
 type EntriesNoun struct {
-	Name        string // of the noun: index
+	Name        string // name of the noun: index
 	Unit        string // what an index holds: entries
 	Declare     string // the flag that declares an index: --columns
 	Declaration func() Declaration
 	Open        func(ctx context.Context, client rueidis.Client, key string) (Entries, error)
-	// Help holds the help of create, put, get, remove, select and count; From and
-	// Maintenance that of verify, repair, rebuild and adopt.
+	// Help holds the help of create, put, get, remove, select and count; From and Maintenance
+	// configure verify, repair, rebuild and adopt.
 	Help        map[string]Help
 	From        string
 	Maintenance map[Verb]Help
 }
 
-// Commands returns the commands of the noun.
+// Commands returns the subcommands of the noun.
 func (n EntriesNoun) Commands(env Env) []*cobra.Command {
 	return append([]*cobra.Command{n.create(env), n.put(env), n.get(env), n.selects(env), n.count(env), n.remove(env)},
 		Maintenance{
@@ -110,7 +110,7 @@ func (n EntriesNoun) command(env Env, use string, least, most int) *Command {
 	return New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(least, most, "")})
 }
 
-// Noun opens an index that must exist.
+// Noun returns a Noun that opens an existing index.
 func (n EntriesNoun) Noun() Noun[Entries] { return Noun[Entries]{Open: n.open} }
 
 func (n EntriesNoun) open(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
@@ -121,7 +121,7 @@ func (n EntriesNoun) open(ctx context.Context, client rueidis.Client, key string
 	return x, err
 }
 
-// declared adds the flags of a declaration, and opens the index as they declare it.
+// declared adds the flags of a declaration and returns a Noun that opens the declared index.
 func (n EntriesNoun) declared(c *Command) Noun[Entries] {
 	declaration := n.Declaration()
 	declaration.Add(c)
@@ -146,8 +146,7 @@ func (n EntriesNoun) put(env Env) *cobra.Command {
 	}.BuildPut(c)
 }
 
-// Entries yields the records of all files that the index can hold, and rejects the
-// rest.
+// Entries yields the records of all files that fit the index and rejects the others.
 func (in *Inputs) Entries(x RecordReader) iter.Seq2[Entry, error] {
 	var names []string
 	for _, c := range x.Columns() {
@@ -235,7 +234,7 @@ func (n EntriesNoun) count(env Env) *cobra.Command {
 	})
 }
 
-// entriesTarget is the index of a maintenance command.
+// entriesTarget is the index that a maintenance command works on.
 type entriesTarget struct {
 	noun        EntriesNoun
 	verb        Verb
@@ -279,11 +278,11 @@ type EntryPrinter struct {
 	*Printer
 	index   Entries
 	columns []Column
-	headed  bool // the header is printed
+	headed  bool // the header has been printed
 }
 
-// NewEntryPrinter returns a printer of entries of an index. more is the alignment of
-// fields after the values.
+// NewEntryPrinter returns a printer for entries of x. more sets the alignment of fields that follow
+// the values.
 func (c *Command) NewEntryPrinter(x Entries, more ...bool) *EntryPrinter {
 	p := &EntryPrinter{index: x, columns: x.Columns()}
 	right := []bool{false}
@@ -294,7 +293,7 @@ func (c *Command) NewEntryPrinter(x Entries, more ...bool) *EntryPrinter {
 	return p
 }
 
-// Print prints an entry, and more fields after its values.
+// Print prints an entry, followed by more fields.
 func (p *EntryPrinter) Print(e Entry, more ...Field) error {
 	object, cells := Object{{"id", e.ID}}, []string{e.ID}
 	for i, v := range e.Values {

@@ -1,5 +1,5 @@
-// Package shell is what the commands of retwis share: environment, flags, input,
-// tables, errors, progress and the opening of databases.
+// Package shell holds what the retwis commands share: environment, flags, input, tables, errors,
+// progress and opening databases.
 package shell
 
 import (
@@ -11,8 +11,8 @@ const (
 	ExitOK      = 0
 	ExitFailure = 1
 	ExitUsage   = 2
-	// ExitTryAgain is that of a lock that is held, or of an event that a limit does not
-	// allow now: EX_TEMPFAIL of sysexits.h.
+	// ExitTryAgain means that a lock is held, or that a rate limit denies an event: EX_TEMPFAIL in
+	// sysexits.h.
 	ExitTryAgain = 75
 )
 
@@ -22,9 +22,9 @@ type Env struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	Version string // empty: that of the build
-	Commit  string // empty: that of the build
-	// Toolkit is that of the commands of the toolkit, which keep out of the site: their database
-	// and their variables are their own.
+	Version string // empty for that of the build
+	Commit  string // empty for that of the build
+	// Toolkit is set for toolkit commands, which have a database and variables of their own, apart
+	// from the site's.
 	Toolkit bool
 }

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// EnvFile is where the package keeps the settings of its service. RETWIS_ENV_FILE
-	// names another file.
+	// EnvFile is where the installed package keeps the settings of its service. RETWIS_ENV_FILE
+	// overrides it.
 	EnvFile = "/etc/retwis/retwis.env"
-	// packageRedis is the database of the service where EnvFile does not name one, as in
+	// packageRedis is the service's database if EnvFile does not set one, as in
 	// deploy/systemd/retwis.service.
 	packageRedis = "embedded:/var/lib/retwis"
 )
 
-// WithEnvFile returns the variables of a process, and those that the settings of the
-// installed service add: without them root's cron would look for the database of the site
-// in root's home directory. A variable of the process wins. Users who may not read the
-// settings have databases of their own; but a file that RETWIS_ENV_FILE names must be readable.
+// WithEnvFile returns a lookup function for the process's variables and for the settings of the
+// installed service. Without the settings, root's cron would look for the site's database in root's
+// home directory. Variables of the process take precedence. If EnvFile is unreadable it is ignored,
+// as users without access to it have databases of their own; a file named by RETWIS_ENV_FILE must
+// be readable.
 func WithEnvFile(lookup func(string) (string, bool)) (getenv func(string) string, err error) {
 	path, implied := EnvFile, map[string]string{"RETWIS_REDIS": packageRedis}
 	named, _ := lookup("RETWIS_ENV_FILE")
@@ -49,9 +50,9 @@ func WithEnvFile(lookup func(string) (string, bool)) (getenv func(string) string
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// parseEnvFile reads a file of variables as systemd does (EnvironmentFile= in
-// systemd.exec(5)): quotes and backslashes as in a shell, comments that begin a line with #
-// or ;, and lines that are no assignments are ignored.
+// parseEnvFile parses a file of variables as systemd does (EnvironmentFile= in systemd.exec(5)):
+// quotes and backslashes work as in a shell, lines that begin with # or ; are comments, and lines
+// that are not assignments are ignored.
 func parseEnvFile(text string) map[string]string {
 	settings := map[string]string{}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -79,11 +80,11 @@ func parseEnvFile(text string) map[string]string {
 	return settings
 }
 
-// envValue reads a value up to the end of its line, and returns the rest. A value may go on
-// after a line that ends in a backslash, or within quotes.
+// envValue parses a value up to the end of its line and returns the rest of the text. A value may
+// continue after a backslash at the end of a line, or within quotes.
 func envValue(text string) (value, rest string) {
 	var b strings.Builder
-	kept := 0 // what trimming must not cut: quoted blanks
+	kept := 0 // length that trimming must keep: quoted blanks
 	quote := byte(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -114,7 +115,7 @@ func envValue(text string) (value, rest string) {
 	return trimEnv(b.String(), kept), ""
 }
 
-// trimEnv cuts the blanks around a value, but not the first kept bytes of it.
+// trimEnv trims blanks around a value, except in its first kept bytes.
 func trimEnv(value string, kept int) string {
 	value = value[:kept] + strings.TrimRight(value[kept:], " \t")
 	if kept == 0 {

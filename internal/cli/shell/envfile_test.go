@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What systemd 252 makes of such a file.
+// The expected values are what systemd 252 reads from this file.
 func TestParseEnvFile(t *testing.T) {
 	t.Parallel()
 	const text = "# A comment\n; another\n\nA=1\nB = two words \nC=\"quoted  \"\nD='it is $HOME'\nE=a\\\n b\n" +

@@ -13,10 +13,10 @@ import (
 // ErrReported is a failure that the command has already printed.
 var ErrReported = errors.New("failed")
 
-// ErrStopped is a signal before the work was done.
-var ErrStopped = errors.New("stopped before it was done")
+// ErrStopped means that a signal ended the command before its work was done.
+var ErrStopped = errors.New("stopped before finishing")
 
-// exitError ends the program with a certain exit code.
+// exitError sets the exit code of the program.
 type exitError struct {
 	code int
 	err  error
@@ -26,14 +26,14 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.co
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is wrong usage that is found after the command has started.
+// usageError is a usage error detected after the command has started.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// hintedError is an error with a second line that says what to do.
+// hintedError is an error with a hint on a second line.
 type hintedError struct {
 	err  error
 	hint string
@@ -43,8 +43,8 @@ func (e *hintedError) Error() string { return e.err.Error() }
 
 func (e *hintedError) Unwrap() error { return e.err }
 
-// PrintError prints the error of a command, if it has not been printed, and
-// returns the exit code. ctx is the context of the command.
+// PrintError prints the error of a command, unless it has already been printed, and returns the
+// exit code. ctx is the context of the command.
 func PrintError(ctx context.Context, stderr io.Writer, command string, err error) int {
 	var usage *usageError
 	var exit *exitError
@@ -76,8 +76,7 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 	return ExitFailure
 }
 
-// OneLine formats an error for people: joined errors in one line, without the names of
-// packages.
+// OneLine formats an error for people: joined errors on one line, without package prefixes.
 func OneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
@@ -101,19 +100,17 @@ func withoutPackages(text string) string {
 	}
 }
 
-// Usage returns an error for wrong usage. The program prints where the help is, and
-// ends with ExitUsage.
+// Usage returns a usage error. The program points to the help and exits with ExitUsage.
 func Usage(err error) error { return &usageError{err} }
 
-// IsUsage reports whether an error is one of Usage.
+// IsUsage reports whether err is a usage error.
 func IsUsage(err error) bool {
 	var usage *usageError
 	return errors.As(err, &usage)
 }
 
-// Hint returns an error with a second line that says what to do.
+// Hint returns err with a second line that says what to do.
 func Hint(err error, hint string) error { return &hintedError{err, hint} }
 
-// Exit returns an error that ends the program with a certain exit code. It prints err,
-// which may be nil.
+// Exit returns an error that makes the program exit with code. It prints err, which may be nil.
 func Exit(code int, err error) error { return &exitError{code, err} }

@@ -12,19 +12,19 @@ import (
 	"retwis/index"
 )
 
-// fetchFlags are the flags of a select that shows hashes.
+// fetchFlags are the flags of select commands that show hashes.
 type fetchFlags struct {
 	pattern string
 	repair  bool
 }
 
-// FetchHelp explains the flags of a select that shows hashes.
+// FetchHelp explains the flags of select commands that show hashes.
 const FetchHelp = `--fetch shows the hashes of the ids, whose key is the pattern with the id in place of
 {id}, and with --json each result has its hash. Ids whose hash does not exist, and entries
 that do not have the values of their hash, are listed on standard error; --repair
 corrects them.`
 
-// idInKey is what stands for the id in the pattern of --fetch.
+// idInKey is the placeholder for the ID in the pattern of --fetch.
 const idInKey = "{id}"
 
 func (f *fetchFlags) add(c *Command) {
@@ -42,7 +42,7 @@ func (f *fetchFlags) check(given func(flag string) bool) error {
 	return nil
 }
 
-// fetchBatch is the number of hashes that are read together: those that a table aligns.
+// fetchBatch is the number of hashes read together, which is the number of rows aligned together.
 const fetchBatch = tableRows
 
 // hashPrinter prints the hashes of entries.
@@ -51,9 +51,9 @@ type hashPrinter struct {
 	command *Command
 	index   Entries
 	flags   *fetchFlags
-	cursor  bool     // print the cursor of each
-	columns []string // names of fields, those of the index first
-	shown   bool     // the header has all columns
+	cursor  bool     // print the cursor of each entry
+	columns []string // field names, the index's columns first
+	shown   bool     // the printed header has all columns
 	report  Report
 }
 
@@ -67,7 +67,7 @@ func (c *Command) newHashPrinter(x Entries, flags *fetchFlags, cursor bool) *has
 	return p
 }
 
-// print prints the hashes of all entries, and what disagrees with them.
+// print prints the hashes of all entries, followed by the entries that disagree with them.
 func (p *hashPrinter) print(ctx context.Context, entries iter.Seq2[Entry, error]) error {
 	var batch []Entry
 	for e, err := range entries {
@@ -97,7 +97,7 @@ func (p *hashPrinter) printBatch(ctx context.Context, batch []Entry) error {
 	p.addColumns(found)
 	next := 0
 	for _, e := range batch {
-		var hash map[string]string // nil: there is none
+		var hash map[string]string // nil if it does not exist
 		if next < len(found) && found[next].ID == e.ID {
 			hash = found[next].Fields
 			next++
@@ -109,13 +109,13 @@ func (p *hashPrinter) printBatch(ctx context.Context, batch []Entry) error {
 	return nil
 }
 
-// addColumns adds the fields of hashes that are not shown yet.
+// addColumns adds fields that have no column yet.
 func (p *hashPrinter) addColumns(found []index.Fetched) {
 	names := map[string]bool{}
 	for _, hash := range found {
 		for name, value := range hash.Fields {
 			if name == "id" && value == hash.ID {
-				continue // the first column has it
+				continue // already in the first column
 			}
 			if !slices.Contains(p.columns, name) {
 				names[name] = true
@@ -127,7 +127,7 @@ func (p *hashPrinter) addColumns(found []index.Fetched) {
 	}
 }
 
-// printHash prints a hash: for people if it exists.
+// printHash prints a hash. Missing hashes appear only in JSON.
 func (p *hashPrinter) printHash(e Entry, hash map[string]string) error {
 	if p.json != nil {
 		object := Object{{"id", e.ID}}
@@ -178,10 +178,10 @@ func (p *hashPrinter) add(r Report) {
 	all.Examples = append(all.Examples, r.Examples[:min(len(r.Examples), maxFetchProblems-len(all.Examples))]...)
 }
 
-// maxFetchProblems is the number of problems that are shown.
+// maxFetchProblems limits the number of problems shown.
 const maxFetchProblems = 10
 
-// printReport prints, beside the results, which entries disagree with their hashes.
+// printReport prints to standard error which entries disagree with their hashes.
 func (p *hashPrinter) printReport() error {
 	problems := p.report.Problems()
 	if problems == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Choice is the value of a flag that takes one of a few values.
+// Choice is the value of a flag that takes one of a fixed set of values.
 type Choice struct {
 	Value  string
 	values []string
@@ -19,13 +19,12 @@ type Choice struct {
 func (c *Command) AddChoice(name, usage string, values ...string) *Choice {
 	choice := &Choice{Value: values[0], values: values}
 	c.Flags().Var(choice, name, usage+": "+strings.Join(values, ", "))
-	// It fails only where a flag has completions already.
+	// It fails only if the flag already has completions.
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	return choice
 }
 
-// CompleteArgument returns the completion of a command whose argument number n is one of a
-// few words.
+// CompleteArgument returns the completion for a command whose argument number n is one of words.
 func CompleteArgument(n int, words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != n {

@@ -11,13 +11,13 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Variables set the flags that are not given; the first that cannot be read is named.
+// Variables set flags missing from the command line; the error names the first invalid one.
 func TestSetFromEnv(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		args []string
 		env  map[string]string
-		want string // the admin address, users and demo; or the error
+		want string // admin address, users and demo; or the error
 	}{
 		"nothing":               {want: ":9090 100 false"},
 		"variables":             {env: map[string]string{"RETWIS_ADMIN_ADDR": ":1", "RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":1 7 true"},
@@ -48,7 +48,7 @@ func TestSetFromEnv(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 				if usage := new(usageError); !errors.As(err, &usage) {
-					t.Errorf("%T is no wrong usage", err)
+					t.Errorf("%T is not a usage error", err)
 				}
 			}
 			if got != test.want {
@@ -71,7 +71,7 @@ func TestMaxMemory(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	if limit := store.DefaultMaxMemory(); limit < leastMemory {
+	if limit := store.DefaultMaxMemory(); limit < minMemory {
 		t.Errorf("the default is %d", limit)
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Inputs are files of lines or records. What is wrong with one of them is reported
-// with the name of the file and the line, and the rest is read; with Strict it is an error.
+// Inputs are files of lines or records. A bad line is reported with its file and line number, and
+// reading continues; with Strict it is an error.
 type Inputs struct {
 	Files              []File
 	Accepted, Rejected int64
-	Strict             bool // for a rebuild, to which a line that is left out is a loss
+	Strict             bool // for a rebuild, where a skipped line would be lost data
 
 	command  *Command
-	unit     string // of what is read, as in "entries"
+	unit     string // plural noun for what is read, such as "entries"
 	terminal bool
 	begin    time.Time
 	shown    time.Time
@@ -31,11 +31,11 @@ type File struct {
 	io.ReadCloser
 }
 
-// maxRejectedShown is how many rejected lines are shown.
+// maxRejectedShown limits the number of rejected lines shown.
 const maxRejectedShown = 20
 
-// OpenInputs opens all files before any is read; without names it reads standard
-// input. Files may be compressed.
+// OpenInputs opens all files before reading any; without names it reads standard input. Files may
+// be compressed.
 func (c *Command) OpenInputs(names []string, unit string) (*Inputs, error) {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -59,12 +59,11 @@ func (c *Command) OpenInputs(names []string, unit string) (*Inputs, error) {
 func (in *Inputs) Close() {
 	in.clear()
 	for _, f := range in.Files {
-		_ = f.Close() // it was only read
+		_ = f.Close() // read-only, so an error does not matter
 	}
 }
 
-// Reject reports what is wrong with a line. With Strict it returns that as an error for
-// the caller to yield as the last.
+// Reject reports a bad line. With Strict it returns an error, which the caller must yield last.
 func (in *Inputs) Reject(file string, line int, err error) error {
 	wrong := fmt.Errorf("%s:%d: %s", file, line, OneLine(err))
 	if in.Strict {
@@ -77,7 +76,7 @@ func (in *Inputs) Reject(file string, line int, err error) error {
 	return nil
 }
 
-// Accept counts a line or record, and shows the progress on a terminal.
+// Accept counts a line or record and shows progress on a terminal.
 func (in *Inputs) Accept() {
 	in.Accepted++
 	if !in.terminal || in.Accepted%1000 != 0 || time.Since(in.shown) < 100*time.Millisecond {
@@ -93,7 +92,7 @@ func (in *Inputs) clear() {
 	}
 }
 
-// Report prints the summary. The command fails if a line was rejected.
+// Report prints the summary. It returns an error if a line was rejected.
 func (in *Inputs) Report() error {
 	in.clear()
 	if in.Rejected > maxRejectedShown {
@@ -117,8 +116,8 @@ func (c *Command) printInput(unit string, accepted, rejected int64) (err error) 
 	return err
 }
 
-// UntilError yields the values of seq up to its first error, which failed returns
-// afterwards.
+// UntilError yields the values of seq up to its first error, which failed returns once values is
+// exhausted.
 func UntilError[E any](seq iter.Seq2[E, error]) (values iter.Seq[E], failed func() error) {
 	var first error
 	values = func(yield func(E) bool) {
@@ -131,8 +130,7 @@ func UntilError[E any](seq iter.Seq2[E, error]) (values iter.Seq[E], failed func
 	return values, func() error { return first }
 }
 
-// OpenFile opens a file, or standard input for "-", and returns its size, or -1 if
-// it has none.
+// OpenFile opens a file, or standard input for "-", and returns its size, or -1 if unknown.
 func OpenFile(stdin io.Reader, name string) (io.ReadCloser, int64, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -156,7 +154,7 @@ func OpenFile(stdin io.Reader, name string) (io.ReadCloser, int64, error) {
 		return io.NopCloser(stdin), -1, nil
 	}
 	if term.IsTerminal(int(f.Fd())) {
-		return nil, 0, Usage(errors.New("there is no input: name a file, or pipe something in"))
+		return nil, 0, Usage(errors.New("no input: name a file, or pipe data in"))
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		return f, info.Size(), nil

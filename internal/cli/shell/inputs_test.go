@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readRecords reads files of CSV with the columns x and y, and returns what they hold,
-// the output, and the error of the summary.
+// readRecords reads CSV files with the columns x and y and returns the records, the output and the
+// error of the summary.
 func readRecords(t *testing.T, stdin string, files map[string][]byte, names ...string) (records, output string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Files may be compressed, and one that is something else is refused.
+// Files may be compressed; a file of another type, such as an archive, is refused.
 func TestCompressedInputs(t *testing.T) {
 	t.Parallel()
 	plain := []byte("id,x,y\na,1,2\n")
@@ -155,7 +155,7 @@ func TestUntilError(t *testing.T) {
 	}
 }
 
-// A read ends with the context, even if the input never does.
+// A read ends with its context, even if the input never ends.
 func TestInterruptible(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

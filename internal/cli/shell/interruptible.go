@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// interruptible reads from a reader that may block for a long time, such as a pipe, and
-// fails with the error of its context when that is done. So a command that waits for
-// input can clean up when it is stopped.
+// interruptible reads from a reader that may block for a long time, such as a pipe, and fails with
+// the error of its context once that is done. So a command that waits for input can clean up when
+// it is interrupted.
 type interruptible struct {
-	ctx    context.Context // of the command
+	ctx    context.Context // the command's context
 	from   io.ReadCloser
 	begin  sync.Once
 	chunks chan chunk
@@ -20,7 +20,7 @@ type interruptible struct {
 	buffer []byte
 }
 
-// chunk is data that was read, and the error after it.
+// chunk is data that was read and the error that followed it.
 type chunk struct {
 	data []byte
 	err  error
@@ -55,8 +55,8 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	return n, r.rest.err
 }
 
-// read reads one chunk ahead. It ends with the input, or when that is closed; a system
-// call that blocks ends with the program.
+// read reads one chunk ahead. It returns when the input ends or Close is called; a blocked system
+// call lasts until the program exits.
 func (r *interruptible) read() {
 	for {
 		var buffer []byte

@@ -9,17 +9,16 @@ import (
 	"iter"
 )
 
-// maxLine bounds a line of text, in bytes.
+// maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 10
 
-// Lines yields what parse makes of each line of all files, and rejects the lines that it
-// refuses or that are too long. Empty lines are skipped. The error is that of a file that
-// cannot be read.
+// Lines yields the result of parse for each line of all files. It rejects lines that parse refuses
+// or that are too long, and skips empty lines. It yields an error only if a file cannot be read.
 func Lines[T any](in *Inputs, parse func(line string) (T, error)) iter.Seq2[T, error] {
 	return LongLines(in, maxLine, parse)
 }
 
-// LongLines is Lines for lines of up to so many bytes.
+// LongLines is like Lines with a maximum line length of longest bytes.
 func LongLines[T any](in *Inputs, longest int, parse func(line string) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, f := range in.Files {
@@ -30,7 +29,7 @@ func LongLines[T any](in *Inputs, longest int, parse func(line string) (T, error
 	}
 }
 
-// readLines yields the lines of one file, and reports whether to continue.
+// readLines yields the lines of one file and reports whether to continue.
 func readLines[T any](in *Inputs, f File, longest int, parse func(string) (T, error), yield func(T, error) bool) bool {
 	var none T
 	for l, err := range f.lines(longest) {
@@ -63,11 +62,10 @@ func readLines[T any](in *Inputs, f File, longest int, parse func(string) (T, er
 type line struct {
 	number int
 	text   string
-	wrong  error // it is too long
+	wrong  error // the line is too long
 }
 
-// lines yields the lines of a file, without what ends them and without a byte order mark.
-// An error is the last.
+// lines yields the lines of a file, without line endings and byte order mark. An error comes last.
 func (f File) lines(longest int) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		r := bufio.NewReaderSize(f, longest+len("\r\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readAll reads the lines of standard input, and returns them with the output.
+// readAll reads lines from standard input and returns them with the output.
 func readAll(t *testing.T, stdin io.Reader) (lines []string, output string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -46,10 +46,10 @@ func TestLines(t *testing.T) {
 	}{
 		"none":                 {"", nil, "lines: 0, bad: 0\n"},
 		"an end without break": {"a\nb", []string{"a", "b"}, "lines: 2, bad: 0\n"},
-		"of Windows":           {"\ufeffa\r\n\r\nb\r\n", []string{"a", "b"}, "lines: 2, bad: 0\n"},
+		"CR LF and a BOM":      {"\ufeffa\r\n\r\nb\r\n", []string{"a", "b"}, "lines: 2, bad: 0\n"},
 		"a break within":       {"a\rb\n\ufeffc", []string{"a\rb", "\ufeffc"}, "lines: 2, bad: 0\n"},
-		"empty ones":           {"\n\n a \n\n", []string{" a "}, "lines: 1, bad: 0\n"},
-		"bad ones":             {"a\nbad\nb\n", []string{"a", "b"}, "stdin:2: it is bad\nlines: 2, bad: 1\n"},
+		"empty lines":          {"\n\n a \n\n", []string{" a "}, "lines: 1, bad: 0\n"},
+		"bad lines":            {"a\nbad\nb\n", []string{"a", "b"}, "stdin:2: it is bad\nlines: 2, bad: 1\n"},
 		"the longest":          {longest + "\r\n" + longest + "\n" + longest, []string{longest, longest, longest}, "lines: 3, bad: 0\n"},
 		"too long":             {longest + "y\na\n" + longest + longest + longest + "\nb\n" + longest + "yz", []string{"a", "b"}, "stdin:1: the line is longer than 65536 bytes\nstdin:3: the line is longer than 65536 bytes\nstdin:5: the line is longer than 65536 bytes\nlines: 2, bad: 3\n"},
 	} {
@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A file that cannot be read to its end is an error, after the lines before.
+// A read error is returned after the preceding lines.
 func TestLinesOfBrokenFile(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Verb is a maintenance command.
+// Verb names a maintenance command.
 type Verb string
 
 // The maintenance commands.
@@ -23,31 +23,31 @@ const (
 	Adopt   Verb = "adopt"
 )
 
-// Target is what maintenance commands work on. Each command has its own.
+// Target is what a maintenance command works on. Each command has its own.
 type Target interface {
-	// AddFlags adds the flags that the command has beside those of all nouns.
+	// AddFlags adds flags beyond those that all nouns have.
 	AddFlags(c *Command)
 	// Run does the work of a command.
 	Run(ctx context.Context, db *store.Store, key string, src Source, opt Options) (Report, error)
 }
 
-// Noter is a Target that prints more than the report of a run.
+// Noter is a Target that prints notes before the report of a run.
 type Noter interface {
 	PrintNotes(c *Command) error
 }
 
 // Source is what an index is compared with or rebuilt from.
 type Source struct {
-	Pattern string  // of the keys of hashes; empty: none
-	Inputs  *Inputs // the files; nil: none
-	Empty   bool    // it may yield nothing
+	Pattern string  // of the hashes' keys; empty for none
+	Inputs  *Inputs // the files; nil for none
+	Empty   bool    // it may be empty
 }
 
-// errEmpty is a source that yields nothing: a file that is missing, or a pattern that is
-// mistyped, would remove everything.
+// errEmpty means that a source yields nothing: with a missing file or a mistyped pattern,
+// continuing would remove everything.
 var errEmpty = errors.New("the input is empty: nothing was changed")
 
-// NotEmpty yields what all does, and an error if that is nothing, unless the source may be
+// NotEmpty yields the values of all, and errEmpty if there are none, unless the source may be
 // empty.
 func NotEmpty[E any](src Source, all iter.Seq2[E, error]) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
@@ -78,13 +78,13 @@ func CheckObjects[V any](ctx context.Context, src Source, objects index.Source[V
 
 // Maintenance describes the maintenance commands of a noun.
 type Maintenance struct {
-	Key  string // what the argument is called: KEY or NAME
-	Unit string // what an index holds, as in "entries"
-	// From is an example of the pattern of --from. Empty: there is no such flag.
+	Key  string // name of the argument: KEY or NAME
+	Unit string // what an index holds, such as "entries"
+	// From is an example pattern for --from. If it is empty, that flag does not exist.
 	From string
-	// Files reports whether verify and repair compare with files, too.
+	// Files reports whether verify and repair can compare with files.
 	Files bool
-	// Drop reports whether the noun has a command drop. Without it there is --empty.
+	// Drop reports whether the noun has a drop command. Without one it has --empty.
 	Drop bool
 	// Help holds the help of the commands. A verb without help has no command.
 	Help map[Verb]Help
@@ -95,7 +95,7 @@ type Maintenance struct {
 // Help is the help of a command.
 type Help struct{ Short, Long, Example string }
 
-// RebuildHelp ends the help of a rebuild from files.
+// RebuildHelp ends the help of rebuild commands that read files.
 const RebuildHelp = `A rebuild that fails or is stopped changes nothing; so a bad line ends it, and the error
 names its file and number. With --skip-bad bad lines are reported and left out, and what
 they stand for is then missing; the exit code is 1. An empty input is an error, too.`
@@ -113,11 +113,11 @@ func (m Maintenance) Commands(env Env) []*cobra.Command {
 
 func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 	files := verb == Rebuild || m.Files && verb != Adopt
-	use, most := fmt.Sprintf("%s [flags] %s", verb, m.Key), 1
+	use, maxArgs := fmt.Sprintf("%s [flags] %s", verb, m.Key), 1
 	if files {
-		use, most = use+" [FILE...]", -1
+		use, maxArgs = use+" [FILE...]", -1
 	}
-	c := New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(1, most, "")})
+	c := New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(1, maxArgs, "")})
 	run := maintenanceRun{Maintenance: m, Command: c, verb: verb, target: m.New(verb)}
 	run.target.AddFlags(c)
 	if m.From != "" && verb != Adopt {
@@ -139,7 +139,7 @@ func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 	return c.Build(run.run)
 }
 
-// maintenanceRun is a maintenance command.
+// maintenanceRun is one run of a maintenance command.
 type maintenanceRun struct {
 	Maintenance
 	*Command
@@ -166,7 +166,7 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 	return r.WithStore(ctx, func(db *store.Store) error {
 		opt, wipe := r.Options(r.Command, nil)
 		if src.Inputs != nil {
-			opt.Progress = nil // the inputs show it
+			opt.Progress = nil // the inputs report progress
 		}
 		report, err := r.target.Run(ctx, db, args[0], src, opt)
 		wipe()
@@ -177,7 +177,7 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 	})
 }
 
-// emptyHint says how to remove everything on purpose.
+// emptyHint explains how to remove everything on purpose.
 func emptyHint(r *maintenanceRun, key string) string {
 	if r.Drop {
 		return fmt.Sprintf("Look at the input. %q deletes the index.", r.Parent().CommandPath()+" drop "+key+" --yes")
@@ -185,7 +185,7 @@ func emptyHint(r *maintenanceRun, key string) string {
 	return "Look at the input. With --empty an empty one removes everything."
 }
 
-// finish prints what was done, and returns what makes the exit code.
+// finish prints the result and returns the error that sets the exit code.
 func (r *maintenanceRun) finish(src Source, report Report, err error) error {
 	switch {
 	case err != nil:
@@ -226,8 +226,8 @@ func (f *RunFlags) AddRate(c *Command) {
 	c.Flags().Uint32Var(&f.rate, "rate", 0, "check or write at most this `NUMBER` of entries a second; 0 for no limit")
 }
 
-// Options returns the options of a run, which shows its progress on a terminal until wipe
-// is called, as a text or, without one, as what was checked.
+// Options returns the options of a run. On a terminal the run shows its progress, formatted by
+// text, or as the number of checked entries if text is nil, until wipe is called.
 func (f *RunFlags) Options(c *Command, text func(p Progress) string) (opt Options, wipe func()) {
 	if text == nil {
 		text = func(p Progress) string {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// fakeTarget is an index with one problem in three entries.
+// fakeTarget is an index with one problem among three entries.
 type fakeTarget struct {
 	verb  Verb
 	notes string
@@ -96,7 +96,7 @@ func TestMaintenance(t *testing.T) {
 		"notes":             {args: "verify good --notes N", stdout: "Nchecked: 3, missing: 0, stale: 0, dangling: 0, repaired: 0\n"},
 		"repair":            {args: "repair broken --examples 0", stdout: "checked: 3, missing: 0, stale: 1, dangling: 0, repaired: 1\n"},
 		"a failure":         {args: "verify good --rate 7 --from t:*", code: 1, stderr: "retwis: rate 7 from \"t:*\"\n"},
-		"verify no files":   {args: "verify good file.csv", code: 2, stderr: "retwis: \"file.csv\" is one argument too many: program noun verify KEY\nSee \"program noun verify --help\".\n"},
+		"verify no files":   {args: "verify good file.csv", code: 2, stderr: "retwis: unexpected argument \"file.csv\": program noun verify KEY\nSee \"program noun verify --help\".\n"},
 		"rebuild":           {args: "rebuild good --from thing:*", stdout: "things: 3, bad: 0\n"},
 		"rebuild strictly":  {args: "rebuild good", stdin: "id,x\na,1\nb,bad\n", code: 1, stderr: "retwis: stdin:3: it is bad\nNothing was changed. Correct the line, or rebuild without bad lines with --skip-bad.\n"},
 		"rebuild from CSV":  {args: "rebuild good --skip-bad", stdin: "id,x\na,1\nb,bad\n", code: 1, stdout: "things: 1, bad: 1\n", stderr: "stdin:3: it is bad\n"},
@@ -105,7 +105,7 @@ func TestMaintenance(t *testing.T) {
 		"adopt":             {args: "adopt good", stdout: "adopted: 3, left as they are: 0\n"},
 		"adopt a part":      {args: "adopt broken --json --examples 0", code: 1, stdout: `{"adopted":3,"left":1}` + "\n"},
 		"adopt from":        {args: "adopt good --from x:*", code: 2, stderr: "retwis: unknown flag: --from\nSee \"program noun adopt --help\".\n"},
-		"no key":            {args: "repair", code: 2, stderr: "retwis: an argument is missing: program noun repair KEY\nSee \"program noun repair --help\".\n"},
+		"no key":            {args: "repair", code: 2, stderr: "retwis: missing argument: program noun repair KEY\nSee \"program noun repair --help\".\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,17 +13,17 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Opener opens what is at a key: an index, a graph, a model.
+// Opener opens the index, graph or model at a key.
 type Opener[X any] func(ctx context.Context, client rueidis.Client, key string) (X, error)
 
-// Noun is what the commands of a noun work on. Their first argument is its key.
+// Noun describes what the commands of a noun work on. Their first argument is its key.
 type Noun[X any] struct {
 	Open Opener[X]
-	// CheckKey refuses keys before the database is opened. nil: any key will do.
+	// CheckKey validates keys before the database is opened. If nil, any key is valid.
 	CheckKey func(key string) error
 }
 
-// With runs do with what is at a key.
+// With opens the key and calls do.
 func (n Noun[X]) With(ctx context.Context, c *Command, key string, do func(x X) error) error {
 	if n.CheckKey != nil {
 		if err := n.CheckKey(key); err != nil {
@@ -39,14 +39,14 @@ func (n Noun[X]) With(ctx context.Context, c *Command, key string, do func(x X) 
 	})
 }
 
-// Build adds --json, unless its usage is empty, and --redis, and returns cobra's command,
-// which runs run with what is at the key and the other arguments.
+// Build adds --json, unless json, its usage, is empty, and --redis. It returns the cobra command,
+// which calls run with what it opened and the remaining arguments.
 func (n Noun[X]) Build(c *Command, json string, run func(ctx context.Context, x X, args []string) error) *cobra.Command {
 	return n.BuildChecked(c, json, func([]string) error { return nil }, run)
 }
 
-// BuildChecked is Build for a command that checks its arguments, beside the key, and its
-// flags before the database is opened.
+// BuildChecked is like Build for a command that checks its remaining arguments and its flags before
+// the database is opened.
 func (n Noun[X]) BuildChecked(c *Command, json string, check func(args []string) error, run func(ctx context.Context, x X, args []string) error) *cobra.Command {
 	if json != "" {
 		c.AddJSON(json)
@@ -60,15 +60,15 @@ func (n Noun[X]) BuildChecked(c *Command, json string, check func(args []string)
 	})
 }
 
-// Feed is a command that reads files and writes what is in them.
+// Feed is a command that reads files and writes their contents to X.
 type Feed[X, E any] struct {
 	Noun  Noun[X]
-	Unit  string // of what is read, as in "entries"
+	Unit  string // what is read, such as "entries"
 	Read  func(in *Inputs, x X) iter.Seq2[E, error]
 	Write func(x X, ctx context.Context, all iter.Seq[E]) (int, error)
 }
 
-// BuildPut returns the command that puts files, and creates what is not there.
+// BuildPut returns the put command, which creates what does not exist.
 func (f Feed[X, E]) BuildPut(c *Command) *cobra.Command {
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
@@ -93,9 +93,8 @@ func (f Feed[X, E]) Run(ctx context.Context, c *Command, key string, files []str
 	})
 }
 
-// OpenDeclared opens what is at a key, and creates it if it is not there. declared reports
-// whether flags declare it; it fails, before any input is read, if it is there and is
-// declared otherwise.
+// OpenDeclared opens X, and creates it if it does not exist. declared reports whether flags declare
+// X; then OpenDeclared fails, before any input is read, if the existing X was declared otherwise.
 func OpenDeclared[X interface {
 	Len(ctx context.Context) (int64, error)
 }](ctx context.Context, declared bool, open, create func() (X, error)) (X, error) {
@@ -107,7 +106,7 @@ func OpenDeclared[X interface {
 	return CheckDeclared(ctx, x, err)
 }
 
-// PrintAll prints what is yielded, and then what the printer holds back.
+// PrintAll prints all values and flushes the printer.
 func PrintAll[E any](p interface{ End() error }, all iter.Seq2[E, error], print func(e E) error) error {
 	for e, err := range all {
 		if err == nil {

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Objects yields the fields of files that are CSV, as Records does, or JSON lines: objects,
-// one a line. Those begin with a brace, which no name of a column does. What is not such
-// an object is rejected.
+// Objects yields the fields of files in CSV, as Records does, or in JSON lines, one object a line.
+// JSON lines begin with a brace, which no CSV column name does. Lines that are not such an object
+// are rejected.
 func (in *Inputs) Objects(wanted Fields) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, f := range in.Files {
 			r := bufio.NewReader(f)
-			head, _ := r.Peek(512) // an error comes again with the first line
+			head, _ := r.Peek(512) // reading the first line reports an error
 			f.ReadCloser = struct {
 				io.Reader
 				io.Closer
@@ -34,8 +34,8 @@ func (in *Inputs) Objects(wanted Fields) iter.Seq2[Record, error] {
 	}
 }
 
-// maxJSONLine bounds a line of JSON, in bytes. JSON may write six bytes for one of a text,
-// and a text may have 100 KB.
+// maxJSONLine is the maximum length of a JSON line in bytes. JSON can take six bytes for one byte
+// of text, and a text can have 100 KB.
 const maxJSONLine = 1 << 20
 
 func (in *Inputs) readJSON(f File, wanted Fields, yield func(Record, error) bool) (more bool) {
@@ -69,7 +69,7 @@ func (in *Inputs) readJSON(f File, wanted Fields, yield func(Record, error) bool
 func parseObject(text string, wanted Fields) (r Record, err error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
-		return r, errors.New("this is not an object of JSON, such as {\"id\":1}")
+		return r, errors.New("not a JSON object such as {\"id\":1}")
 	}
 	names := append([]string{"id"}, wanted.Names...)
 	for i, name := range append(names, wanted.Optional...) {
@@ -90,8 +90,9 @@ func parseObject(text string, wanted Fields) (r Record, err error) {
 	return r, nil
 }
 
-// fieldText returns a text, the bytes of a Text that is not UTF-8, the digits of a number, or the
-// strings of a list with blanks between them, as a column of CSV would have them. null is empty.
+// fieldText returns the text of a JSON value as a CSV column would have it: a string, the bytes of
+// a Text that is not UTF-8, the digits of a number, or the strings of a list separated by blanks.
+// null is empty.
 func fieldText(value json.RawMessage) (string, error) {
 	if len(value) == 0 {
 		return "", nil
@@ -103,7 +104,7 @@ func fieldText(value json.RawMessage) (string, error) {
 		return text, json.Unmarshal(value, &text)
 	case '[':
 		if json.Unmarshal(value, &list) != nil {
-			return "", errors.New("is a list of more than strings")
+			return "", errors.New("is a list with values other than strings")
 		}
 		for _, s := range list {
 			if strings.Contains(s, " ") {

@@ -6,7 +6,7 @@ import (
 	"retwis/index"
 )
 
-// PageFlags are the flags that choose a part of an answer.
+// PageFlags are the flags that select a part of the results.
 type PageFlags struct {
 	index.Page
 	Cursor bool // show the cursor of each result
@@ -32,7 +32,7 @@ func (c *Command) AddOrderBy(names *[]string) {
 	c.Flags().StringSliceVar(names, "order-by", nil, "sort by these `NAMES`, separated by commas, each with or without \" desc\"")
 }
 
-// Check refuses negative values.
+// Check rejects negative values.
 func (p *PageFlags) Check() error {
 	if p.Limit < 0 || p.Offset < 0 {
 		return Usage(errors.New("--limit and --offset cannot be negative"))

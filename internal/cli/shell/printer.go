@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 )
 
-// Printer prints results: aligned for people, or a line of JSON each.
+// Printer prints results: as an aligned table for people, or as JSON lines.
 type Printer struct {
 	out   *bufio.Writer
-	json  *json.Encoder // nil: for people
+	json  *json.Encoder // nil for a table
 	table table
 }
 
-// NewPrinter returns a printer. Columns for which right is set are aligned to the
-// right, as numbers are.
+// NewPrinter returns a printer. Columns for which right is set are right-aligned, like numbers.
 func (c *Command) NewPrinter(right ...bool) *Printer {
 	p := &Printer{out: bufio.NewWriter(c.Stdout)}
 	p.table = table{out: p.out, right: right}
@@ -24,8 +23,7 @@ func (c *Command) NewPrinter(right ...bool) *Printer {
 	return p
 }
 
-// Row prints a row for people only, such as the names of the columns. Without cells there is
-// no row.
+// Row prints a row that JSON does not have, such as the header. Without cells it prints nothing.
 func (p *Printer) Row(cells ...string) error {
 	if p.json != nil || len(cells) == 0 {
 		return nil
@@ -33,7 +31,7 @@ func (p *Printer) Row(cells ...string) error {
 	return p.table.add(cells...)
 }
 
-// Print prints a result: v as JSON, or the cells for people.
+// Print prints a result: v as JSON, or the cells in a table.
 func (p *Printer) Print(v any, cells ...string) error {
 	if p.json != nil {
 		return p.json.Encode(v)
@@ -41,5 +39,5 @@ func (p *Printer) Print(v any, cells ...string) error {
 	return p.table.add(cells...)
 }
 
-// End prints what is left to print.
+// End flushes the printer.
 func (p *Printer) End() error { return cmp.Or(p.table.flush(), p.out.Flush()) }

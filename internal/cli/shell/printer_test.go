@@ -57,7 +57,7 @@ func pairs(texts ...string) func(yield func(a, b string) bool) {
 	}
 }
 
-// A long table is printed while it is read, each part with its own widths.
+// A long table is printed in parts while it is read, each part with its own column widths.
 func TestPrinterStreams(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Bar draws a bar on a terminal; elsewhere draw is nil. wipe removes the bar.
+// Bar returns functions to draw and remove a progress bar. If to is not a terminal, draw is nil.
 func Bar(to io.Writer, what string) (draw func(done, total int), wipe func()) {
 	if !IsTerminal(to) {
 		return nil, func() {}
@@ -38,5 +38,5 @@ func Bar(to io.Writer, what string) (draw func(done, total int), wipe func()) {
 	return draw, wipe
 }
 
-// clearLine removes a line of progress from a terminal.
+// clearLine clears a progress line on a terminal.
 func clearLine(terminal io.Writer) { fmt.Fprint(terminal, "\r\x1b[K") }

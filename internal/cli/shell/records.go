@@ -9,7 +9,7 @@ import (
 	"retwis/internal/delimited"
 )
 
-// Record is a record of CSV: its id, some columns, and its place.
+// Record is a CSV record: its ID, the requested columns and its position.
 type Record struct {
 	File  string
 	Line  int
@@ -17,8 +17,8 @@ type Record struct {
 	Texts []string
 }
 
-// Records yields the columns with these names of CSV files. A record that is not
-// CSV is rejected; the error is that of a file that cannot be read.
+// Records yields the named columns of CSV files. It rejects malformed records, and yields an error
+// only if a file cannot be read.
 func (in *Inputs) Records(names []string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, f := range in.Files {
@@ -29,14 +29,14 @@ func (in *Inputs) Records(names []string) iter.Seq2[Record, error] {
 	}
 }
 
-// Fields are the columns of CSV to read, or the fields of JSON objects.
+// Fields are the CSV columns, or JSON fields, to read.
 type Fields struct {
 	Names    []string
-	Optional []string // empty where a file or an object does not have them
+	Optional []string // empty if a file or object lacks them
 }
 
-// maxCSVRecord bounds a record, in bytes: with a quote that is never closed the rest of a
-// file is one record.
+// maxCSVRecord is the maximum length of a record in bytes: an unclosed quote makes one record of
+// the rest of a file.
 const maxCSVRecord = 1 << 20
 
 func (in *Inputs) readCSV(f File, wanted Fields, yield func(Record, error) bool) (more bool) {

@@ -7,15 +7,14 @@ import (
 	"retwis/maintain"
 )
 
-// The types of maintenance.
+// The types of package maintain.
 type (
 	Options  = maintain.Options
 	Report   = maintain.Report
 	Progress = maintain.Progress
 )
 
-// PrintReport prints the report of verify or repair. The command fails if a problem
-// is left.
+// PrintReport prints the report of verify or repair. It returns an error if a problem is left.
 func (c *Command) PrintReport(r Report) error {
 	summary := Object{{"checked", r.Checked}, {"missing", r.Missing}, {"stale", r.Stale}, {"dangling", r.Dangling}}
 	text := fmt.Sprintf("checked: %d, missing: %d, stale: %d, dangling: %d", r.Checked, r.Missing, r.Stale, r.Dangling)
@@ -28,16 +27,15 @@ func (c *Command) PrintReport(r Report) error {
 	return c.PrintProblems(r, summary, text, r.Problems()-r.Repaired)
 }
 
-// PrintAdopted prints the report of adopt. The command fails if entries were left
-// out.
+// PrintAdopted prints the report of adopt. It returns an error if entries were left out.
 func (c *Command) PrintAdopted(r Report) error {
 	left := r.Problems()
 	return c.PrintProblems(r, Object{{"adopted", r.Checked}, {"left", left}},
 		fmt.Sprintf("adopted: %d, left as they are: %d", r.Checked, left), left)
 }
 
-// PrintProblems prints the examples of a report and a summary, as JSON or as text. The
-// command fails if problems are left.
+// PrintProblems prints the examples of a report and a summary, as JSON or as text. It returns an
+// error if problems are left.
 func (c *Command) PrintProblems(r Report, summary Object, text string, left int64) error {
 	if err := c.printExamples(r); err != nil {
 		return err
@@ -74,7 +72,7 @@ func (c *Command) printExamples(r Report) error {
 	return nil
 }
 
-// printExamples prints the examples of a report for people.
+// printExamples prints the examples of a report as text.
 func printExamples(out io.Writer, r Report) {
 	for _, p := range r.Examples {
 		fmt.Fprintf(out, "%s %q", p.Kind, p.ID)

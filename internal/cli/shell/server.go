@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// ownServer has the settings of an embedded server. Every command may start it, or take it over
-// when the site ends, so the variables set them for all commands; only a few have the flags.
+// ownServer holds the settings of an embedded server. Every command may start that server, or take
+// it over when the site ends, so the variables apply to all commands; only a few have the flags.
 type ownServer struct {
 	flags  *pflag.FlagSet
 	fsync  Choice
@@ -26,14 +26,14 @@ func newOwnServer() *ownServer {
 	return s
 }
 
-// AddServer adds the flags of an embedded server, which have variables in every command.
+// AddServer adds the flags of an embedded server. Their variables apply to every command.
 func AddServer(c *Command) {
 	c.Flags().AddFlagSet(c.server.flags)
-	// It fails only where a flag has completions already.
+	// It fails only if the flag already has completions.
 	_ = c.RegisterFlagCompletionFunc("fsync", cobra.FixedCompletions(c.server.fsync.values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Configure completes the options with which a command opens its database.
+// Configure completes the options for opening a command's database.
 func Configure(c *Command, opt store.Options) store.Options {
 	if opt.Logger == nil {
 		opt.Logger = c.Log()
@@ -46,8 +46,8 @@ func Configure(c *Command, opt store.Options) store.Options {
 // maxMemory is the value of --max-memory: store.Options.MaxMemory.
 type maxMemory struct{ bytes int64 }
 
-// leastMemory is less than a server with a small site needs.
-const leastMemory = 16 << 20
+// minMemory is the minimum for --max-memory, less than a server with a small site needs.
+const minMemory = 16 << 20
 
 // Type implements pflag.Value.
 func (m *maxMemory) Type() string { return "size" }
@@ -73,8 +73,8 @@ func (m *maxMemory) Set(text string) error {
 		m.bytes = store.NoMemoryLimit
 	case size.Set(text) != nil:
 		return errors.New("use auto, none, or a size such as 512MB or 2GB")
-	case size < leastMemory:
-		return fmt.Errorf("%d bytes are too few: use at least 16MB", size)
+	case size < minMemory:
+		return fmt.Errorf("%d bytes is too little: use at least 16MB", size)
 	default:
 		m.bytes = int64(size)
 	}

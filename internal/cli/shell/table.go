@@ -10,11 +10,11 @@ import (
 // table prints rows with aligned columns, tableRows at a time.
 type table struct {
 	out   io.Writer
-	right []bool // these columns are aligned to the right
+	right []bool // right-aligned columns
 	rows  [][]string
 }
 
-// tableRows is the number of rows that are aligned with each other.
+// tableRows is the number of rows aligned with each other.
 const tableRows = 500
 
 func (t *table) add(cells ...string) error {

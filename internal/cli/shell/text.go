@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Thousands formats a number for people: 1,234,567.
+// Thousands formats a number with thousands separators: 1,234,567.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var out strings.Builder
@@ -31,7 +31,7 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
-// ForTerminal quotes a text that would change the state of a terminal.
+// ForTerminal quotes a text that contains control or other non-graphic characters.
 func ForTerminal(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return strconv.Quote(text)
@@ -39,15 +39,15 @@ func ForTerminal(text string) string {
 	return text
 }
 
-// NewEncoder returns an encoder that leaves <, > and & as they are.
+// NewEncoder returns an encoder that does not escape <, > and &.
 func NewEncoder(out io.Writer) *json.Encoder {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// Text is a string in JSON: as such, or as {"base64":"Y2Fm6Q=="} if it is not UTF-8, which JSON
-// cannot hold.
+// Text is a string that is encoded in JSON as is, or as {"base64":"Y2Fm6Q=="} if it is not UTF-8,
+// which JSON cannot represent.
 type Text string
 
 // MarshalJSON implements json.Marshaler.
@@ -62,7 +62,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	}{[]byte(t)})
 }
 
-// Texts returns strings as they are in JSON.
+// Texts converts strings.
 func Texts(all []string) []Text {
 	texts := make([]Text, len(all))
 	for i, s := range all {
@@ -71,7 +71,7 @@ func Texts(all []string) []Text {
 	return texts
 }
 
-// Object is a JSON object with its fields in this order. Values that are strings are a Text each.
+// Object is a JSON object that keeps the order of its fields. String values are encoded as Text.
 type Object []Field
 
 // Field is a field of a JSON object.
@@ -109,5 +109,5 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		out.WriteByte('{')
 	}
 	out.WriteByte('}')
-	return out.Bytes(), nil // the newlines of Encode vanish when it is compacted
+	return out.Bytes(), nil // compacting removes the newlines of Encode
 }

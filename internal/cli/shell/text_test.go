@@ -28,7 +28,7 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-// A text that would change the state of a terminal is quoted.
+// A text that contains control characters is quoted.
 func TestForTerminal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -46,8 +46,8 @@ func TestForTerminal(t *testing.T) {
 	}
 }
 
-// Bytes that JSON cannot hold are not replaced, wherever they are.
-func TestTextThatIsNotUTF8(t *testing.T) {
+// Bytes that JSON cannot represent are not replaced, wherever they occur.
+func TestNonUTF8Text(t *testing.T) {
 	t.Parallel()
 	o := Object{{"id", "caf\xe9"}, {"all", []string{"é<", "\xff"}}, {"in", Object{{"s", Text("\xff")}}}}
 	var out strings.Builder
@@ -69,7 +69,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// The fields of an object keep their order, at every depth.
+// The fields of an object keep their order at every level.
 func TestObject(t *testing.T) {
 	t.Parallel()
 	o := Object{{"z", 1}, {"a", Object{}}, {"<b>", []string{"x&y"}}, {"c", Object{{"d", nil}}}}
@@ -81,6 +81,6 @@ func TestObject(t *testing.T) {
 		t.Errorf("%s, want %s", text, want)
 	}
 	if _, err := json.Marshal(Object{{"f", math.NaN()}}); err == nil {
-		t.Error("a value that JSON cannot hold is no error")
+		t.Error("no error for a value that JSON cannot represent")
 	}
 }

@@ -9,14 +9,13 @@ import (
 	"retwis/internal/unpack"
 )
 
-// unpacking reads a file that may be compressed. A file of another kind, such as an archive,
-// is an error.
+// unpacking reads a file that may be compressed. It fails for other file types, such as archives.
 type unpacking struct {
-	file  io.Closer
-	plain *unpack.Reader
-	r     *bufio.Reader
-	begun bool
-	err   error // it is of another kind
+	file    io.Closer
+	plain   *unpack.Reader
+	r       *bufio.Reader
+	checked bool
+	err     error // the file has another type
 }
 
 func newUnpacking(file io.ReadCloser) *unpacking {
@@ -25,9 +24,9 @@ func newUnpacking(file io.ReadCloser) *unpacking {
 }
 
 func (u *unpacking) Read(p []byte) (int, error) {
-	if !u.begun {
-		u.begun = true
-		_, _ = u.r.Peek(4) // the next read returns the error, if there is one
+	if !u.checked {
+		u.checked = true
+		_, _ = u.r.Peek(4) // the next read returns any error
 		head, _ := u.r.Peek(u.r.Buffered())
 		if err := unpack.CheckHead(head); err != nil {
 			u.err = fmt.Errorf("%w: %w", index.ErrValue, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nameVariables names in the help the variables that set flags.
+// nameVariables adds the names of variables to the help of their flags.
 func (c *Command) nameVariables() {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if c.variables(f.Name) {
@@ -20,8 +20,7 @@ func (c *Command) nameVariables() {
 	})
 }
 
-// setFromEnv sets each flag that is not on the command line from its variable,
-// unless that is empty.
+// setFromEnv sets each flag missing from the command line from its variable, unless that is empty.
 func (c *Command) setFromEnv(flags *pflag.FlagSet, variables func(flag string) bool) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -39,14 +38,14 @@ func (c *Command) setFromEnv(flags *pflag.FlagSet, variables func(flag string) b
 	return wrong
 }
 
-// Variable returns the name of the variable that sets a flag of a command of the site.
+// Variable returns the name of the variable that sets a flag of a site command.
 func Variable(flag string) string {
 	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FlagError explains an error of a flag on the command line.
+// FlagError explains an error in a flag on the command line.
 func FlagError(cmd *cobra.Command, err error) error {
-	if cmd.HasSubCommands() { // a flag of a command that does not exist is not known either
+	if cmd.HasSubCommands() { // a flag of an unknown command is unknown, too
 		if unknown := UnknownCommand(cmd, cmd.Flags().Args()); unknown != nil {
 			return unknown
 		}
@@ -63,7 +62,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("invalid argument %q for %q flag: %w", invalid.GetValue(), name, plain(f, invalid.Unwrap()))
 }
 
-// plain replaces the errors of Go for values of the usual types.
+// plain replaces Go's parse errors for values of the usual types.
 func plain(f *pflag.Flag, err error) error {
 	switch f.Value.Type() {
 	case "int", "int64":

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// Build adds --json, unless its usage is empty, and --redis, and returns cobra's command,
-// which runs run on the database of a site that may be in use.
+// Build adds --json, unless json, its usage, is empty, and --redis. It returns the cobra command,
+// which calls run with the database of a site that may be in use.
 func Build(c *shell.Command, json string, run func(ctx context.Context, db *Database, args []string) error) *cobra.Command {
 	if json != "" {
 		c.AddJSON(json)
@@ -23,7 +23,7 @@ func Build(c *shell.Command, json string, run func(ctx context.Context, db *Data
 	})
 }
 
-// Act is Build for a command with one result, which is printed as JSON or by its String.
+// Act is like Build for a command with one result, printed as JSON or by its String method.
 func Act[T any](c *shell.Command, json string, run func(ctx context.Context, db *Database, args []string) (T, error)) *cobra.Command {
 	return Build(c, json, func(ctx context.Context, db *Database, args []string) error {
 		result, err := run(ctx, db, args)
@@ -43,7 +43,7 @@ func Print(c *shell.Command, result any) (err error) {
 	return err
 }
 
-// Result is a result of a command that has no type for it.
+// Result is the result of a command that declares no type for it.
 type Result struct {
 	shell.Object
 	Text string
@@ -51,26 +51,25 @@ type Result struct {
 
 func (r Result) String() string { return r.Text }
 
-// Row is an entry of a list. It is printed as JSON, or by its cells; integers are aligned to
-// the right.
+// Row is an entry of a list, printed as JSON or as table cells. Integers are right-aligned.
 type Row interface{ Cells() []any }
 
 // Table describes how a list is printed.
 type Table struct {
-	JSON   string   // the usage of --json
-	Header []string // the names of the columns; nil: there is no header
-	Empty  string   // printed for people in place of a header without rows
-	None   string   // reported to people, on standard error, if there are no rows
+	JSON   string   // usage of --json
+	Header []string // column names; nil for no header
+	Empty  string   // printed in a table without rows, instead of the header
+	None   string   // printed to standard error if there are no rows, except with --json
 }
 
-// List is Build for a command that prints rows: run calls print for each.
+// List is like Build for a command that prints rows: run calls print for each.
 func List[T Row](c *shell.Command, t Table, run func(ctx context.Context, db *Database, args []string, print func(row T) error) error) *cobra.Command {
 	return Build(c, t.JSON, func(ctx context.Context, db *Database, args []string) error {
 		return PrintRows(c, t, func(print func(T) error) error { return run(ctx, db, args, print) })
 	})
 }
 
-// PrintRows prints the rows for which rows calls print.
+// PrintRows prints each row that rows passes to print.
 func PrintRows[T Row](c *shell.Command, t Table, rows func(print func(row T) error) error) error {
 	var zero T
 	_, right := texts(zero.Cells())
@@ -98,7 +97,7 @@ func PrintRows[T Row](c *shell.Command, t Table, rows func(print func(row T) err
 	return err
 }
 
-// texts formats cells, and reports which of them are aligned to the right.
+// texts formats cells and reports which of them are right-aligned.
 func texts(cells []any) (texts []string, right []bool) {
 	for _, cell := range cells {
 		_, number := cell.(int64)
@@ -107,10 +106,10 @@ func texts(cells []any) (texts []string, right []bool) {
 	return texts, right
 }
 
-// Time is a time as the commands print it: in UTC, to the second.
+// Time is a time that is printed in UTC, to the second.
 type Time struct{ time.Time }
 
-// String returns "-" for no time.
+// String returns "-" for the zero time.
 func (t Time) String() string {
 	if t.IsZero() {
 		return "-"
@@ -118,7 +117,7 @@ func (t Time) String() string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// MarshalJSON implements [json.Marshaler]. No time is null.
+// MarshalJSON implements [json.Marshaler]. The zero time is null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil

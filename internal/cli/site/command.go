@@ -15,34 +15,34 @@ import (
 	about "retwis/internal/social/site"
 )
 
-// New returns retwis site.
+// New returns the retwis site command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "site",
 		Short: "Show and change what the site says about itself",
 		Long: `Shows and changes what the site says about itself: its name, who runs it, its rules. Admins
-do the same in the browser, at /moderation/site. A change counts at once, in all processes;
-the log of decisions has it, without its text: retwis audit.
+do the same in the browser, at /moderation/site. A change takes effect at once, in all
+processes; the audit log records it without its text: retwis audit.
 
   name         of the site, in place of Retwis
   description  one sentence
   contact      an e-mail address, or the address of a web page
-  account      the name of the user who speaks for the site; the picture above the profile
-               is that of the site
+  account      the name of the user who represents the site; the header of that profile is
+               the picture of the site
   rules        one a line
   about        a text for /about, in Markdown
   privacy      the page /privacy, in Markdown
   terms        the page /terms, in Markdown
   noindex      on: search engines are asked to leave out the whole site
 
-Who can sign up is decided with: retwis invite mode.`,
+To set who can sign up, see: retwis invite mode.`,
 		Example: `  retwis site show
   retwis site set name "Lighthouse"
   retwis site set privacy < privacy.md`,
 	}, newShow(env), newSet(env))
 }
 
-// fieldNames are the names of all settings.
+// fieldNames returns the names of all settings.
 func fieldNames() []string {
 	names := make([]string, len(about.Fields))
 	for i, f := range about.Fields {
@@ -76,21 +76,21 @@ func newShow(env shell.Env) *cobra.Command {
 	})
 }
 
-// checkField refuses a setting that there is not.
+// checkField rejects an unknown setting.
 func checkField(args []string) error {
 	if len(args) > 0 && !slices.Contains(about.Fields, about.Field(args[0])) {
-		return shell.Usage(fmt.Errorf("there is no setting %q: there are %s", args[0], strings.Join(fieldNames(), ", ")))
+		return shell.Usage(fmt.Errorf("unknown setting %q: use one of %s", args[0], strings.Join(fieldNames(), ", ")))
 	}
 	return nil
 }
 
-// settings are the settings of a site, or one of them, as they are printed.
+// settings are one or all settings of a site, as printed.
 type settings struct {
 	info   about.Info
 	fields []about.Field
 }
 
-// String returns the text of the first.
+// String returns the text of the first setting.
 func (s settings) String() string { return shown(s.info, s.fields[0]) }
 
 // MarshalJSON implements [json.Marshaler].
@@ -109,7 +109,7 @@ func (s settings) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// shown is a setting as it is printed.
+// shown returns a setting as printed.
 func shown(info about.Info, f about.Field) string {
 	switch {
 	case f == about.Name:
@@ -122,7 +122,7 @@ func shown(info about.Info, f about.Field) string {
 	return info.Of(f)
 }
 
-// maxShown is how much of a text a line shows, in characters.
+// maxShown limits the characters of a text shown on a line.
 const maxShown = 60
 
 // printAll prints the beginning of each setting.
@@ -147,7 +147,7 @@ func printAll(c *shell.Command, info about.Info) (err error) {
 	return nil
 }
 
-// maxInput bounds what is read from standard input.
+// maxInput limits how much is read from standard input.
 const maxInput = 1 << 20
 
 func newSet(env shell.Env) *cobra.Command {
@@ -160,10 +160,10 @@ be empty. An empty text, "", removes the setting.`,
   retwis site set rules < rules.txt
   retwis site set noindex on
   retwis site set terms ""`,
-		Args:              shell.Arguments(1, 2, "give a setting and its text"),
+		Args:              shell.Arguments(1, 2, ", with a setting and its text"),
 		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
 	})
-	c.Creates = true // before the site is served for the first time
+	c.Creates = true // it may run before the site is served for the first time
 	var typed string
 	c.Check = func(args []string) (err error) {
 		if err := checkField(args); err != nil {
@@ -194,7 +194,7 @@ func textOf(c *shell.Command, args []string) (string, error) {
 	}
 	read, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput))
 	if err == nil && strings.TrimSpace(string(read)) == "" {
-		err = shell.Usage(fmt.Errorf("there is no text on standard input; remove the setting with: retwis site set %s \"\"", args[0]))
+		err = shell.Usage(fmt.Errorf("standard input is empty; remove the setting with: retwis site set %s \"\"", args[0]))
 	}
 	return string(read), err
 }

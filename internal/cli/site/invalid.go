@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social"
 )
 
-// InvalidInput formats the error of invalid input for the command line: the site shows
-// its reason as a sentence beside the field.
+// InvalidInput formats an invalid input error for the command line. The site shows its reason as a
+// sentence next to the field.
 func InvalidInput(err error) error {
 	var invalid *social.InvalidError
 	if !errors.As(err, &invalid) {
@@ -24,8 +24,8 @@ func InvalidInput(err error) error {
 	return fmt.Errorf("%s: %s", invalid.Field, reason)
 }
 
-// explain reports what the site refuses as the command line does: a value of a flag is wrong
-// usage.
+// explain converts errors of the site for the command line: an invalid flag value becomes a usage
+// error.
 func explain(c *shell.Command, err error) error {
 	var forbidden *social.ForbiddenError
 	if errors.As(err, &forbidden) {

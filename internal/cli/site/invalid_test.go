@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social"
 )
 
-// A sentence of the site is an error at the command line.
+// A sentence shown by the site becomes an error on the command line.
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: i18n.T("Use more. Or none.")})
@@ -26,7 +26,7 @@ func TestInvalidInput(t *testing.T) {
 	}
 }
 
-// What the site refuses is named by its flag, if it is the value of one.
+// An error about a flag's value names the flag.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	c := shell.New(shell.Env{}, &cobra.Command{Use: "role NAME"})

@@ -17,7 +17,7 @@ func AddMail(c *shell.Command) {
 	c.Flags().StringVar(&c.Base, "base-url", "", "the public `URL` of the site, for links in mails, feeds and invitations; without one, that of each request")
 }
 
-// openMail opens the mail server; nil for none.
+// openMail opens the mail server, or returns nil if there is none.
 func openMail(c *shell.Command) (*mail.Server, error) {
 	if c.Flags().Lookup("smtp") == nil {
 		return nil, nil
@@ -40,8 +40,8 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 	return server, nil
 }
 
-// BaseURL returns the public address of the site, such as https://retwis.example.com; without
-// --base-url, it has the first name of --acme. It is empty if there is none.
+// BaseURL returns the public address of the site, such as https://retwis.example.com. Without
+// --base-url it uses the first name of --acme. It is empty if neither is set.
 func BaseURL(c *shell.Command) (string, error) {
 	if base := setting(c, "base-url", c.Base); base != "" {
 		u, err := url.Parse(base)
@@ -60,8 +60,8 @@ func BaseURL(c *shell.Command) (string, error) {
 	return "https://" + names[0], nil
 }
 
-// setting returns the value of a flag, or that of its variable, also for a command whose flags
-// have no variables. A flag wins, even an empty one.
+// setting returns the value of a flag or of its variable, even for a command whose flags have no
+// variables. A flag takes precedence, even if it is empty.
 func setting(c *shell.Command, flag, value string) string {
 	if c.Flags().Changed(flag) {
 		return value

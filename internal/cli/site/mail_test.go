@@ -9,15 +9,15 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// A flag wins over its variable, also an empty one: a copy of a site is started without its
-// mail server. The first name of --acme is in the links of mails, in each process.
+// A flag overrides its variable, even if it is empty: a copy of a site is started without its mail
+// server. Links in mails use the first name of --acme, in each process.
 func TestMailFlags(t *testing.T) {
 	t.Parallel()
 	type variables map[string]string
 	for name, test := range map[string]struct {
 		env  variables
 		args []string
-		mail string // the mail server, and where a link leads
+		mail string // the mail server, and a link to /x
 	}{
 		"nothing":   {variables{"RETWIS_BASE_URL": "https://a.example"}, nil, ""},
 		"variables": {variables{"RETWIS_SMTP": "smtp://mail.example", "RETWIS_BASE_URL": "https://a.example"}, nil, "mail.example:587 https://a.example/x"},
@@ -43,7 +43,7 @@ func TestMailFlags(t *testing.T) {
 					}
 					return err
 				})
-				cmd.SetArgs(append([]string{}, test.args...)) // not nil, which are those of the test
+				cmd.SetArgs(append([]string{}, test.args...)) // nil would stand for the arguments of the test binary
 				if err := cmd.Execute(); err != nil || got != test.mail {
 					t.Errorf("%q, want %q; %v", got, test.mail, err)
 				}

@@ -9,41 +9,41 @@ import (
 	"retwis/internal/social/media"
 )
 
-// noMedia is the value of --media of a site without pictures.
+// noMedia is the value of --media for a site without pictures.
 const noMedia = "none"
 
-// AddMedia adds the flag that names the place of pictures.
+// AddMedia adds the flag that sets the media store.
 func AddMedia(c *shell.Command) {
-	c.Flags().StringVar(&c.Media, "media", "", "where pictures are: a `DIRECTORY`, s3://[KEY:SECRET@]HOST/BUCKET[/PREFIX], or none; the default is the directory media in that of our own server, and none with another server")
+	c.Flags().StringVar(&c.Media, "media", "", "where pictures are stored: a `DIRECTORY`, s3://[KEY:SECRET@]HOST/BUCKET[/PREFIX], or none; the default is the directory media in the data directory of our own server, and none with another server")
 }
 
-// openMedia opens the place of pictures; nil for none.
+// openMedia opens the media store, or returns nil if there is none.
 func openMedia(c *shell.Command) (files.Store, error) {
-	place := setting(c, "media", c.Media)
-	if place == "" {
+	location := setting(c, "media", c.Media)
+	if location == "" {
 		config, err := store.Parse(c.Redis)
 		if err != nil || config.Kind != store.Embedded {
-			return nil, nil // another database does not say where pictures could be
+			return nil, nil // with another database, no default location is known
 		}
 		dir := config.Dir
 		if dir == "" {
 			if dir, err = store.DefaultDir(c.Getenv); err != nil {
-				return nil, nil // the database reports it
+				return nil, nil // the database reports the error
 			}
 		}
-		place = filepath.Join(dir, "media")
+		location = filepath.Join(dir, "media")
 	}
-	if place == noMedia {
+	if location == noMedia {
 		return nil, nil
 	}
-	opened, err := files.Open(place, c.Getenv)
+	opened, err := files.Open(location, c.Getenv)
 	if err != nil {
 		return nil, shell.Usage(err)
 	}
 	return opened, nil
 }
 
-// AddQuota adds the flag that bounds the pictures of a user.
+// AddQuota adds the flag that limits the pictures of a user.
 func AddQuota(c *shell.Command) {
 	c.Quota = media.DefaultQuota
 	c.Flags().Var(&c.Quota, "media-quota", "how much space the pictures of a user may take")

@@ -8,15 +8,15 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// watchEvery is how often the memory of the servers is looked at.
+// watchEvery is how often the memory of the servers is checked.
 const watchEvery = 15 * time.Second
 
-// WatchMemory warns in the log long before a server refuses writes because its memory is
-// full, until ctx ends.
+// WatchMemory logs warnings well before a server runs out of memory and refuses writes, until ctx
+// ends.
 func WatchMemory(ctx context.Context, db *store.Store, log *slog.Logger) {
 	w := memoryWatch{log: log, reported: map[string]int{}}
 	for {
-		w.look(store.Memory(ctx, db.Client()))
+		w.check(store.Memory(ctx, db.Client()))
 		select {
 		case <-time.After(watchEvery):
 		case <-ctx.Done():
@@ -25,18 +25,19 @@ func WatchMemory(ctx context.Context, db *store.Store, log *slog.Logger) {
 	}
 }
 
-// memoryWatch remembers what it has reported of each server, so that a line is logged once.
+// memoryWatch remembers what it has reported about each server, so that each line is logged once.
 type memoryWatch struct {
 	log      *slog.Logger
-	reported map[string]int // percent
+	reported map[string]int // in percent
 }
 
-// The shares of the memory at which a line is logged. Below calm, they are logged again.
+// levels are the memory usages, in percent, at which a line is logged. Once the usage is below
+// calm, they are logged again.
 var levels = []int{100, 90, 80}
 
 const calm = 75
 
-func (w *memoryWatch) look(servers []store.MemoryUse) {
+func (w *memoryWatch) check(servers []store.MemoryUse) {
 	for _, s := range servers {
 		percent := int(100 * s.Share())
 		if percent < calm {
@@ -60,10 +61,10 @@ func (w *memoryWatch) report(s store.MemoryUse, percent int) {
 	attributes := []any{"server", s.Address, "used", s.Used, "maxmemory", s.Max, "percent", percent}
 	switch {
 	case percent >= 100:
-		w.log.Error("the memory of the database is full: it takes no writes; pages can be read, and posts can be deleted", attributes...)
+		w.log.Error("the memory of the database is full: it refuses writes; pages can be read, and posts can be deleted", attributes...)
 	case percent >= 90:
 		w.log.Error("the memory of the database is nearly full: raise the limit (--max-memory, or maxmemory of your own server)", attributes...)
 	default:
-		w.log.Warn("the memory of the database fills up: raise the limit in time (--max-memory, or maxmemory of your own server)", attributes...)
+		w.log.Warn("the memory of the database is filling up: raise the limit in time (--max-memory, or maxmemory of your own server)", attributes...)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Each level is logged once, and again after the memory was freed.
+// Each level is logged once, and again after memory has been freed.
 func TestMemoryWatch(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -20,7 +20,7 @@ func TestMemoryWatch(t *testing.T) {
 	}{
 		{50, ""},
 		{79, ""},
-		{80, "fills up"},
+		{80, "filling up"},
 		{85, ""},
 		{90, "nearly full"},
 		{81, ""},
@@ -34,7 +34,7 @@ func TestMemoryWatch(t *testing.T) {
 		{0, ""},
 	} {
 		log.Reset()
-		w.look([]store.MemoryUse{{Address: "a", Used: step.used, Max: 100}, {Address: "b", Used: 1 << 40}})
+		w.check([]store.MemoryUse{{Address: "a", Used: step.used, Max: 100}, {Address: "b", Used: 1 << 40}})
 		if got := log.String(); !strings.Contains(got, step.want) || (step.want == "") != (got == "") {
 			t.Errorf("at %d: %q, want %q", step.used, got, step.want)
 		}

@@ -1,5 +1,5 @@
-// Package site opens the database of the site for the commands that serve, maintain and
-// operate it, and has the command "retwis site": what the site says about itself.
+// Package site opens the database of the site for the commands that serve, maintain and operate it.
+// It also implements the retwis site commands, which show and change the site's settings.
 package site
 
 import (
@@ -23,7 +23,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Database is an open database, and Retwis on it.
+// Database is an open database and the Retwis application on it.
 type Database struct {
 	*store.Store
 	Social *app.App
@@ -31,10 +31,9 @@ type Database struct {
 	Mail   *mail.Server // nil for none
 }
 
-// Open opens the database of a command, and Retwis on it with the settings of.
-func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Options) (*Database, error) {
-	// A command that was stopped reports that, not what a database answers in the
-	// same moment.
+// Open opens the database of a command and Retwis on it, with the options appOpt.
+func Open(ctx context.Context, c *shell.Command, opt store.Options, appOpt app.Options) (*Database, error) {
+	// An interrupted command reports that, rather than what a database answers at the same moment.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -55,33 +54,33 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of app.Optio
 		return nil, err
 	}
 	server := db.ClientOption()
-	of.Logger, of.Server, of.Invalidations, of.Media = opt.Logger, &server, db.Invalidations(), media
-	of.Mail, of.MediaQuota = sender, int64(c.Quota)
+	appOpt.Logger, appOpt.Server, appOpt.Invalidations, appOpt.Media = opt.Logger, &server, db.Invalidations(), media
+	appOpt.Mail, appOpt.MediaQuota = sender, int64(c.Quota)
 	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
-		of.SecretKey = []byte(key)
+		appOpt.SecretKey = []byte(key)
 	}
-	service, err := app.New(db.Client(), of)
+	service, err := app.New(db.Client(), appOpt)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Database{Store: db, Social: service, Media: media, Mail: sender}, nil
 }
 
-// With opens the database of a site for as long as do runs. It logs warnings only. Where
-// there is no site, a command that does not fill a database is refused: it would succeed
-// on the wrong database.
+// With opens the database of a site and calls do. It logs only warnings and errors. It refuses a
+// database without a site, unless the command fills databases: the command would succeed on the
+// wrong database.
 func With(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
 	return during(ctx, c, app.Options{}, do)
 }
 
-// Look is With for a command that leaves the jobs in the queues, and the pictures that nothing
-// uses, to the processes of the site.
+// Look is like With for a command that leaves jobs in the queues, and unused pictures, to the
+// processes of the site.
 func Look(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
 	return during(ctx, c, app.Options{NoJobs: true}, do)
 }
 
-func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{}, of)
+func during(ctx context.Context, c *shell.Command, appOpt app.Options, do func(db *Database) error) (err error) {
+	db, err := Open(ctx, c, store.Options{}, appOpt)
 	if err != nil {
 		return err
 	}
@@ -94,8 +93,8 @@ func during(ctx context.Context, c *shell.Command, of app.Options, do func(db *D
 	return do(db)
 }
 
-// Require returns an error if the database holds no site, one of 2009, or a part of one that
-// was restored or imported.
+// Require returns an error if the database holds no site, a site of 2009, or an incompletely
+// restored or imported one.
 func (d *Database) Require(ctx context.Context) error {
 	exists, err := adopt.Exists(ctx, d.Client())
 	if errors.Is(err, adopt.Err2009) {
@@ -110,12 +109,12 @@ func (d *Database) Require(ctx context.Context) error {
 	return err
 }
 
-// refuse2009 adds what to do to adopt.Err2009.
+// refuse2009 adds a hint to adopt.Err2009.
 func (d *Database) refuse2009(err error) error {
 	return shell.Hint(fmt.Errorf("%s: %w", d, err), "Import it into an empty database: retwis import-2009 --from "+d.String()+" --redis URL")
 }
 
-// refuseRestoring returns an error for a database that holds a part of a backup, or of a
+// refuseRestoring returns an error if the database holds only part of a backup or of an imported
 // database of 2009.
 func (d *Database) refuseRestoring(ctx context.Context) error {
 	restoring, err := reply.TextOrEmpty(d.Client().Do(ctx, d.Client().B().Get().Key(storage.Restoring).Build()))
@@ -128,9 +127,9 @@ func (d *Database) refuseRestoring(ctx context.Context) error {
 	return shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
 }
 
-// Operate opens the database of a site that may be in use, for as long as do runs. It
-// completes one of the original Retwis, as serving it would, and refuses one that
-// holds keys of other programs only.
+// Operate opens the database of a site that may be in use and calls do. Like serving, it upgrades a
+// database of the original Retwis, and it refuses a database that only holds keys of other
+// programs.
 func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
 	return With(ctx, c, func(db *Database) error {
 		if err := db.Adopt(ctx, false, c.Log()); err != nil {
@@ -143,16 +142,16 @@ func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error)
 // startPause is the pause between two attempts to open a database.
 const startPause = 500 * time.Millisecond
 
-// OpenWaiting opens the database of a site that may start together with it, and waits for
-// it, and longer if it loads its data. It does not wait for a server that it starts itself: a directory or program that is missing then
-// stays missing.
-func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, of app.Options) (*Database, error) {
+// OpenWaiting opens the database of a site that may be starting at the same time, and waits for it,
+// longer if it is loading its data. It does not wait for a server that it starts itself: a missing
+// directory or program would stay missing.
+func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, appOpt app.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
-		return Open(ctx, c, opt, of)
+		return Open(ctx, c, opt, appOpt)
 	}
 	start, reported := time.Now(), false
 	for {
-		db, err := Open(ctx, c, opt, of)
+		db, err := Open(ctx, c, opt, appOpt)
 		late := time.Since(start) > wait && !store.IsLoading(err)
 		if err == nil || rediserr.Of(err) != rediserr.Unavailable || late {
 			return db, err
@@ -169,10 +168,10 @@ func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt 
 	}
 }
 
-// Warn logs what makes a database unsuitable for a site, although it can be reached.
+// Warn logs what makes a reachable database unsuitable for a site.
 func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	if err := store.ProbeWrite(ctx, db.Client()); err != nil {
-		log.Warn("the database takes no writes; pages can be read only", "error", shell.OneLine(err))
+		log.Warn("the database takes no writes; pages are read-only", "error", shell.OneLine(err))
 	} else if err := store.ProbeScript(ctx, db.Client()); err != nil {
 		log.Warn("the database runs no scripts; nothing can be posted", "error", shell.OneLine(err))
 	}
@@ -184,8 +183,8 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	}
 }
 
-// Adopt completes a database of the original Retwis, which may take some time, and refuses one
-// of 2009, and one that holds keys of other programs.
+// Adopt upgrades a database of the original Retwis, which may take some time. It refuses a database
+// of 2009 and one that holds keys of other programs.
 func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
 	if err := d.refuseRestoring(ctx); err != nil {
 		return err
@@ -200,7 +199,7 @@ func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) erro
 	err := site.Adopt(ctx, func(done, total int64) {
 		if now := time.Now(); now.Sub(reported) > time.Second {
 			reported = now
-			// It counts each key once for every scan, so a number of keys would mislead.
+			// Each key is counted once per scan, so the number of keys would be misleading.
 			log.Info("opening a database of the original Retwis", "done", fmt.Sprintf("%d%%", 100*done/max(total, 1)))
 		}
 	})
@@ -221,7 +220,7 @@ func AddShare(c *shell.Command, share *bool) {
 	c.Flags().BoolVar(share, "share-database", false, "use a database in which other programs keep keys")
 }
 
-// Close ends the work in the background, then closes the database.
+// Close ends background work, then closes the database.
 func (d *Database) Close() error {
 	return errors.Join(d.Social.Close(), d.Store.Close())
 }

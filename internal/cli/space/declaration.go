@@ -12,7 +12,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// declaration is the flags that declare an index which does not exist yet.
+// declaration holds the flags that declare a new index.
 type declaration struct {
 	dims       string
 	partitions int
@@ -29,7 +29,7 @@ func (d *declaration) Open(ctx context.Context, client rueidis.Client, key strin
 	if d.dims == "" {
 		x, err := open(ctx, client, key)
 		if errors.Is(err, index.ErrNotFound) {
-			return nil, shell.Usage(fmt.Errorf("there is no index %q yet: declare it with --dims, as in --dims 'x:int(0..400),y:int(0..400)'", key))
+			return nil, shell.Usage(fmt.Errorf("index %q does not exist yet: declare it with --dims, as in --dims 'x:int(0..400),y:int(0..400)'", key))
 		}
 		if given("partitions") {
 			return nil, shell.Usage(errors.New("--partitions needs --dims"))

@@ -59,7 +59,7 @@ func printExplanationJSON(c *shell.Command, e *space.Explanation) error {
 func printExplanation(c *shell.Command, e *space.Explanation) error {
 	if len(e.Ranges) > 0 {
 		p := c.NewPrinter(false, false, true, true)
-		_ = p.Row("from", "to", "read", "in the box") // it is only buffered
+		_ = p.Row("from", "to", "read", "in the box") // buffered, so it cannot fail
 		for _, r := range e.Ranges {
 			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
 				return err
@@ -73,7 +73,7 @@ func printExplanation(c *shell.Command, e *space.Explanation) error {
 	return err
 }
 
-// shortBits returns bits as they are, or many of them in hexadecimal.
+// shortBits returns bits as is, or in hexadecimal if there are many.
 func shortBits(bits string) string {
 	if len(bits) <= 40 {
 		return bits

@@ -44,7 +44,7 @@ In an index of --dims geo distances are metres along a great circle.`,
 	f.Float64Var(&flags.within, "within", 0, "show only points within this `DISTANCE`: metres with --dims geo, else as shown")
 	f.StringSliceVar(&flags.weights, "weights", nil, "how much 1 counts in each dimension, as in x=1,y=0.5 (default 1)")
 	check := func([]string) error {
-		if !(flags.within >= 0) { // nor NaN
+		if !(flags.within >= 0) { // also rejects NaN
 			return shell.Usage(errors.New("--within cannot be negative"))
 		}
 		return nil
@@ -73,7 +73,7 @@ func (flags *nearestFlags) print(ctx context.Context, c *shell.Command, x points
 	return p.End()
 }
 
-// find returns the nearest points, and the name of their distances.
+// find returns the nearest points and the column name of their distances.
 func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]space.Near, string, error) {
 	within := math.Inf(1)
 	if flags.given("within") {
@@ -107,7 +107,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 	return found, unit, err
 }
 
-// distance is a distance rounded to a thousandth, or to three digits if it is small.
+// distance is a distance, printed with three decimals, or with three digits if it is small.
 type distance float64
 
 func (d distance) String() string {
@@ -122,7 +122,7 @@ func (d distance) String() string {
 	return text
 }
 
-// MarshalJSON implements json.Marshaler. A distance that a float64 cannot hold is null.
+// MarshalJSON implements json.Marshaler. A distance that a float64 cannot represent is null.
 func (d distance) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(d), 0) {
 		return []byte("null"), nil

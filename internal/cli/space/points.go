@@ -42,7 +42,7 @@ func (p points) names() []string {
 	return names
 }
 
-// isGeo reports whether the points are places on earth.
+// isGeo reports whether the points are geographic coordinates.
 func (p points) isGeo() bool { return fmt.Sprint(p.index.Dims()) == fmt.Sprint(space.GeoDims()) }
 
 // Columns implements shell.Entries.
@@ -93,8 +93,8 @@ func (p points) Count(ctx context.Context, conditions []string) (int64, error) {
 	return p.index.Count(ctx, box)
 }
 
-// conditions reads conditions such as x=50..100, and returns what is after the equals
-// sign for each dimension, empty without a condition.
+// conditions parses conditions such as x=50..100 and returns the text after the equals sign for
+// each dimension, empty without a condition.
 func (p points) conditions(texts []string) ([]string, error) {
 	names := p.names()
 	values := make([]string, len(names))
@@ -114,8 +114,7 @@ func (p points) conditions(texts []string) ([]string, error) {
 	return values, nil
 }
 
-// box reads a box from conditions such as x=50..100; a dimension without a condition
-// is open.
+// box parses a box from conditions such as x=50..100. A dimension without a condition is unbounded.
 func (p points) box(conditions []string) (space.Box, error) {
 	sides, err := p.conditions(conditions)
 	if err != nil {
@@ -137,7 +136,7 @@ func (p points) box(conditions []string) (space.Box, error) {
 	return box, nil
 }
 
-// point reads a point from conditions such as x=75, one for each dimension.
+// point parses a point from conditions such as x=75, one for each dimension.
 func (p points) point(conditions []string) ([]any, error) {
 	texts, err := p.conditions(conditions)
 	if err != nil {
@@ -146,7 +145,7 @@ func (p points) point(conditions []string) ([]any, error) {
 	point := make([]any, len(texts))
 	for i, text := range texts {
 		if text == "" {
-			return nil, shell.Usage(fmt.Errorf("there is no %s: give a value for each dimension", p.names()[i]))
+			return nil, shell.Usage(fmt.Errorf("%s is missing: give a value for each dimension", p.names()[i]))
 		}
 		point[i] = text
 	}

@@ -1,4 +1,4 @@
-// Package space has the commands of retwis space.
+// Package space implements the retwis space commands.
 package space
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis space.
+// New returns the retwis space command.
 func New(env shell.Env) *cobra.Command {
 	n := shell.EntriesNoun{
 		Name: "space", Unit: "points", Declare: "--dims", From: "point:*",

@@ -36,7 +36,7 @@ code is then 1. Adding a file twice counts its terms twice; "suggest set" does n
 	}.BuildPut(c)
 }
 
-// terms yields the terms of all files, and rejects lines that are not terms.
+// terms yields the terms of all files and rejects lines that are not terms.
 func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, error] {
 	return shell.Lines(in, func(line string) (suggest.Suggestion, error) {
 		s, _, err := parseTerm(x, line)
@@ -44,8 +44,8 @@ func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, err
 	})
 }
 
-// parseTerm reads a line: a term, or a term, a tab and a count, or these, a tab and a
-// payload. counted reports whether it has a count; without one it is 1.
+// parseTerm parses a line: a term, optionally followed by a tab and a count, and then by a tab and
+// a payload. counted reports whether there is a count; without one it is 1.
 func parseTerm(x *suggest.Index, line string) (s suggest.Suggestion, counted bool, err error) {
 	term, rest, counted := strings.Cut(line, "\t")
 	s = suggest.Suggestion{Term: term, Count: 1}
@@ -59,7 +59,6 @@ func parseTerm(x *suggest.Index, line string) (s suggest.Suggestion, counted boo
 	return s, counted, x.Check(s)
 }
 
-// parseCount reads a count.
 func parseCount(digits string) (int64, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err == nil && (n < 1 || n > 1<<53-1) {

@@ -45,7 +45,7 @@ two letters swapped.`,
 	})
 }
 
-// printTerm prints a term, its count, and its payload if it has one.
+// printTerm prints a term, its count and any payload.
 func printTerm(p *shell.Printer, s suggest.Suggestion) error {
 	cells := []string{s.Term, shell.Thousands(s.Count)}
 	if s.Payload != "" {
@@ -54,7 +54,7 @@ func printTerm(p *shell.Printer, s suggest.Suggestion) error {
 	return p.Print(objectOf(s), cells...)
 }
 
-// objectOf returns a term for JSON.
+// objectOf returns a term as JSON.
 func objectOf(s suggest.Suggestion) shell.Object {
 	object := shell.Object{{Name: "term", Value: s.Term}, {Name: "count", Value: s.Count}}
 	if s.Payload != "" {

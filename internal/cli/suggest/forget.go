@@ -25,7 +25,7 @@ searched stay. An index with a half-life needs "suggest sweep" instead.`,
 	})
 	var number int
 	c.Flags().IntVarP(&number, "terms", "n", 1000, "decrement the counts of this `NUMBER` of terms")
-	return forgetting(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
+	return buildForget(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
 		return x.Cleanup(ctx, number, opt)
 	})
 }
@@ -43,7 +43,7 @@ interrupted, run it again.`,
 	})
 	var below int64
 	c.Flags().Int64Var(&below, "below", 0, "remove the terms with a count below this `COUNT`")
-	return forgetting(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
+	return buildForget(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
 		if below < 1 {
 			return 0, shell.Usage(errors.New("--below needs a count of 1 or more: terms with a smaller one are removed"))
 		}
@@ -51,8 +51,8 @@ interrupted, run it again.`,
 	})
 }
 
-// forgetting builds a command that removes terms in steps.
-func forgetting(c *shell.Command, forget func(context.Context, *suggest.Index, shell.Options) (int, error)) *cobra.Command {
+// buildForget builds a command that removes terms in steps.
+func buildForget(c *shell.Command, forget func(context.Context, *suggest.Index, shell.Options) (int, error)) *cobra.Command {
 	var flags shell.RunFlags
 	flags.AddRate(c)
 	return existing.Build(c, "print the number of removed terms as JSON", func(ctx context.Context, x *suggest.Index, _ []string) error {

@@ -44,7 +44,7 @@ no one. If it is interrupted, run it again.`,
 	},
 }
 
-// target is the index of a maintenance command.
+// target is the index that a maintenance command works on.
 type target struct {
 	declaration
 	verb shell.Verb

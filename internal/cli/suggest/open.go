@@ -24,7 +24,7 @@ func open(ctx context.Context, client rueidis.Client, key string) (*suggest.Inde
 	return x, err
 }
 
-// declaration is the flags that declare an index which does not exist yet.
+// declaration holds the flags that declare a new index.
 type declaration struct {
 	partitions  int
 	punctuation *shell.Choice

@@ -80,7 +80,7 @@ func setOne(ctx context.Context, c *shell.Command, declared *declaration, args [
 	})
 }
 
-// countedTerms is terms for lines that must have a count.
+// countedTerms is like terms for lines that must have a count.
 func countedTerms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, error] {
 	return shell.Lines(in, func(line string) (suggest.Suggestion, error) {
 		s, counted, err := parseTerm(x, line)

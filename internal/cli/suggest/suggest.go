@@ -1,4 +1,4 @@
-// Package suggest has the commands of retwis suggest.
+// Package suggest implements the retwis suggest commands.
 package suggest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis suggest.
+// New returns the retwis suggest command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "suggest",

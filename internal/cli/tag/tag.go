@@ -1,4 +1,4 @@
-// Package tag is the command retwis tag: which tags can be trends.
+// Package tag implements the retwis tag commands, which block and pin tags in trends.
 package tag
 
 import (
@@ -16,46 +16,46 @@ import (
 	"retwis/internal/social/text"
 )
 
-// New returns retwis tag.
+// New returns the retwis tag command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "tag",
 		Short: "Block and pin tags in trends",
-		Long: `Blocks and pins tags in trends, also while the site is served: it counts at once. A tag is
-given in any spelling, with or without #. Moderators do the same in the browser, at
-/moderation/tags; the log of decisions has both: retwis audit.
+		Long: `Blocks and pins tags in trends, even while the site is served: it takes effect at once. A
+tag can be given in any spelling, with or without #. Moderators do the same in the browser,
+at /moderation/tags; the audit log records both: retwis audit.
 
-A tag that is blocked is never a trend, and not suggested to those who write or search.
-Its page stays, and so do its posts.`,
+A blocked tag is never a trend, and is not suggested while writing or searching. Its page
+and its posts stay.`,
 		Example: `  retwis tag block crypto --note "spam"
   retwis tag pin '#election'
   retwis tag list
   retwis tag unpin '#election'`,
 	}, newSet(env, change{
 		verb: "block", short: "Keep a tag out of trends and suggestions", to: search.Blocked,
-		long: `Keeps a tag out of trends, and out of what is suggested to those who write or search,
-from now on and until it is unblocked.`,
+		long: `Keeps a tag out of trends, and out of suggestions while writing or searching, until it is
+unblocked.`,
 	}), newSet(env, change{
 		verb: "unblock", short: "Let a tag be a trend again", from: search.Blocked,
-		long: `Ends that a tag is blocked: it can be a trend again.`,
+		long: `Unblocks a tag: it can be a trend again.`,
 	}), newSet(env, change{
 		verb: "pin", short: "Put a tag first in trends", to: search.Pinned,
-		long: `Puts a tag first in trends, marked as pinned, until it is unpinned. Several are in the
-order in which they were pinned.`,
+		long: `Puts a tag first in trends, marked as pinned, until it is unpinned. Several pinned tags
+appear in the order in which they were pinned.`,
 	}), newSet(env, change{
 		verb: "unpin", short: "Treat a tag like others again", from: search.Pinned,
-		long: `Ends that a tag is pinned.`,
+		long: `Unpins a tag.`,
 	}), newList(env))
 }
 
-// change is what one of the commands does with a tag.
+// change describes a command that changes the state of a tag.
 type change struct {
 	verb, short, long string
-	from              search.State // what the tag must be, Usual for anything
+	from              search.State // required state of the tag, Usual for any
 	to                search.State
 }
 
-// line is a tag as it is printed.
+// line is a tag as printed.
 type line struct {
 	Tag   string    `json:"tag"`
 	State string    `json:"state"`
@@ -106,8 +106,7 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the tags that are blocked or pinned",
-		Long: `Lists the tags that are pinned, in their order, and those that are blocked, each with the
-time since when.`,
+		Long:  `Lists the pinned tags, in order, and the blocked ones, each with the time of the decision.`,
 		Example: `  retwis tag list
   retwis tag list --json`,
 		Args: shell.NoArguments,

@@ -17,12 +17,12 @@ JSON lines, objects with these fields. An id is a number from 1 to 2^53-1, and i
 the results. Terms are exact terms, such as from:ann or has:link, with blanks between them,
 or a list in JSON. --field names another column for the text.`
 
-// addField adds the flag for the name of the text.
+// addField adds the flag for the name of the text field.
 func addField(c *shell.Command, field *string) {
 	c.Flags().StringVar(field, "field", "text", "the `NAME` of the column or field with the text")
 }
 
-// document is a document of a file, and its place.
+// document is a document of a file and its position.
 type document struct {
 	text.Document
 	id   int64
@@ -30,8 +30,8 @@ type document struct {
 	line int
 }
 
-// documents yields the documents of all files, and rejects those that no index can hold.
-// It accepts none.
+// documents yields the documents of all files and rejects those that no index can hold. It does not
+// count any as accepted.
 func documents(in *shell.Inputs, field string, x *text.Index) iter.Seq2[document, error] {
 	return func(yield func(document, error) bool) {
 		for r, err := range in.Objects(shell.Fields{Names: []string{field}, Optional: []string{"terms"}}) {
@@ -57,9 +57,10 @@ func documents(in *shell.Inputs, field string, x *text.Index) iter.Seq2[document
 	}
 }
 
-var errNotID = errors.New("it is not a number from 1 to 2^53-1")
+var errNotID = errors.New("not a number from 1 to 2^53-1")
 
-// parseID reads an id. Different texts are different ids.
+// parseID parses an ID. It accepts only the canonical form, so that different texts are different
+// IDs.
 func parseID(digits string) (int64, error) {
 	id, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || strconv.FormatInt(id, 10) != digits || id < 1 || id > text.MaxID {

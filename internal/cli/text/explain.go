@@ -15,9 +15,9 @@ func newExplain(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "explain [flags] KEY QUERY",
 		Short: "Show what a search reads",
-		Long: `Runs a query as "text search" does, for one page, and shows what that reads: the terms
-that its words have become, with the number of documents that have each, and how many
-round trips, segments and texts it took. A query is
+		Long: `Runs a query like "text search", for one page, and shows what that reads: the terms of its
+words, with the number of documents that have each, and how many round trips, segments and
+texts it took. A query is
 ` + queryHelp,
 		Example: `  retwis text explain posts 'redis fast -slow from:ann'`,
 		Args:    shell.Arguments(2, 2, ""),
@@ -68,7 +68,7 @@ func printExplanationJSON(c *shell.Command, e *text.Explanation) error {
 
 func printExplanation(c *shell.Command, e *text.Explanation) error {
 	p := c.NewPrinter(false, false, true)
-	_ = p.Row("term", "kind", "documents") // it is only buffered
+	_ = p.Row("term", "kind", "documents") // buffered, so it cannot fail
 	for _, t := range e.Terms {
 		if err := p.Row(shell.ForTerminal(t.Term), t.Kind, shell.Thousands(t.Documents)); err != nil {
 			return err

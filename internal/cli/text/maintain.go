@@ -35,10 +35,10 @@ The exit code is 1 if there is a problem.`,
 			Short: "Correct the documents that verify finds wrong",
 			Long: `Corrects the documents that "text verify" finds wrong, in short steps while the index is
 in use. With --from a document gets the words of its object, and one without an object is
-removed. With files their documents are put, even if the index has another text of them or
-they were removed; documents that the files do not have stay as they are. The documents of
-the files are kept in memory meanwhile. Keys and lists that are damaged are reported and
-left: "text rebuild" makes the index anew.`,
+removed. With files their documents are put, even if the index has them with another text
+or they were removed; documents that are not in the files stay unchanged. The documents of
+the files are kept in memory. Damaged keys and lists are reported and left: "text rebuild"
+rebuilds the index.`,
 			Example: `  retwis text repair posts --from 'post:*' --field body
   retwis text repair posts edited.csv`,
 		},
@@ -55,7 +55,7 @@ new one replaces it, with all writes made meanwhile. Documents that were removed
 	},
 }
 
-// target is the index of a maintenance command.
+// target is the index that a maintenance command works on.
 type target struct {
 	declaration
 	verb  shell.Verb
@@ -88,7 +88,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, from shel
 	case t.verb == shell.Repair:
 		report, err := x.Repair(ctx, src, opt)
 		if errors.Is(err, index.ErrCorrupt) {
-			err = shell.Hint(err, fmt.Sprintf("%q shows what is damaged; %q with the documents makes the index anew.", "retwis text verify "+key, "retwis text rebuild "+key))
+			err = shell.Hint(err, fmt.Sprintf("%q shows what is damaged; %q with the documents rebuilds the index.", "retwis text verify "+key, "retwis text rebuild "+key))
 		}
 		return report, err
 	}
@@ -102,7 +102,7 @@ func (t *target) index(ctx context.Context, client rueidis.Client, key string) (
 	return open(ctx, client, key)
 }
 
-// source returns what the index is compared with or rebuilt from, nil if that is nothing.
+// source returns what the index is compared with or rebuilt from, or nil for nothing.
 func (t *target) source(ctx context.Context, client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
 	if from.Pattern != "" {
 		src, err := hashes(client, from.Pattern, t.field)

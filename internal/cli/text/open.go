@@ -23,7 +23,7 @@ func open(ctx context.Context, client rueidis.Client, key string) (*text.Index, 
 	return x, err
 }
 
-// declaration is the flags that declare an index which does not exist yet.
+// declaration holds the flags that declare a new index.
 type declaration struct {
 	partitions int
 	language   *shell.Choice
@@ -34,7 +34,7 @@ func (d *declaration) add(c *shell.Command) {
 	d.language = c.AddChoice("language", "when it is created: find other forms of a word, too, in texts of this language", append([]string{"none"}, text.Languages()...)...)
 }
 
-// open returns the index at a key, which need not exist. It fails if the index is
+// open returns the index at a key, which need not exist. It fails if the existing index was
 // declared otherwise.
 func (d *declaration) open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (*text.Index, error) {
 	x, err := text.Open(ctx, client, key)
@@ -45,7 +45,7 @@ func (d *declaration) open(ctx context.Context, client rueidis.Client, key strin
 	if err != nil {
 		return nil, shell.Usage(errors.New(shell.OneLine(err)))
 	}
-	// A search compares the declaration, before any input is read.
+	// A search checks the declaration before any input is read.
 	_, err = x.Search(ctx, text.Query{With: []string{"declared"}, Limit: 1})
 	return x, err
 }

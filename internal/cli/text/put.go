@@ -21,9 +21,9 @@ exist is created.
 ` + filesHelp + `
 
 A bad record is reported with its file and line, and the rest is put; the exit code is
-then 1. Putting a document twice does no harm, but a document of which the index has
-another text is refused, and so is one that was removed: "text repair" with the file
-corrects both. Ids that ascend are fastest.`,
+then 1. Putting a document twice does no harm, but a document whose text differs from that
+in the index is refused, and so is one that was removed: "text repair" with the file
+corrects both. Ascending ids are fastest.`,
 		Example: `  retwis text put posts posts.csv
   printf 'id,text,terms\n7,Redis is fast,from:ann\n' | retwis text put posts
   printf '{"id":8,"text":"Valkey is fast","terms":["from:ben"]}\n' | retwis text put posts
@@ -65,10 +65,10 @@ func putter(in *shell.Inputs, x *text.Index, key string) *writer {
 				}
 			})
 			if errors.Is(err, text.ErrConflict) {
-				return false, nil // of which documents, each alone reports
+				return false, nil // without saying for which documents; writing them one by one does
 			}
-			return n == len(batch), err // PutMany does not report those that were removed
+			return n == len(batch), err // PutMany does not report removed documents
 		},
-		one: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
+		single: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
 	}
 }

@@ -14,14 +14,14 @@ func newRemove(env shell.Env) *cobra.Command {
 		Use:   "remove [flags] KEY [FILE...]",
 		Short: "Remove documents from an index",
 		Long: `Removes the documents of files, or of standard input, from an index. Their text and terms
-must be those that the index has, for it does not store them.
+must be those in the index, because the index does not store them.
 
 ` + filesHelp + `
 
-A bad record is reported with its file and line, and so is a document of which the index
-has another text, or none; the rest is removed, and the exit code is then 1. Removing a
-document twice does no harm. Its id stays marked: "text put" refuses it, so that work that
-was interrupted does not bring it back, and "text repair" puts it again.`,
+A bad record is reported with its file and line, and so is a document that the index does
+not have, or has with another text; the rest is removed, and the exit code is then 1.
+Removing a document twice does no harm. Its id stays marked: "text put" refuses it, so that
+interrupted work does not bring it back, and "text repair" puts it again.`,
 		Example: `  retwis text remove posts deleted.csv
   printf 'id,text,terms\n7,Redis is fast,from:ann\n' | retwis text remove posts`,
 		Args: shell.Arguments(1, -1, ""),
@@ -37,7 +37,7 @@ was interrupted does not bring it back, and "text repair" puts it again.`,
 		}
 		defer in.Close()
 		return existing.With(ctx, c, args[0], func(x *text.Index) error {
-			w := writer{in: in, key: args[0], one: func(ctx context.Context, d document) error {
+			w := writer{in: in, key: args[0], single: func(ctx context.Context, d document) error {
 				return x.Remove(ctx, d.id, d.Document)
 			}}
 			return w.write(ctx, documents(in, field, x))

@@ -45,7 +45,7 @@ func (q *queryFlags) add(c *shell.Command, limit string) {
 	q.texts.add(c)
 }
 
-// parse reads the query, which may be empty with --with.
+// parse parses the query, which may be empty with --with.
 func (q *queryFlags) parse(typed string) error {
 	switch {
 	case q.Limit < 0:
@@ -62,7 +62,7 @@ func (q *queryFlags) parse(typed string) error {
 	return q.texts.check()
 }
 
-// names returns what stands before the colons of exact terms in a query.
+// names returns the names before the colons of exact terms in a query.
 func names(typed string) (all []string) {
 	for _, term := range exactTerms(typed) {
 		name, _, _ := strings.Cut(term, ":")
@@ -71,8 +71,8 @@ func names(typed string) (all []string) {
 	return all
 }
 
-// exactTerms returns the words of a query that may be exact terms: a name, a colon and a value
-// that is no link.
+// exactTerms returns the words of a query that may be exact terms: a name, a colon and a value that
+// is not a link.
 func exactTerms(typed string) (all []string) {
 	words := strings.FieldsFunc(typed, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()"“”„`, r) })
 	for _, word := range words {
@@ -86,9 +86,9 @@ func exactTerms(typed string) (all []string) {
 	return all
 }
 
-// known makes words of the exact terms in a query whose name no document has, as of 12:30 or a
-// network address, and says so.
-func (q *queryFlags) known(ctx context.Context, c *shell.Command, x *text.Index, typed string) error {
+// resolveTerms treats exact terms of the query as words if no document has their name, as in 12:30
+// or a network address, and reports that.
+func (q *queryFlags) resolveTerms(ctx context.Context, c *shell.Command, x *text.Index, typed string) error {
 	terms := exactTerms(typed)
 	if len(terms) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (q *queryFlags) known(ctx context.Context, c *shell.Command, x *text.Index,
 	return nil
 }
 
-// run runs do with the index, which has the texts if they are given.
+// run calls do with the index, which has texts if the flags name a source.
 func (q *queryFlags) run(ctx context.Context, c *shell.Command, args []string, do func(x *text.Index) error) error {
 	if err := q.parse(args[1]); err != nil {
 		return err
@@ -131,14 +131,14 @@ func (q *queryFlags) run(ctx context.Context, c *shell.Command, args []string, d
 		if err != nil {
 			return err
 		}
-		if err := q.known(ctx, c, x, args[1]); err != nil {
+		if err := q.resolveTerms(ctx, c, x, args[1]); err != nil {
 			return err
 		}
 		if err := q.texts.open(c, db.Client(), x); err != nil {
 			return err
 		}
 		opt := x.Options()
-		opt.Text = q.texts.of
+		opt.Text = q.texts.lookup
 		x, err = text.New(db.Client(), args[0], opt)
 		if err == nil {
 			err = do(x)
@@ -175,7 +175,7 @@ With them each id is followed by its text.`,
 	})
 }
 
-// print prints documents page by page, until there are as many as wanted.
+// print prints documents page by page, up to the limit.
 func (q *queryFlags) print(ctx context.Context, p *shell.Printer, x *text.Index) error {
 	page, left := q.Query, q.Limit
 	for {

@@ -1,4 +1,4 @@
-// Package text has the commands of retwis text.
+// Package text implements the retwis text commands.
 package text
 
 import (
@@ -7,7 +7,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// New returns retwis text.
+// New returns the retwis text command.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "text",

@@ -13,13 +13,13 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// textFlags are the flags that name the texts of documents.
+// textFlags are the flags that name the source of the documents' texts.
 type textFlags struct {
 	from, field string
 	files       []string
-	// of is Options.Text; nil: there are no texts.
-	of func(ctx context.Context, ids []int64) (map[int64]string, error)
-	in *shell.Inputs // the files, when they are read
+	// lookup is Options.Text. It is nil without a source.
+	lookup func(ctx context.Context, ids []int64) (map[int64]string, error)
+	in     *shell.Inputs // the files, if texts come from files
 }
 
 func (t *textFlags) add(c *shell.Command) {
@@ -51,11 +51,11 @@ func (t *textFlags) open(c *shell.Command, client rueidis.Client, x *text.Index)
 	default:
 		return nil
 	}
-	t.of = func(ctx context.Context, ids []int64) (map[int64]string, error) { return texts(ctx, src, ids) }
+	t.lookup = func(ctx context.Context, ids []int64) (map[int64]string, error) { return texts(ctx, src, ids) }
 	return err
 }
 
-// texts returns the texts of the objects that there are.
+// texts returns the texts of those objects that exist.
 func texts(ctx context.Context, src index.Source[text.Document], ids []int64) (map[int64]string, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -71,7 +71,7 @@ func texts(ctx context.Context, src index.Source[text.Document], ids []int64) (m
 	return found, err
 }
 
-// rejected returns an error if the files have bad records, which were reported.
+// rejected returns an error if the files have bad records. They have been reported.
 func (t *textFlags) rejected() error {
 	if t.in != nil && t.in.Rejected > 0 {
 		return shell.ErrReported
@@ -79,20 +79,20 @@ func (t *textFlags) rejected() error {
 	return nil
 }
 
-// textsPerPage is the number of texts that are read together.
+// textsPerPage is the number of texts read together.
 const textsPerPage = 100
 
-// print prints ids, and their texts if they are given.
+// print prints IDs, and their texts if there is a source.
 func (t *textFlags) print(ctx context.Context, p *shell.Printer, ids []int64) error {
-	for some := range slices.Chunk(ids, textsPerPage) {
+	for chunk := range slices.Chunk(ids, textsPerPage) {
 		var found map[int64]string
-		if t.of != nil {
+		if t.lookup != nil {
 			var err error
-			if found, err = t.of(ctx, some); err != nil {
+			if found, err = t.lookup(ctx, chunk); err != nil {
 				return err
 			}
 		}
-		for _, id := range some {
+		for _, id := range chunk {
 			object, cells := shell.Object{{Name: "id", Value: id}}, []string{strconv.FormatInt(id, 10)}
 			if body, ok := found[id]; ok {
 				object, cells = append(object, shell.Field{Name: "text", Value: body}), append(cells, shell.ForTerminal(body))

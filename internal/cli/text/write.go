@@ -11,17 +11,17 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// batchSize is the number of documents that are written together: as many as PutMany has in
-// a pipeline.
+// batchSize is the number of documents written together, which is the size of PutMany's pipelines.
 const batchSize = 64
 
 // writer writes the documents of files to an index.
 type writer struct {
 	in  *shell.Inputs
 	key string
-	// many writes a batch, if it can be written as a whole. nil: each is written alone.
-	many func(ctx context.Context, batch []document) (all bool, err error)
-	one  func(ctx context.Context, d document) error
+	// many writes a batch and reports whether all of it was written. If it is nil, documents are
+	// written one by one.
+	many   func(ctx context.Context, batch []document) (all bool, err error)
+	single func(ctx context.Context, d document) error
 }
 
 // write writes all documents, rejects those that the index refuses, and prints a summary.
@@ -54,10 +54,10 @@ func (w *writer) flush(ctx context.Context, batch []document) error {
 		}
 	}
 	if !done {
-		// The client sends what is written at the same time in one round trip.
+		// The client sends concurrent writes in one round trip.
 		var writes sync.WaitGroup
 		for i, d := range batch {
-			writes.Go(func() { errs[i] = w.one(ctx, d) })
+			writes.Go(func() { errs[i] = w.single(ctx, d) })
 		}
 		writes.Wait()
 	}
@@ -69,8 +69,8 @@ func (w *writer) flush(ctx context.Context, batch []document) error {
 	return nil
 }
 
-// resolve accepts or rejects a document that was written. It returns an error that is not
-// about the document.
+// resolve accepts or rejects a written document. It returns errors that do not concern the
+// document.
 func (w *writer) resolve(d document, err error) error {
 	switch {
 	case err == nil:
@@ -79,7 +79,7 @@ func (w *writer) resolve(d document, err error) error {
 	case errors.Is(err, text.ErrRemoved):
 		return w.in.Reject(d.file, d.line, fmt.Errorf("the document %d was removed; %q puts it again", d.id, "retwis text repair "+w.key+" FILE"))
 	case errors.Is(err, text.ErrConflict):
-		return w.in.Reject(d.file, d.line, fmt.Errorf("the index has another text of the document %d, or none", d.id))
+		return w.in.Reject(d.file, d.line, fmt.Errorf("the index does not have the document %d, or has it with another text", d.id))
 	}
 	return err
 }

@@ -51,15 +51,15 @@ line could be seen by others.`,
 		if !stdin {
 			result.Password = password
 		}
-		// The session that a registration opens belongs to nobody here.
+		// Registering opens a session that nobody needs here.
 		return result, db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID)
 	})
 }
 
-// created is a new user as it is printed.
+// created is a new user as printed.
 type created struct {
 	entry
-	Password string `json:"password,omitempty"` // empty where it was given
+	Password string `json:"password,omitempty"` // empty if it was given
 }
 
 func (u created) String() string {
@@ -90,8 +90,8 @@ func newResetPassword(env shell.Env) *cobra.Command {
 		Use:   "reset-password [flags] NAME",
 		Short: "Print a link by which a user sets a new password, once",
 		Long: `Prints a link for a user who has forgotten the password. It works once, within a day, and
-replaces the one before; the old password works until then. Make sure that you give it to
-the owner of the account: the link alone opens it.`,
+replaces any earlier link; until then the old password works. Make sure that you give it to
+the owner of the account: the link is all that is needed to open it.`,
 		Example: `  retwis user reset-password ada --base-url https://retwis.example.com
   retwis user reset-password ada --no-second-factor`,
 		Args: shell.Arguments(1, 1, ""),
@@ -125,7 +125,7 @@ the owner of the account: the link alone opens it.`,
 	})
 }
 
-// session is an open session as it is printed.
+// session is an open session as printed.
 type session struct {
 	Device  string    `json:"device"`
 	Created site.Time `json:"created"`
@@ -180,8 +180,8 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 func newExport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "export [flags] NAME FILE",
-		Short: "Write what a user has written and done to an archive",
-		Long: `Writes the archive that the user can download too, with posts, follows and likes as JSON
+		Short: "Export the data of a user to an archive",
+		Long: `Writes the archive that the user can also download, with posts, follows and likes as JSON
 and CSV, to a new file, - for standard output.`,
 		Example: `  retwis user export ada ada.zip
   retwis user export ada - > ada.zip`,
@@ -219,9 +219,9 @@ func export(ctx context.Context, c *shell.Command, db *site.Database, u social.U
 func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NAME",
-		Short: "Delete an account and all that it has left",
-		Long: `Deletes an account for good: it is closed at once, and everything that it has written and
-done is removed. That takes ten seconds or more, and goes on in the background if it is
+		Short: "Delete an account and everything in it",
+		Long: `Permanently deletes an account: it is closed at once, and everything that it has written and
+done is removed. That takes ten seconds or more, and continues in the background if it is
 interrupted. The name stays reserved. It needs --yes.`,
 		Example: `  retwis user delete ada --yes`,
 		Args:    shell.Arguments(1, 1, ""),
@@ -230,7 +230,7 @@ interrupted. The name stays reserved. It needs --yes.`,
 	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	return site.Act(c, "print the result as JSON", ofUser(func(ctx context.Context, db *site.Database, u social.User) (r site.Result, err error) {
 		if !yes {
-			return r, shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
+			return r, shell.Usage(fmt.Errorf("this permanently deletes %s (user %d); add --yes to proceed", u.Name, u.ID))
 		}
 		if err := db.Social.Audit.Add(ctx, audit.Entry{Actor: social.Operator, Action: "delete-account", Target: audit.UserTarget(u.ID)}); err != nil {
 			return r, err
@@ -248,7 +248,8 @@ interrupted. The name stays reserved. It needs --yes.`,
 	}))
 }
 
-// emailState says whether there is an address, empty for none. The address itself is the user's.
+// emailState returns the state of the e-mail address, or "" if there is none. It does not reveal
+// the address, which is private.
 func emailState(r email.Record) string {
 	switch {
 	case r.Confirmed() != "":
@@ -263,8 +264,8 @@ func newRemoveEmail(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "remove-email [flags] NAME",
 		Short: "Remove the e-mail address of a user",
-		Long: `Removes the e-mail address of a user who cannot, such as one that somebody else owns by now.
-The address is not warned.`,
+		Long: `Removes the e-mail address of a user who cannot do so, for example because somebody else
+owns the address now. No warning is sent to the address.`,
 		Example: `  retwis user remove-email ada`,
 		Args:    shell.Arguments(1, 1, ""),
 	})

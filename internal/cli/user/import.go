@@ -20,7 +20,7 @@ import (
 	"retwis/redlock"
 )
 
-// NewImport returns retwis import.
+// NewImport returns the retwis import command.
 func NewImport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "import [flags] NAME ARCHIVE",
@@ -30,22 +30,22 @@ Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file,
 directory with what was in it. Replies of the user to these posts are imported too. Boosts,
 replies to others, votes, and posts for some people only are left out, and counted.
 
-The posts are at the end of the user's profile, in the order of their times, and are found
-by a search. They are on no timeline and no page of a tag, and nobody is notified. One that
-is too long becomes several, each a reply to the one before; one that would become more than
-250 is left out. Pictures must follow the rules for uploads, and are left out where
-the command does not know their place: --media.
+The posts appear at the end of the user's profile, ordered by time, and can be searched.
+They appear on no timeline and no tag page, and nobody is notified. A post that is too long
+is split into several, each a reply to the one before; one that would need more than 250 is
+left out. Pictures must follow the rules for uploads, and are left out if the media store is
+unknown: see --media.
 
-It works while the site is served. If it is interrupted, run it again: what is there is not
-imported twice. A later archive adds what is new. --dry-run changes nothing, and says what
-would be imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
+It works while the site is served. If it is interrupted, run it again: nothing is imported
+twice. A later archive adds what is new. --dry-run changes nothing, and shows what would be
+imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
 		Example: `  retwis import ada archive-20261010.zip --dry-run
   retwis import ada archive-20261010.zip
   retwis import ada archive.tar.gz --redis redis://db.example.com --media /srv/media`,
 		Args: shell.Arguments(2, 2, ""),
 	})
 	var dry bool
-	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and say what would be imported")
+	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and show what would be imported")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	site.AddMedia(c)
@@ -89,7 +89,7 @@ func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u s
 	})
 }
 
-// runImport imports an archive, or says what that would do.
+// runImport imports an archive, or reports what that would do.
 func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive, dry bool) error {
 	draw, wipe := shell.Bar(c.Stderr, "importing")
 	if draw == nil {
@@ -106,7 +106,7 @@ func runImport(ctx context.Context, c *shell.Command, db *site.Database, u socia
 	return printImport(c, u, r, dry)
 }
 
-// reasons say what is left out, and why.
+// reasons describe what is left out and why.
 var reasons = map[takeout.Reason]string{
 	takeout.Boost:     "boosts",
 	takeout.Reply:     "replies to others or to what is left out",
@@ -114,18 +114,18 @@ var reasons = map[takeout.Reason]string{
 	takeout.Empty:     "without text and pictures",
 	takeout.TooLong:   "longer than 250 posts",
 	takeout.Undated:   "without a time in the past",
-	takeout.Repeated:  "there twice",
+	takeout.Repeated:  "duplicates",
 	takeout.Blocked:   "with what is blocked here",
 	takeout.Other:     "other activities",
 	takeout.Lost:      "whose ids are in use, so run the command again",
 
-	takeout.NoPlace:    "as no place for pictures is known: see --media",
+	takeout.NoPlace:    "because the media store is unknown: see --media",
 	takeout.NoPicture:  "no picture",
 	takeout.NoFile:     "not in the archive",
 	takeout.WrongType:  "of a type that is not supported",
 	takeout.TooLarge:   "too large",
 	takeout.Damaged:    "damaged",
-	takeout.NoRoom:     "for which the user has no room",
+	takeout.NoRoom:     "beyond the user's quota",
 	takeout.FourAtMost: "after the fourth of a post",
 }
 
@@ -137,7 +137,7 @@ func printImport(c *shell.Command, u social.User, r takeout.Report, dry bool) er
 	if dry {
 		verb = "would import"
 	}
-	_, err := fmt.Fprintf(c.Stdout, "%s %s and %s for %s; %s were there\n", verb, shell.Plural(r.Posts, "post", "posts"),
+	_, err := fmt.Fprintf(c.Stdout, "%s %s and %s for %s; %s already present\n", verb, shell.Plural(r.Posts, "post", "posts"),
 		shell.Plural(r.Pictures, "picture", "pictures"), u.Name, shell.Thousands(int64(r.Present)))
 	for _, left := range []struct {
 		what    string

@@ -18,9 +18,9 @@ func newRole(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "role [flags] NAME member|moderator|admin|owner",
 		Short: "Give a user a role",
-		Long: `Gives a user a role, or takes it with "member". A moderator decides about reports and
-invites people, an admin also names moderators, an owner gives and takes every role. The
-audit log keeps it.`,
+		Long: `Gives a user a role, or removes it with "member". A moderator decides about reports and
+invites people, an admin also appoints moderators, and an owner gives and removes every
+role. The change is recorded in the audit log.`,
 		Example: `  retwis user role ada owner
   retwis user role grace member --note 'left the team'`,
 		Args:              shell.Arguments(2, 2, ""),
@@ -30,7 +30,7 @@ audit log keeps it.`,
 	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
 	c.Check = func(args []string) error {
 		if _, ok := social.ParseRole(args[1]); !ok {
-			return shell.Usage(fmt.Errorf("there is no role %q: use member, moderator, admin or owner", args[1]))
+			return shell.Usage(fmt.Errorf("unknown role %q: use member, moderator, admin or owner", args[1]))
 		}
 		return nil
 	}
@@ -42,7 +42,7 @@ audit log keeps it.`,
 	})
 }
 
-// standings are the commands that change the standing of a user.
+// standings returns the commands that change the standing of a user.
 func standings(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		newStanding(env, social.Suspended, "suspend", "Suspend a user",
@@ -57,7 +57,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	c := shell.New(env, &cobra.Command{
 		Use:     name + " [flags] NAME",
 		Short:   short,
-		Long:    long + "\nThe audit log keeps it.",
+		Long:    long + "\nThe change is recorded in the audit log.",
 		Example: "  retwis user " + name + " ada\n  retwis user " + name + " ada --note 'reported by several people'",
 		Args:    shell.Arguments(1, 1, ""),
 	})
@@ -67,7 +67,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	f.StringVar(&decision.Note, "note", "", "why, for the audit log")
 	if standing != social.Good {
 		f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
-		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no end")
+		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no expiry")
 	}
 	c.Check = func([]string) error {
 		if lasts < 0 {
@@ -86,13 +86,13 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	})
 }
 
-// approvals are the commands that decide about people who wait for an approval.
+// approvals returns the commands that decide about pending sign-ups.
 func approvals(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
-		newApproval(env, moderation.Approve, "Approve an account that waits",
-			"Approves the account of a person who has signed up and waits: they can log in from now\non."),
-		newApproval(env, moderation.Refuse, "Refuse an account that waits",
-			"Refuses the account of a person who has signed up and waits, and deletes it. The name stays\ntaken."),
+		newApproval(env, moderation.Approve, "Approve a pending account",
+			"Approves a pending account: its owner can log in from now on."),
+		newApproval(env, moderation.Refuse, "Refuse a pending account",
+			"Refuses a pending account and deletes it. The name stays reserved."),
 	}
 }
 
@@ -100,20 +100,20 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 	c := shell.New(env, &cobra.Command{
 		Use:     string(decision) + " NAME",
 		Short:   short,
-		Long:    long + " The audit log keeps it.\n\nThose who wait: retwis user list --standing pending.",
+		Long:    long + " The decision is recorded in the audit log.\n\nTo list pending accounts: retwis user list --standing pending.",
 		Example: "  retwis user " + string(decision) + " ada",
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	return site.Act(c, "", ofUser(func(ctx context.Context, db *site.Database, u social.User) (string, error) {
 		err := db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
 		if errors.Is(err, social.ErrNotFound) {
-			err = shell.Hint(fmt.Errorf("%s does not wait for an approval", u.Name), "List who does with: retwis user list --standing pending")
+			err = shell.Hint(fmt.Errorf("%s is not waiting for approval", u.Name), "List who is with: retwis user list --standing pending")
 		}
 		return fmt.Sprintf("%sd %s", decision, u.Name), err
 	}))
 }
 
-// standingOf is the standing of a user as it is printed.
+// standingOf returns the standing of a user as printed.
 func standingOf(u social.User) string {
 	if u.Pending {
 		return pending
@@ -121,10 +121,10 @@ func standingOf(u social.User) string {
 	return u.Standing.String()
 }
 
-// pending is printed for people who wait for an approval.
+// pending is printed for users waiting for approval.
 const pending = "pending"
 
-// change changes a user, and returns the user as it is then.
+// change changes a user and returns the updated user.
 func change(ctx context.Context, db *site.Database, name string, do func(social.User) error) (entry, error) {
 	u, err := find(ctx, db, name)
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package user is the command retwis user: the accounts of the site.
+// Package user implements the retwis user commands, which manage the accounts of the site.
 package user
 
 import (
@@ -15,12 +15,12 @@ import (
 	"retwis/internal/social"
 )
 
-// New returns retwis user.
+// New returns the retwis user command.
 func New(env shell.Env) *cobra.Command {
 	group := shell.Group(&cobra.Command{
 		Use:   "user",
-		Short: "List, create and help users",
-		Long: `Lists, creates and helps the users of the site, also while it is served. A user is named
+		Short: "List, create and manage users",
+		Long: `Lists, creates and manages the users of the site, even while it is served. A user is given
 by username, in any case.`,
 		Example: `  retwis user list --limit 20
   retwis user show ada
@@ -33,7 +33,7 @@ by username, in any case.`,
 	return group
 }
 
-// entry is a user as it is printed.
+// entry is a user as printed.
 type entry struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
@@ -45,7 +45,7 @@ type entry struct {
 	Following *int64    `json:"following,omitempty"`
 	Sessions  *int      `json:"sessions,omitempty"`
 	Factor    *bool     `json:"second_factor,omitempty"`
-	Email     string    `json:"email,omitempty"` // whether there is an address
+	Email     string    `json:"email,omitempty"` // state of the e-mail address, if there is one
 }
 
 func newEntry(u social.User) entry {
@@ -65,7 +65,7 @@ func day(t site.Time) string {
 	return date
 }
 
-// ofUser does something with the user whose name is the first argument.
+// ofUser adapts do to a command whose first argument is a username.
 func ofUser[T any](do func(ctx context.Context, db *site.Database, u social.User) (T, error)) func(context.Context, *site.Database, []string) (T, error) {
 	return func(ctx context.Context, db *site.Database, args []string) (result T, err error) {
 		u, err := find(ctx, db, args[0])
@@ -76,7 +76,7 @@ func ofUser[T any](do func(ctx context.Context, db *site.Database, u social.User
 	}
 }
 
-// find returns the user of a name. The error names those that are spelled alike.
+// find returns the user with a name. If there is none, the error suggests similar names.
 func find(ctx context.Context, db *site.Database, name string) (social.User, error) {
 	name = social.TypedName(name)
 	user, err := db.Social.Users.UserByName(ctx, name)
@@ -91,20 +91,19 @@ func find(ctx context.Context, db *site.Database, name string) (social.User, err
 }
 
 const (
-	// shownNames is how many names an error suggests.
+	// shownNames limits the names that an error suggests.
 	shownNames = 3
-	// suggested is among how many it chooses.
+	// suggested is the number of completions it chooses from.
 	suggested = 50
 )
 
-// similar returns names that differ in a few letters, as the completion of names knows
-// them.
+// similar returns names that differ in a few letters, found by the completion of names.
 func similar(ctx context.Context, db *site.Database, name string) []string {
 	var near []string
 	for _, prefix := range []string{name, name[:min(len(name), 2)], name[:min(len(name), 1)]} {
 		users, err := db.Social.Completions.CompleteNames(ctx, &social.Viewer{}, prefix, suggested)
 		if err != nil {
-			return nil // the name is unknown all the same
+			return nil // the name is unknown in any case
 		}
 		for _, u := range users {
 			if len(near) < shownNames && distance(strings.ToLower(u.Name), strings.ToLower(name)) <= 2 {
@@ -118,8 +117,8 @@ func similar(ctx context.Context, db *site.Database, name string) []string {
 	return nil
 }
 
-// distance is how many letters of a word have to be added, removed or replaced to get
-// another one (Levenshtein).
+// distance returns the Levenshtein distance of two words: the number of letters to add, remove or
+// replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -145,7 +144,7 @@ func newList(env shell.Env) *cobra.Command {
 		Use:   "list",
 		Short: "List the users, the newest first",
 		Long: `Lists the users, the newest first, in short steps: a million of them take no more memory
-than a few. --role and --standing show some of them only.`,
+than a few. --role and --standing filter them.`,
 		Example: `  retwis user list --limit 20
   retwis user list --standing suspended
   retwis user list --json | jq -r .name`,
@@ -190,8 +189,8 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show a user",
-		Long: `Shows a user: id, names, role and standing, followers, open sessions, and whether logging
-in takes a second factor; and of an e-mail address whether it is confirmed.`,
+		Long: `Shows a user: id, names, role and standing, followers, open sessions, whether logging in
+takes a second factor, and whether the e-mail address is confirmed.`,
 		Example: `  retwis user show ada
   retwis user show ada --json`,
 		Args: shell.Arguments(1, 1, ""),
@@ -226,7 +225,7 @@ in takes a second factor; and of an e-mail address whether it is confirmed.`,
 	})
 }
 
-// printRows prints what is known of a user, a line each.
+// printRows prints the details of a user, one per line.
 func (e entry) printRows(c *shell.Command) error {
 	p, factor := c.NewPrinter(), "off"
 	if *e.Factor {

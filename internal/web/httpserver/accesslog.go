@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// AccessLog writes a line for each request that was answered.
+// AccessLog writes a line for each answered request.
 type AccessLog struct {
 	Log     *slog.Logger
 	Limit   Sampler
-	Secret  []string // what paths begin with before a secret: /reset/
+	Secret  []string // path prefixes before a secret, such as /reset/
 	Proxies []netip.Prefix
 }
 
 const (
-	// maxLoggedPath and maxLoggedAgent bound what a client can put into a line, in bytes.
+	// maxLoggedPath and maxLoggedAgent limit what a client can put into a line, in bytes.
 	maxLoggedPath  = 200
 	maxLoggedAgent = 200
 )
@@ -35,7 +35,7 @@ type tracked struct {
 
 // WriteHeader implements [http.ResponseWriter].
 func (t *tracked) WriteHeader(status int) {
-	// The server sends statuses of 1xx before the one that counts.
+	// The server sends 1xx statuses before the final one.
 	if t.status < http.StatusOK {
 		t.status = status
 	}
@@ -55,7 +55,7 @@ func (t *tracked) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController find what the server can do.
 func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// Hijack implements [http.Hijacker]. The server refuses where it cannot.
+// Hijack implements [http.Hijacker]. It fails if the server does not support it.
 func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if t.status == 0 {
 		t.status = http.StatusOK
@@ -63,7 +63,7 @@ func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(t.ResponseWriter).Hijack()
 }
 
-// Note notes the id of a request and who sent it, 0 for nobody, for the access log.
+// Note records the ID of a request and its user, 0 for nobody, for the access log.
 func Note(w http.ResponseWriter, id string, user int64) {
 	if t, ok := w.(*tracked); ok {
 		t.id, t.user = id, user
@@ -114,7 +114,7 @@ func (a *AccessLog) write(t *tracked, r *http.Request, began time.Time) {
 	a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// Path is a path without the secret that may be in it.
+// Path returns a path without any secret in it.
 func (a *AccessLog) Path(path string) string {
 	for _, prefix := range a.Secret {
 		if at := strings.Index(path, prefix); at >= 0 {
@@ -124,8 +124,8 @@ func (a *AccessLog) Path(path string) string {
 	return bounded(path, maxLoggedPath)
 }
 
-// SecretPrefix returns what stands before the secret in the path of a route, if there is
-// one. A wildcard {token} is a secret.
+// SecretPrefix returns the part of a route's path before the secret, if there is one. A wildcard
+// {token} is a secret.
 func SecretPrefix(pattern string) []string {
 	_, path, _ := strings.Cut(pattern, " ")
 	if prefix, _, ok := strings.Cut(path, "{token}"); ok {
@@ -134,7 +134,7 @@ func SecretPrefix(pattern string) []string {
 	return nil
 }
 
-// bounded returns at most a number of bytes of a text that a client sent.
+// bounded truncates a text sent by a client to a number of bytes.
 func bounded(text string, most int) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"

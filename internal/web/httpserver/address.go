@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ClientAddress is where a request comes from: the other end of the connection, or, where
+// ClientAddress returns the address from which a request comes: the peer of the connection or, if
 // that is a trusted proxy, what it and the trusted proxies before it have written to
-// X-Forwarded-For. It is not valid for a connection without an address, such as one of
-// a unix socket, whose proxy does not write the header.
+// X-Forwarded-For. It is invalid for a connection without an address, such as a Unix socket, whose
+// proxy does not set the header.
 func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	var addr netip.Addr
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -20,7 +20,7 @@ func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	} else if len(proxies) == 0 {
 		return addr
 	}
-	// A client can write what it likes at the beginning, so it is read from the end.
+	// A client can write anything at the beginning, so the header is read from the end.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))
@@ -34,7 +34,7 @@ func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// parseHop reads an address, with or without a port.
+// parseHop parses an address with or without a port.
 func parseHop(text string) (netip.Addr, error) {
 	if hop, err := netip.ParseAddrPort(text); err == nil {
 		return hop.Addr().Unmap().WithZone(""), nil
@@ -52,7 +52,7 @@ func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
 	return false
 }
 
-// AddressText is an address for a log.
+// AddressText formats an address for a log.
 func AddressText(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""

@@ -16,27 +16,26 @@ import (
 const (
 	// grace is how long a request may take before the database is probed.
 	grace = 300 * time.Millisecond
-	// probeLimit bounds a probe. Both together are less than a second, within
-	// which a request fails without a database.
+	// probeLimit is the timeout of a probe. Both together are less than a second, so a request
+	// without a database fails within a second.
 	probeLimit = 600 * time.Millisecond
-	// lateFrom is how late a process is that is short of processor time, and
-	// maxProbes how often that process probes before it believes what it sees.
+	// lateFrom is the delay from which a process counts as short of CPU time, and maxProbes is how
+	// often it then probes before it trusts the result.
 	lateFrom  = 50 * time.Millisecond
 	maxProbes = 5
 )
 
-// ErrSilent: the database does not answer, or answers with an error.
+// ErrSilent means that the database does not answer, or answers with an error.
 var ErrSilent = errors.New("web: the database does not answer")
 
-// Breaker tracks whether the database answers, so that no request waits for its
-// timeout when the database is down (a circuit breaker). Nothing runs in the
-// background: a request that takes longer than grace probes, and after a failure
-// each request probes first. Concurrent requests share one probe.
+// Breaker is a circuit breaker for the database: no request waits for its timeout while the
+// database is down. Nothing runs in the background: a request that takes longer than grace triggers
+// a probe, and after a failure each request probes first. Concurrent requests share one probe.
 type Breaker struct {
-	ping     func(context.Context) error // it returns as soon as its context ends
+	ping     func(context.Context) error // returns as soon as its context ends
 	lateness func() (worst func() time.Duration)
 
-	down     atomic.Bool  // the last probe got no answer from any part of the database
+	down     atomic.Bool  // no part of the database answered the last probe
 	answered atomic.Int64 // when a request last succeeded, in nanoseconds
 	mu       sync.Mutex
 	running  *probe
@@ -51,8 +50,7 @@ func NewBreaker(ping func(context.Context) error) *Breaker {
 	return &Breaker{ping: ping, lateness: watchLateness}
 }
 
-// Admit returns an error at once, or within probeLimit, while no part of the
-// database answers.
+// Admit returns an error, at once or within probeLimit, while no part of the database answers.
 func (d *Breaker) Admit() error {
 	if !d.down.Load() {
 		return nil
@@ -63,8 +61,8 @@ func (d *Breaker) Admit() error {
 	return nil
 }
 
-// Guard returns a context that is cancelled when a probe fails, with the reason
-// as its cause. The caller must call stop.
+// Guard returns a context that is canceled when a probe fails, with the failure as its cause. The
+// caller must call stop.
 func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
@@ -90,7 +88,7 @@ func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// Served records a success: the database is slow at worst.
+// Served records a success: the database is at worst slow.
 func (d *Breaker) Served() { d.answered.Store(elapsed.Now()) }
 
 // check probes the database, or waits for the running probe.
@@ -107,18 +105,18 @@ func (d *Breaker) check() error {
 	return p.err
 }
 
-// run probes the database. It alone decides: a second timer beside that of the probe would
-// now and then end first, and a Cluster of which a part is down would be down as a whole.
+// run probes the database. It makes the decision alone: a second timer next to the probe's would
+// sometimes fire first, and a Cluster of which only a part is down would count as down.
 //
-// A reply that is late because this process gets no processor time says nothing about the
-// database, so the probe is repeated then.
+// A reply that is late because this process gets no CPU time says nothing about the database, so
+// the probe is repeated in that case.
 func (d *Breaker) run(p *probe) {
 	began := elapsed.Now()
 	timedOut, late, err := d.probe()
 	for try := 1; timedOut && late && try < maxProbes; try++ {
 		timedOut, late, err = d.probe()
 	}
-	alive := d.answered.Load() > began // another request has succeeded meanwhile
+	alive := d.answered.Load() > began // another request has succeeded in the meantime
 	partly := errors.Is(err, store.ErrPartly)
 	if err != nil && (partly || !alive || !timedOut) { // otherwise the database is slow
 		p.err = fmt.Errorf("%w: %w", ErrSilent, err)
@@ -130,8 +128,8 @@ func (d *Breaker) run(p *probe) {
 	close(p.done)
 }
 
-// probe asks the database once, and reports whether it gave no answer in time, and whether
-// this process was short of processor time.
+// probe probes the database once. It reports whether the probe timed out and whether this process
+// was short of CPU time.
 func (d *Breaker) probe() (timedOut, late bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()
@@ -140,12 +138,12 @@ func (d *Breaker) probe() (timedOut, late bool, err error) {
 	return err != nil && ctx.Err() != nil, lateness() > lateFrom, err
 }
 
-// watchLateness measures how late this process gets to what has happened, at the most, until
-// the function that it returns is called.
+// watchLateness measures the maximum delay with which this process handles events until the
+// returned function is called.
 func watchLateness() (worst func() time.Duration) {
 	const every = 20 * time.Millisecond
 	done, result := make(chan struct{}), make(chan time.Duration)
-	due := time.Now().Add(every) // not where the goroutine starts, which may be late
+	due := time.Now().Add(every) // not in the goroutine, which may start late
 	go func() {
 		var most time.Duration
 		timer := time.NewTimer(every)
@@ -153,8 +151,8 @@ func watchLateness() (worst func() time.Duration) {
 		for ; ; due = time.Now().Add(every) {
 			select {
 			case <-timer.C:
-				// A timer wakes this goroutine ahead of all that wait for a processor. A reply
-				// queues behind them.
+				// A timer wakes this goroutine ahead of all that wait for a CPU. A reply queues
+				// behind them.
 				runtime.Gosched()
 				most = max(most, time.Since(due))
 				timer.Reset(every)

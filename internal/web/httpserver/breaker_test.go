@@ -12,17 +12,17 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// What the probe says about the database, and what a request may do then. Each probe ends
-// a little after its context, as on a busy machine.
+// The result of a probe, and what a request may do then. Each probe ends a little after its
+// context, as on a busy machine.
 func TestProbeDecides(t *testing.T) {
 	t.Parallel()
 	silent := errors.New("no answer")
 	for _, test := range []struct {
 		name          string
 		err           error
-		atOnce        bool // the probe does not wait for the end of its context
-		served        bool // a request succeeds while the probe runs
-		waits, admits bool // a request that takes long goes on; others may begin
+		atOnce        bool // the probe does not wait for its context
+		served        bool // a request succeeds during the probe
+		waits, admits bool // a long request continues; new ones may begin
 	}{
 		{name: "well", waits: true, admits: true},
 		{name: "a part is away", err: store.ErrPartly, admits: true},
@@ -65,7 +65,7 @@ func TestProbeDecides(t *testing.T) {
 	}
 }
 
-// Requests that wait for the database at the same time share one probe, and all fail with it.
+// Concurrent requests that wait for the database share one probe, and all fail with it.
 func TestProbeIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,12 +93,12 @@ func TestProbeIsShared(t *testing.T) {
 	})
 }
 
-// A process that gets no processor time does not take that for a database that is down: it
-// probes again, but not forever.
+// A process that gets no CPU time does not conclude that the database is down: it probes again, but
+// not forever.
 func TestProbeOfABusyProcess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answers int // the probe that is answered, the first one being 1
+		answers int // the probe that is answered, counted from 1
 		late    time.Duration
 		down    bool
 		probes  int
@@ -128,7 +128,7 @@ func TestProbeOfABusyProcess(t *testing.T) {
 	}
 }
 
-// Timers of a process that has nothing else to do are not late.
+// Timers of an idle process are not late.
 func TestLateness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestLateness(t *testing.T) {
 	})
 }
 
-// A process with more goroutines than it has processors for is late, although its timers are not.
+// A process with more runnable goroutines than CPUs is late, although its timers are not.
 func TestLatenessOfBusyProcess(t *testing.T) {
 	t.Parallel()
 	var done atomic.Bool
@@ -154,7 +154,7 @@ func TestLatenessOfBusyProcess(t *testing.T) {
 	for worst := time.Duration(0); worst <= lateFrom; {
 		measured := watchLateness()
 		for range 5 {
-			runtime.Gosched() // behind all of them
+			runtime.Gosched() // queues behind all of them
 		}
 		worst = measured()
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// This is not klauspost/compress/gzhttp, which compresses what passes through it: a page would have
-// no Content-Length, static files and the shared page would be compressed for each client in place
-// of once, and a client that accepts "*" would get neither.
+// This is not klauspost/compress/gzhttp, which compresses on the fly: a page would have no
+// Content-Length, static files and the shared page would be compressed for each client instead of
+// once, and a client that accepts "*" would get neither.
 
-// CompressFrom is the size from which a response is compressed. A smaller one fits into a
-// packet anyway.
+// CompressFrom is the size from which a response is compressed. A smaller one fits into a packet
+// anyway.
 const CompressFrom = 1024
 
 var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an unknown level only
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
 	return w
 }}
 
-// AcceptsGzip reports whether the client takes compressed responses.
+// AcceptsGzip reports whether the client accepts gzip.
 func AcceptsGzip(r *http.Request) bool {
 	for _, line := range r.Header["Accept-Encoding"] {
 		for part := range strings.SplitSeq(line, ",") {
@@ -41,10 +41,10 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// MayCompress reports whether a page may be compressed. The length of a compressed page
-// can reveal what is on it to another site that makes the browser ask for it again and
-// again with guesses in the address (BREACH). So what another site has caused is sent as
-// it is. Pages hold no CSRF token, and the secret of a session is in a cookie only.
+// MayCompress reports whether a page may be compressed. The length of a compressed page can reveal
+// its content to another site that makes the browser request it repeatedly with guesses in the
+// address (BREACH). So responses to requests caused by other sites are not compressed. Pages hold
+// no CSRF token, and the secret of a session is only in a cookie.
 func MayCompress(r *http.Request) bool {
 	from := r.Header["Sec-Fetch-Site"]
 	return len(from) == 0 || from[0] == "same-origin" || from[0] == "none"
@@ -55,11 +55,11 @@ func Compress(to *bytes.Buffer, body []byte) {
 	w := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(w)
 	w.Reset(to)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // writing to a buffer does not fail
 	_ = w.Close()
 }
 
-// Compressed returns a compressed copy, as small as it gets, or nil where it is not smaller.
+// Compressed returns a copy compressed as much as possible, or nil if it is not smaller.
 func Compressed(body []byte) []byte {
 	var to bytes.Buffer
 	w, err := gzip.NewWriterLevel(&to, gzip.BestCompression)

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// Connections bounds how many connections an address has open. Slow ones are closed when
+// Connections limits the number of open connections per address. Slow connections are closed when
 // they time out; until then each takes memory and a file descriptor.
 type Connections struct {
 	log     *slog.Logger
@@ -22,7 +22,7 @@ type Connections struct {
 	warned  sync.Once
 
 	mu   sync.Mutex
-	open map[net.Conn]string // by address
+	open map[net.Conn]string // value is the address
 	by   map[string]int
 }
 
@@ -30,14 +30,14 @@ func NewConnections(log *slog.Logger, proxies []netip.Prefix) *Connections {
 	return &Connections{log: log, proxies: proxies, open: map[net.Conn]string{}, by: map[string]int{}}
 }
 
-// Bound makes a server close new connections of an address that has so many open. Call it
+// Bound makes a server close new connections of an address that already has most open. Call it
 // before the server serves.
 func (c *Connections) Bound(server *http.Server, most int) {
 	server.ConnState = func(conn net.Conn, state http.ConnState) { c.note(conn, state, most) }
 }
 
-// note follows a connection. One that a handler has taken over, such as that of an open
-// page, has another bound.
+// note tracks a connection. Hijacked connections, such as those of open pages, have a separate
+// limit.
 func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
 	switch state {
 	case http.StateNew:
@@ -50,7 +50,7 @@ func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
 		}
 		c.refused.Add(1)
 		c.warned.Do(func() {
-			c.log.Warn("an address has too many connections; more are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
+			c.log.Warn("an address has too many connections; further ones are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
 		})
 		conn.Close()
 	case http.StateClosed, http.StateHijacked:
@@ -91,7 +91,7 @@ func (c *Connections) count() int {
 func (c *Connections) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "retwis_connections", Help: "Open connections of clients, without those of trusted proxies and of open pages.",
+			Name: "retwis_connections", Help: "Open client connections, except those of trusted proxies and of open pages.",
 		}, func() float64 { return float64(c.count()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_connections_refused_total", Help: "Connections that were closed at once because their address had too many.",

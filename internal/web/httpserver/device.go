@@ -2,11 +2,11 @@ package httpserver
 
 import "github.com/mileusna/useragent"
 
-// maxAgent bounds what is read of a User-Agent, in bytes.
+// maxAgent limits how much of a User-Agent is read, in bytes.
 const maxAgent = 400
 
-// DeviceName is what a client calls itself in its User-Agent, so short that people recognize
-// it: "Firefox on Linux". It is empty where that is not known.
+// DeviceName returns a short name of the client in a User-Agent that people recognize, such as
+// "Firefox on Linux". It is empty if unknown.
 func DeviceName(text string) string {
 	if len(text) > maxAgent {
 		text = text[:maxAgent]

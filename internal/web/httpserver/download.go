@@ -8,9 +8,9 @@ import (
 // writeTime is how long a client may take to accept a piece of a download.
 const writeTime = 30 * time.Second
 
-// Download returns a writer for a response that is larger than a page. A client that accepts
-// nothing is cut off, one that reads slowly is not, nor one that waits for what comes next.
-// waited grows by the time for which it is waited for.
+// Download returns a writer for a response larger than a page. It cuts off a client that accepts
+// nothing, but not one that reads slowly or waits for the next piece. The time spent waiting for
+// the client is added to waited.
 func Download(w http.ResponseWriter, r *http.Request, waited *time.Duration) http.ResponseWriter {
 	liftDeadline(w, r)
 	return &download{w, r, waited}
@@ -30,11 +30,11 @@ func (w *download) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteWithin sends a piece of a response that the client must accept within some time. What is
-// before the next piece has no bound.
+// WriteWithin writes a piece of a response that the client must accept within a time limit. The
+// time until the next piece is not limited.
 func WriteWithin(w http.ResponseWriter, r *http.Request, p []byte, most time.Duration) (int, error) {
 	conn := http.NewResponseController(w)
-	_ = conn.SetWriteDeadline(time.Now().Add(most)) // what cannot set one has none
+	_ = conn.SetWriteDeadline(time.Now().Add(most)) // connections without deadlines have none
 	n, err := w.Write(p)
 	if err == nil {
 		err = conn.Flush()
@@ -45,8 +45,8 @@ func WriteWithin(w http.ResponseWriter, r *http.Request, p []byte, most time.Dur
 	return n, err
 }
 
-// liftDeadline lifts the deadline of a write where its end resets the response although nothing
-// is written then, as in HTTP/2. In HTTP/1 it stays, for what the server writes after the handler.
+// liftDeadline lifts the write deadline if its expiry would reset the response even though nothing
+// is being written, as in HTTP/2. In HTTP/1 it stays, for what the server writes after the handler.
 func liftDeadline(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor > 1 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})

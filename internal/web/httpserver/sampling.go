@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// sampled is how many refused requests are logged in each sampleTime.
+	// sampled is the number of refused requests logged per sampleTime.
 	sampled    = 20
 	SampleTime = 10 * time.Second
 )
 
-// Sampler limits how many similar lines go to the log.
+// Sampler limits the number of similar log lines.
 type Sampler struct {
-	Most    int // lines in each sampleTime; 0 for sampled, negative for no limit
+	Most    int // lines per sampleTime; 0 for sampled, negative for no limit
 	mu      sync.Mutex
 	began   time.Time
 	logged  int
 	omitted int
 }
 
-// Allow reports whether a line may be written now, and how many were not since
-// the last one.
+// Allow reports whether a line may be written now, and how many have been omitted since the last
+// one.
 func (s *Sampler) Allow(now time.Time) (ok bool, omitted int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,14 +46,14 @@ type Samplers struct {
 
 func (s *Samplers) Allow(kind string, now time.Time) (ok bool, omitted int) {
 	s.mu.Lock()
-	one := s.kinds[kind]
-	if one == nil {
+	sampler := s.kinds[kind]
+	if sampler == nil {
 		if s.kinds == nil {
 			s.kinds = map[string]*Sampler{}
 		}
-		one = new(Sampler)
-		s.kinds[kind] = one
+		sampler = new(Sampler)
+		s.kinds[kind] = sampler
 	}
 	s.mu.Unlock()
-	return one.Allow(now)
+	return sampler.Allow(now)
 }

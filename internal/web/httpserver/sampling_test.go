@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A flood of lines is cut, and the next line says how many were left out.
+// A flood of lines is sampled, and the next line reports how many were omitted.
 func TestSampler(t *testing.T) {
 	t.Parallel()
 	s, began := Sampler{Most: 3}, time.Unix(1_000_000, 0)

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// New returns an http.Server with all timeouts set. Without a logger it
-// uses slog.Default().
+// New returns an http.Server with all timeouts set. If logger is nil, it uses slog.Default().
 func New(handler http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.Default()
@@ -23,8 +22,7 @@ func New(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// NewAdmin is New for the pages of operators: a profile takes as long as it is
-// asked to.
+// NewAdmin is like New for the operators' pages: a profile takes as long as requested.
 func NewAdmin(handler http.Handler, logger *slog.Logger) *http.Server {
 	server := New(handler, logger)
 	server.WriteTimeout = 0

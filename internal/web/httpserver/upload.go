@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// UploadTime is how long the body of an upload may take at most.
+	// UploadTime is the maximum time for the body of an upload.
 	UploadTime = 2 * time.Minute
-	// uploadGrace is how long it may take before its rate counts, and uploadRate how many bytes a
-	// second it must have then.
+	// uploadGrace is how long an upload may take before its rate counts; then it must have
+	// uploadRate bytes per second.
 	uploadGrace = 15 * time.Second
 	uploadRate  = 16 << 10
 	// replyTime is how long the response to an upload may take after its body has arrived.
 	replyTime = 30 * time.Second
 )
 
-// Upload returns the body of a request that brings files, of at most so many bytes: it may take
-// longer than other bodies, as long as it gets on. waited grows by the time for which it is waited
-// for.
+// Upload returns the body of a request with files, limited to most bytes. It may take longer than
+// other bodies as long as it makes progress. The time spent waiting for the client is added to
+// waited.
 func Upload(w http.ResponseWriter, r *http.Request, most int64, waited *time.Duration) io.ReadCloser {
 	conn := http.NewResponseController(w)
-	_ = conn.SetWriteDeadline(time.Now().Add(UploadTime + replyTime)) // what cannot set one has none
+	_ = conn.SetWriteDeadline(time.Now().Add(UploadTime + replyTime)) // connections without deadlines have none
 	return &uploadBody{ReadCloser: http.MaxBytesReader(w, r.Body, most), conn: conn, waited: waited}
 }
 
 type uploadBody struct {
 	io.ReadCloser
 	conn *http.ResponseController
-	took time.Duration // waiting for bytes: what is done with them meanwhile does not count
+	took time.Duration // time spent waiting for bytes; the time to process them does not count
 	read int64
 
 	waited *time.Duration
@@ -45,13 +45,14 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	*b.waited += took
 	b.read += int64(n)
 	if errors.Is(err, io.EOF) {
-		// The server goes on reading from the connection, to learn that the client has left.
+		// The server continues to read from the connection, to detect that the client has
+		// disconnected.
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// allowed is how long it may be waited for the bytes so far, and the next ones.
+// allowed returns the time allowed for waiting for the bytes so far and the next ones.
 func (b *uploadBody) allowed() time.Duration {
 	return min(UploadTime, uploadGrace+time.Duration(b.read)*time.Second/uploadRate)
 }

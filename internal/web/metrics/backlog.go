@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// backlogMetrics read what waits in the background each time the metrics are read.
+// backlogMetrics reads the background backlog whenever the metrics are collected.
 type backlogMetrics struct {
 	service *app.App
 	waiting *prometheus.Desc
@@ -20,8 +20,8 @@ func newBacklogMetrics(service *app.App) *backlogMetrics {
 	labels := []string{"queue"}
 	return &backlogMetrics{
 		service: service,
-		waiting: prometheus.NewDesc("retwis_background_waiting", "Background work that is not finished: tasks, such as posts on their way to timelines.", labels, nil),
-		stalled: prometheus.NewDesc("retwis_background_stalled_seconds", "How long ago a process last worked on the background work that waits longest.", labels, nil),
+		waiting: prometheus.NewDesc("retwis_background_waiting", "Unfinished background work: tasks, such as adding posts to timelines.", labels, nil),
+		stalled: prometheus.NewDesc("retwis_background_stalled_seconds", "How long the most overdue background task has been overdue.", labels, nil),
 	}
 }
 
@@ -43,7 +43,7 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	all <- prometheus.MustNewConstMetric(m.stalled, prometheus.GaugeValue, backlog.Stalled.Seconds(), storage.Tasks)
 }
 
-// jobMetrics report on the queues of jobs, and what this process has done of them.
+// jobMetrics reports the job queues and the jobs done by this process.
 type jobMetrics struct {
 	service                             *app.App
 	waiting, oldest, dead               *prometheus.Desc
@@ -105,7 +105,7 @@ func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 	}
 }
 
-// hashMetrics report the queue for passwords.
+// hashMetrics reports the queue for password hashing.
 type hashMetrics struct {
 	service          *app.App
 	waiting, refused *prometheus.Desc
@@ -115,9 +115,9 @@ type hashMetrics struct {
 func newHashMetrics(service *app.App) *hashMetrics {
 	return &hashMetrics{
 		service: service,
-		waiting: prometheus.NewDesc("retwis_password_queue_waiting", "Passwords that wait to be checked or hashed.", nil, nil),
+		waiting: prometheus.NewDesc("retwis_password_queue_waiting", "Passwords waiting to be checked or hashed.", nil, nil),
 		seconds: prometheus.NewDesc("retwis_password_queue_seconds", "How long passwords waited to be checked or hashed.", nil, nil),
-		refused: prometheus.NewDesc("retwis_password_queue_refused_total", "Passwords that were not checked, because too many waited or the client has gone.", nil, nil),
+		refused: prometheus.NewDesc("retwis_password_queue_refused_total", "Passwords not checked because too many were waiting or the client had disconnected.", nil, nil),
 	}
 }
 

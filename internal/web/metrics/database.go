@@ -8,7 +8,7 @@ import (
 	"retwis/internal/app"
 )
 
-// databaseMetrics probes the database each time the metrics are read.
+// databaseMetrics probes the database whenever the metrics are collected.
 type databaseMetrics struct {
 	read, write func(context.Context) error
 	readable    *prometheus.Desc
@@ -19,7 +19,7 @@ func newDatabaseMetrics(read, write func(context.Context) error) *databaseMetric
 	return &databaseMetrics{
 		read: read, write: write,
 		readable: prometheus.NewDesc("retwis_database_readable", "Whether the database can be read: 1 or 0.", nil, nil),
-		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database takes writes: 1 or 0.", nil, nil),
+		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database accepts writes: 1 or 0.", nil, nil),
 	}
 }
 
@@ -44,7 +44,7 @@ func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
 	all <- prometheus.MustNewConstMetric(m.writable, prometheus.GaugeValue, writable)
 }
 
-// backupMetric reports the last backup each time the metrics are read.
+// backupMetric reports the time of the last backup whenever the metrics are collected.
 type backupMetric struct {
 	service *app.App
 	at      *prometheus.Desc

@@ -1,3 +1,3 @@
-// Package metrics has the metrics of a process, for Prometheus: of its requests ([Metrics]) and
-// of the application ([OfApp]).
+// Package metrics provides the Prometheus metrics of a process: of its requests ([Metrics]) and of
+// the application ([OfApp]).
 package metrics

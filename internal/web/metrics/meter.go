@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// meterTime is the time over which a meter counts, in seconds.
+// meterTime is the period over which a meter counts, in seconds.
 const meterTime = 60
 
-// Meter counts requests in each of the latest seconds. Around the turn of a second it can
-// lose a few.
+// Meter counts requests in each of the latest seconds. At the turn of a second it can lose a few.
 type Meter struct {
-	since   int64 // when it was made
+	since   int64 // when it was created
 	seconds [meterTime + 4]struct{ at, n atomic.Int64 }
 }
 
@@ -26,8 +25,8 @@ func (m *Meter) add(now time.Time) {
 	slot.n.Add(1)
 }
 
-// PerSecond returns the mean of the latest minute, without the second that has begun, or
-// of the time since the meter was made.
+// PerSecond returns the mean rate over the latest minute, or since the meter was created, without
+// the current second.
 func (m *Meter) PerSecond(now time.Time) float64 {
 	end := now.Unix()
 	from := max(end-meterTime, m.since)

@@ -16,7 +16,7 @@ func TestMeter(t *testing.T) {
 		for range 1 + second/100 {
 			m.add(start.Add(time.Duration(second) * time.Second))
 		}
-		want := 1.0 // in each of the seconds before this one
+		want := 1.0 // in each of the preceding seconds
 		if second >= 100+meterTime {
 			want = 2
 		}

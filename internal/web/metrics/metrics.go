@@ -44,26 +44,26 @@ func New(registry *prometheus.Registry) (*Metrics, error) {
 			Name: "retwis_http_requests_total", Help: "Requests answered, by route and class of status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "retwis_http_request_seconds", Help: "Time to answer a request, without that in which files arrive or are sent, by route.",
+			Name: "retwis_http_request_seconds", Help: "Time to answer a request, not counting the transfer of files, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "retwis_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "retwis_security_events_total", Help: "Events of the security log, by event, those that a flood left out included.",
+			Name: "retwis_security_events_total", Help: "Events of the security log, by event, including those omitted by sampling.",
 		}, []string{"event"}),
 	}
-	// An increase from nothing is seen only where there was a zero.
+	// Prometheus sees an increase from zero only if there was a zero.
 	for _, event := range []string{"login", "login failed", "sign-up"} {
 		m.Events.WithLabelValues(event)
 	}
 	return m, Register(registry, m.requests, m.seconds, m.InFlight, m.Events)
 }
 
-// Route has the metrics of one route, looked up once.
+// Route holds the metrics of one route, so that they are looked up only once.
 type Route struct {
-	requests [6]prometheus.Counter // by class of status
+	requests [6]prometheus.Counter // by status class
 	seconds  prometheus.Observer
 	meter    *Meter
 }

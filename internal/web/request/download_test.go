@@ -15,13 +15,13 @@ import (
 	"retwis/internal/files"
 )
 
-// A client may take its time with a file; one that accepts nothing any more is cut off.
+// A client may read a file slowly; a client that stops accepting data is cut off.
 func TestSlowDownload(t *testing.T) {
 	t.Parallel()
 	const size, perSecond = 4 << 20, 20 << 10
 	for name, test := range map[string]struct {
 		accepts int
-		takes   time.Duration // of the server
+		takes   time.Duration // time that the server takes
 	}{
 		"slow":  {size, size / perSecond * time.Second},
 		"stops": {size / 2, size/2/perSecond*time.Second + 30*time.Second},
@@ -61,15 +61,15 @@ func TestSlowDownload(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 too a download ends neither while the database is silent, nor while a client reads
-// slowly; a client that accepts nothing any more is cut off.
+// Over HTTP/2, too, neither a silent database nor a slow client ends a download; a client that
+// stops accepting data is cut off.
 func TestDownloadOverHTTP2(t *testing.T) {
 	t.Parallel()
 	const pieces = 8
 	for name, test := range map[string]struct {
 		silent  time.Duration // before each piece
 		accepts int
-		takes   time.Duration // of the server
+		takes   time.Duration // time that the server takes
 	}{
 		"silent": {time.Minute, pieces, pieces * time.Minute},
 		"slow":   {0, pieces, pieces * 20 * time.Second},

@@ -9,22 +9,21 @@ import (
 	"retwis/internal/web/view"
 )
 
-// LoginFirst answers a form that was sent without a session: with the log-in form,
-// which holds the text that came with it.
+// LoginFirst responds to a form sent without a session with the log-in form, which keeps the
+// submitted text.
 func (req *Request) LoginFirst() error {
 	if req.Draft == "" {
 		return req.toLogin()
 	}
 	form := view.AccountForm{Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath())}
-	if req.upload != nil && req.upload.file != nil { // nobody's: it is not stored
+	if req.upload != nil && req.upload.file != nil { // it belongs to nobody, so it is not stored
 		form.Notice = req.T("Your pictures can't be kept. Please add them again when you're logged in.")
 	}
 	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame(req.T("Log in")), form))
 }
 
-// ResumeText shows a text that was written before the session ended, for its author
-// to publish. There is no redirect, because the text would have to be stored
-// meanwhile.
+// ResumeText shows a text that was written before the session ended, for its author to publish. It
+// does not redirect, because then the text would have to be stored.
 func (req *Request) ResumeText(user social.User, action string) error {
 	req.SetCookie(freshCookie, formatFresh(nil), freshFor)
 	req.User, req.LoggedIn, req.identified = user, true, true
@@ -35,8 +34,8 @@ func (req *Request) ResumeText(user social.User, action string) error {
 	return req.Render(http.StatusOK, view.DraftPage(req.Frame(req.Language.Say(view.DraftName(action))), form))
 }
 
-// KeptFields are the fields of the pictures that are stored for a text that was not published, as
-// url.Values encodes them: those that web/draft.go reads of a form for a post.
+// KeptFields returns the fields of the stored pictures of an unpublished text, as url.Values
+// encodes them: those that web/draft.go reads from the form of a post.
 func KeptFields(req *Request) string {
 	if req.Draft == "" {
 		return ""
@@ -58,8 +57,8 @@ func KeptFields(req *Request) string {
 	return kept.Encode()
 }
 
-// draftForm is the form on an error page for the text that came with the request.
-// What replied to a post that is gone can be published as a post.
+// draftForm returns the form on an error page for the submitted text. A reply to a deleted post can
+// be published as a post.
 func draftForm(req *Request, page *Error, text string) view.StatusForm {
 	form := view.StatusForm{Status: text, Kept: KeptFields(req), Notice: req.Language.Say(page.draft), Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
 	if page.Status == http.StatusNotFound {

@@ -17,11 +17,11 @@ import (
 	"retwis/internal/web/view"
 )
 
-// statusGone is the status for a client that disconnected. Only logs and metrics
-// see it, and a client that has closed its side of the connection only.
+// statusGone is the status for a client that has disconnected. It shows only in logs and metrics,
+// and to a client that has closed only its side of the connection.
 const statusGone = 499
 
-// Error is an error with its message for the user and its cause for the log.
+// Error is an error with a message for the user and a cause for the log.
 type Error struct {
 	Status int
 	Detail i18n.Message // sentences for the user
@@ -37,10 +37,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// ErrNotFound: no page has the address.
+// ErrNotFound means that the address has no page.
 var ErrNotFound = &Error{Status: http.StatusNotFound, Detail: i18n.T("This page doesn't exist.")}
 
-// ErrNotModerator: somebody else has opened a page for moderators.
+// ErrNotModerator means that somebody who is not a moderator has opened a page for moderators.
 var ErrNotModerator = errors.New("web: not a moderator")
 
 func formError(err error) error {
@@ -57,7 +57,7 @@ func formError(err error) error {
 // mayBeSaved is the message for a post whose reply from the database was lost.
 var mayBeSaved = i18n.T("Your post may already have been published. Check your profile before you post it again.")
 
-// describe returns the page for an error.
+// describe returns the error page for an error.
 func describe(err error) *Error {
 	var (
 		page    *Error

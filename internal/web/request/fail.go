@@ -12,11 +12,11 @@ import (
 	"retwis/internal/web/view"
 )
 
-// fail sends an error page: the one place that decides what it looks like.
+// fail sends an error page. It is the only place that decides what error pages look like.
 func (s *Site) fail(req *Request, err error) {
 	if req.formRead && errors.Is(req.R.Context().Err(), context.Canceled) {
-		// The client has gone. Without a status the server would write 200, which
-		// is wrong for a client that still reads.
+		// The client has disconnected. Without a status the server would send 200, which is wrong
+		// for a client that still reads.
 		req.status = statusGone
 		closeConnection(req)
 		req.W.WriteHeader(req.status)
@@ -52,16 +52,17 @@ func (s *Site) fail(req *Request, err error) {
 	}
 }
 
-// closeConnection lets nothing follow a request that has not arrived in full. In HTTP/2 the request
-// has ended with its stream, and the header would close the connection of all others.
+// closeConnection closes the connection after a request that has not arrived completely. In HTTP/2
+// the request ends with its stream, and the header would close the connection of all other
+// requests.
 func closeConnection(req *Request) {
 	if req.R.ProtoMajor == 1 {
 		req.W.Header().Set("Connection", "close")
 	}
 }
 
-// retryPath is the page to try once more: the one that was asked for, or that with the form
-// that was sent. The form of a one-time link is at the address to which it is sent.
+// retryPath returns the page to try again: the requested page, or the page with the submitted form.
+// The form of a one-time link is at the address to which it is sent.
 func retryPath(req *Request) string {
 	if req.R.Method == http.MethodPost && req.R.PathValue("token") == "" {
 		return req.ReturnTo(req.FormPage())
@@ -69,8 +70,8 @@ func retryPath(req *Request) string {
 	return LocalPath(req.R.URL.RequestURI())
 }
 
-// logRefusal writes what was refused to the security log. Where host and origin differ although
-// the request came from a page of the site, a proxy has changed the host.
+// logRefusal logs a refused request to the security log. If host and origin differ although the
+// request came from a page of the site, a proxy has changed the host.
 func (s *Site) logRefusal(req *Request, page *Error) {
 	attrs := []slog.Attr{
 		slog.String("method", req.R.Method), slog.String("path", s.opt.Access.Path(req.R.URL.Path)), slog.String("reason", page.Detail.String()),
@@ -81,8 +82,8 @@ func (s *Site) logRefusal(req *Request, page *Error) {
 	req.LogSecurity("refused", req.User, attrs...)
 }
 
-// logRequest writes one line for each failure, and for other requests at level debug.
-// Failures, which come by the thousand while the database is down, are sampled.
+// logRequest writes one line for each failure, and for other requests at level debug. Failures are
+// sampled, as there are thousands of them while the database is down.
 func (s *Site) logRequest(req *Request, err error, took time.Duration) {
 	level := slog.LevelDebug
 	if req.status >= http.StatusInternalServerError {

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Changed redirects after a change; the next pages show it, whichever process serves them.
-// ids are the posts that were changed: 0 stands for none.
+// Changed redirects after a change, which the next pages show, whichever process serves them. ids
+// are the posts that were changed; zeros are ignored.
 func (req *Request) Changed(to string, ids ...int64) error {
 	req.SetCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
 	return req.Redirect(to)
 }
 
-// maxFresh is how many posts the cookie names: those that were changed last.
+// maxFresh is the number of posts in the cookie: those changed last.
 const maxFresh = 8
 
-// formatFresh writes the posts that were changed, the last ones first, with a dot
-// between two.
+// formatFresh formats the IDs of changed posts, the last ones first, separated by dots.
 func formatFresh(ids []int64) string {
 	var texts []string
 	for i, id := range ids {
@@ -31,7 +30,7 @@ func formatFresh(ids []int64) string {
 	return strings.Join(texts, ".")
 }
 
-// parseFresh reads what formatFresh has written, and nothing else.
+// parseFresh parses the output of formatFresh and rejects everything else.
 func parseFresh(value string) []int64 {
 	var ids []int64
 	for text := range strings.SplitSeq(value, ".") {

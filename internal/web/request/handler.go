@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// maxForm bounds a form.
+	// maxForm is the maximum size of a form.
 	maxForm = 64 << 10
-	// maxLongForm bounds one with a page of text: 20,000 characters, which can have three bytes,
-	// each of which takes three in a form.
+	// maxLongForm is the maximum size of a form with a page of text: 20,000 characters of up to
+	// three bytes, each of which takes three in a form.
 	maxLongForm = 256 << 10
-	// maxFile bounds the form of an import, with its file.
+	// maxFile is the maximum size of an import form, including its file.
 	maxFile = 1<<20 + maxForm
 )
 
-// ImportPath is the address to which a file of an import is sent.
+// ImportPath is the address to which the file of an import is sent.
 const ImportPath = "/settings/import"
 
-// maxOf bounds the forms of a route.
+// maxOf returns the maximum size of the forms of a route.
 func maxOf(pattern string) int64 {
 	switch pattern {
 	case "POST " + ImportPath:
@@ -40,11 +40,12 @@ func maxOf(pattern string) int64 {
 	return maxForm
 }
 
-// Page makes the response to a request.
+// Page responds to a request.
 type Page = func(*Request) error
 
-// Handler makes an http.Handler of a function that may fail. form is the path of the page with the
-// form for a POST, with the wildcards {name} and {id} of the pattern; empty for the same address.
+// Handler makes an http.Handler from a function that may fail. form is the path of the page with
+// the form for a POST, with the wildcards {name} and {id} of the pattern; it is empty if it has the
+// same address.
 func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 	route, secret, unstored, most := s.opt.Metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
 	columns := hasSidebar(pattern)
@@ -69,9 +70,9 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 			w.Header()["Cache-Control"] = headerNoStore
 		}
 		if secret {
-			// No page learns the address. With no-referrer a browser would hide from us, too, that
-			// a form comes from this site: its Origin is null then, and over plain HTTP nothing
-			// else says so.
+			// Other sites do not learn the address. With no-referrer, not even this site would
+			// learn that a form comes from it: its Origin would be null, and over plain HTTP
+			// nothing else says so.
 			w.Header()["Referrer-Policy"] = headerSecret
 		}
 		err := s.run(req, page)
@@ -96,7 +97,7 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 	})
 }
 
-// run turns a panic into an error, so that it affects one request only.
+// run turns a panic into an error, so that it affects only one request.
 func (s *Site) run(req *Request, page Page) (err error) {
 	defer func() {
 		switch p := recover(); p {
@@ -114,7 +115,7 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	if err := s.database.Admit(); err != nil {
 		return err
 	}
-	// Error pages show the session user too.
+	// Error pages show the session user, too.
 	req.Ctx, req.outdated, err = s.confirm(req.Ctx)
 	if err == nil {
 		err = s.identify(req)
@@ -136,9 +137,9 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	return err
 }
 
-// readSettings reads what the operators say about the site. Where that fails, the page has what
-// this process knows: a setting must not fail a page. Search engines are asked to leave it out
-// then, as where they must leave out the site.
+// readSettings reads the operators' settings. If that fails, the page uses the values that this
+// process knows: a setting must not make a page fail. In that case, as on sites that must not be
+// indexed, search engines are asked not to index the page.
 func (s *Site) readSettings(req *Request) {
 	if s.app.Site == nil {
 		return
@@ -152,7 +153,7 @@ func (s *Site) readSettings(req *Request) {
 	}
 }
 
-// readForm reads the form of a request that has one.
+// readForm reads the form of a request, if it has one.
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		from := req.LimitAddress()
@@ -172,7 +173,7 @@ func readForm(req *Request) error {
 	return nil
 }
 
-// newID returns a request id. It must be unique, not unguessable.
+// newID returns a request ID. It must be unique, but need not be unguessable.
 func newID() string {
 	var b [16]byte
 	return string(strconv.AppendUint(b[:0], rand.Uint64()|1<<63, 36))

@@ -25,7 +25,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// alone is a site without a database, for what needs none.
+// alone returns a site without a database, for tests that need none.
 func alone(t testing.TB, log io.Writer) *Site {
 	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
@@ -40,7 +40,7 @@ func alone(t testing.TB, log io.Writer) *Site {
 	}
 }
 
-// A panic results in an error page, without the details in the log.
+// A panic results in an error page without the details in the log.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]func(*Request) error{
@@ -63,8 +63,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 a request that its client cancels, or that takes too long to arrive, leaves the
-// connection to the others.
+// Over HTTP/2, a request that is canceled by its client or arrives too slowly leaves the connection
+// to the others.
 func TestFailuresKeepTheConnection(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]Page{
@@ -107,7 +107,7 @@ func TestFailuresKeepTheConnection(t *testing.T) {
 			}()
 			_ = get(ctx, "/fails")
 			<-ended
-			for range 3 { // the connection ends after one that is on its way
+			for range 3 { // the connection closes after a request in progress
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 					if !got.Reused {
 						t.Error("the connection was closed")
@@ -137,8 +137,8 @@ func TestHalfPage(t *testing.T) {
 	}
 }
 
-// An error page says first what happened, and last its number. What may work a little
-// later has a way to try again, which leads back to the page.
+// An error page says first what happened and last its number. If the request may work a little
+// later, it has a link to try again, which leads back to the page.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	busy := &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("This site is busy right now. Please try again in a moment.")}
@@ -171,7 +171,7 @@ func TestTryAgain(t *testing.T) {
 	}
 }
 
-// FuzzForm looks for a form that is misread.
+// FuzzForm looks for a form that is parsed incorrectly.
 func FuzzForm(f *testing.F) {
 	const plain = "application/x-www-form-urlencoded"
 	f.Add(plain, "status=hello&status=again", "")

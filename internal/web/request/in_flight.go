@@ -9,17 +9,17 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// How many bytes of files one account, and one address, may have on their way at once: until they are
-// stored they are on the disk, and no other limit counts what has not arrived.
+// How many bytes of files one account, and one address, may be uploading at the same time: until
+// they are stored they are on disk, and no other limit counts what has not arrived.
 const (
 	maxOfAccount = 2 * maxUpload
 	maxOfAddress = 8 * maxUpload
 )
 
-// errUploads: somebody has too much on its way.
+// errUploads means that an account or address is uploading too much at the same time.
 var errUploads = &Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You are uploading too many files at once. Wait until they have arrived, and try again.")}
 
-// inFlight counts the bytes on their way. The zero value is ready.
+// inFlight counts the bytes being uploaded. The zero value is ready to use.
 type inFlight struct {
 	mu    sync.Mutex
 	bytes map[string]int64

@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social"
 )
 
-// One account, and one address, have a bounded number of bytes on their way, which are free again
-// when a request ends.
+// An account, and an address, can upload a limited number of bytes at the same time. A request that
+// ends frees its bytes.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	site := &Site{}
@@ -28,7 +28,7 @@ func TestInFlight(t *testing.T) {
 		return release
 	}
 	first := take(1, "192.0.2.1", maxUpload, true)
-	second := take(1, "192.0.2.2", -1, true) // of no length that it says: as much as it may have
+	second := take(1, "192.0.2.2", -1, true) // of unknown length: counts as the maximum
 	take(1, "192.0.2.3", 1, false)
 	first()
 	take(1, "192.0.2.3", 1, true)()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// SharedFor is how long a page for all visitors is sent again, and sharedAtMost while
-	// a request is making the next one. Together with the time for which package watched
-	// takes what is in memory for current it stays below a second.
+	// SharedFor is how long a page for all visitors is reused, and sharedAtMost how long while a
+	// request is making the next one. Together with the time for which package watched considers
+	// cached data current, this is less than a second.
 	SharedFor    = 80 * time.Millisecond
 	sharedAtMost = 140 * time.Millisecond
 )
 
-// PageCache keeps a page for visitors who are not logged in for SharedFor, in each language.
+// PageCache caches a page for visitors who are not logged in for SharedFor, in each language.
 type PageCache struct {
 	path  string
 	route *metrics.Route
@@ -34,12 +34,12 @@ type keptPage struct {
 	busy   atomic.Bool // a request is making the next one
 }
 
-// NewPageCache returns a cache of the page at a path, which counts for a route.
+// NewPageCache returns a cache of the page at a path. Its hits count for a route.
 func NewPageCache(path string, route *metrics.Route) PageCache {
 	return PageCache{path, route, make([]keptPage, i18n.Count())}
 }
 
-// WithFallback sends the page where it is recent enough; else next makes another, with Keep.
+// WithFallback sends the page if it is recent enough; otherwise next makes a new one with Keep.
 func (p *PageCache) WithFallback(s *Site, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != p.path || !isShared(r) {
@@ -71,7 +71,7 @@ func (p *keptPage) current(now time.Time) *cachedPage {
 	return nil
 }
 
-// Keep keeps a page that was begun at a time, if the request can share it.
+// Keep caches a page whose creation began at a time, if the request can share it.
 func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
 	if !isShared(req.R) {
 		return
@@ -82,8 +82,8 @@ func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
 	})
 }
 
-// isShared reports whether a request gets a shared page: nobody is logged in, and
-// nobody has just changed something.
+// isShared reports whether a request gets a shared page: nobody is logged in, and nobody has just
+// changed something.
 func isShared(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.RawQuery == "" && len(r.Header["Cookie"]) == 0
 }
@@ -94,11 +94,11 @@ type cachedPage struct {
 	length []string
 	robots []string // the header of that name, if any
 
-	once  sync.Once // makes small
+	once  sync.Once // computes small
 	small []byte    // the compressed body
 }
 
-// compressed is the compressed body, made for the first client that takes it.
+// compressed returns the compressed body. It is computed for the first client that accepts it.
 func (p *cachedPage) compressed() []byte {
 	p.once.Do(func() {
 		var to bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// toLogin redirects to the log-in page, and back afterwards: to the page of the
-// form where a form was sent.
+// toLogin redirects to the log-in page, which leads back to the page, or to the page with the form
+// if a form was sent.
 func (req *Request) toLogin() error {
 	next := req.R.URL.RequestURI()
 	if req.R.Method != http.MethodGet {
@@ -21,7 +21,7 @@ func (req *Request) toLogin() error {
 	return req.Redirect(view.LoginPath(next))
 }
 
-// FormPage is the page with the form that is sent to the address of a request.
+// FormPage returns the page with the form that is sent to the address of the request.
 func (req *Request) FormPage() string {
 	form := cmp.Or(req.form, req.R.URL.EscapedPath())
 	for _, name := range []string{"name", "id"} {
@@ -30,7 +30,7 @@ func (req *Request) FormPage() string {
 	return req.Back(form)
 }
 
-// ReturnTo is the page to which a form leads back: its field back, the Referer, or fallback.
+// ReturnTo returns the page to which a form leads back: its field back, the Referer, or fallback.
 func (req *Request) ReturnTo(fallback string) string {
 	if u, err := url.Parse(req.R.Referer()); err == nil && u.Host == req.R.Host && u.Path != "" {
 		fallback = LocalPath(u.RequestURI())
@@ -38,7 +38,7 @@ func (req *Request) ReturnTo(fallback string) string {
 	return req.Back(fallback)
 }
 
-// Back is the page to which a form leads back: its field back, or fallback.
+// Back returns the page to which a form leads back: its field back, or fallback.
 func (req *Request) Back(fallback string) string {
 	if to := req.R.PostFormValue("back"); to != "" {
 		return LocalPath(to)
@@ -46,7 +46,7 @@ func (req *Request) Back(fallback string) string {
 	return fallback
 }
 
-// LocalPath returns where to go after a log-in: a path of this site, or home.
+// LocalPath returns where to go after a log-in: a path on this site, or home.
 func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
@@ -56,12 +56,12 @@ func LocalPath(next string) string {
 	return next
 }
 
-// Before reads the cursor of a page of posts: the id of the last one seen.
+// Before parses the cursor of a page of posts: the ID of the last one seen.
 func Before(req *Request) (int64, error) { return parseBefore(req.R.URL.Query()) }
 
 func parseBefore(query url.Values) (int64, error) { return ParseCursor(query, "before") }
 
-// ParseCursor reads the id of a post, 0 for none.
+// ParseCursor parses the ID of a post, 0 for none.
 func ParseCursor(query url.Values, name string) (int64, error) {
 	values, ok := query[name]
 	if !ok {
@@ -74,7 +74,7 @@ func ParseCursor(query url.Values, name string) (int64, error) {
 	return id, nil
 }
 
-// ParseID reads the id of a post as it is written in an address.
+// ParseID parses the ID of a post in a path.
 func ParseID(text string) (int64, bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == text

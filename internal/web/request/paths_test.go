@@ -8,7 +8,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// FuzzBefore looks for a cursor that is misread.
+// FuzzBefore looks for a cursor that is parsed incorrectly.
 func FuzzBefore(f *testing.F) {
 	for _, query := range []string{"before=1", "before=01", "before=", "before=1&before=2", "before=9223372036854775807", "x=1"} {
 		f.Add(query)

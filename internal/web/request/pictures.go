@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/media"
 )
 
-// PictureProblem returns the page for an error of an upload; nil for another error.
+// PictureProblem returns the error page for an upload error, or nil for other errors.
 func PictureProblem(err error) *Error {
 	var quota *media.QuotaError
 	switch {
@@ -48,7 +48,7 @@ func isFile(err error) bool {
 
 var notPublished = i18n.T("Your post hasn't been published.")
 
-// JSONErrors makes a page one for scripts: an error is {"error": TEXT} with its status.
+// JSONErrors wraps a page for scripts: errors are sent as {"error": TEXT} with their status.
 func JSONErrors(page Page) Page {
 	return func(req *Request) error {
 		err := page(req)

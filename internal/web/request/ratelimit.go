@@ -11,7 +11,8 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// RequireLogin makes a page one for session users: it leads others to the log-in, which leads back.
+// RequireLogin restricts a page to session users. It redirects others to the log-in, which leads
+// back.
 func RequireLogin(page Page) Page {
 	return func(req *Request) error {
 		if !req.LoggedIn {
@@ -21,8 +22,8 @@ func RequireLogin(page Page) Page {
 	}
 }
 
-// Limited makes a page one of something that session users may do only so often. What
-// was rejected does not count: a text that is too long, a post that is gone.
+// Limited limits how often session users may use a page. Rejected requests do not count, such as a
+// text that is too long or a reply to a deleted post.
 func Limited(event limits.Event, page Page) Page {
 	return func(req *Request) error {
 		if !req.LoggedIn {
@@ -39,7 +40,7 @@ func Limited(event limits.Event, page Page) Page {
 	}
 }
 
-// LimitedForAll is Limited for what visitors may do too.
+// LimitedForAll is like Limited for pages that visitors may use, too.
 func LimitedForAll(event limits.Event, page Page) Page {
 	return func(req *Request) error {
 		if err := req.Allow(event); err != nil {
@@ -49,7 +50,7 @@ func LimitedForAll(event limits.Event, page Page) Page {
 	}
 }
 
-// statusOf is the status of the response, once its page has run.
+// statusOf returns the status of the response after its page has run.
 func statusOf(req *Request, err error) int {
 	if err != nil {
 		return describe(err).Status
@@ -57,13 +58,13 @@ func statusOf(req *Request, err error) int {
 	return req.status
 }
 
-// Allow decides about something that the client is about to do, and counts it:
-// *limits.Error where it is too much.
+// Allow decides whether the client may do something and counts it. It returns *limits.Error if a
+// limit is exceeded.
 func (req *Request) Allow(event limits.Event) error {
 	return req.site.app.Limits.Take(req.Ctx, event, limitedBy(req))
 }
 
-// GiveBack undoes Allow for what did not happen after all.
+// GiveBack undoes Allow if the event did not happen.
 func (req *Request) GiveBack(event limits.Event) {
 	req.site.app.Limits.Return(req.Ctx, event, limitedBy(req))
 }
@@ -72,8 +73,8 @@ func limitedBy(req *Request) limits.By {
 	return limits.By{Account: req.User.ID, Address: req.LimitAddress()}
 }
 
-// RetryAfter reports whether an error is about a limit, and sets the header with the
-// wait. Such a refusal is a line of the security log.
+// RetryAfter reports whether an error is about a limit. If so, it sets the Retry-After header and
+// logs the refusal to the security log.
 func (req *Request) RetryAfter(err error) (e *limits.Error, ok bool) {
 	if !errors.As(err, &e) {
 		return nil, false
@@ -84,7 +85,7 @@ func (req *Request) RetryAfter(err error) (e *limits.Error, ok bool) {
 	return e, true
 }
 
-// tooMany is the page for something that was done too often.
+// tooMany returns the page for an exceeded limit.
 func tooMany(e *limits.Error) *Error {
 	return &Error{Status: http.StatusTooManyRequests, Detail: TooOften(e), draft: i18n.T("Your post hasn't been published."), Cause: e}
 }

@@ -16,7 +16,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Request is one HTTP request, with its session.
+// Request is an HTTP request with its session.
 type Request struct {
 	W   http.ResponseWriter
 	R   *http.Request
@@ -27,40 +27,39 @@ type Request struct {
 	SessionSecret string      // if LoggedIn
 	IsFresh       bool        // the user has just changed something
 	Draft         string      // the text of a post that came with the request
-	Info          site.Info   // what the operators say about the site
+	Info          site.Info   // the site's settings
 	Language      *i18n.Language
 
-	// Stream sends the rest of the response, for as long as it takes, once the request is
-	// logged; nil for none.
+	// Stream, if not nil, sends the rest of the response, for as long as it takes, after the
+	// request has been logged.
 	Stream func()
 
 	site       *Site
-	maxForm    int64  // bounds the form, in bytes
+	maxForm    int64  // maximum size of the form in bytes
 	id         string // identifies the request in the log and on error pages
 	status     int
 	form       string             // the page with its form; see Site.Handler
 	columns    bool               // the page has a sidebar
-	sidebar    view.SidebarSource // nil: nobody has begun to read it
-	identified bool               // LoggedIn is known
-	files      int64              // bounds a form that comes with files, in bytes; 0 for another one
-	upload     *upload            // what is left of it; nil for another form
+	sidebar    view.SidebarSource // nil until somebody starts to read it
+	identified bool               // LoggedIn is valid
+	files      int64              // maximum size of a form with files in bytes; 0 for other forms
+	upload     *upload            // the rest of it; nil for other forms
 	formRead   bool               // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer     // of User; see Viewer
-	fresh      []int64            // the posts that the user has just changed
+	fresh      []int64            // posts that the user has just changed
 	told       view.Told          // what has just happened
 	look       view.Look          // of pages in this browser
-	outdated   *atomic.Bool       // whether the page has something that others may have changed; nil for no
-	waited     time.Duration      // for files to arrive or to be sent
+	outdated   *atomic.Bool       // whether the page shows something that others may have changed; nil for no
+	waited     time.Duration      // for files to be received or sent
 }
 
-// Address is where the request comes from.
+// Address returns the address from which the request comes.
 func (req *Request) Address() netip.Addr {
 	return httpserver.ClientAddress(req.R, req.site.opt.Proxies)
 }
 
-// LimitAddress is the address that limits count by. It is unknown (not valid) for requests of a
-// proxy that nobody has configured: as one address, all its clients would be locked out
-// together.
+// LimitAddress returns the address that limits count by. It is invalid for requests from an
+// unconfigured proxy: if they counted as one address, all its clients would be locked out together.
 func (req *Request) LimitAddress() netip.Addr {
 	addr := req.Address()
 	if len(req.site.opt.Proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.R.Header.Get("X-Forwarded-For") == "" {
@@ -72,11 +71,11 @@ func (req *Request) LimitAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// PublicURL is the address of the site for others than the browser: the same for everybody where
-// it is configured.
+// PublicURL returns the address of the site for others than the browser: the configured one, if
+// any, which is the same for everybody.
 func (req *Request) PublicURL() string { return cmp.Or(req.site.opt.BaseURL, req.Origin()) }
 
-// Origin is the address of the site, as the browser knows it.
+// Origin returns the address of the site as the browser knows it.
 func (req *Request) Origin() string {
 	if req.site.OverTLS(req.R) {
 		return "https://" + req.R.Host
@@ -97,12 +96,12 @@ func (req *Request) Viewer() (*social.Viewer, error) {
 	return req.viewer, err
 }
 
-// ForgetUser makes the rest of a request one of a visitor.
+// ForgetUser treats the rest of the request as that of a visitor.
 func (req *Request) ForgetUser() {
 	req.User, req.LoggedIn, req.viewer, req.sidebar, req.identified = social.User{}, false, nil, nil, true
 }
 
-// Log is the log of the site, for lines about the request.
+// Log returns the site's log for lines about the request.
 func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("request", req.id) }
 
 // T returns a text in the language of the request.
@@ -113,14 +112,14 @@ func (req *Request) N(n int64, one, other string, args ...any) string {
 	return req.Language.Say(i18n.N(n, one, other, args...))
 }
 
-// VisitorFrame is the Frame of a page that is the same for everyone.
+// VisitorFrame returns the frame of a page that is the same for everyone.
 func (req *Request) VisitorFrame(title string) view.Frame {
 	f := view.Frame{Site: view.SiteOf(req.Info, req.site.opt.Version), Title: title, Unsure: true, Here: req.R.URL.Path}
 	f.Site.Mail = req.site.mail
 	return f
 }
 
-// Frame returns what a page has around it.
+// Frame returns the frame of a page.
 func (req *Request) Frame(title string) view.Frame {
 	f := req.VisitorFrame(title)
 	f.LoggedIn, f.User, f.Unsure, f.Outdated, f.Look = req.LoggedIn, req.User, !req.identified, req.outdated, req.look
@@ -131,7 +130,7 @@ func (req *Request) Frame(title string) view.Frame {
 	if !req.LoggedIn && !req.columns {
 		return f
 	}
-	// A page without sidebar and number is better than none, and error pages have it too.
+	// A page without sidebar and counts is better than none, and error pages have a frame, too.
 	if v, err := req.Viewer(); err == nil {
 		beginSidebar(req, v)
 		f.Sidebar = req.sidebar

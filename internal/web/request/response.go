@@ -47,31 +47,30 @@ func setHeaders(w http.ResponseWriter, id string) {
 	h["X-Request-Id"] = []string{id}
 }
 
-// isPrivate reports whether the pages of a route are about the account itself. Timelines
-// and notifications are not among them: the back button needs them at once.
+// isPrivate reports whether the pages of a route are about the account itself. Timelines and
+// notifications do not count: the back button must show them at once.
 func isPrivate(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
 	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || hasSecret(path)
 }
 
-// isUnstored reports whether a browser keeps no page of a route: the private ones, and
-// those with reports.
+// isUnstored reports whether browsers must not store pages of a route: private ones, and those with
+// reports.
 func isUnstored(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
 	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
 }
 
-// hasSecret reports whether the addresses of a route are secrets.
+// hasSecret reports whether the addresses of a route are secret.
 func hasSecret(pattern string) bool { return strings.HasSuffix(pattern, "/{token}") }
 
-// buffers hold pages while they are rendered: nothing is sent before a page is
-// complete.
+// buffers hold pages while they are rendered: nothing is sent before a page is complete.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // maxPooled is the size above which a buffer is not reused.
 const maxPooled = 256 << 10
 
-// Render renders a page and sends it.
+// Render renders and sends a page.
 func (req *Request) Render(status int, page templ.Component) error {
 	return req.RenderTo(page, func(body []byte) { req.Send(status, body) })
 }
@@ -86,8 +85,8 @@ func (req *Request) RenderTo(page templ.Component, send func([]byte)) error {
 		}
 	}()
 	buf.Reset()
-	// With the request's own context no page would be rendered after its
-	// deadline, not even the one that reports it.
+	// With the request's own context no page could be rendered after its deadline, not even the one
+	// that reports it.
 	if err := page.Render(req.site.pages.Context(req.Language), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
@@ -113,7 +112,7 @@ func (req *Request) Send(status int, body []byte) {
 	_, _ = req.W.Write(body) // the client may have disconnected
 }
 
-// Redirect sends the browser to another page after a form.
+// Redirect redirects the browser to another page after a form.
 func (req *Request) Redirect(to string) error {
 	req.status = http.StatusSeeOther
 	req.W.Header().Set("Location", to)
@@ -121,7 +120,7 @@ func (req *Request) Redirect(to string) error {
 	return nil
 }
 
-// RedirectToName leads to the same page under the username as it was registered.
+// RedirectToName redirects to the same page under the registered spelling of the username.
 func (req *Request) RedirectToName(path string) error {
 	if req.R.URL.RawQuery != "" {
 		path += "?" + req.R.URL.RawQuery
@@ -132,7 +131,7 @@ func (req *Request) RedirectToName(path string) error {
 	return nil
 }
 
-// SendJSON sends a value.
+// SendJSON sends a value as JSON.
 func SendJSON(req *Request, value any) error { return sendJSON(req, http.StatusOK, value) }
 
 func sendJSON(req *Request, status int, value any) error {
@@ -149,8 +148,8 @@ func sendJSON(req *Request, status int, value any) error {
 	return nil
 }
 
-// ServeFile sends a file that never changes, or the part of it that the client asks for. Its
-// headers allow nothing but to show it; public says that any cache may keep it.
+// ServeFile sends a file that never changes, or the range that the client requests. Its headers
+// allow nothing but showing it; public lets any cache store it.
 func ServeFile(req *Request, file *files.File, contentType string, public bool) {
 	h := req.W.Header()
 	h["Content-Type"] = []string{contentType}
@@ -162,18 +161,18 @@ func ServeFile(req *Request, file *files.File, contentType string, public bool) 
 		h.Del("Vary")
 	}
 	if strings.Contains(req.R.Header.Get("Range"), ",") {
-		req.R.Header.Del("Range") // each range is another request to the place of the files
+		req.R.Header.Del("Range") // each range is another request to the media store
 	}
 	w := &statusWriter{Download(req), &req.status}
 	http.ServeContent(w, req.R, "", file.Modified, file)
 }
 
-// Download returns a writer for a response that is larger than a page.
+// Download returns a writer for a response larger than a page.
 func Download(req *Request) http.ResponseWriter {
 	return httpserver.Download(req.W, req.R, &req.waited)
 }
 
-// statusWriter notes the status of a response.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status *int
@@ -184,14 +183,14 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// NoIndex asks search engines not to list the page.
+// NoIndex asks search engines not to index the page.
 func (req *Request) NoIndex() { req.W.Header()[headerRobots] = headerNoIndex }
 
-// headerRobots says what search engines may do with a page.
+// headerRobots tells search engines what they may do with a page.
 const headerRobots = "X-Robots-Tag"
 
-// SendCached sends what is the same for all visitors, or 304 where the client has exactly that. It
-// has no time: what is deleted changes a list, and nothing in it is newer then.
+// SendCached sends what is the same for all visitors, or 304 if the client has exactly that. It has
+// no modification time: a deletion changes a list without adding anything newer.
 func SendCached(req *Request, contentType string, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
@@ -212,7 +211,7 @@ func SendCached(req *Request, contentType string, body []byte) {
 	_, _ = bytes.NewReader(body).WriteTo(req.W) // the client may have disconnected
 }
 
-// has reports whether a client has this version already.
+// has reports whether a client already has this version.
 func has(h http.Header, tag string) bool {
 	for one := range strings.SplitSeq(strings.Join(h.Values("If-None-Match"), ","), ",") {
 		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {

@@ -8,9 +8,9 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// LogSecurity writes a line to the security log: who did what, and from where. event is
-// a word such as "login"; the message of the line. The zero user is left out. A flood
-// of the same event is sampled. Secrets are never among attrs.
+// LogSecurity writes a line to the security log: who did what, and from where. event is a word such
+// as "login" and becomes the message. A zero user is omitted. Floods of the same event are sampled.
+// attrs never contain secrets.
 func (req *Request) LogSecurity(event string, user social.User, attrs ...slog.Attr) {
 	req.site.opt.Metrics.Events.WithLabelValues(event).Inc()
 	ok, omitted := req.site.events.Allow(event, time.Now())

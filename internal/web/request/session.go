@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// authCookie holds the secret of a session; over TLS secureCookie does, which no
-	// page of another host and no plain connection can set.
+	// authCookie holds the secret of a session. Over TLS that is secureCookie, which no page of
+	// another host and no plain connection can set.
 	authCookie   = "auth"
 	secureCookie = "__Host-auth"
 	// loginCookie holds the secret of a log-in that waits for a code.
 	loginCookie       = "login"
 	secureLoginCookie = "__Host-login"
-	// freshCookie is set for a few seconds after a change, so that the next
-	// request, to whichever process, reads from the server and not from memory
-	// (read-your-writes). Its value are the posts that were changed.
+	// freshCookie is set for a few seconds after a change, so that the next request, to whichever
+	// process, reads from the server instead of a cache (read-your-writes). Its value lists the
+	// changed posts.
 	freshCookie = "fresh"
 
 	freshFor   = 10 // seconds; invalidation takes milliseconds
 	clearAtNow = -1
 )
 
-// language is the language that a browser asks for.
+// language returns the language that a browser asks for.
 func language(r *http.Request) *i18n.Language { return i18n.Match(r.Header.Get("Accept-Language")) }
 
 // identify reads the session of a request.
@@ -58,8 +58,8 @@ func (s *Site) identify(req *Request) error {
 	}
 	user, err := s.app.Sessions.SessionUser(req.Ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
-		// The cookie stays: a slow response that removes it would end the session of a
-		// log-in that happened meanwhile.
+		// The cookie stays: a slow response that removes it would end the session of a log-in that
+		// happened in the meantime.
 		req.identified = true
 		return nil
 	}
@@ -67,8 +67,8 @@ func (s *Site) identify(req *Request) error {
 	return err
 }
 
-// cookies are the names and values of the cookies. Those of this site have no
-// characters that need quotes.
+// cookies returns the names and values of the cookies. Those of this site contain no characters
+// that need quotes.
 func cookies(r *http.Request) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, line := range r.Header["Cookie"] {
@@ -84,8 +84,8 @@ func cookies(r *http.Request) iter.Seq2[string, string] {
 	}
 }
 
-// sessionCookie is the name of the cookie of a session. Over TLS it is one that no page
-// of another host can set; the other one is not read.
+// sessionCookie returns the name of the session cookie. Over TLS it is a name that no page of
+// another host can set; the other one is ignored.
 func sessionCookie(req *Request) string {
 	if req.site.OverTLS(req.R) {
 		return secureCookie
@@ -93,7 +93,7 @@ func sessionCookie(req *Request) string {
 	return authCookie
 }
 
-// KeepSession gives the browser the secret of a session, in place of the one it has.
+// KeepSession stores the secret of a session in the browser, replacing the current one.
 func (req *Request) KeepSession(secret string) {
 	req.SetCookie(sessionCookie(req), secret, int(req.site.app.Sessions.MaxAge()/time.Second))
 }
@@ -101,8 +101,8 @@ func (req *Request) KeepSession(secret string) {
 // DropSession removes the secret of a session from the browser.
 func (req *Request) DropSession() { req.SetCookie(sessionCookie(req), "", clearAtNow) }
 
-// StartSession gives the browser a new session. It ends the one that the browser had: no
-// cookie leads to that any more. One that cannot be ended expires.
+// StartSession starts a new session in the browser. It ends the browser's previous session, which
+// no cookie refers to any more. If that fails, the session expires.
 func (req *Request) StartSession(session auth.Session) {
 	if req.LoggedIn && req.SessionSecret != session.Secret {
 		if err := req.site.app.Sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
@@ -114,7 +114,7 @@ func (req *Request) StartSession(session auth.Session) {
 	req.KeepSession(session.Secret)
 }
 
-// pendingCookie is the name of the cookie of a log-in that waits for a code.
+// pendingCookie returns the name of the cookie of a log-in that waits for a code.
 func pendingCookie(req *Request) string {
 	if req.site.OverTLS(req.R) {
 		return secureLoginCookie
@@ -122,7 +122,7 @@ func pendingCookie(req *Request) string {
 	return loginCookie
 }
 
-// PendingLogin returns the secret of a log-in that waits for a code, empty for none.
+// PendingLogin returns the secret of a log-in that waits for a code, or "".
 func (req *Request) PendingLogin() string {
 	for name, value := range cookies(req.R) {
 		if name == pendingCookie(req) {
@@ -132,8 +132,8 @@ func (req *Request) PendingLogin() string {
 	return ""
 }
 
-// SetPendingLogin gives the browser the secret of a log-in that waits for a code; an empty one
-// removes that.
+// SetPendingLogin stores the secret of a log-in that waits for a code in the browser. An empty
+// secret removes it.
 func (req *Request) SetPendingLogin(secret string) {
 	maxAge := int(auth.LoginWaitsFor / time.Second)
 	if secret == "" {
@@ -142,7 +142,7 @@ func (req *Request) SetPendingLogin(secret string) {
 	req.SetCookie(pendingCookie(req), secret, maxAge)
 }
 
-// SetCookie gives the browser a cookie, for a number of seconds.
+// SetCookie sets a cookie for a number of seconds.
 func (req *Request) SetCookie(name, value string, maxAge int) {
 	http.SetCookie(req.W, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: maxAge,

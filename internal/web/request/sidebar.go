@@ -13,22 +13,22 @@ import (
 	"retwis/internal/web/view"
 )
 
-// SidebarPatience is how long a page that is ready waits for its sidebar: no longer than people
-// notice. Without, it has only the search. Tests of what a sidebar has wait for longer.
+// SidebarPatience is how long a finished page waits for its sidebar: no longer than people notice.
+// After that the sidebar has only the search box. Tests of sidebars wait longer.
 var SidebarPatience = 50 * time.Millisecond
 
-// sidebarTimeout bounds the reading of a sidebar, which goes on for the next page.
+// sidebarTimeout limits reading a sidebar, which continues for the next page.
 const sidebarTimeout = 2 * time.Second
 
-// sidebars read what is beside pages, while the pages are read.
+// sidebars reads the sidebars of pages concurrently with the pages.
 type sidebars struct {
 	suggestions *people.Suggestions
 	trends      *search.Trends
 	running     sync.WaitGroup
 }
 
-// begin returns the sidebar of a page. It asks no server where the suggestions and the trends are
-// in memory.
+// begin returns the sidebar of a page. It sends no command if the suggestions and trends are
+// cached.
 func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar) view.SidebarSource {
 	people, ok := s.suggestions.InMemory(ctx, v, view.SidebarPeople)
 	tags, known := s.trends.TagsInMemory(ctx)
@@ -36,11 +36,11 @@ func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar
 		return filled(bar, people, tags)
 	}
 	pending := &pendingSidebar{empty: bar, ready: make(chan view.Sidebar, 1)}
-	// For the next page it is of use also after this request.
+	// The result is useful for the next page, even after this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sidebarTimeout)
 	s.running.Go(func() {
 		defer cancel()
-		// What cannot be read is left out: the page itself says what is wrong.
+		// What cannot be read is left out: the page itself reports the error.
 		people, _ := s.suggestions.Beside(ctx, v, view.SidebarPeople)
 		tags, _ := s.trends.Tags(ctx)
 		pending.ready <- filled(bar, people, tags)
@@ -63,7 +63,7 @@ type pendingSidebar struct {
 	ready chan view.Sidebar
 }
 
-// Sidebar waits for the sidebar, for a moment.
+// Sidebar waits a moment for the sidebar.
 func (p *pendingSidebar) Sidebar() view.Sidebar {
 	select {
 	case bar := <-p.ready:
@@ -73,7 +73,7 @@ func (p *pendingSidebar) Sidebar() view.Sidebar {
 	}
 }
 
-// withSidebar are the pages that people read; those with forms have no sidebar.
+// withSidebar lists the reading pages; those with forms have no sidebar.
 var withSidebar = []string{"/home", "/explore", "/timeline", "/notifications", "/bookmarks", "/search", "/tag/", "/u/", "/lists", "/post"}
 
 // hasSidebar reports whether the pages of a route have a sidebar.
@@ -92,7 +92,7 @@ func hasSidebar(pattern string) bool {
 	return false
 }
 
-// beginSidebar begins to read the sidebar of a page that has one.
+// beginSidebar starts to read the sidebar of a page, if it has one.
 func beginSidebar(req *Request, v *social.Viewer) {
 	if !req.columns || req.sidebar != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Pages that people read have a sidebar, those with forms have none.
+// Reading pages have a sidebar; those with forms do not.
 func TestHasSidebar(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]bool{
@@ -24,7 +24,7 @@ func TestHasSidebar(t *testing.T) {
 	}
 }
 
-// A page waits for its sidebar for a moment only.
+// A page waits only a moment for its sidebar.
 func TestPendingSidebar(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,20 +15,20 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Options are the settings of a site. All are needed but those with a default.
+// Options are the settings of a site. All are required except those with a default.
 type Options struct {
 	Logger        *slog.Logger
 	Security      *slog.Logger
 	Access        *httpserver.AccessLog
-	Proxies       []netip.Prefix // whose X-Forwarded-For is believed; default: none
-	SecureCookies bool           // for plain requests too; default: over TLS only
+	Proxies       []netip.Prefix // trusted to set X-Forwarded-For; default: none
+	SecureCookies bool           // also for plain requests; default: only over TLS
 	Timeout       time.Duration
 	Metrics       *metrics.Metrics
-	Version       string // of the program, at the end of each page; empty for none
-	BaseURL       string // of the site; empty for that of each request
+	Version       string // of the program, shown at the end of each page; empty for none
+	BaseURL       string // of the site; empty to use that of each request
 }
 
-// Site is what all requests have in common.
+// Site holds what all requests share.
 type Site struct {
 	opt     Options
 	app     *app.App
@@ -57,8 +57,8 @@ func New(service *app.App, opt Options) (*Site, error) {
 	}, nil
 }
 
-// Close waits for what runs in the background.
+// Close waits for background work.
 func (s *Site) Close() { s.sidebars.running.Wait() }
 
-// OverTLS reports whether the browser has sent a request over TLS, as far as is known.
+// OverTLS reports whether the browser has sent a request over TLS, as far as known.
 func (s *Site) OverTLS(r *http.Request) bool { return s.opt.SecureCookies || r.TLS != nil }

@@ -27,9 +27,9 @@ func (req *Request) Retry(err error, again func(field, problem string) error) er
 	return err
 }
 
-// Guarded calls do with the password in the form field "current", and limits how often a wrong one
-// can be tried. If do succeeds, Guarded writes event to the security log, unless it is empty. A wrong
-// password is returned as a social.InvalidError about the field.
+// Guarded calls do with the password in the form field "current" and limits how often a wrong one
+// can be tried. If do succeeds, Guarded writes event to the security log, unless it is empty. A
+// wrong password is returned as a social.InvalidError about the field.
 func (req *Request) Guarded(event string, do func(password string) error) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
@@ -52,9 +52,10 @@ func WrongPassword(req *Request, err error) error {
 	return social.Invalid("current", "That is not your password.")
 }
 
-// GiveBackPassword gives back a try of the password, or of a code, of the session user that Allow has
-// counted, unless err is that it was wrong. A page allows a try before anything is compared, so that no
-// number of requests at once tries more; whatever else ends it reveals nothing to who guesses.
+// GiveBackPassword returns an attempt at the session user's password, or code, that Allow has
+// counted, unless err says that it was wrong. A page counts an attempt before comparing anything,
+// so concurrent requests cannot make more attempts; other errors reveal nothing to somebody who is
+// guessing.
 func GiveBackPassword(req *Request, err error) {
 	if !errors.Is(err, social.ErrBadLogin) && !errors.Is(err, auth.ErrBadCode) {
 		req.GiveBack(limits.Password)

@@ -8,10 +8,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// toldCookie says to the next page what has just happened.
+// toldCookie tells the next page what has just happened.
 const (
 	toldCookie = "told"
-	toldFor    = 60 // seconds; a slow connection takes some of them for the page
+	toldFor    = 60 // seconds; loading the page may take some of them on a slow connection
 )
 
 // Tell makes the next page say what has happened; see view.Told.
@@ -19,7 +19,7 @@ func (req *Request) Tell(kind, about string) {
 	req.SetCookie(toldCookie, strings.TrimSuffix(kind+"."+about, "."), toldFor)
 }
 
-// parseTold reads what Tell has written, and nothing else.
+// parseTold parses the value that Tell has written and rejects everything else.
 func parseTold(value string) view.Told {
 	kind, about, _ := strings.Cut(value, ".")
 	if _, isPost := ParseID(about); !view.IsTold(kind) || about != "" && !isPost && social.CheckName(about) != nil {
@@ -28,13 +28,14 @@ func parseTold(value string) view.Told {
 	return view.Told{Kind: kind, About: about}
 }
 
-// lookCookie says how pages look in this browser.
+// lookCookie stores how pages look in this browser.
 const (
 	lookCookie = "look"
 	lookFor    = 365 * 24 * 60 * 60 // seconds
 )
 
-// KeepLanguage makes pages speak a language in this browser, that of the browser where there is no such one.
+// KeepLanguage sets the language of pages in this browser. An unknown language selects the
+// browser's own.
 func (req *Request) KeepLanguage(tag string) {
 	look := req.look
 	if look.Language = ""; i18n.Find(tag) != nil {
@@ -43,5 +44,5 @@ func (req *Request) KeepLanguage(tag string) {
 	req.KeepLook(look)
 }
 
-// KeepLook makes pages look in this browser as somebody has chosen.
+// KeepLook stores the chosen appearance of pages in this browser.
 func (req *Request) KeepLook(look view.Look) { req.SetCookie(lookCookie, look.String(), lookFor) }

@@ -17,16 +17,16 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// maxUpload bounds a form with files.
+// maxUpload is the maximum size of a form with files.
 const maxUpload = social.MaxPictures*picture.MaxBytes + 2*maxForm
 
-// hasFiles are the routes whose forms may come with files, and what bounds such a form.
+// hasFiles maps the routes whose forms may have files to the maximum size of such a form.
 var hasFiles = map[string]int64{
 	"POST /media": maxUpload, "POST /post": maxUpload, "POST /u/{name}/{id}/reply": maxUpload, "POST /settings/picture": maxUpload,
 	"POST " + ImportPath: maxFile,
 }
 
-// bringsFiles returns what bounds a form with files, in bytes; 0 where a request is none.
+// bringsFiles returns the maximum size of a form with files in bytes, or 0 for other requests.
 func bringsFiles(pattern string, r *http.Request) int64 {
 	most := hasFiles[pattern]
 	if most == 0 {
@@ -39,19 +39,19 @@ func bringsFiles(pattern string, r *http.Request) int64 {
 	return most
 }
 
-// upload is a form with files that arrives. Its fields are read up to the next file.
+// upload is an arriving form with files. Its fields have been read up to the next file.
 type upload struct {
 	parts *multipart.Reader
-	file  *multipart.Part // the next one; nil at the end
+	file  *multipart.Part // the next file; nil at the end
 	body  *budget
 }
 
-// readAhead is how many bytes of each file a multipart.Reader can read before the file is asked
-// for, and of fields with the end of a file.
+// readAhead is how many bytes of each file a multipart.Reader may read before the file is
+// requested, and of fields along with the end of a file.
 const readAhead = 4 << 10
 
-// budget bounds all that a form has beside the contents of its files: a million fields without a
-// value cost memory too, as do their names and headers.
+// budget limits everything in a form except the contents of its files: a million fields without
+// values would cost memory, too, and so would their names and headers.
 type budget struct {
 	io.Reader
 	left     int64
@@ -89,7 +89,7 @@ func openUpload(req *Request) error {
 	return req.upload.next(req)
 }
 
-// next reads fields up to the next file, and what is left of the one before.
+// next reads the rest of the current file and the fields up to the next file.
 func (u *upload) next(req *Request) error {
 	if u.file != nil {
 		u.body.inFile = true
@@ -120,8 +120,8 @@ func (u *upload) next(req *Request) error {
 	}
 }
 
-// problem returns the error of a form that cannot be read. A multipart.Reader that gets no further
-// within a header reports that the header is malformed.
+// problem returns the error for a form that cannot be read. A multipart.Reader that exceeds the
+// budget within a header reports that the header is malformed.
 func (u *upload) problem(err error) error {
 	if u.body.exceeded != nil {
 		err = u.body.exceeded
@@ -129,14 +129,14 @@ func (u *upload) problem(err error) error {
 	return formError(err)
 }
 
-// ErrLogin: somebody who is not logged in, or not any more, has sent a form with files.
+// ErrLogin means that somebody who is not, or no longer, logged in has sent a form with files.
 var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: i18n.T("Log in to upload a picture.")}
 
-// Files calls do with each file of the form, and the name of its field. It reads one after
-// another; after an error of do it reads the fields that are left, for the page that shows the
-// form again, and returns that error. A file that is too large is picture.ErrTooLarge. As files take
-// minutes, it is ErrLogin where the session has ended by then. It returns an *Error, and reads nothing,
-// while an account or an address has too much on its way.
+// Files calls do with each file of the form and the name of its field, one after another. After an
+// error of do it reads the remaining fields, for the page that shows the form again, and returns
+// that error. A file that is too large results in picture.ErrTooLarge. Files can take minutes to
+// arrive: Files returns ErrLogin if the session has ended by then. It returns an *Error without
+// reading anything while an account or address is uploading too much.
 func Files(req *Request, do func(field string, file []byte) error) error {
 	var failed error
 	brings := req.upload != nil && req.upload.file != nil
@@ -169,8 +169,8 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 	return failed
 }
 
-// read returns the next file. While it arrives it is kept on the disk: many can be on their
-// way, slowly, at the same time.
+// read returns the next file. While it arrives it is stored on disk, as many files can be arriving
+// slowly at the same time.
 func (u *upload) read() ([]byte, error) {
 	u.body.inFile = true
 	temp, err := os.CreateTemp("", "retwis-upload-*")
@@ -196,17 +196,17 @@ func (u *upload) read() ([]byte, error) {
 	return file, nil
 }
 
-// skipFiles reads what a page has left of a form with files. Browsers send all of it before they look
-// at the response: where the connection has ended by then, they show an error of their own, and the
-// text that the response has kept is lost.
+// skipFiles reads the part of a form with files that a page has not read. Browsers send everything
+// before they look at the response: if the connection has been closed by then, they show an error
+// of their own, and the text kept in the response is lost.
 func skipFiles(req *Request) {
 	if req.upload != nil {
 		req.upload.body.inFile = true
-		_, _ = io.Copy(io.Discard, req.R.Body) // as far as it comes
+		_, _ = io.Copy(io.Discard, req.R.Body) // as far as it arrives
 	}
 }
 
-// keepDraft keeps the text of a post that came with a request, for an error page.
+// keepDraft stores the submitted text of a post for an error page.
 func keepDraft(req *Request) {
 	if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
 		req.Draft = text

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What a form has beside the contents of files is bounded in bytes: values, names, headers, and the
-// number of parts. The rest of such a form is never read into memory.
+// The size of everything in a form except the contents of files is limited: values, names, headers
+// and the number of parts. The rest of such a form is never read into memory.
 func TestFormWithFilesIsBounded(t *testing.T) {
 	t.Parallel()
 	const part = "--x\r\nContent-Disposition: form-data; name="
@@ -43,7 +43,7 @@ func TestFormWithFilesIsBounded(t *testing.T) {
 	}
 }
 
-// A form with as many files as a post can have is not too large for its fields.
+// A form with the maximum number of files of a post is not too large because of its fields.
 func TestFilesCostNoFields(t *testing.T) {
 	t.Parallel()
 	var body bytes.Buffer

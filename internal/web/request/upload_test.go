@@ -18,7 +18,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// oneConn is a listener with one connection, which is in memory: its time can be simulated.
+// oneConn is a listener with one in-memory connection, so its time can be simulated.
 type oneConn struct {
 	server chan net.Conn
 	closed chan struct{}
@@ -40,11 +40,11 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 
-// What is around the file of a form with one.
+// The parts before and after the file of a form.
 const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
 
-// connect returns a connection to a server with one page. The time that the page takes, without
-// that of the client, is at most a second.
+// connect returns a connection to a server with one page. The page may take at most a second, not
+// counting the time of the client.
 func connect(t *testing.T, pattern string, page Page) net.Conn {
 	t.Helper()
 	site := alone(t, io.Discard)
@@ -78,7 +78,7 @@ func connect(t *testing.T, pattern string, page Page) net.Conn {
 	return near
 }
 
-// sendSlowly sends the form of an upload with a file of so many bytes, some each second, to a page.
+// sendSlowly sends an upload form with a file of size bytes to a page, perSecond bytes at a time.
 func sendSlowly(t *testing.T, path string, page Page, size, perSecond int) (status int, body string) {
 	t.Helper()
 	var sending sync.WaitGroup
@@ -106,8 +106,8 @@ func sendSlowly(t *testing.T, path string, page Page, size, perSecond int) (stat
 	return res.StatusCode, string(text)
 }
 
-// An upload may take longer than other forms as long as it gets on. Nothing is done with a file,
-// and no room taken in the queue of those that are decoded, before all of it is there.
+// An upload may take longer than other forms as long as it makes progress. A file is not processed,
+// and takes no place in the decoding queue, before all of it has arrived.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func TestSlowUpload(t *testing.T) {
 func TestSlowImport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size, perSecond = 1 << 20, 17 << 10 // in more than the minute of a page
+		const size, perSecond = 1 << 20, 17 << 10 // takes longer than the minute of a page
 		status, body := sendSlowly(t, ImportPath, func(req *Request) error {
 			got := 0
 			err := Files(req, func(_ string, file []byte) error {
@@ -174,8 +174,8 @@ func TestSlowImport(t *testing.T) {
 	})
 }
 
-// A page that refuses a form before its files have arrived is seen by a client that sends all of
-// the form first, as browsers do.
+// A page that refuses a form before its files have arrived is seen by clients that send the whole
+// form first, as browsers do.
 func TestRefusedUpload(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(alone(t, io.Discard).Handler("POST /media", "", JSONErrors(func(*Request) error { return ErrLogin })))
@@ -185,7 +185,7 @@ func TestRefusedUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	const size = 16 << 20 // more than the buffers of a connection hold
+	const size = 16 << 20 // more than the connection's buffers hold
 	fmt.Fprintf(conn, "POST /media HTTP/1.1\r\nHost: example.com\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s", len(begin)+size+len(end), begin)
 	if _, err := io.WriteString(conn, strings.Repeat("x", size)+end); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,10 @@
-// Everything works without scripts; they only make a few things nicer.
+// Everything works without scripts; they only add conveniences.
 
 import { announce, element, enhance, isLoggedIn, isPlain, lang, load, noConnection, problem, refusal, setCount, t } from "./page.js";
 
-// Times in the reader's own zone, recent ones as what has passed since.
+// Times are shown in the reader's time zone, recent ones as how long ago.
 const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
-const locale = lang === "en" ? "en-GB" : lang; // which writes dates as the server does
+const locale = lang === "en" ? "en-GB" : lang; // which formats dates like the server
 const day = (time) => time.toLocaleDateString(locale, { day: "numeric", month: "short", year: "numeric" }).replace("Sept", "Sep");
 const absolute = (time) => `${day(time)}, ${time.toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" })}`;
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
@@ -16,7 +16,7 @@ function showTime(time) {
   time.title = exact ? "" : absolute(then);
   let text = exact ? absolute(then) : day(then);
   if (exact) {
-    // as it is
+    // keep the time as is
   } else if (ago < 45) {
     text = t("just now");
   } else if (ago < 7 * 86400) {
@@ -31,15 +31,15 @@ const showNow = () => document.hidden || document.querySelectorAll("time[datetim
 setInterval(showNow, 60000);
 document.addEventListener("visibilitychange", showNow);
 
-// What has just happened is read out, too.
+// What has just happened is announced, too.
 const told = document.querySelector(".toast.told > span");
 if (told) setTimeout(() => announce(told.textContent.trim()), 100);
 
-// A form is sent once, however often its button is pressed; after a while again,
-// for a user who does not wait any longer.
+// A form is sent once, however often its button is pressed. After a while it can be sent again, by
+// a user who does not want to wait any longer.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  // Of the buttons below a post, another one may be pressed meanwhile.
+  // Below a post, another button may be pressed in the meantime.
   const sent = form.matches(".post-actions") ? (event.submitter?.formAction ?? "") : "yes";
   if (form.dataset.sent === sent) {
     event.preventDefault();
@@ -58,9 +58,9 @@ addEventListener("pageshow", (event) => {
   if (event.persisted && isLoggedIn) renew();
 });
 
-// renew loads a page again that the back button brings back whole: it may be of a session that has
-// ended. What was typed, and pictures that were added, stay if the session is the same; the drafts of
-// posts are kept anyway.
+// renew reloads a page that the back button restores from the cache: its session may have ended. If
+// the session is the same, what was typed and pictures that were added stay; drafts of posts are
+// kept in any case.
 async function renew() {
   const boxes = document.querySelectorAll('form:not([data-composer]) textarea, form[action$="/edit"] textarea');
   const typed = [...boxes].some((box) => box.value !== box.defaultValue);
@@ -73,13 +73,13 @@ async function renew() {
         return;
       }
     } catch {
-      // without a connection the session is not known
+      // without a connection the session is unknown
     }
   }
   location.reload();
 }
 
-// The buttons below a post: what undoes them, and what they have done.
+// The buttons below a post, with the actions that undo them.
 const actions = {
   like: ["unlike", t("Liked")],
   unlike: ["like", t("Like removed")],
@@ -90,20 +90,21 @@ const actions = {
 };
 const nameOf = (address) => new URL(address).pathname.split("/").pop();
 
-// react likes, reposts or bookmarks in place: at once, and as the page says that answers.
-// Requests for one post follow each other, so that the last answer is the newest.
+// react likes, reposts or bookmarks in place: it updates the button at once, and again from the
+// page in the response. Requests for one post are sent one after the other, so that the last
+// response is the newest.
 const last = new Map();
 function react(event) {
   const button = event.submitter;
   const post = event.target.closest(".post");
   const address = button?.formAction;
-  if (!post || !address || !actions[nameOf(address)]) return; // the browser sends it
+  if (!post || !address || !actions[nameOf(address)]) return; // left to the browser
   event.preventDefault();
   const id = post.dataset.id;
   const body = new URLSearchParams(new FormData(event.target, button));
   const copies = [...document.querySelectorAll(`.post[data-id="${CSS.escape(id)}"]`)];
   for (const copy of copies) toggle(copy, address);
-  delete event.target.dataset.sent; // the button is another one now
+  delete event.target.dataset.sent; // the button has been replaced
   last.set(id, (last.get(id) ?? Promise.resolve()).then(() => press(id, address, body)));
 }
 
@@ -129,16 +130,17 @@ async function press(id, address, body) {
     problem(text);
   };
   try {
-    let [response, page] = await load(address, { method: "POST", body, keepalive: true }); // also when the page is left
+    let [response, page] = await load(address, { method: "POST", body, keepalive: true }); // even if the page is left
     const limited = response.status === 429;
     if (limited && !response.redirected) return back(refusal(page));
-    // A page that newer posts have filled meanwhile lacks it, or is limited itself; its own has it.
+    // The page in the response may lack the post because newer posts have filled it, or
+    // may itself have been refused by a limit; then load the post's own page.
     if ((response.ok || limited) && !page.querySelector(same) && page.body.classList.contains("in")) {
       [response, page] = await load(address.replace(/\/\w+$/, ""));
     }
     const now = page.querySelector(same);
     if (!response.ok || !now) {
-      location.href = response.url; // the log-in, or what went wrong
+      location.href = response.url; // the log-in, or an error page
       return;
     }
     for (const old of document.querySelectorAll(same)) replacePost(old, now);
@@ -148,8 +150,8 @@ async function press(id, address, body) {
   }
 }
 
-// replacePost takes the buttons and numbers of a newer copy of a post. The focus stays, which
-// may be elsewhere by now. An open menu stays, too.
+// replacePost takes the buttons and counts from a newer copy of a post. The focus, which may be
+// elsewhere by now, and an open menu stay.
 function replacePost(old, now) {
   const of = (post) => [...post.querySelectorAll(":scope > div > .post-actions > .post-action:not(.more-link)")];
   const buttons = of(now);
@@ -163,10 +165,11 @@ function replacePost(old, now) {
   }
 }
 
-// followed is the path of the person or tag that a form follows or unfollows.
+// followed returns the path of the person or tag that a form follows or unfollows.
 const followed = (form) => form.matches(".follow") && new URL(form.action).pathname.match(/^(\/(?:u|tag)\/[^/]+)\/(?:un)?follow$/)?.[1];
 
-// follow follows a person in a list, or unfollows, in place: it takes the button from the person's page.
+// follow follows or unfollows a person in a list in place: it takes the button from the person's
+// page.
 async function follow(form) {
   const path = followed(form);
   const button = form.querySelector("button");
@@ -177,7 +180,7 @@ async function follow(form) {
     if (response.status === 429) {
       problem(refusal(page));
     } else if (!response.ok || !now) {
-      location.href = response.url; // the log-in, or what went wrong
+      location.href = response.url; // the log-in, or an error page
     } else {
       for (const old of document.querySelectorAll("form.follow")) {
         if (followed(old) === path) replaceFollow(old, now);
@@ -193,7 +196,7 @@ async function follow(form) {
   delete form.dataset.sent;
 }
 
-// The first steps count along.
+// The first steps count the follows.
 document.addEventListener("followed", (event) => {
   const bar = document.querySelector(".first-steps progress");
   if (!bar) return;
@@ -250,13 +253,13 @@ function openMenu(link, menus) {
   menu.addEventListener("toggle", () => menu.open && keepInView(items));
 }
 
-// keepInView opens a menu upwards where there is no room below.
+// keepInView opens a menu upwards if there is no room below.
 function keepInView(items) {
   items.classList.remove("up");
   items.classList.toggle("up", items.getBoundingClientRect().bottom > innerHeight);
 }
 
-// Addresses are copied, where the browser lets scripts do that.
+// Copy buttons for addresses, if the browser allows it.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("[data-copy]");
   if (!link || !navigator.clipboard || !isPlain(event)) return;
@@ -272,7 +275,7 @@ document.addEventListener("click", async (event) => {
   problem(t("Copied"));
 });
 
-// The whole of a post opens its page, but for what does something else.
+// A click anywhere on a post opens its page, except on elements with another function.
 document.documentElement.classList.add("opens");
 document.addEventListener("click", (event) => {
   const post = event.target.closest?.(".post");
@@ -288,15 +291,15 @@ document.addEventListener("auxclick", (event) => {
   if (link) open(link.href);
 });
 
-// The post of a page is in view, not what it replies to.
+// On the page of a post, the post itself is scrolled into view, not what it replies to.
 if (!location.hash && document.querySelector(".above") && performance.getEntriesByType("navigation")[0]?.type === "navigate") {
   document.querySelector(".main .post")?.scrollIntoView({ block: "start", behavior: "instant" });
 }
 
-// A row of tabs that is wider than its screen begins at the current one.
+// A row of tabs that is wider than the screen is scrolled to the current one.
 document.querySelector('.tabs [aria-current]:not([aria-current="false"])')?.scrollIntoView({ block: "nearest", inline: "center" });
 
-// Menus and descriptions of pictures close when something else is used.
+// Menus and picture descriptions close when something else is used.
 const closing = "details.menu[open], details.alt[open]";
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll(closing)) {

@@ -1,17 +1,17 @@
-// What completes a name or a tag while somebody types.
+// Completion of names and tags while somebody types.
 import { announce, element, t, tn } from "./page.js";
 
-// completion puts a list of suggestions below a box in which somebody types: a list box that the arrow keys, Enter,
-// Tab and Escape, a pointer and a finger can use. The focus stays in the box.
+// completion shows suggestions below a text box, as a list box for the arrow keys, Enter, Tab and
+// Escape, a pointer and touch. The focus stays in the text box.
 //
-// typed() is what is completed now, "" for nothing. address(typed) has the suggestions, each with
-// text, and perhaps label and face. take(suggestion) is called with the one that was chosen. more
-// makes suggestions of what was typed and found. Where isSearch is set, nothing is chosen before an
-// arrow key is pressed, and Tab leaves the box.
+// typed() returns the text to complete, or "" for nothing. address(typed) returns the address of
+// the suggestions, each of which has a text, and optionally a label and a face. take(suggestion) is
+// called with the chosen one. more adds suggestions to the found ones. If isSearch is set, nothing
+// is selected before an arrow key is pressed, and Tab leaves the box.
 export function completion(box, { typed, address, take, more = (_, found) => found, isSearch = false }) {
   const known = new Map();
   let list = null;
-  let offered = ""; // what the list is for
+  let offered = ""; // the text that the list is for
   let chosen = -1;
   let timer = 0;
   let request = null;
@@ -52,11 +52,11 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
       if (item.face) option.append(element("img", { className: "avatar", src: item.face, alt: "", width: 24, height: 24 }));
       option.append(element("span", { className: "name", dir: "auto", textContent: item.label || item.text }));
       if (item.label && item.label !== item.text) option.append(element("span", { className: "handle", textContent: item.text }));
-      option.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps the focus
+      option.addEventListener("pointerdown", (event) => event.preventDefault()); // the text box keeps the focus
       option.addEventListener("click", () => {
         close();
         take(item);
-        close(); // what take has typed opens no list
+        close(); // what take has typed must not open a list
       });
       list.append(option);
     }
@@ -80,7 +80,7 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
       }
       if (typed() === query && document.activeElement === box) open(query, found);
     } catch {
-      // typed on, or there is no connection: nothing is offered
+      // further text was typed, or there is no connection: offer nothing
     }
   };
 
@@ -105,7 +105,7 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
     };
     if (!keys[event.key] || (event.shiftKey && event.key !== "Escape")) return;
     if (typed() !== offered) {
-      close(); // the list is for what was typed before, or elsewhere: the key does what it does without
+      close(); // the list is for an earlier text or another place: the key has its usual effect
       return;
     }
     event.preventDefault();

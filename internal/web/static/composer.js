@@ -1,12 +1,13 @@
-// The box to write in: it grows, counts, keeps what was typed, is sent by
-// Ctrl+Enter, and completes names and tags.
+// The text box for posts: it grows, counts characters, keeps drafts, is submitted by Ctrl+Enter,
+// and completes names and tags.
 import { completion } from "./completion.js";
 import { announce, enhance, problem, stored, t, tn } from "./page.js";
 
 const isEdit = (form) => /edit$/.test(form.action);
 
-// The draft that was sent last is kept until a page says that it was published: a link or a reload
-// can come before the answer. Back from a page without an answer, it is shown again.
+// The draft that was sent last is kept until a page reports that it was published: a link or a
+// reload can come before the response. If the user returns from a page without a response, the
+// draft is shown again.
 const unanswered = stored((s) => {
   const name = s.getItem("sent");
   s.removeItem("sent");
@@ -31,11 +32,11 @@ function compose(form) {
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    form.querySelector("button:not([type])").click(); // which does nothing while pictures are uploaded
+    form.querySelector("button:not([type])").click(); // does nothing while pictures are being uploaded
   });
 }
 
-// keepDraft brings back what was typed on a page that was left.
+// keepDraft restores what was typed on a page that was left.
 function keepDraft(form, box) {
   const name = `draft ${document.body.dataset.viewer ?? ""} ${new URL(form.action).pathname}`;
   const kept = stored((s) => s.getItem(name));
@@ -64,14 +65,14 @@ function grow(box) {
   fit();
 }
 
-// count shows how many characters are left, counted as a person counts them, with a ring: once
-// there are few.
+// count shows the remaining characters, as people count them, with a ring once there are few.
 function count(form, box) {
   const note = form.querySelector("[data-count]");
   const limit = Number(box.dataset.limit);
   if (!note || !limit || !Intl.Segmenter) return;
   const segmenter = new Intl.Segmenter();
-  // Newer browsers take letters of Indic scripts for one character that the server counts each.
+  // Newer browsers treat sequences of letters in Indic scripts as one character; the server
+  // counts each letter.
   const joined = /[\p{M}\u200d](?=\p{Lo})(?![\u0e33\u0eb3])/gu;
   const length = (text) => [...segmenter.segment(text)].reduce((n, { segment }) => n + 1 + [...segment.matchAll(joined)].length, 0);
   const plain = note.textContent;
@@ -95,7 +96,7 @@ function count(form, box) {
   show();
 }
 
-// newRing is a ring that fills.
+// newRing returns a ring that fills.
 function newRing() {
   const of = (name, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -108,7 +109,7 @@ function newRing() {
   return ring;
 }
 
-// complete offers names after "@" and tags after "#" while one is typed.
+// complete offers names after "@" and tags after "#" while they are typed.
 function complete(box) {
   const token = /(?:^|[^\p{L}\p{N}_@#&/])([@#][\p{L}\p{N}_]{1,50})$/u;
   const typed = () => {

@@ -1,4 +1,4 @@
-// Forms that a link leads to open in a dialog on the page: a post, a reply, a question.
+// Forms behind links open in a dialog on the page: a post, a reply, a question.
 
 import { element, inserted, isLoggedIn, isPlain, load, t } from "./page.js";
 
@@ -6,7 +6,7 @@ document.addEventListener("click", (event) => {
   const link = isLoggedIn && isPlain(event) && event.target.closest("a[data-dialog], a.post-action.reply, .side a.new");
   if (!link || link.closest("dialog")) return;
   const box = document.getElementById("reply");
-  if (link.matches(".reply") && link.closest(".main") && box) return; // it is on this page
+  if (link.matches(".reply") && link.closest(".main") && box) return; // the box is on this page
   event.preventDefault();
   show(link.matches(".reply") ? link.href.replace(/#reply$/, "/reply") : link.href, link);
 });
@@ -20,7 +20,7 @@ export async function show(address, link) {
   dialog.setAttribute("aria-label", title.textContent);
   body.setAttribute("aria-busy", "true");
   close.addEventListener("click", () => dialog.close());
-  // A click beside it closes it, unless something is written there.
+  // A click outside closes the dialog, unless something was typed in it.
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog && !dialog.querySelector("textarea")?.value) dialog.close();
   });
@@ -38,7 +38,7 @@ export async function show(address, link) {
     title.textContent = heading?.textContent ?? title.textContent;
     dialog.setAttribute("aria-label", title.textContent);
     heading?.remove();
-    // Its way back is this page.
+    // The form leads back to this page.
     for (const back of content.querySelectorAll('input[name="back"]')) back.value = location.pathname + location.search;
     for (const cancel of content.querySelectorAll("a.button.soft")) if (cancel.textContent.trim() === t("Cancel")) cancel.remove();
     body.replaceChildren(...[...content.childNodes].map((node) => document.importNode(node, true)));

@@ -1,10 +1,10 @@
-// The box of a search offers people and tags while one types: their pages, and last the search for
-// posts.
+// The search box offers people and tags while one types, which lead to their pages, and last the
+// search for posts.
 import { completion } from "./completion.js";
 import { enhance, isLoggedIn, t } from "./page.js";
 
 enhance("input[data-find]", (box) => {
-  if (!isLoggedIn) return; // visitors are offered none
+  if (!isLoggedIn) return; // visitors get no suggestions
   completion(box, {
     isSearch: true,
     typed: () => box.value.trim(),

@@ -1,5 +1,4 @@
-// Keys for those who read with the keyboard. They can be turned off in the list of
-// keys.
+// Keyboard shortcuts for reading. They can be turned off in the list of shortcuts.
 
 import { element, isLoggedIn, t } from "./page.js";
 
@@ -17,7 +16,7 @@ const keys = [
   ["?", t("Show this list"), showKeys],
 ];
 
-let current = null; // the post that the keys are for
+let current = null; // the post that the keys apply to
 document.addEventListener("focusin", (event) => {
   current = event.target.closest(".post") ?? current;
 });
@@ -108,7 +107,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat && event.key !== "j" && event.key !== "k") return;
   if (event.target.closest("input, textarea, select, [contenteditable], dialog[open]")) return;
   if (off.on && event.key !== "?") return;
-  // Enter opens the post that has the focus itself.
+  // Enter opens the post that has the focus.
   const row = keys.find(([key]) => key === event.key || (event.key === "Enter" && event.target === current && key === "o"));
   if (!row) return;
   event.preventDefault();

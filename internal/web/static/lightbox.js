@@ -1,5 +1,5 @@
-// Pictures open on the page, with their descriptions: the arrows, a finger and Escape do what one
-// expects. Without this script a picture is a link to its file.
+// Pictures open on the page, with their descriptions. Arrow keys, swipes and Escape work as usual.
+// Without this script a picture is a link to its file.
 
 import { element, isPlain, t } from "./page.js";
 
@@ -39,7 +39,7 @@ function open(links, first) {
     text.hidden = text.textContent === "";
     for (const near of [at, at + 1, at - 1]) {
       const image = row.children[near]?.querySelector("img");
-      if (image) image.src = links[near].href; // the small one stays until it is there
+      if (image) image.src = links[near].href; // the small one stays until it has loaded
     }
     for (const [i, step] of steps.entries()) step.hidden = i === 0 ? at === 0 : at === links.length - 1;
   };

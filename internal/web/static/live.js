@@ -1,5 +1,5 @@
-// Shows what happens while a page is open: new posts, counts, notifications. The page
-// is complete without.
+// Shows what happens while a page is open: new posts, counts, notifications. The page is complete
+// without it.
 
 import { announce, inserted, noConnection, problem, setCount, t, tn } from "./page.js";
 
@@ -7,15 +7,15 @@ const main = document.getElementById("main");
 const badge = document.querySelector("[data-unread]");
 const title = Number(badge?.dataset.unread) ? document.title.replace(/^\S+ /, "") : document.title;
 const on = main?.dataset.live ?? "";
-const maxPosts = 100; // that the server counts for a page
+const maxPosts = 100; // the maximum for which the server counts
 
 let source, retry;
 let since = main?.dataset.since ?? "";
-const news = new Set(); // ids of new posts that are not shown
+const news = new Set(); // IDs of new posts that are not shown
 
 const posts = () => [...document.querySelectorAll(".post[data-id]")];
 const isThread = on.startsWith("thread");
-const list = (root) => root?.querySelector(isThread ? ".below" : ".single > .feed"); // not that of a pinned post
+const list = (root) => root?.querySelector(isThread ? ".below" : ".single > .feed"); // not the list with a pinned post
 const further = (root) => root.querySelector("a[rel=next]")?.parentElement;
 
 function connect() {
@@ -25,7 +25,8 @@ function connect() {
   source.addEventListener("posts", (event) => {
     since = event.lastEventId;
     for (const id of event.data.split(",")) {
-      // A page can have a post before its event, and later pages older ones.
+      // A page can contain a post before its event arrives, and later pages
+      // contain older posts.
       const shown = posts().map((post) => Number(post.dataset.id));
       if (shown.includes(Number(id)) || (shown.length > 0 && Number(id) < Math.min(...shown))) continue;
       news.add(id);
@@ -42,14 +43,14 @@ function connect() {
   });
   source.addEventListener("unread", (event) => unread(Number(event.data)));
   source.addEventListener("error", () => {
-    // The browser comes back by itself, except after an answer that is no stream.
+    // The browser reconnects by itself, except after a response that is not a stream.
     if (source?.readyState !== EventSource.CLOSED) return;
     disconnect();
     retry = setTimeout(connect, 5000 + 10000 * Math.random());
   });
 }
 
-// Browsers open only a few connections to a site: pages that nobody sees need none.
+// Browsers open only a few connections to a site: hidden pages need none.
 function disconnect() {
   clearTimeout(retry);
   source?.close();
@@ -78,7 +79,7 @@ function offer() {
     : isThread ? tn(news.size, "{n} new reply", "{n} new replies") : tn(news.size, "{n} new post", "{n} new posts");
 }
 
-// load takes the list from the page as it is now.
+// load takes the list from the current version of the page.
 async function load(event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -90,7 +91,7 @@ async function load(event) {
     problem(noConnection);
     return;
   }
-  if (response.status >= 500) { // this page may have pictures that are not sent
+  if (response.status >= 500) { // this page may have pictures that were not sent
     problem(t("That didn't work. Please try again in a moment."));
     return;
   }
@@ -120,7 +121,7 @@ async function load(event) {
   }
 }
 
-// count shows the numbers of a post: id, replies, reposts, likes.
+// count updates the counts of a post: ID, replies, reposts, likes.
 function count([id, ...numbers]) {
   for (const post of document.querySelectorAll(`.post[data-id="${CSS.escape(id)}"]`)) {
     if (numbers[0] === "gone") {
@@ -133,7 +134,7 @@ function count([id, ...numbers]) {
   }
 }
 
-// remove shows a post no more that was deleted or hidden, but to moderators who decide about it.
+// remove removes a deleted or hidden post, except for moderators who decide about it.
 function remove(post) {
   if (location.pathname.startsWith("/moderation")) return;
   const stub = document.createElement("p");

@@ -1,16 +1,16 @@
-// What the scripts share.
+// Functions shared by the scripts.
 
 export const isLoggedIn = document.body.dataset.viewer !== undefined;
 
-// The language of the page, and its texts: see package i18n. A script before this one has them, but for
-// those in English.
+// The language of the page and its texts, see package i18n. A script loaded before this one defines
+// them, except for English.
 export const lang = document.documentElement.lang;
 export const number = (n) => n.toLocaleString(lang === "en" ? "en-US" : lang);
 const texts = globalThis.texts ?? {};
 const plural = new Intl.PluralRules(lang);
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-// t returns a text with its values.
+// t returns a text with its values filled in.
 export const t = (text, values = {}) => fill(texts[text] ?? text, values);
 
 // tn returns a text that depends on a number.
@@ -21,7 +21,7 @@ export function tn(n, one, other) {
 
 export const noConnection = t("That didn't work. Check your connection and try again.");
 
-// enhance calls work with each element of the page that matches, and of what is inserted later.
+// enhance calls work with each matching element of the page, and of content inserted later.
 export function enhance(selector, work) {
   for (const one of document.querySelectorAll(selector)) work(one);
   document.addEventListener("inserted", (event) => {
@@ -29,12 +29,12 @@ export function enhance(selector, work) {
   });
 }
 
-// inserted is called with what a script has put into the page.
+// inserted must be called with content that a script has inserted into the page.
 export function inserted(root) {
   document.dispatchEvent(new CustomEvent("inserted", { detail: root }));
 }
 
-// element makes an element with properties and children.
+// element creates an element with properties and children.
 export function element(name, properties, ...children) {
   const { dataset, ...others } = properties ?? {};
   const made = Object.assign(document.createElement(name), others);
@@ -43,15 +43,15 @@ export function element(name, properties, ...children) {
   return made;
 }
 
-// One polite live region says what has changed, whichever script changed it.
+// A single polite live region announces changes by all scripts.
 const region = document.getElementById("live-region");
 export function announce(text) {
   if (!region) return;
-  // The same text twice is a change too.
+  // Repeating the same text must be a change, too.
   region.textContent = region.textContent === text ? `${text}\u00a0` : text;
 }
 
-// What did not work is shown as well: nothing else on the page has changed.
+// Failures are shown as well, because nothing else on the page has changed.
 let shown = 0;
 export function problem(text) {
   announce(text);
@@ -60,18 +60,19 @@ export function problem(text) {
   shown = setTimeout(() => region?.classList.replace("toast", "unseen"), 8000);
 }
 
-// refusal is what an error page says.
+// refusal returns the message of an error page.
 export function refusal(page) {
   return [...page.querySelectorAll(".error h1, .error h1 + p")].map((text) => text.textContent).join(". ") || t("Please try again later.");
 }
 
-// load gets a page of the site.
+// load fetches a page of the site.
 export async function load(address, request) {
   const response = await fetch(address, request);
   return [response, new DOMParser().parseFromString(await response.text(), "text/html")];
 }
 
-// stored works with what the tab keeps; null where the browser stores nothing for this site.
+// stored calls work with the tab's storage. It returns null if the browser stores nothing for this
+// site.
 export function stored(work) {
   try {
     return work(sessionStorage);
@@ -98,7 +99,7 @@ const names = {
   ],
 };
 
-// setCount shows a number on the button of a post, and in its name.
+// setCount sets the count of a post's button and in its name.
 export function setCount(post, one, all, n) {
   post.dataset[all] = n;
   const action = post.querySelector(`.post-action.${one}`);

@@ -1,5 +1,5 @@
-// Passkeys: the browser makes them and logs in with them. Where it cannot, the buttons for
-// that stay hidden.
+// Passkeys: the browser creates them and logs in with them. If it cannot, their buttons stay
+// hidden.
 
 import { noConnection, t } from "./page.js";
 
@@ -11,8 +11,8 @@ for (const button of supported ? document.querySelectorAll("button[data-passkey]
   button.addEventListener("click", () => use(button));
 }
 
-// use asks the server for options, the browser for a passkey, and sends the form with it.
-// Where the server refuses, it answers the form with a page that says why.
+// use asks the server for options and the browser for a passkey, and sends the form with it. If the
+// server refuses, the form leads to a page that says why.
 async function use(button) {
   const form = button.form;
   const path = button.dataset.passkey;
@@ -33,7 +33,7 @@ async function use(button) {
     }
     form.action = path;
     form.submit();
-    // A page that "back" shows again as it was logs in with the password.
+    // When "back" restores this page, the form logs in with the password again.
     form.setAttribute("action", action);
     for (const input of hidden) input.remove();
   } catch (error) {

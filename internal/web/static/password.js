@@ -1,5 +1,5 @@
-// Passwords can be shown while they are typed, and new ones say how hard they are to
-// guess. The server decides; this only saves a try.
+// Passwords can be shown while they are typed, and the strength of new ones is displayed. The
+// server decides; this only saves an attempt.
 
 import { t, tn } from "./page.js";
 
@@ -17,7 +17,7 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
   button.setAttribute("aria-label", t("Show: {field}", { field: label }));
   box.append(input, button);
   if (caret) {
-    input.focus(); // it is being typed in
+    input.focus(); // the user is typing in it
     input.setSelectionRange(...caret);
   }
   const show = (shown) => {
@@ -26,13 +26,13 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
     button.textContent = shown ? t("Hide") : t("Show");
   };
   button.addEventListener("click", () => show(input.type === "password"));
-  // What is sent is a password, for the browser's manager too.
+  // Submit it as a password field, for the browser's password manager.
   input.form?.addEventListener("submit", () => show(false));
   if (input.name === "password" && input.autocomplete === "new-password") rate(input);
 }
 document.querySelector("[autofocus]")?.focus();
 
-// rate shows how strong a new password is, in the place of its hint.
+// rate shows the strength of a new password in place of its hint.
 function rate(input) {
   const line = document.getElementById(`${input.id}-note`);
   if (!line) return;
@@ -43,7 +43,7 @@ function rate(input) {
     clearTimeout(timer);
     timer = setTimeout(() => {
       const name = input.form?.elements.username?.value ?? "";
-      // The button below must not move while it is pressed.
+      // The button below must not move while it is being pressed.
       line.style.minHeight = `${line.offsetHeight}px`;
       line.className = input.value ? "hint strength" : "hint";
       line.textContent = input.value ? strength(input.value, name) : hint;
@@ -54,8 +54,8 @@ function rate(input) {
 const sequences = "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm";
 const words = ["password", "retwis", "letmein", "welcome", "iloveyou", "monkey", "dragon", "football", "sunshine", "princess"];
 
-// strength estimates a password: its characters, without repeated ones, sequences and
-// words that everybody tries, which count as one each.
+// strength estimates the strength of a password: the number of its characters, where repetitions,
+// sequences and common words count as one each.
 function strength(typed, name) {
   const length = [...typed].length;
   if (length < 8) return tn(8 - length, "Too short: {n} more.", "Too short: {n} more.");
@@ -78,7 +78,7 @@ function strength(typed, name) {
   return t("Strong.");
 }
 
-// A new name is looked up while it is typed.
+// A new name is checked while it is typed.
 for (const input of document.querySelectorAll("[data-new-name]")) {
   const line = document.getElementById(`${input.id}-note`);
   if (!line) continue;
@@ -99,7 +99,7 @@ for (const input of document.querySelectorAll("[data-new-name]")) {
         if (problem) input.setAttribute("aria-invalid", "true");
         else input.removeAttribute("aria-invalid");
       } catch {
-        // the form says it
+        // the form reports it
       }
     }, 300);
   });

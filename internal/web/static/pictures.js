@@ -1,4 +1,4 @@
-// The pictures of a post: chosen together, dropped or pasted, each is shown at once, made smaller
+// The pictures of a post: selected together, dropped or pasted. Each is shown at once, scaled down
 // and uploaded, with a field for its description. Without this script the form sends the files
 // themselves.
 
@@ -25,7 +25,7 @@ function pictures(fields) {
     choose.value = "";
   });
   form.addEventListener("paste", (event) => {
-    // Cells and texts of other programs come with a picture of them.
+    // Cells and texts pasted from other programs come with a picture of them.
     if (event.clipboardData?.files.length && !event.clipboardData.types.includes("text/plain")) add(event.clipboardData.files);
   });
   form.addEventListener("dragover", (event) => {
@@ -40,7 +40,7 @@ function pictures(fields) {
   for (const item of list.children) enhanceItem(item);
 
   let running = 0;
-  let uploads; // cancels those that are running
+  let uploads; // cancels running uploads
   function show() {
     button.textContent = running > 0 ? t("Cancel upload") : t("Add pictures");
     button.disabled = running === 0 && list.children.length >= most;
@@ -106,11 +106,12 @@ function pictures(fields) {
     item.querySelector(".about-picture").hidden = false;
     enhanceItem(item);
     announce(t("Picture added. Describe it for people who can't see it."));
-    // Somebody who is writing meanwhile goes on.
+    // Do not move the focus of somebody who is typing.
     if ([document.body, button].includes(document.activeElement)) text.focus();
   }
 
-  // enhanceItem gives a picture a button in the place of its box, and shows how it is cropped.
+  // enhanceItem replaces a picture's checkbox with a button, and shows how the picture is
+  // cropped.
   function enhanceItem(item) {
     const part = item.querySelector("select");
     part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
@@ -123,7 +124,7 @@ function pictures(fields) {
     });
   }
 
-  // askForDescriptions asks once where a picture has none.
+  // askForDescriptions asks once if a picture has no description.
   function askForDescriptions(event) {
     const empty = [...list.querySelectorAll("textarea")].filter((text) => text.value.trim() === "");
     if (empty.length === 0 || form.dataset.asked) return;
@@ -164,7 +165,8 @@ function send(body, signal, progress) {
 const large = 1 << 20; // bytes
 const widest = 2048; // pixels
 
-// smaller makes a large picture one that is as large as it is shown. A GIF may be animated.
+// smaller scales a large picture down to the size in which it is shown. GIFs are left alone, as
+// they may be animated.
 async function smaller(file) {
   if (file.size <= large || file.type === "image/gif" || !globalThis.OffscreenCanvas) return file;
   try {
@@ -175,6 +177,6 @@ async function smaller(file) {
     const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.82 });
     return blob.type === "image/webp" && blob.size < file.size ? blob : file;
   } catch {
-    return file; // the server says what is wrong with it
+    return file; // the server reports what is wrong with it
   }
 }

@@ -19,7 +19,7 @@ func TestEveryFileHasAKind(t *testing.T) {
 	}
 }
 
-// While a site is upgraded, a page of one version may ask a process of another one for its files.
+// During an upgrade, a page of one version may request its files from a process of another version.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -41,7 +41,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// A script is imported by its address with the checksum, which is part of what imports it.
+// A script is imported by its address with the checksum, which is part of the importing script.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"composer.js", "find.js"} {

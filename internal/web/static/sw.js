@@ -1,5 +1,5 @@
-// Without a connection, a page says so in the site's own words, in place of the browser's. With
-// one, this script does nothing.
+// Without a connection, a page in the site's own words replaces the browser's error page. With a
+// connection, this script does nothing.
 
 const kept = "offline-1";
 

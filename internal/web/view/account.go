@@ -5,35 +5,35 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// AccountForm is a form with a username and a password, filled in with rejected
-// input, except for the password, and with the message for one field.
+// AccountForm is a form with a username and a password, filled in with rejected input, except for
+// the password, and with the message for one field.
 type AccountForm struct {
 	Username string
 	Next     string
-	Draft    string // a text that was sent without a session
-	Kept     string // the fields of its pictures, as url.Values encodes them
-	Action   string // the path that it was sent to, or which form of a page it is
+	Draft    string // text that was sent without a session
+	Kept     string // fields of its pictures, as url.Values encodes them
+	Action   string // path that it was sent to, or the form on a page
 	Notice   string // what has just succeeded
-	Invite   string // the token of an invitation
+	Invite   string // token of an invitation
 	Reason   string // why the person wants to join
-	Email    string // of a new account
+	Email    string // for a new account
 	Mode     accounts.SignUpMode
 	Field    string
 	Problem  string
 }
 
-// problem returns what is wrong with a field, empty for nothing.
+// problem returns the error of a field, or "".
 func (f AccountForm) problem(field string) string { return when(f.Field == field, f.Problem) }
 
-// mustWait reports whether a moderator approves the account.
+// mustWait reports whether a moderator has to approve the account.
 func (f AccountForm) mustWait() bool { return f.Mode == accounts.SignUpApproval && f.Invite == "" }
 
-// mayJoin reports whether the form to sign up is shown.
+// mayJoin reports whether the sign-up form is shown.
 func (f AccountForm) mayJoin() bool {
 	return f.Mode != accounts.SignUpClosed && (f.Mode != accounts.SignUpInvite || f.Invite != "")
 }
 
-// signUpModes are who can sign up, as the form offers them.
+// signUpModes are the sign-up modes offered by the form.
 var signUpModes = []option{
 	{string(accounts.SignUpOpen), i18n.T("Everyone")},
 	{string(accounts.SignUpApproval), i18n.T("Anyone, after approval")},
@@ -41,9 +41,9 @@ var signUpModes = []option{
 	{string(accounts.SignUpClosed), i18n.T("No one")},
 }
 
-// LeaveForm is the form that deletes an account, with what was wrong.
+// LeaveForm is the form that deletes an account, with its error.
 type LeaveForm struct {
-	SecondFactor bool // a code is needed too
+	SecondFactor bool // a code is needed, too
 	Field        string
 	Problem      string
 }

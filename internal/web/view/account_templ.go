@@ -16,19 +16,19 @@ import (
 	"retwis/internal/social/auth"
 )
 
-// Landing is what the front page shows of the site.
+// Landing is what the front page shows about the site.
 type Landing struct {
-	Picture       string        // that of the site, as social.User.Avatar; empty for none
+	Picture       string        // of the site, like social.User.Avatar; empty for none
 	Faces         []social.User // new members
-	People, Posts int64         // that were ever there
-	By            social.User   // who speaks for the site; the zero User for nobody
+	People, Posts int64         // ever created
+	By            social.User   // represents the site; the zero User for nobody
 	Rules         []string
 	Join          AccountForm
-	Liked         Posts // this week; empty where there are few
-	Latest        Posts // in place of these
+	Liked         Posts // this week; empty if there are few
+	Latest        Posts // instead of Liked
 }
 
-// rulesShown is how many rules of the site the front page shows.
+// rulesShown is the number of site rules on the front page.
 const rulesShown = 3
 
 // LandingPage introduces the site to visitors.
@@ -61,8 +61,8 @@ func LandingPage(f Frame, page Landing) templ.Component {
 	})
 }
 
-// InvitedPage is the front page for a person with an invitation. The inviter is the zero User
-// where that is an operator, or somebody who cannot be seen.
+// InvitedPage is the front page for somebody with an invitation. The inviter is the zero User for
+// an operator and for users who cannot be seen.
 func InvitedPage(f Frame, inviter social.User, page Landing) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -628,7 +628,7 @@ func LoginPage(f Frame, form AccountForm) templ.Component {
 	})
 }
 
-// registerFields is the form to sign up, or why there is none.
+// registerFields is the sign-up form, or the reason why there is none.
 func registerFields(s Site, form AccountForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -940,7 +940,7 @@ func loginFields(form AccountForm) templ.Component {
 	})
 }
 
-// passkeyButton is shown by a script, where the browser has passkeys.
+// passkeyButton is shown by a script if the browser supports passkeys.
 func passkeyButton(form AccountForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1094,7 +1094,7 @@ func draftField(form AccountForm, note string) templ.Component {
 	})
 }
 
-// accountField is a field of a form that says who somebody is.
+// accountField is a field of a form that identifies a user.
 func accountField(prefix, name, label, kind, complete, hint string, form AccountForm) templ.Component {
 	in := input{
 		id: prefix + name, name: name, label: label, kind: kind, complete: complete, hint: hint, required: true,
@@ -1106,7 +1106,7 @@ func accountField(prefix, name, label, kind, complete, hint string, form Account
 	if name == "username" || name == "address" {
 		in.value, in.literal = form.Username, true
 	}
-	if name == "username" && complete == "username" && hint != "" { // that of a new account
+	if name == "username" && complete == "username" && hint != "" { // for a new account
 		in.more = templ.Attributes{"data-new-name": true}
 	}
 	return field(in)

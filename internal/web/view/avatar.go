@@ -12,22 +12,22 @@ import (
 	"retwis/internal/social"
 )
 
-// DrawnSuffix ends the address of a drawn avatar.
+// DrawnSuffix is the suffix of the address of a drawn avatar.
 const DrawnSuffix = ".svg"
 
-// AvatarPath is the address of the picture of a user, in a size of PortraitPath: a drawn one for
-// those who have none.
+// AvatarPath returns the address of the picture of a user in a size of PortraitPath. Users without
+// a picture have a drawn one.
 func AvatarPath(user social.User, size string) string {
 	return cmp.Or(PortraitPath(user.Avatar, size), "/drawn/"+url.PathEscape(user.Name)+DrawnSuffix)
 }
 
-// avatarSizes are the sides of avatars in pixels, by their class; the style sheet may change
-// them on a phone.
+// avatarSizes are the widths of avatars in pixels by class. The style sheet may change them on
+// phones.
 var avatarSizes = map[string]int{"small": 30, "medium": 44, "large": 68}
 
-// avatar is the picture of a user. It is beside the name, and says nothing more to a screen
-// reader. It is a separate file, and no part of the page: the next page finds it in the
-// browser. It is written by hand because a page has many.
+// avatar is the picture of a user. It is decorative next to the name, so alt is empty. It is a
+// separate file rather than part of the page, so that the next page finds it in the browser's
+// cache. It is written by hand because a page has many.
 func avatar(user social.User, size string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		side, file := strconv.Itoa(avatarSizes[size]), "80"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The contrast of text is that of WCAG AA, 4.5 to 1, in both schemes.
+// The contrast of text is at least that of WCAG AA, 4.5:1, in both color schemes.
 func TestContrast(t *testing.T) {
 	t.Parallel()
 	light, dark := schemes(t)
@@ -52,7 +52,7 @@ func sheet(t *testing.T) string {
 
 var colourToken = regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
 
-// schemes are the colours of both colour schemes.
+// schemes returns the colors of both color schemes.
 func schemes(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	light, dark = map[string]string{}, map[string]string{}
@@ -62,11 +62,11 @@ func schemes(t *testing.T) (light, dark map[string]string) {
 	return light, dark
 }
 
-// Colours, sizes of text, distances and radii are those of the tokens, and nothing else.
+// Only the tokens are used for colors, text sizes, distances and radii.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	css := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(sheet(t), "")
-	_, css, _ = strings.Cut(css, "\n}\n") // the tokens themselves
+	_, css, _ = strings.Cut(css, "\n}\n") // skip the definitions of the tokens
 	declaration := regexp.MustCompile(`([a-z-]+):\s*([^;{}]+);`)
 	token := regexp.MustCompile(`var\(--[a-z0-9-]+\)|calc\([^;]*\)|max\([^;]*\)|min\([^;]*\)|env\([^)]*\)`)
 	literal := regexp.MustCompile(`[0-9.]+(px|rem|em)\b`)
@@ -85,10 +85,10 @@ func TestTokens(t *testing.T) {
 		case strings.HasSuffix(name, "radius") && literal.MatchString(rest):
 			t.Errorf("%s: %s: a radius that is no token", name, value)
 		case name == "gap", strings.HasPrefix(name, "padding"), strings.HasPrefix(name, "margin"):
-			for _, one := range literal.FindAllString(rest, -1) {
-				if !strings.HasSuffix(one, "em") || strings.HasSuffix(one, "rem") {
-					if one != "2px" && one != "5rem" && one != "5.5rem" {
-						t.Errorf("%s: %s: the distance %s is no token", name, value, one)
+			for _, literalValue := range literal.FindAllString(rest, -1) {
+				if !strings.HasSuffix(literalValue, "em") || strings.HasSuffix(literalValue, "rem") {
+					if literalValue != "2px" && literalValue != "5rem" && literalValue != "5.5rem" {
+						t.Errorf("%s: %s: the distance %s is no token", name, value, literalValue)
 					}
 				}
 			}
@@ -99,7 +99,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// colour is red, green and blue, from 0 to 1.
+// colour holds red, green and blue, from 0 to 1.
 type colour [3]float64
 
 func hexColour(t *testing.T, text string) colour {
@@ -111,7 +111,7 @@ func hexColour(t *testing.T, text string) colour {
 	return colour{float64(r) / 255, float64(g) / 255, float64(b) / 255}
 }
 
-// contrast is the ratio that WCAG 2 defines, from 1 to 21.
+// contrast returns the contrast ratio defined by WCAG 2, from 1 to 21.
 func contrast(a, b colour) float64 {
 	x, y := luminance(a), luminance(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)

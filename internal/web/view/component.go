@@ -14,16 +14,16 @@ import (
 	"retwis/internal/i18n"
 )
 
-// cache has the components of pages in a language that were rendered lately.
+// cache holds recently rendered components of pages in a language.
 type cache struct {
-	components *otter.Cache[any, []byte]   // by what they show
-	shells     *otter.Cache[Frame, *shell] // what differs between the pages of a viewer is not part of them
+	components *otter.Cache[any, []byte]   // by their content
+	shells     *otter.Cache[Frame, *shell] // without what differs between the pages of a viewer
 }
 
-// Caches has one for each language, which are filled as they are used.
+// Caches has a cache for each language. They are filled as they are used.
 type Caches []context.Context
 
-// NewCaches returns caches of at most about 48 MiB for each language that is used.
+// NewCaches returns caches of at most about 48 MiB for each language in use.
 func NewCaches() (Caches, error) {
 	var all Caches
 	for _, l := range i18n.All() {
@@ -36,7 +36,7 @@ func NewCaches() (Caches, error) {
 	return all, nil
 }
 
-// Context returns the context in which pages in a language are rendered.
+// Context returns the context for rendering pages in a language.
 func (c Caches) Context(l *i18n.Language) context.Context {
 	if c == nil { // a test without a site
 		return i18n.With(context.Background(), l)
@@ -66,14 +66,15 @@ func newCache() (*cache, error) {
 
 type cacheKey struct{}
 
-// cacheIn returns the cache of a context; nil for none.
+// cacheIn returns the cache of a context, or nil.
 func cacheIn(ctx context.Context) *cache {
 	r, _ := ctx.Value(cacheKey{}).(*cache)
 	return r
 }
 
-// cachedComponent is a component that is rendered once for each key: all that it shows must be
-// in the key, which must be comparable. No two components have keys of the same type.
+// cachedComponent returns a component that is rendered once for each key. The key must be
+// comparable and determine everything that the component shows. No two components have keys of the
+// same type.
 func cachedComponent(key any, c templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := w.Write(keptBytes(ctx, key, c))
@@ -81,7 +82,7 @@ func cachedComponent(key any, c templ.Component) templ.Component {
 	})
 }
 
-// keptBytes returns a component as HTML, from the cache where it is there; see cachedComponent.
+// keptBytes returns a component as HTML, from the cache if possible; see cachedComponent.
 func keptBytes(ctx context.Context, key any, c templ.Component) []byte {
 	r := cacheIn(ctx)
 	if r == nil {
@@ -95,8 +96,8 @@ func keptBytes(ctx context.Context, key any, c templ.Component) []byte {
 	return html
 }
 
-// direct returns the writer below a buffer of templ, which is for small pieces: most
-// of a page is large ones, which need not be copied twice.
+// direct returns the writer below a templ buffer, which is meant for small pieces: most of a page
+// consists of large ones, which need not be copied twice.
 func direct(w io.Writer) (io.Writer, error) {
 	b, ok := w.(*templruntime.Buffer)
 	if !ok {
@@ -105,9 +106,9 @@ func direct(w io.Writer) (io.Writer, error) {
 	return b.Underlying, b.Flush()
 }
 
-// bytesOf returns a component as HTML, in the language of the context.
+// bytesOf returns a component as HTML in the language of the context.
 func bytesOf(ctx context.Context, c templ.Component) []byte {
 	var buf bytes.Buffer
-	_ = c.Render(ctx, &buf) // a buffer takes everything
+	_ = c.Render(ctx, &buf) // writing to a buffer does not fail
 	return buf.Bytes()
 }

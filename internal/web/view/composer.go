@@ -8,28 +8,28 @@ import (
 	"retwis/internal/social"
 )
 
-// StatusForm is the form for a text, filled in with rejected input. The zero value
-// is the form for a new post.
+// StatusForm is the form for a text, filled in with rejected input. The zero value is the form for
+// a new post.
 type StatusForm struct {
-	Action  string // the path that the form is sent to
-	ID      string // of the field; two forms on a page have different ones
+	Action  string // path that the form is sent to
+	ID      string // of the field; two forms on a page have different IDs
 	Label   string
 	Button  string
 	Status  string // the text
 	Notice  string // a sentence about it
 	Problem string // why it was rejected
-	Earlier bool   // people can see what the text replaces
-	Cancel  string // the page to which a link leads back; empty for none
+	Earlier bool   // people can see the text that it replaces
+	Cancel  string // page that a link leads back to; empty for none
 	Back    string // the page that follows; empty for that of the form
 
-	Pictures  bool         // the form takes pictures
-	Stored    social.Media // those that it has already
+	Pictures  bool         // the form accepts pictures
+	Stored    social.Media // pictures that it already has
 	Sensitive bool
 
-	Kept string // fields of pictures that the form sends on unseen, as url.Values encodes them
+	Kept string // hidden fields of pictures, as url.Values encodes them
 }
 
-// encoding is how the form is sent: with files, or as short as possible.
+// encoding returns the encoding of the form: with files, or as short as possible.
 func (f StatusForm) encoding() string {
 	if f.Pictures {
 		return "multipart/form-data"
@@ -37,7 +37,7 @@ func (f StatusForm) encoding() string {
 	return "application/x-www-form-urlencoded"
 }
 
-// composerKey is what an empty form for a post shows.
+// composerKey is the content of an empty form for a post.
 type composerKey struct {
 	user     social.User
 	pictures bool
@@ -71,14 +71,13 @@ func (f StatusForm) button() i18n.Message {
 	return i18n.T("Post|verb")
 }
 
-// The paths to which replies and edits are sent.
+// The paths that replies and edits are sent to.
 var (
 	isReply = regexp.MustCompile(`^/u/[^/]+/[0-9]+/reply$`)
 	isEdit  = regexp.MustCompile(`^/u/[^/]+/[0-9]+/edit$`)
 )
 
-// TextAction returns the path that a text is sent to, if path is one of those, else
-// that of a new post.
+// TextAction returns path if texts can be sent to it, or otherwise the path for new posts.
 func TextAction(path string) string {
 	if isReply.MatchString(path) || isEdit.MatchString(path) {
 		return path
@@ -86,7 +85,7 @@ func TextAction(path string) string {
 	return "/post"
 }
 
-// DraftName says what a text is, by the path that it was sent to.
+// DraftName returns what kind of text was sent to a path.
 func DraftName(action string) i18n.Message {
 	if isReply.MatchString(action) {
 		return i18n.T("Your reply")

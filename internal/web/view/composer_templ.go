@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social"
 )
 
-// statusBox is the form for a text of a user: a post, a reply or an edit.
+// statusBox is the form for a user's text: a post, a reply or an edit.
 func statusBox(user social.User, form StatusForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -379,7 +379,7 @@ func statusBox(user social.User, form StatusForm) templ.Component {
 	})
 }
 
-// keptFields send the pictures of a text on, on a page that does not show them.
+// keptFields pass on the pictures of a text on a page that does not show them.
 func keptFields(kept string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,15 +8,15 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// around is what is written around a post of a page.
+// around is what is rendered around a post on a page.
 type around struct {
 	before, after []byte
-	more          templ.Component // first of what is after it; nil for none
+	more          templ.Component // rendered after the post; nil for none
 }
 
-// Together returns the posts with those of each conversation in one place, that of the latest: the
-// first post of the conversation where it is on the page, the latest reply, and how many other
-// replies the page has, with a link to them. Reposts stay where they are.
+// Together returns the posts with those of each conversation grouped at the position of the latest:
+// the first post of the conversation, if it is on the page, the latest reply, and a link with the
+// number of the page's other replies. Reposts stay in place.
 func (p Posts) Together() Posts {
 	groups := map[int64][]timeline.Item{}
 	for _, item := range p.items {
@@ -40,15 +40,16 @@ func (p Posts) Together() Posts {
 
 func isRepost(item timeline.Item) bool { return item.Entry != item.Post }
 
-// addGroup adds the posts of a conversation that are shown of several, the latest first. The link
-// leads to what the viewer sees: the first post is not on the page where they do not.
+// addGroup adds the posts of a conversation that are shown if the page has several. group is sorted
+// from the latest. The link leads to a post that the viewer can see: a first post that is not on
+// the page may be hidden.
 func (p *Posts) addGroup(group []timeline.Item) {
 	isFirst := func(item timeline.Item) bool { return item.Post.Parent == 0 }
 	shown, thread := group[:1], group[len(group)-1]
 	if at := slices.IndexFunc(group, isFirst); at >= 0 {
 		thread = group[at]
 		latest := slices.IndexFunc(group, func(item timeline.Item) bool { return !isFirst(item) })
-		if latest < 0 { // damage
+		if latest < 0 { // damaged data
 			p.items = append(p.items, group...)
 			return
 		}

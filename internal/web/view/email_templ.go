@@ -11,21 +11,21 @@ import templruntime "github.com/a-h/templ/runtime"
 import "retwis/internal/social/email"
 
 const (
-	// EmailPath is the page of the settings for the email address.
+	// EmailPath is the settings page for the e-mail address.
 	EmailPath = "/settings/email"
 	// ForgotPath is the page for a forgotten password.
 	ForgotPath = "/forgot"
 )
 
-// EmailSettings is the page of an email address. Form is one that was rejected; its Action says
-// which, and its Username is what was typed as an address.
+// EmailSettings is the page about an e-mail address. Form is a rejected form; its Action says which
+// one, and its Username is the typed address.
 type EmailSettings struct {
 	email.Record
-	Done string // what has just succeeded, as the address says it
+	Done string // what has just succeeded, according to the query
 	Form AccountForm
 }
 
-// in returns the form that was rejected, if it is this one.
+// in returns the rejected form if it is this one.
 func (v EmailSettings) in(action string) AccountForm {
 	if v.Form.Action == action {
 		return v.Form
@@ -33,7 +33,7 @@ func (v EmailSettings) in(action string) AccountForm {
 	return AccountForm{}
 }
 
-// EmailPage has the email address of the account, and the forms that change it.
+// EmailPage shows the e-mail address of the account and the forms that change it.
 func EmailPage(f Frame, v EmailSettings) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -374,7 +374,7 @@ func strongAddress(address string) templ.Component {
 }
 
 // ForgotPage asks for the account whose password is forgotten, or says that a mail is on its way if
-// there is such an account.
+// the account exists.
 func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -726,7 +726,7 @@ func StopDigestPage(f Frame, path string) templ.Component {
 	})
 }
 
-// MailDonePage says what a link of a mail has done.
+// MailDonePage shows the result of a link in a mail.
 func MailDonePage(f Frame, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -813,7 +813,7 @@ func MailDonePage(f Frame, text string) templ.Component {
 	})
 }
 
-// NoLinkPage is shown for a link of a mail that does not work.
+// NoLinkPage is shown for an invalid link in a mail.
 func NoLinkPage(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-// ErrorPage has the text that could not be saved, if there is one.
+// ErrorPage shows an error and the text that could not be saved, if any.
 func ErrorPage(f Frame, e Failure) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

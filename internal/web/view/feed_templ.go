@@ -158,8 +158,8 @@ func feedView(f Feed) templ.Component {
 	})
 }
 
-// postText is the part of a post that its counts do not change. It ends within the
-// element that the buttons belong to.
+// postText is the part of a post that does not depend on its counts. It ends inside the element of
+// the buttons.
 func postText(p social.Post, marks [][2]int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -327,7 +327,7 @@ func postText(p social.Post, marks [][2]int) templ.Component {
 	})
 }
 
-// moment is a time, which a script shows in the reader's zone, lately as how long ago.
+// moment is a time. A script shows it in the reader's time zone, and recent times as how long ago.
 func moment(at time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -383,7 +383,7 @@ func moment(at time.Time) templ.Component {
 	})
 }
 
-// exactly is a time that stays a date.
+// exactly is a time that is always shown as a date.
 func exactly(at time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -806,7 +806,7 @@ func actionButton(a postAction, post string, done bool, n int64) templ.Component
 	})
 }
 
-// moreLink leads to what else can be done about a post; a script opens it as a menu.
+// moreLink leads to further actions on a post; a script opens it as a menu.
 func moreLink(post string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

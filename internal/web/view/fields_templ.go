@@ -16,7 +16,7 @@ import (
 	"retwis/internal/i18n"
 )
 
-// when returns a text where something is the case, else none.
+// when returns text if a condition is true, and "" otherwise.
 func when(is bool, text string) string {
 	if is {
 		return text
@@ -24,7 +24,7 @@ func when(is bool, text string) string {
 	return ""
 }
 
-// notice says what has just happened; nothing for an empty text.
+// notice shows what has just happened, or nothing if the text is empty.
 func notice(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -69,7 +69,7 @@ func notice(text string) templ.Component {
 	})
 }
 
-// more leads to the next page of a list; nothing at its end.
+// more leads to the next page of a list, or is nothing at its end.
 func more(next, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -127,7 +127,7 @@ func more(next, label string) templ.Component {
 	})
 }
 
-// feed has posts below each other.
+// feed shows posts one below the other.
 func feed(posts Posts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -165,7 +165,7 @@ func feed(posts Posts) templ.Component {
 	})
 }
 
-// stillFeed is the post that a form is about: the buttons below it do something else.
+// stillFeed is the post that a form is about, without its buttons.
 func stillFeed(posts Posts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -203,7 +203,7 @@ func stillFeed(posts Posts) templ.Component {
 	})
 }
 
-// option is one of those that a field has.
+// option is an option of a field.
 type option struct {
 	value string
 	label i18n.Message
@@ -212,18 +212,18 @@ type option struct {
 // input is a field of a form: a line of text, several lines, or a choice of options.
 type input struct {
 	id       string
-	name     string // default: as id
+	name     string // default: id
 	label    string
 	hint     string
-	problem  string // what is wrong with the value; empty for nothing
-	alert    bool   // the problem is read out at once
-	stay     bool   // the field does not get the focus where it has a problem
+	problem  string // error of the value; empty for none
+	alert    bool   // the error is announced at once
+	stay     bool   // the field does not get the focus if it has an error
 	value    string
-	kind     string // of a line, such as "password"
-	rows     int    // 0 for one line
+	kind     string // type of a line, such as "password"
+	rows     int    // 0 for a single line
 	options  []option
-	complete string // for browsers that fill in forms
-	literal  bool   // a name or an address, without capitals and spelling
+	complete string // autocomplete attribute
+	literal  bool   // a name or an address: no capitalization and spell checking
 	required bool
 	more     templ.Attributes
 }
@@ -291,7 +291,7 @@ func field(in input) templ.Component {
 	})
 }
 
-// labelled is a field with its label, and with its hint or what is wrong with it.
+// labelled is a field with its label and its hint or error.
 func labelled(in input) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -548,7 +548,7 @@ func note(in input) templ.Component {
 	})
 }
 
-// check is a box or a button to choose something: of the kind "checkbox" or "radio".
+// check is a checkbox or radio button; kind is "checkbox" or "radio".
 func check(kind, name, value, label string, on bool, more templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -644,7 +644,7 @@ func check(kind, name, value, label string, on bool, more templ.Attributes) temp
 	})
 }
 
-// single is a page of one column, with its title.
+// single is a page with one column and a title.
 func single(f Frame, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -713,7 +713,7 @@ func single(f Frame, title string) templ.Component {
 	})
 }
 
-// door is a page with a short form or a message, with its title.
+// door is a page with a title and a short form or message.
 func door(f Frame, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -782,7 +782,7 @@ func door(f Frame, title string) templ.Component {
 	})
 }
 
-// lengths are how long a block, a limit or a suspension lasts, in days.
+// lengths are the durations of a block, a limit or a suspension, in days.
 var lengths = []option{
 	{"", i18n.T("Permanent")}, {"1", i18n.T("1 day")}, {"7", i18n.T("7 days")}, {"30", i18n.T("30 days")}, {"365", i18n.T("1 year")},
 }

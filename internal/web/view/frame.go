@@ -12,19 +12,19 @@ import (
 	"retwis/internal/social/site"
 )
 
-// PageColor is the color behind pages, for browsers that install the site; see app.css.
+// PageColor is the background color of pages, for browsers that install the site; see app.css.
 const PageColor = "#f4f3ef"
 
-// Site is what every page says about the site.
+// Site is what every page shows about the site.
 type Site struct {
 	Name, Description              string
 	HasRules, HasPrivacy, HasTerms bool
 	Version                        string // of the program
-	Mail                           bool   // it sends mails
+	Mail                           bool   // the site sends mails
 	NoSignUp                       bool   // strangers cannot sign up without an invitation
 }
 
-// SiteOf returns what every page says about a site.
+// SiteOf returns what every page shows about a site.
 func SiteOf(info site.Info, version string) Site {
 	return Site{
 		Name: info.Name(), Description: info.Of(site.Description), Version: version,
@@ -33,7 +33,7 @@ func SiteOf(info site.Info, version string) Site {
 	}
 }
 
-// sentence says what the site is.
+// sentence describes the site.
 func (s Site) sentence() i18n.Message {
 	if s.Description != "" {
 		return i18n.Verbatim(s.Description)
@@ -44,33 +44,33 @@ func (s Site) sentence() i18n.Message {
 // Frame is the data of the layout of every page.
 type Frame struct {
 	Site     Site
-	Title    string // empty for that of the site
+	Title    string // empty for the site's name
 	LoggedIn bool
 	User     social.User // the session user, if LoggedIn
-	Unsure   bool        // whether there is a session is not known
-	Here     string      // the path, to mark the current entry of the menu
+	Unsure   bool        // it is unknown whether there is a session
+	Here     string      // path, to mark the current menu entry
 	Look     Look
 	Told     Told // what has just happened
 
 	Unread      int             // notifications that the viewer has not seen
 	OpenReports int64           // for moderators
-	SignUps     int64           // that wait for an approval, for moderators
-	Outdated    *atomic.Bool    // whether the page has something that may have changed, once it is rendered; nil for no
+	SignUps     int64           // pending sign-ups, for moderators
+	Outdated    *atomic.Bool    // whether the rendered page may be outdated; nil for no
 	Description string          // for search engines; empty for that of the site
-	Feed        string          // the address of a page that is a feed too; empty for none
+	Feed        string          // address of a page that is also a feed; empty for none
 	Head        templ.Component // more elements of the head; nil for none
 
 	Sidebar SidebarSource // nil for none
-	columns bool          // whether there is one, for what is kept without it
+	columns bool          // whether there is a sidebar, for parts cached without it
 
-	Live  string // which events the page follows; empty for none
+	Live  string // the events that the page follows; empty for none
 	Since string // the last event that is in the page
 }
 
-// maxUnread is the largest number on the menu: of unread notifications, and of reports.
+// maxUnread is the largest number in the menu, for unread notifications and for reports.
 const maxUnread = 99
 
-// limitedCount is a number on the menu, where there is no room for a large one.
+// limitedCount formats a number for the menu, where there is no room for large ones.
 func limitedCount(n int64) string {
 	if n > maxUnread {
 		return strconv.Itoa(maxUnread) + "+"
@@ -87,7 +87,7 @@ func (f Frame) description() i18n.Message {
 	return f.Site.sentence()
 }
 
-// documentTitle is the title of the page in a browser.
+// documentTitle returns the title of the page in a browser.
 func (f Frame) documentTitle() string {
 	switch {
 	case f.Title != "":
@@ -100,7 +100,7 @@ func (f Frame) documentTitle() string {
 
 func (f Frame) outdated() bool { return f.Outdated != nil && f.Outdated.Load() }
 
-// current marks the link of the page that is shown.
+// current returns the marker for a link to the current page.
 func (f Frame) current(path string) string {
 	if f.Here == path {
 		return "page"
@@ -108,7 +108,7 @@ func (f Frame) current(path string) string {
 	return "false"
 }
 
-// currentSection marks the link of a page with others below it.
+// currentSection returns the marker for a link to a page with subpages.
 func (f Frame) currentSection(path string) string {
 	if strings.HasPrefix(f.Here, path+"/") {
 		return "true"

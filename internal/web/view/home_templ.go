@@ -11,17 +11,17 @@ import templruntime "github.com/a-h/templ/runtime"
 // Home is what the home page shows.
 type Home struct {
 	Form  StatusForm
-	First *FirstSteps // for somebody new; nil for others
+	First *FirstSteps // for a new user; nil for others
 	Posts Feed
-	Fresh bool // the viewer has just written one of them, and looks for it
+	Fresh bool // the viewer has just written one of the posts and is looking for it
 }
 
-// isEmpty reports whether first steps have the place of posts.
+// isEmpty reports whether first steps replace the posts.
 func (h Home) isEmpty() bool {
 	return h.First != nil && h.Posts.Posts.IsEmpty()
 }
 
-// hasNothing reports whether there are neither posts nor first steps, on this page or another one.
+// hasNothing reports whether there are neither posts nor first steps, on this or another page.
 func (h Home) hasNothing() bool {
 	return h.First == nil && h.Posts.Posts.IsEmpty() && h.Posts.older() == "" && !h.Posts.Later
 }

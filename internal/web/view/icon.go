@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// shapes are the paths of the icons, in a square of 24 by 24.
+// shapes are the paths of the icons in a 24 by 24 square.
 var shapes = map[string]string{
 	"home":     `<path d="M3.500 10.800 12 3.700l8.500 7.100v8.700a1 1 0 0 1-1 1h-4.700v-6.300H9.200v6.300H4.500a1 1 0 0 1-1-1z"/>`,
 	"explore":  `<circle cx="12" cy="12" r="8.700"/><path d="m15.600 8.400-2.100 5.100-5.100 2.100 2.100-5.100z"/>`,
@@ -42,7 +42,7 @@ var shapes = map[string]string{
 	"tag":      `<path d="M9.500 4 7.500 20M16.500 4l-2 16M4.500 9h16M3.500 15h16"/>`,
 }
 
-// sprite holds the shapes once a page; icons refer to them.
+// sprite holds the shapes once per page; icons refer to them.
 var sprite = templ.Raw(spriteSource())
 
 func spriteSource() string {
@@ -67,6 +67,5 @@ func iconSource(name string) string {
 	return `<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`
 }
 
-// icon is a small picture. It means nothing to a screen reader: there is a text
-// beside it.
+// icon returns a small picture. Screen readers ignore it, because it has a text next to it.
 func icon(name string) templ.Component { return icons[name] }

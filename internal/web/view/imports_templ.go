@@ -31,12 +31,12 @@ var importKinds = map[takeout.Kind]i18n.Message{
 	takeout.Blocks: i18n.T("People you block"), takeout.Bookmarks: i18n.T("Bookmarks"),
 }
 
-// isChosen reports whether a kind is chosen when the page is shown.
+// isChosen reports whether a kind is selected when the page is shown.
 func (f ImportForm) isChosen(kind takeout.Kind) bool {
 	return kind == f.Kind || f.Kind == "" && kind == takeout.Follows
 }
 
-// imported says what an import has done.
+// imported returns what an import has done.
 func imported(kind takeout.Kind, n int64) i18n.Message {
 	switch kind {
 	case takeout.Mutes:
@@ -49,7 +49,7 @@ func imported(kind takeout.Kind, n int64) i18n.Message {
 	return i18n.N(n, "{n} person followed.", "{n} people followed.")
 }
 
-// importText says how far an import is, or what it has done.
+// importText returns the progress or result of an import.
 func importText(p takeout.Progress, left []takeout.Entry) i18n.Message {
 	if p.State == takeout.Running {
 		return i18n.T("{kind}: {done} of {total} done.", importKinds[p.Kind], p.Done, p.Total)
@@ -64,7 +64,7 @@ func importText(p takeout.Progress, left []takeout.Entry) i18n.Message {
 	return i18n.Sentences(text, i18n.N(failed, "{n} couldn't be imported.", "{n} couldn't be imported."))
 }
 
-// entriesWith returns the entries with a mark, one a line, and their number.
+// entriesWith returns the entries with a mark, one per line, and their number.
 func entriesWith(all []takeout.Entry, mark takeout.Mark) (text string, n int) {
 	var lines []string
 	for _, entry := range all {
@@ -75,7 +75,7 @@ func entriesWith(all []takeout.Entry, mark takeout.Mark) (text string, n int) {
 	return strings.Join(lines, "\n"), len(lines)
 }
 
-// ImportPage lets people bring lists along: it shows how far an import is, and the form for one.
+// ImportPage shows the progress of an import and the form for one.
 func ImportPage(f Frame, form ImportForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

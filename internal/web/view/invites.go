@@ -5,10 +5,10 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// DefaultInviteHours is the time that the form suggests.
+// DefaultInviteHours is the default lifetime in the form.
 const DefaultInviteHours = 7 * 24
 
-// inviteTimes are the times that the form offers, in hours.
+// inviteTimes are the lifetimes offered by the form, in hours.
 var inviteTimes = []option{{"24", i18n.T("1 day")}, {"168", i18n.T("7 days")}, {"720", i18n.T("30 days")}, {"8760", i18n.T("1 year")}}
 
 // Invites is the page of invitations.
@@ -27,7 +27,7 @@ type Invites struct {
 // Invite is an invitation in the list.
 type Invite struct {
 	accounts.Invite
-	State string // how many uses are left, and for how long
+	State string // remaining uses and time
 }
 
 // modeNote says who can sign up.

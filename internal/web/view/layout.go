@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web/static"
 )
 
-// layout is a page: the shell, with the children of the component in its middle.
+// layout is a page: the shell with the children of the component in the middle.
 func layout(f Frame) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		children := templ.GetChildren(ctx)
@@ -32,7 +32,7 @@ func layout(f Frame) templ.Component {
 			err = f.Head.Render(ctx, w)
 		}
 		if err == nil {
-			to, err = direct(w) // what the head has left in the buffer goes first
+			to, err = direct(w) // the head that is still in the buffer comes first
 		}
 		for _, part := range [...][]byte{s.body, spriteBytes, s.menu} {
 			if err == nil {
@@ -58,8 +58,8 @@ func layout(f Frame) templ.Component {
 	})
 }
 
-// shell is a rendered shellPage, without the icons, which all have in common, and without
-// what only the head of this page has.
+// shell is a rendered shellPage without the icons, which all pages share, and without what only the
+// head of one page has.
 type shell struct{ head, body, menu, between, end []byte }
 
 var (
@@ -97,8 +97,9 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	return s, nil
 }
 
-// links are the links to static files in the head of every page. A browser that shows a page while
-// it reads it waits for the main part, as what is above it moves while the rest of that is read.
+// commonLinks are the links to static files in the head of every page. A browser that renders a
+// page incrementally waits for the main part, because the part above it moves while the rest is
+// loading.
 var commonLinks = `<link rel="expect" href="#main" blocking="render"/>` +
 	`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
 	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +
@@ -108,12 +109,13 @@ var commonLinks = `<link rel="expect" href="#main" blocking="render"/>` +
 	script("app.js") + script("composer.js") + script("dialog.js") + script("find.js") + script("keys.js") + script("lightbox.js") +
 	script("live.js") + script("pictures.js")
 
-// links are those of a page. The scripts for passwords are left out where it asks for none.
+// links returns the links of a page. Password scripts are left out on pages without password
+// fields.
 func links(f Frame) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		all := ""
 		if texts := static.Address(static.TextsName(i18n.From(ctx))); texts != "" {
-			all = `<script defer src="` + texts + `"></script>` // before those that use them
+			all = `<script defer src="` + texts + `"></script>` // before the scripts that use them
 		}
 		all += commonLinks
 		if !f.LoggedIn || strings.HasPrefix(f.Here, "/settings") || strings.HasPrefix(f.Here, "/reset/") {

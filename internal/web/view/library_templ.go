@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/people"
 )
 
-// Library is what a user reads besides the home timeline, and the form for a list, filled in
-// with rejected input.
+// Library is what a user reads besides the home timeline, and the form for a list, filled in with
+// rejected input.
 type Library struct {
 	people.Library
 	Tags    []string
@@ -24,14 +24,14 @@ type Library struct {
 	Problem string
 }
 
-// ListPath is the address of a list of people.
+// ListPath returns the address of a list of people.
 func ListPath(id string) string { return "/lists/" + id }
 
 // ListForm is a list with the forms that change it.
 type ListForm struct {
 	List    people.List
 	People  []social.User
-	Field   string // the input that was rejected: name or member; empty for none
+	Field   string // rejected field: name or member; empty for none
 	Typed   string
 	Problem string
 }

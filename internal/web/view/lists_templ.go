@@ -154,7 +154,7 @@ func TagPage(f Frame, tag string, following bool, posts Feed) templ.Component {
 	})
 }
 
-// moreReplies leads to the replies of a conversation that a page of posts leaves out.
+// moreReplies links to the replies of a conversation that a page of posts omits.
 func moreReplies(thread string, n int64) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,16 +14,16 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Look is how pages look in a browser. The zero value follows the system.
+// Look is the appearance of pages in a browser. The zero value follows the system.
 type Look struct {
 	Theme        string // "light" or "dark"
 	Size         string // "small" or "large"
 	Motion       string // "less"
-	Descriptions string // "below": those of pictures are shown below them
-	Language     string // empty for that of the browser
+	Descriptions string // "below": picture descriptions are shown below the pictures
+	Language     string // empty for the browser's language
 }
 
-// looks are the choices: the field, its label, and its values with theirs. The first is empty.
+// looks are the settings: field, label, and values with their labels. The first value is empty.
 var looks = []struct {
 	name    string
 	label   i18n.Message
@@ -37,13 +37,13 @@ var looks = []struct {
 	{"language", i18n.T("Language"), languageChoices(), func(l *Look) *string { return &l.Language }},
 }
 
-// lookChoice is a value that can be chosen, with its label.
+// lookChoice is a value with its label.
 type lookChoice struct {
 	value string
 	label i18n.Message
 }
 
-// languageChoices are the languages, under their own names.
+// languageChoices returns the languages under their own names.
 func languageChoices() []lookChoice {
 	all := []lookChoice{{"", i18n.T("Like the browser")}}
 	for _, l := range i18n.All() {
@@ -52,7 +52,7 @@ func languageChoices() []lookChoice {
 	return all
 }
 
-// NewLook returns the look with the values of fields. What is not known counts as not chosen.
+// NewLook returns the look with the given field values. Unknown values count as not chosen.
 func NewLook(value func(name string) string) (look Look) {
 	for _, one := range looks {
 		chosen := value(one.name)
@@ -65,7 +65,7 @@ func NewLook(value func(name string) string) (look Look) {
 	return look
 }
 
-// ParseLook reads what Look.String has written.
+// ParseLook parses the result of Look.String.
 func ParseLook(text string) Look {
 	parts := strings.Split(text, ".")
 	return NewLook(func(name string) string {
@@ -89,14 +89,14 @@ func (l Look) String() string {
 func (l Look) attributes() templ.Attributes {
 	all := templ.Attributes{}
 	for _, one := range looks {
-		if value := *one.of(&l); value != "" && one.name != "language" { // which has its own
+		if value := *one.of(&l); value != "" && one.name != "language" { // which has a separate attribute
 			all["data-"+one.name] = value
 		}
 	}
 	return all
 }
 
-// AppearancePage chooses a look.
+// AppearancePage sets the appearance.
 func AppearancePage(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

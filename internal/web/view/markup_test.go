@@ -27,7 +27,7 @@ func TestPostWithoutTime(t *testing.T) {
 	}
 }
 
-// onePost is a post on a page of its author.
+// onePost returns a post on a page of its author.
 func onePost(p social.Post) templ.Component {
 	view := &timeline.View{Post: p}
 	view.Rendered, _ = RenderPost(p, nil)
@@ -43,8 +43,8 @@ func render(t *testing.T, page templ.Component) string {
 	return buf.String()
 }
 
-// The author that a reply answers is looked up again after a minute: the reply does not change when that
-// account is deleted.
+// The author that a reply responds to is looked up again after a minute: the reply does not change
+// when that account is deleted.
 func TestParentIsNamedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

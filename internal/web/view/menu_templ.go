@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/audit"
 )
 
-// PostMenu is what a person can do about a post besides the buttons below it.
+// PostMenu holds the actions on a post besides the buttons below it.
 type PostMenu struct {
 	Path     string // of the post
 	Name     string // of the author
@@ -23,7 +23,7 @@ type PostMenu struct {
 	Decides  bool // the viewer is a moderator
 }
 
-// PostMenuPage has the menu of a post for browsers without scripts.
+// PostMenuPage shows the menu of a post for browsers without scripts.
 func PostMenuPage(f Frame, menu PostMenu) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -331,7 +331,7 @@ func postMenu(m PostMenu) templ.Component {
 	})
 }
 
-// aboutPerson are the entries of a menu for what one can do about a person.
+// aboutPerson are the menu entries for actions on a person.
 func aboutPerson(path, name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -451,8 +451,8 @@ func aboutPerson(path, name string) templ.Component {
 	})
 }
 
-// postMenus are the menus of the posts of others and of one's own, which a script fills in: for the
-// post 0 of nobody. A page has them once.
+// postMenus are the menus of others' posts and of one's own, as templates with post ID 0 that a
+// script fills in. A page contains them once.
 func postMenus(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -496,7 +496,7 @@ func postMenus(f Frame) templ.Component {
 	})
 }
 
-// RelationPage asks for how long a person is muted or blocked.
+// RelationPage asks for how long to mute or block a person.
 func RelationPage(f Frame, action, name, back string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

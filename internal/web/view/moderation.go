@@ -15,12 +15,12 @@ import (
 
 // ReportForm is the form to report a post or a person, filled in with rejected input.
 type ReportForm struct {
-	Action  string // where it is sent
+	Action  string // path that it is sent to
 	Back    string
 	Name    string // of the person
-	Post    Posts  // none, or one
-	Person  bool   // not a post
-	Unseen  bool   // the viewer does not see it, or it does not exist
+	Post    Posts  // none or one
+	Person  bool   // the report is about a person, not a post
+	Unseen  bool   // the viewer does not see the subject, or it does not exist
 	Kind    string
 	Text    string
 	Problem string
@@ -28,18 +28,18 @@ type ReportForm struct {
 
 	Rules        []string // of the site, to choose from
 	RulesVersion string
-	Rule         int // the number of the one that was chosen, 0 for none
+	Rule         int // number of the selected rule, 0 for none
 
-	MayMute, MayBlock bool // once it is sent: the viewer has not done so
+	MayMute, MayBlock bool // offered after the report is sent, unless already done
 }
 
-// The pages of moderation that others lead to.
+// The moderation pages that others link to.
 const (
 	ModerationPath = "/moderation"
 	ReportsPath    = "/moderation/reports"
 )
 
-// moderationSection has the pages for moderators. The page of one case belongs to the reports.
+// moderationSection lists the pages for moderators. The page of a case belongs to the reports.
 var moderationSection = section{title: i18n.T("Moderation"), path: ModerationPath, groups: []sectionGroup{
 	{i18n.T("To decide"), []sectionEntry{
 		{path: ModerationPath, label: i18n.T("Overview"), icon: "overview"},
@@ -64,14 +64,14 @@ func isAdmin(f Frame) bool { return f.User.Role >= social.Admin }
 
 // Queue is the queue of reports.
 type Queue struct {
-	Taken   string       // the target of the report that the viewer has, empty for none
-	Empty   bool         // nothing waits that the viewer may decide
+	Taken   string       // target of the report that the viewer has taken, empty for none
+	Empty   bool         // there is nothing for the viewer to decide
 	Done    i18n.Message // what has just been decided
 	Reports []QueuedReport
 	Next    string
 }
 
-// notice says what has just been decided, and that nothing is left to decide.
+// notice says what has just been decided, and whether nothing is left to decide.
 func (q Queue) notice() i18n.Message {
 	if !q.Empty {
 		return q.Done
@@ -82,11 +82,11 @@ func (q Queue) notice() i18n.Message {
 // QueuedReport is an open report in the queue.
 type QueuedReport struct {
 	moderation.WaitingReport
-	Holder i18n.Message // none for nobody
-	Own    bool         // the viewer has it
+	Holder i18n.Message // zero for nobody
+	Own    bool         // taken by the viewer
 }
 
-// CaseTitle is how the page of a case names it.
+// CaseTitle returns the title of the page of a case.
 func CaseTitle(s moderation.Subject) i18n.Message {
 	switch _, post := audit.ParseTarget(s.Target); {
 	case s.Person.ID == 0:
@@ -102,7 +102,7 @@ func CaseTitle(s moderation.Subject) i18n.Message {
 	}
 }
 
-// waitingTitle is how the queue names a report.
+// waitingTitle returns the title of a report in the queue.
 func waitingTitle(w moderation.WaitingReport) i18n.Message {
 	switch {
 	case w.Person.ID != 0 && w.Post != nil:
@@ -139,9 +139,9 @@ type StandingPeople struct {
 // AuditLog is a page of the audit log.
 type AuditLog struct {
 	Entries    []Decision
-	By, About  string // names that filter it
+	By, About  string // usernames to filter by
 	Next       string
-	Unknown    string // a name that nobody has
+	Unknown    string // an unknown username
 	IsFiltered bool
 }
 
@@ -149,12 +149,12 @@ type AuditLog struct {
 type Decision struct {
 	audit.Entry
 	By     i18n.Message
-	About  i18n.Message // the person; none for nobody
+	About  i18n.Message // the person; zero for nobody
 	Target string       // an address, empty for none
 }
 
-// deeds are what the pages call the actions of the audit log, with who did it, what it is about, and
-// the person that it is about, if there is one.
+// deeds maps the actions of the audit log to texts, with and without a person concerned. Their
+// arguments are who did it, the target, and the person.
 var deeds = map[string]struct{ plain, about i18n.Message }{
 	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report of {name} {target}")},
 	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post of {name} {target}")},
@@ -188,7 +188,7 @@ var deeds = map[string]struct{ plain, about i18n.Message }{
 	"sign-up-mode":         {plain: i18n.T("{who} changed who can sign up")},
 }
 
-// text says what was done.
+// text returns what was done.
 func (d Decision) text() i18n.Message {
 	target := any(templ.Component(targetLink(d)))
 	deed, ok := deeds[d.Action]
@@ -203,7 +203,7 @@ func (d Decision) text() i18n.Message {
 	return i18n.T("{who}: {action}, {name} {target}", actorStrong(d.By), d.Action, d.About, target)
 }
 
-// ActorName is how a page names who has decided.
+// ActorName returns the name of who has decided, for a page.
 func ActorName(actor social.Actor, names map[int64]social.User) i18n.Message {
 	switch actor {
 	case social.Operator:
@@ -217,7 +217,8 @@ func ActorName(actor social.Actor, names map[int64]social.User) i18n.Message {
 	return i18n.T("A deleted account")
 }
 
-// PersonName is how a page names the person that a decision is about. The account may be deleted.
+// PersonName returns the name of the person that a decision is about. The account may have been
+// deleted.
 func PersonName(uid int64, names map[int64]social.User) i18n.Message {
 	if user, ok := names[uid]; ok {
 		return i18n.Verbatim(user.Name)
@@ -225,20 +226,20 @@ func PersonName(uid int64, names map[int64]social.User) i18n.Message {
 	return i18n.T("a deleted account|object")
 }
 
-// Overview is what needs attention, and for admins the state of the site, as lines of text.
+// Overview shows what needs attention and, for admins, the state of the site, as lines of text.
 type Overview struct {
 	Attention        []Attention
 	Site, Work, Load []OverviewLine
 }
 
-// Attention is something that somebody should look at: how much waits, since when, and where.
+// Attention is something that needs attention: how much is waiting, since when, and where.
 type Attention struct {
 	Text  string
-	Since time.Time // zero where that says nothing
-	Path  string    // empty for nowhere
+	Since time.Time // zero if it does not apply
+	Path  string    // empty for none
 }
 
-// OverviewLine is a value with its name. Bad marks one that an operator should look at.
+// OverviewLine is a named value. Bad marks a value that an operator should look into.
 type OverviewLine struct {
 	Name, Value string
 	Bad         bool

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/people"
 )
 
-// Case is everything about a post or a person.
+// Case is everything about a reported post or person.
 type Case struct {
 	moderation.Subject
 	May     bool // the viewer may decide about the person
@@ -21,14 +21,14 @@ type Case struct {
 	Texts   []moderation.ReportedText
 	Reports []moderation.UserReport
 	Open    bool // there is an open report
-	Taken   bool // the viewer has it
+	Taken   bool // taken by the viewer
 	History []Decision
 	Known   Known
 	Done    i18n.Message // what has just been decided
 	Problem string
 
 	Rules   []string // of the site
-	Message string   // for the person, as it is filled in
+	Message string   // initial message to the person
 	Note    string
 }
 
@@ -36,7 +36,7 @@ type Case struct {
 type Known struct {
 	Bio    string
 	Counts people.Counts
-	Posts  Posts // the latest
+	Posts  Posts // the latest posts
 	Others []moderation.OpenReport
 	All    bool // the history is complete
 }
@@ -44,17 +44,17 @@ type Known struct {
 // maxOthers is how many other open reports a case lists.
 const maxOthers = 10
 
-// otherTexts are the texts that were reported, but for the one that the post has now.
+// otherTexts returns the reported texts except the current text of the post.
 func (c Case) otherTexts() []moderation.ReportedText {
 	return slices.DeleteFunc(slices.Clone(c.Texts), func(t moderation.ReportedText) bool {
 		return c.Post != nil && t.Text == moderation.TextOf(c.Post.Post).Text
 	})
 }
 
-// recent is for how long a decision is recent.
+// recent is how long a decision counts as recent.
 const recent = 30 * 24 * time.Hour
 
-// facts say what is known about the person, after when they joined.
+// facts returns what is known about the person, other than when they joined.
 func (c Case) facts(now time.Time) []i18n.Message {
 	all := []i18n.Message{
 		i18n.N(c.Known.Counts.Posts, "{n} post", "{n} posts"), i18n.N(c.Known.Counts.Followers, "{n} follower", "{n} followers"),
@@ -91,7 +91,7 @@ func bool01(is bool) int64 {
 	return 0
 }
 
-// otherTitle names another open report about the person.
+// otherTitle returns the title of another open report about the person.
 func otherTitle(o moderation.OpenReport) i18n.Message {
 	switch _, post := audit.ParseTarget(o.Target); {
 	case o.Post != nil:
@@ -102,7 +102,7 @@ func otherTitle(o moderation.OpenReport) i18n.Message {
 	return i18n.T("The account")
 }
 
-// RuleMessage is what a person is told who has broken a rule of the site.
+// RuleMessage returns the message to a person who has broken a rule of the site.
 func RuleMessage(rule moderation.Rule) i18n.Message {
 	text := strings.TrimSuffix(rule.Text, ".")
 	if rule.Number == 0 || text == "" {
@@ -111,7 +111,7 @@ func RuleMessage(rule moderation.Rule) i18n.Message {
 	return i18n.T("This breaks rule {number}: {text}.", rule.Number, text)
 }
 
-// choice is something that a moderator can decide. Hint says what it does.
+// choice is a possible decision of a moderator. Hint says what it does.
 type choice struct {
 	name        string
 	label, hint i18n.Message
@@ -120,7 +120,7 @@ type choice struct {
 // isFinal reports whether a choice takes away what somebody has written, or their account.
 func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend" }
 
-// choicesOf are the choices of a decision.
+// choicesOf returns the possible decisions about a case.
 func choicesOf(view Case) []choice {
 	var all []choice
 	if view.Taken {
@@ -146,13 +146,14 @@ func choicesOf(view Case) []choice {
 	return all
 }
 
-// decided are what the pages say after a decision, by its action.
+// decided maps actions to messages after a decision.
 var decided = map[string]i18n.Message{
 	"dismiss": i18n.T("No action taken."), "hide": i18n.T("Post hidden."), "unhide": i18n.T("The post is shown again."), "delete": i18n.T("Post deleted."),
 	"limit": i18n.T("Account limited."), "suspend": i18n.T("Account suspended."), "restore": i18n.T("Account restored."),
 }
 
-// Decided says what was decided; nothing for what is no action. closed: that has ended a report.
+// Decided returns the message after a decision, or the zero message for an unknown action. closed
+// reports whether the decision has closed a report.
 func Decided(action string, closed bool) i18n.Message {
 	text := decided[action]
 	if !text.IsZero() && closed {

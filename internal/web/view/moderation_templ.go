@@ -322,7 +322,7 @@ func ReportPage(f Frame, form ReportForm) templ.Component {
 	})
 }
 
-// afterReport offers what one may want to do next.
+// afterReport offers the next steps after a report.
 func afterReport(form ReportForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -462,7 +462,7 @@ func afterReport(form ReportForm) templ.Component {
 	})
 }
 
-// moderationFrame is what every page for moderators has around it.
+// moderationFrame is the frame of every page for moderators.
 func moderationFrame(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1279,7 +1279,7 @@ func caseReports(view Case) templ.Component {
 	})
 }
 
-// casePerson is what is known about the person of a case.
+// casePerson shows what is known about the person of a case.
 func casePerson(view Case) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1558,7 +1558,7 @@ func casePerson(view Case) templ.Component {
 
 var longNote = templ.Attributes{"maxlength": strconv.Itoa(social.MaxNote)}
 
-// decisionForm asks for a decision. "Decide and next" is the button of the Enter key.
+// decisionForm asks for a decision. The Enter key presses "Decide and next".
 func decisionForm(view Case) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1826,7 +1826,7 @@ func decisionForm(view Case) templ.Component {
 	})
 }
 
-// actorStrong and targetLink are values of the text of a decision.
+// actorStrong and targetLink are values in the text of a decision.
 func actorStrong(by i18n.Message) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -18,19 +18,19 @@ var kindIcons = map[notify.Kind]string{
 
 func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 
-// Alert is a notification with what can be done about it.
+// Alert is a notification with the actions on it.
 type Alert struct {
 	notify.Group
-	Follower Person // of a follow: the latest
-	Post     Posts  // of a reply or a mention
+	Follower Person // the latest one, for a follow
+	Post     Posts  // for a reply or a mention
 }
 
-// IsAnswered reports whether a notification shows a post that one may answer.
+// IsAnswered reports whether a notification shows a post to which one may reply.
 func IsAnswered(g notify.Group) bool {
 	return g.Post != nil && (g.Kind == notify.Mention || g.Kind == notify.Reply)
 }
 
-// AlertTab is a tab of the notifications: all, or some kinds.
+// AlertTab is a tab of the notifications page: all, or some kinds.
 type AlertTab struct {
 	name  string
 	label i18n.Message
@@ -43,7 +43,7 @@ var alertTabs = []AlertTab{
 	{"follows", i18n.T("Follows"), []notify.Kind{notify.Follow}},
 }
 
-// AlertTabOf returns the tab with a name; the first for an unknown one.
+// AlertTabOf returns the tab with a name, or the first tab if the name is unknown.
 func AlertTabOf(name string) AlertTab {
 	for _, tab := range alertTabs {
 		if tab.name == name {
@@ -60,7 +60,7 @@ func (t AlertTab) path() string {
 	return "/notifications?only=" + t.name
 }
 
-// Next is the address of the page from a cursor on, empty at the end.
+// Next returns the address of the page after a cursor, empty at the end.
 func (t AlertTab) Next(cursor string) string {
 	if cursor == "" || t.name == "" {
 		return NextPage(t.path(), cursor)

@@ -8,10 +8,10 @@ import (
 	"retwis/internal/social"
 )
 
-// ProfilePath is the address of a user.
+// ProfilePath returns the address of a user.
 func ProfilePath(name string) string { return "/u/" + url.PathEscape(name) }
 
-// TabPath is the address of a tab.
+// TabPath returns the address of a profile tab.
 func TabPath(name, tab string) string {
 	if tab == profileTabs[0].name {
 		return ProfilePath(name)
@@ -19,27 +19,27 @@ func TabPath(name, tab string) string {
 	return ProfilePath(name) + "/" + tab
 }
 
-// PostPath is the address of a post.
+// PostPath returns the address of a post.
 func PostPath(p social.Post) string { return PathOf(p.Author.Name, p.ID) }
 
-// PathOf is the address of the post with an id.
+// PathOf returns the address of the post with an ID.
 func PathOf(author string, post int64) string {
 	return ProfilePath(author) + "/" + strconv.FormatInt(post, 10)
 }
 
-// TagPath is the address of a tag.
+// TagPath returns the address of a tag.
 func TagPath(tag string) string { return "/tag/" + url.PathEscape(tag) }
 
-// CasePath is the page of a moderator about a post or a person.
+// CasePath returns the address of the moderators' page about a post or a person.
 func CasePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
 
-// SecurityPath is the page of the settings for log-ins: passwords, codes and sessions.
+// SecurityPath is the settings page for log-ins: passwords, codes and sessions.
 const SecurityPath = "/settings/security"
 
-// LoginPath is the log-in page that leads to a path afterwards.
+// LoginPath returns the address of the log-in page that leads to a path afterwards.
 func LoginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
 
-// OlderPage is the address of the next page of posts. The path may have a query.
+// OlderPage returns the address of the next page of posts. The path may have a query.
 func OlderPage(path string, next int64) string {
 	separator := "?"
 	if strings.Contains(path, "?") {
@@ -48,7 +48,7 @@ func OlderPage(path string, next int64) string {
 	return path + separator + "before=" + strconv.FormatInt(next, 10)
 }
 
-// NextPage is the address of the next page of a list with a cursor, empty at the end.
+// NextPage returns the address of the next page of a list with a cursor, empty at the end.
 func NextPage(path, cursor string) string {
 	if cursor == "" {
 		return ""

@@ -5,25 +5,25 @@ import (
 	"retwis/internal/social"
 )
 
-// Person is a person in a list, with a button to follow them.
+// Person is a person in a list, with a follow button.
 type Person struct {
 	User        social.User
 	Own         bool // the viewer
 	Following   bool
 	FollowedBy  bool
-	Undo        string       // "unmute" or "unblock": a button for that instead
-	Compact     bool         // beside a page, where there is little room
-	Why         Why          // of a person who is suggested
-	Latest      *social.Post // nil for none
+	Undo        string       // "unmute" or "unblock" to show that button instead
+	Compact     bool         // in a sidebar, where there is little room
+	Why         Why          // why the person is suggested
+	Latest      *social.Post // latest post; nil for none
 	Dismissible bool         // with a button that removes the suggestion
-	Back        string       // the page that the button leads back to; empty for the person's profile
+	Back        string       // page that the button leads back to; empty for the person's profile
 }
 
-// People is a page of people, and the address of the next one.
+// People is a page of people and the address of the next page.
 type People struct {
 	People []Person
 	Next   string
-	Later  bool // this is not the first page
+	Later  bool // not the first page
 }
 
 func followLabel(p Person) i18n.Message {
@@ -33,7 +33,7 @@ func followLabel(p Person) i18n.Message {
 	return i18n.T("Follow")
 }
 
-// followName is the accessible name of the button to follow a person or a tag.
+// followName returns the accessible name of the follow button of a person or a tag.
 func followName(p Person, name string) i18n.Message {
 	if p.FollowedBy {
 		return i18n.T("Follow back {name}", name)
@@ -48,7 +48,7 @@ func undoLabel(what string) i18n.Message {
 	return i18n.T("Unblock")
 }
 
-// undoName is the accessible name of the button to undo what hides a person.
+// undoName returns the accessible name of the button that unmutes or unblocks a person.
 func undoName(p Person) i18n.Message {
 	if p.Undo == "unmute" {
 		return i18n.T("Unmute {name}", p.User.Name)

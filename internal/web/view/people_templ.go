@@ -168,7 +168,7 @@ func PeoplePage(f Frame, view Profile, list People) templ.Component {
 	})
 }
 
-// peopleList is a list of people with buttons to follow them.
+// peopleList is a list of people with follow buttons.
 func peopleList(list People) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -547,8 +547,8 @@ func followButton(p Person) templ.Component {
 	})
 }
 
-// followForm is the button to follow a user or a tag, or to unfollow. The latter says that one
-// follows; under the pointer it says what it does.
+// followForm is the button to follow or unfollow a user or a tag. The unfollow button says
+// "Following", and what it does only under the pointer.
 func followForm(path, name string, p Person) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -6,11 +6,11 @@ import (
 	"retwis/internal/i18n"
 )
 
-// postAction is what a viewer can do with a post, and undo.
+// postAction is an action of a viewer on a post that can be undone.
 type postAction struct {
 	icon     string
-	do, undo string                      // the last parts of the addresses
-	label    [2]func(int64) i18n.Message // the accessible names of the buttons
+	do, undo string                      // last segments of the paths
+	label    [2]func(int64) i18n.Message // accessible names of the buttons
 }
 
 var (
@@ -42,7 +42,7 @@ func (a postAction) path(post string, done bool) string {
 	return post + "/" + a.do
 }
 
-// name is the accessible name of the button, with the count.
+// name returns the accessible name of the button, with the count.
 func (a postAction) name(ctx context.Context, done bool, n int64) string {
 	label := a.label[0]
 	if done {

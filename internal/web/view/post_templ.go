@@ -256,8 +256,8 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 	})
 }
 
-// postFoot is the line below the post of a page: when exactly it was written, who has
-// liked and reposted it, and what the viewer can do about it.
+// postFoot is the line below the post of a page: its exact time, who has liked and reposted it, and
+// what the viewer can do with it.
 func postFoot(path string, p social.Post, c conversation) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -407,7 +407,7 @@ func postFoot(path string, p social.Post, c conversation) templ.Component {
 	})
 }
 
-// pinForm puts a post first on its author's profile, or takes it from there.
+// pinForm pins a post to its author's profile, or unpins it.
 func pinForm(path string, pinned bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -686,7 +686,7 @@ func PeopleOfPostPage(f Frame, path string, list People) templ.Component {
 	})
 }
 
-// stub has the place of a post that is not shown.
+// stub replaces a post that is not shown.
 func stub(p posts.ThreadPost) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -18,41 +18,41 @@ import (
 	"retwis/internal/watched"
 )
 
-// nothingSeen is said above a link to the next page of a list.
+// nothingSeen is shown above a link to the next page of a list.
 var nothingSeen = i18n.T("Everything on this page is hidden from you.")
 
-// fragment is the HTML of one version of a post, in the pieces that pages are put
-// together from: two or three for most posts. It is kept with the post, so that a
-// page renders nothing that it has rendered before.
+// fragment is the HTML of one version of a post, split into the pieces from which pages are
+// assembled: two or three for most posts. It is cached with the post, so that a page renders
+// nothing twice.
 //
-// What differs by viewer are the lines above the post and the buttons below it. What
-// differs by version are most often only the counts, in the opening tag and on the
-// buttons: then the text between them is used again.
+// The lines above the post and the buttons below it differ between viewers. Usually only the counts
+// differ between versions, in the opening tag and on the buttons; then the text between them is
+// reused.
 type fragment struct {
-	article   []byte // everything up to the buttons that differ by viewer
-	top       int    // the length of its opening tag
-	text, end int    // where in it the part without counts begins and ends
+	article   []byte // everything up to the buttons that differ between viewers
+	top       int    // length of its opening tag
+	text, end int    // where its part without counts begins and ends
 
 	repost, like, save [2][]byte // without and with the viewer's mark
-	signedOut          []byte    // what has the place of the buttons for visitors
-	rest               []byte    // what follows the buttons, to the end
+	signedOut          []byte    // replaces the buttons for visitors
+	rest               []byte    // everything after the buttons
 
 	repostLine []byte // of a repost, which has nothing else
 }
 
-// rendered is what is kept with a post: a fragment for each language in which it was shown, and
-// what has no language.
+// rendered is what is cached with a post: a fragment for each language in which it was shown, and
+// what does not depend on the language.
 type rendered struct {
 	post   social.Post
 	by     []atomic.Pointer[fragment]
 	parent atomic.Pointer[parentLine] // of a reply; nil until it is first shown
 }
 
-// inUse has a bit for each language that a post was shown in, and latest is the last of them.
+// inUse has a bit for each language that posts were shown in, and latest is the last of them.
 var inUse, latest atomic.Int64
 
-// of returns the fragment for a language.
-func (r *rendered) of(l *i18n.Language) *fragment {
+// fragmentIn returns the fragment for a language.
+func (r *rendered) fragmentIn(l *i18n.Language) *fragment {
 	if f := r.by[l.Index()].Load(); f != nil {
 		return f
 	}
@@ -63,23 +63,23 @@ func (r *rendered) of(l *i18n.Language) *fragment {
 	return f
 }
 
-// renderedOf returns what is kept with a post, nil for nothing.
+// renderedOf returns what is cached with a post, or nil.
 func renderedOf(v *timeline.View) *rendered {
 	r, _ := v.Rendered.(*rendered)
 	return r
 }
 
-// parentLine is what a reply answers: the author, and a link to the post.
+// parentLine describes what a reply responds to: the author and a link to the post.
 type parentLine struct {
 	author  int64
 	html    []byte // the link
 	deleted bool
-	named   int64 // when; see package elapsed
+	named   int64 // when the author was looked up; see package elapsed
 }
 
-// RenderPost makes the HTML of a post in the languages of its last version, or else in the one
-// that was used last; others follow when they are shown. The size counts each language in use. See
-// timeline.Render.
+// RenderPost renders the HTML of a post in the languages of its last version or, if there is none,
+// in the language used last. Other languages follow when they are needed. The size counts each
+// language in use. See timeline.Render.
 func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
 	r := &rendered{post: p, by: make([]atomic.Pointer[fragment], i18n.Count())}
 	add := func(l *i18n.Language, had *fragment) {
@@ -102,7 +102,7 @@ func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
 	return r, size * max(1, bits.OnesCount64(uint64(inUse.Load())))
 }
 
-// newFragment renders a post. old has the same text, nil for none.
+// newFragment renders a post. old has the same text; it may be nil.
 func newFragment(p social.Post, l *i18n.Language, old *fragment) *fragment {
 	f, ctx := &fragment{}, i18n.With(context.Background(), l)
 	if p.RepostOf != 0 {
@@ -140,8 +140,8 @@ func (f *fragment) size() int {
 	return n
 }
 
-// sameText returns what is kept with an earlier version of a post that differs in the counts at
-// most, or nil.
+// sameText returns what is cached with an earlier version of a post that differs at most in its
+// counts, or nil.
 func sameText(p social.Post, before *timeline.View) *rendered {
 	if before == nil {
 		return nil
@@ -163,12 +163,12 @@ func sameText(p social.Post, before *timeline.View) *rendered {
 type Feed struct {
 	Posts Posts
 	Next  int64
-	More  string // the address of the next page, where Next does not say it
+	More  string // address of the next page, if Next does not determine it
 	Path  string // of the first page
-	Later bool   // this is not the first page
-	Empty string // what to say where there is nothing
-	Step  string // what to do about that: the text of a link
-	To    string // and where it leads
+	Later bool   // not the first page
+	Empty string // message if there are no posts
+	Step  string // text of a link shown with that message
+	To    string // target of that link
 }
 
 // older returns the address of the next page, empty at the end.
@@ -179,15 +179,15 @@ func (f Feed) older() string {
 	return f.More
 }
 
-// Posts is the posts of a page, as a viewer sees them.
+// Posts are the posts of a page as seen by a viewer.
 type Posts struct {
 	viewer *social.Viewer
 	items  []timeline.Item
-	find   func(text string) [][2]int // what to mark in their texts; nil for nothing
-	around map[int64]around           // by the entry; see Together
+	find   func(text string) [][2]int // finds what to highlight in their texts; nil for nothing
+	around map[int64]around           // by entry; see Together
 }
 
-// Marked returns the posts with marks in their texts, where find finds something.
+// Marked returns the posts with the matches of find highlighted in their texts.
 func (p Posts) Marked(find func(text string) [][2]int) Posts {
 	p.find = find
 	return p
@@ -198,10 +198,10 @@ func NewPosts(v *social.Viewer, items []timeline.Item) Posts {
 	return Posts{viewer: v, items: items}
 }
 
-// IsEmpty reports whether there is no post.
+// IsEmpty reports whether there are no posts.
 func (p Posts) IsEmpty() bool { return len(p.items) == 0 }
 
-// Without returns the posts but for one, and what reposts it.
+// Without returns the posts except one and its reposts.
 func (p Posts) Without(id int64) Posts {
 	p.items = slices.DeleteFunc(slices.Clone(p.items), func(item timeline.Item) bool { return item.Entry.ID == id })
 	return p
@@ -213,9 +213,9 @@ func (p Posts) Only(id int64) Posts {
 	return p
 }
 
-// UnnamedParents returns the ids of the posts that these reply to, where their authors are not
-// known yet; NameParents takes them. There are none for replies that were shown in the last
-// minute: a reply does not change when its parent's author is deleted.
+// UnnamedParents returns the IDs of the posts that these reply to and whose authors are not known
+// yet; pass the posts to NameParents. Replies shown within the last minute have none: a reply does
+// not change when its parent's author is deleted.
 func (p Posts) UnnamedParents() []int64 {
 	now := elapsed.Now()
 	var ids []int64
@@ -229,8 +229,8 @@ func (p Posts) UnnamedParents() []int64 {
 	return ids
 }
 
-// NameParents takes the posts with the ids of UnnamedParents; nil for one that is lost. One that was
-// deleted has no page.
+// NameParents takes the posts with the IDs of UnnamedParents, nil for a lost post. A deleted post
+// has no page.
 func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	now := elapsed.Now()
 	lines := map[int64]*parentLine{}
@@ -252,15 +252,15 @@ func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	}
 }
 
-// lines are those above posts that are the same for all posts, in a language.
+// lines are the lines above posts that are the same for all posts, in one language.
 type lines struct {
 	hidden        [2][]byte // for moderators, and for the author
-	unknownParent []byte    // a reply to a post that is lost, or whose author the viewer must not see
-	deletedParent []byte    // a reply to a deleted post, which has no page
-	reply         [2][]byte // before and behind the link to what a reply answers
+	unknownParent []byte    // the parent is lost, or its author is hidden from the viewer
+	deletedParent []byte    // the parent is deleted and has no page
+	reply         [2][]byte // before and after the link to the parent
 }
 
-// linesIn has the lines of each language.
+// linesIn holds the lines of each language.
 var linesIn = func() (all []lines) {
 	for _, l := range i18n.All() {
 		ctx := i18n.With(context.Background(), l)
@@ -280,7 +280,7 @@ var linesIn = func() (all []lines) {
 
 var _ templ.Component = Posts{}
 
-// Render makes posts a part of a page.
+// Render renders the posts as part of a page.
 func (p Posts) Render(ctx context.Context, w io.Writer) error {
 	l := i18n.From(ctx)
 	w, err := direct(w)
@@ -292,7 +292,7 @@ func (p Posts) Render(ctx context.Context, w io.Writer) error {
 	for i := range p.items {
 		at := p.around[p.items[i].Entry.ID]
 		write(at.before)
-		p.one(l, &p.items[i], write)
+		p.writePost(l, &p.items[i], write)
 		if at.more != nil && err == nil {
 			err = at.more.Render(ctx, w)
 		}
@@ -301,19 +301,19 @@ func (p Posts) Render(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-func (p Posts) one(l *i18n.Language, item *timeline.Item, write func([]byte)) {
+func (p Posts) writePost(l *i18n.Language, item *timeline.Item, write func([]byte)) {
 	r := renderedOf(item.Post)
 	if r == nil {
 		return
 	}
-	f := r.of(l)
+	f := r.fragmentIn(l)
 	repost := item.Entry != item.Post
 	if p.find != nil && !repost {
 		p.marked(l, item, f, write)
 	} else if repost || item.Post.Parent != 0 || !item.Post.Hidden.IsZero() {
 		write(f.article[:f.top])
 		if by := renderedOf(item.Entry); repost && by != nil {
-			write(by.of(l).repostLine)
+			write(by.fragmentIn(l).repostLine)
 		}
 		p.above(l, item, write)
 		write(f.article[f.top:])
@@ -331,7 +331,7 @@ func (p Posts) one(l *i18n.Language, item *timeline.Item, write func([]byte)) {
 	write(f.rest)
 }
 
-// marked writes a post up to the buttons that differ by viewer, with marks in its text.
+// marked writes a post up to the buttons that differ between viewers, with highlights in its text.
 func (p Posts) marked(l *i18n.Language, item *timeline.Item, f *fragment, write func([]byte)) {
 	write(f.article[:f.top])
 	p.above(l, item, write)
@@ -359,7 +359,7 @@ func (p Posts) above(l *i18n.Language, item *timeline.Item, write func([]byte)) 
 	}
 }
 
-// writeReply writes the line above a reply: a block hides the name of the other person there too.
+// writeReply writes the line above a reply. A block hides the name of the other person there, too.
 func (s *lines) writeReply(parent *parentLine, v *social.Viewer, write func([]byte)) {
 	switch {
 	case parent != nil && parent.deleted:

@@ -16,11 +16,11 @@ type Profile struct {
 	Relation people.Relation
 	Common   people.Common
 	Standing social.StandingInfo // of one's own account
-	Tab      string              // the name of one of profileTabs
-	Pinned   Posts               // none, or one
+	Tab      string              // name of one of profileTabs
+	Pinned   Posts               // none or one
 }
 
-// profileTabs are the tabs of a profile, of which the first has the path of the profile.
+// profileTabs are the tabs of a profile. The first one has the path of the profile.
 var profileTabs = []struct {
 	name  string
 	label i18n.Message
@@ -32,7 +32,7 @@ var profileTabs = []struct {
 	{"following", i18n.T("Following")},
 }
 
-// tabLabel is the label of the tab with a name.
+// tabLabel returns the label of the tab with a name.
 func tabLabel(name string) (label i18n.Message) {
 	for _, tab := range profileTabs {
 		if tab.name == name {
@@ -42,9 +42,9 @@ func tabLabel(name string) (label i18n.Message) {
 	return label
 }
 
-// currentTab marks the tab that is shown.
-func currentTab(tab, one string) string {
-	if tab == one {
+// currentTab returns the marker of the current tab.
+func currentTab(tab, current string) string {
+	if tab == current {
 		return "page"
 	}
 	return "false"

@@ -132,7 +132,7 @@ func ProfilePage(f Frame, view Profile, posts Feed) templ.Component {
 	})
 }
 
-// banner is the picture above a profile, or that of the site, in a size of headers.
+// banner is the picture above a profile, or that of the site, in a header size.
 func banner(picture, size string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

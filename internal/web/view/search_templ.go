@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/search"
 )
 
-// What a search finds.
+// The kinds of search results.
 const (
 	SearchAll    = "all"
 	SearchPosts  = "posts"
@@ -32,21 +32,21 @@ var searchTabs = []struct {
 	{SearchAll, i18n.T("All|everything")}, {SearchPosts, i18n.T("Posts")}, {SearchPeople, i18n.T("People")}, {SearchTags, i18n.T("Tags")},
 }
 
-// Search is the page of a search.
+// Search is a page of search results.
 type Search struct {
 	Query       string
 	In          string         // one of the constants above
-	Problem     string         // what is wrong with the query
-	Notes       []i18n.Message // what of it was not understood
+	Problem     string         // error in the query
+	Notes       []i18n.Message // parts that were not understood
 	Posts       Feed
 	People      People
 	Tags        []string
-	MorePeople  bool // there are more than those of SearchAll
-	MaySave     bool // the viewer can save it
-	WithOptions bool // the form with options is open
+	MorePeople  bool // there are more people than SearchAll shows
+	MaySave     bool // the viewer can save the search
+	WithOptions bool // the options are open
 }
 
-// Path is the address of the search in all, in posts, people or tags.
+// Path returns the address of the search for everything, posts, people or tags.
 func (s Search) Path(in string) string {
 	path := "/search?q=" + url.QueryEscape(s.Query)
 	if in != SearchAll {
@@ -62,7 +62,7 @@ func (s Search) current(in string) string {
 	return "false"
 }
 
-// NothingFor says that a search has found nothing in all, in posts, people or tags.
+// NothingFor returns the message if a search has no results.
 func (s Search) NothingFor(in string) i18n.Message {
 	query := Opening(s.Query, 50)
 	switch in {
@@ -76,7 +76,7 @@ func (s Search) NothingFor(in string) i18n.Message {
 	return i18n.T("No posts, people or tags for “{query}”.", query)
 }
 
-// PeopleMatch says how many people a search for posts has found besides.
+// PeopleMatch says how many people also match a search for posts.
 func PeopleMatch(n int) i18n.Message {
 	if n >= search.MaxPeople {
 		return i18n.N(int64(n), "{n} person or more matches.", "{n} people or more match.")
@@ -84,7 +84,7 @@ func PeopleMatch(n int) i18n.Message {
 	return i18n.N(int64(n), "{n} person matches.", "{n} people match.")
 }
 
-// searchForm is the form of the page of a search, whose options are outside of it.
+// searchForm is the ID of the search form, whose options are outside of it.
 const searchForm = "search-form"
 
 func SearchPage(f Frame, s Search) templ.Component {
@@ -397,7 +397,7 @@ func SearchPage(f Frame, s Search) templ.Component {
 	})
 }
 
-// searchOptions are operators of a search as fields of its form.
+// searchOptions are search operators as fields of the form.
 func searchOptions(s Search) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -500,7 +500,7 @@ func searchOptions(s Search) templ.Component {
 	})
 }
 
-// searchOption makes a field one of the form of a search.
+// searchOption makes a field part of the search form.
 var searchOption = templ.Attributes{"form": searchForm}
 
 func searchResults(s Search) templ.Component {
@@ -1098,7 +1098,7 @@ func searchHelp(f Frame) templ.Component {
 	})
 }
 
-// findBox is the box for a search in the menu of every page.
+// findBox is the search box in the menu of every page.
 func findBox() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

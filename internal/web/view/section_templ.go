@@ -15,8 +15,8 @@ import (
 	"retwis/internal/i18n"
 )
 
-// section is a part of the site with a list of its pages: beside each of them on a wide screen,
-// else on the first page, to which the others lead back.
+// section is a part of the site with a list of its pages. On a wide screen the list is next to each
+// page; otherwise it is a separate page, to which the others lead back.
 type section struct {
 	title  i18n.Message
 	path   string
@@ -28,17 +28,17 @@ type sectionGroup struct {
 	entries []sectionEntry
 }
 
-// sectionEntry is a page of a section, with those below its path.
+// sectionEntry is a page of a section, including the pages below its path.
 type sectionEntry struct {
 	path    string
 	label   i18n.Message
 	icon    string
-	shown   func(Frame) bool  // nil: everyone sees it
-	waiting func(Frame) int64 // how much waits there; nil for nothing
-	more    []string          // other paths that belong to it
+	shown   func(Frame) bool  // nil if everyone sees it
+	waiting func(Frame) int64 // how many items are pending there; nil for none
+	more    []string          // further paths that belong to it
 }
 
-// covers reports whether the page at a path belongs to an entry.
+// covers reports whether the page at a path belongs to the entry.
 func (e sectionEntry) covers(path string) bool {
 	for _, one := range append(e.more, e.path) {
 		if path == one || strings.HasPrefix(path, one+"/") {
@@ -48,7 +48,7 @@ func (e sectionEntry) covers(path string) bool {
 	return false
 }
 
-// current returns the entry of the page that is shown, the closest one; the zero entry for none.
+// current returns the entry that matches the current page most closely, or the zero entry.
 func (s section) current(f Frame) (found sectionEntry) {
 	for _, group := range s.groups {
 		for _, e := range group.entries {
@@ -60,7 +60,7 @@ func (s section) current(f Frame) (found sectionEntry) {
 	return found
 }
 
-// heading is the title of the page that is shown.
+// heading returns the title of the current page.
 func (s section) heading(f Frame) i18n.Message {
 	if label := s.current(f).label; !label.IsZero() {
 		return label
@@ -68,7 +68,8 @@ func (s section) heading(f Frame) i18n.Message {
 	return s.title
 }
 
-// frame is the frame of a page of a section: with its list beside it, and another title.
+// frame returns the frame of a page in a section: with the section's list beside it and a title of
+// its own.
 func (s section) frame(ctx context.Context, f Frame) Frame {
 	if label := s.current(f).label; !label.IsZero() {
 		f.Title = message(ctx, label) + " · " + message(ctx, s.title)
@@ -79,7 +80,7 @@ func (s section) frame(ctx context.Context, f Frame) Frame {
 	return f
 }
 
-// sectionPage is what every page of a section has around it.
+// sectionPage is the frame of every page of a section.
 func sectionPage(f Frame, s section) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -125,7 +126,7 @@ func sectionPage(f Frame, s section) templ.Component {
 				var templ_7745c5c3_Var3 templ.SafeURL
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(s.path))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 80, Col: 36}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 81, Col: 36}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -142,7 +143,7 @@ func sectionPage(f Frame, s section) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.title))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 82, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 83, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -160,7 +161,7 @@ func sectionPage(f Frame, s section) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.heading(f)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 86, Col: 49}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 87, Col: 49}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -235,7 +236,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, s.title))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 94, Col: 94}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 95, Col: 94}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -254,7 +255,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 				var templ_7745c5c3_Var10 string
 				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, group.title))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 97, Col: 35}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 98, Col: 35}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 				if templ_7745c5c3_Err != nil {
@@ -272,7 +273,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					var templ_7745c5c3_Var11 templ.SafeURL
 					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(e.path))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 101, Col: 38}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 102, Col: 38}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 					if templ_7745c5c3_Err != nil {
@@ -285,7 +286,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					var templ_7745c5c3_Var12 string
 					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(s.marked(f, e))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 101, Col: 70}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 102, Col: 70}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 					if templ_7745c5c3_Err != nil {
@@ -306,7 +307,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 					var templ_7745c5c3_Var13 string
 					templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, e.label))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 103, Col: 51}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 104, Col: 51}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 					if templ_7745c5c3_Err != nil {
@@ -324,7 +325,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 						var templ_7745c5c3_Var14 string
 						templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(limitedCount(e.waiting(f)))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 105, Col: 57}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 106, Col: 57}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 						if templ_7745c5c3_Err != nil {
@@ -337,7 +338,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 						var templ_7745c5c3_Var15 string
 						templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(" " + t(ctx, "to decide"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 105, Col: 107}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 106, Col: 107}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 						if templ_7745c5c3_Err != nil {
@@ -381,7 +382,7 @@ func (g sectionGroup) of(f Frame) (entries []sectionEntry) {
 	return entries
 }
 
-// marked is the aria-current attribute of an entry.
+// marked returns the aria-current attribute of an entry.
 func (s section) marked(f Frame, e sectionEntry) string {
 	switch {
 	case f.Here == e.path:
@@ -392,8 +393,8 @@ func (s section) marked(f Frame, e sectionEntry) string {
 	return "false"
 }
 
-// sectionShapes are the paths of icons that only these lists have. They are not among the shapes,
-// which every page carries.
+// sectionShapes are the paths of icons that only these lists use. They are not among the shapes,
+// which are part of every page.
 var sectionShapes = map[string]string{
 	"mail":     `<path d="M3.500 6.500a1 1 0 0 1 1-1h15a1 1 0 0 1 1 1v11a1 1 0 0 1-1 1h-15a1 1 0 0 1-1-1zM4 7l8 6 8-6"/>`,
 	"lock":     `<path d="M5.500 11a1 1 0 0 1 1-1h11a1 1 0 0 1 1 1v8.500a1 1 0 0 1-1 1h-11a1 1 0 0 1-1-1zM8.500 10V7.500a3.500 3.500 0 0 1 7 0V10M12 14v3"/>`,
@@ -407,7 +408,7 @@ var sectionShapes = map[string]string{
 	"log":      `<circle cx="12" cy="12" r="8.500"/><path d="M12 7v5l3.500 2"/>`,
 }
 
-// sectionIcon is an icon of a list of pages.
+// sectionIcon is an icon in a list of pages.
 func sectionIcon(name string) templ.Component {
 	if shape, ok := sectionShapes[name]; ok {
 		return templ.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">` + shape + `</svg>`)

@@ -15,19 +15,19 @@ import (
 	"retwis/internal/social/auth"
 )
 
-// Security is the page of an account's security. form is one that was rejected; its
-// Action says which.
+// Security is the page about the security of an account. form is a rejected form; its Action says
+// which one.
 type Security struct {
 	On       bool // the second factor
-	Codes    int  // recovery codes that are left
+	Codes    int  // remaining recovery codes
 	Passkeys []auth.Passkey
-	Host     string // of the site: passkeys of another one are marked
+	Host     string // of the site; passkeys of other hosts are marked
 	Sessions []Session
-	Done     string // what has just succeeded, as the address says it
+	Done     string // what has just succeeded, according to the query
 	Form     AccountForm
 }
 
-// in returns the form that was rejected, if it is this one.
+// in returns the rejected form if it is this one.
 func (v Security) in(action string) AccountForm {
 	if v.Form.Action == action {
 		return v.Form
@@ -35,7 +35,7 @@ func (v Security) in(action string) AccountForm {
 	return AccountForm{}
 }
 
-// RemovesPasskey is the Action of the form that removes a passkey.
+// RemovesPasskey returns the Action of the form that removes a passkey.
 func RemovesPasskey(id string) string { return "passkey " + id }
 
 // Session is a session in the list.
@@ -59,7 +59,7 @@ func codesLeft(n int) i18n.Message {
 	return i18n.N(int64(n), "You have {n} recovery code left.", "You have {n} recovery codes left.")
 }
 
-// InGroups writes a key as people can copy it.
+// InGroups formats a key so that people can copy it.
 func InGroups(key string) string {
 	var groups []string
 	for ; len(key) > 4; key = key[4:] {
@@ -68,14 +68,14 @@ func InGroups(key string) string {
 	return strings.Join(append(groups, key), " ")
 }
 
-// QRCode is a QR code as a picture in the page itself. It is black on white in both
-// colour schemes: not every camera reads the opposite.
+// QRCode returns a QR code as an inline picture. It is black on white in both color schemes,
+// because not every camera reads inverted codes.
 func QRCode(text string) (templ.Component, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
 		return nil, fmt.Errorf("view: QR code: %w", err)
 	}
-	const border = 4 // modules, as the standard asks
+	const border = 4 // modules, as the standard requires
 	size := code.Bounds().Dx()
 	var path strings.Builder
 	for y := range size {
@@ -85,8 +85,8 @@ func QRCode(text string) (templ.Component, error) {
 			}
 		}
 	}
-	whole := strconv.Itoa(size + 2*border)
-	shape := `" viewBox="0 0 ` + whole + ` ` + whole + `" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + whole + `v` + whole +
+	side := strconv.Itoa(size + 2*border)
+	shape := `" viewBox="0 0 ` + side + ` ` + side + `" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + side + `v` + side +
 		`H0z"/><path fill="#000" d="` + path.String() + `"/></svg>`
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, `<svg class="qr" role="img" aria-label="`+templ.EscapeString(t(ctx, "QR code with the key"))+shape)

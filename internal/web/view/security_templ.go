@@ -739,7 +739,7 @@ func passkey(f Frame, v Security, one auth.Passkey) templ.Component {
 	})
 }
 
-// nameForManagers lets password managers know whose password a form is about.
+// nameForManagers tells password managers whose password a form is about.
 func nameForManagers(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1051,7 +1051,7 @@ func CodesPage(f Frame, title string, codes []string) templ.Component {
 	})
 }
 
-// codeField is the field for a code; one with letters takes recovery codes too.
+// codeField is the field for a code. With letters it also accepts recovery codes.
 func codeField(label string, form AccountForm, letters bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import (
 // SettingsPath is the list of the settings.
 const SettingsPath = "/settings"
 
-// settingsSection has the pages of the settings; a page that is added here is in the list everywhere.
+// settingsSection lists the settings pages. A page added here appears in the list everywhere.
 var settingsSection = section{title: i18n.T("Settings"), path: SettingsPath, groups: []sectionGroup{
 	{i18n.T("Account"), []sectionEntry{
 		{path: "/settings/profile", label: i18n.T("Profile"), icon: "user"},
@@ -40,7 +40,7 @@ type ProfileForm struct {
 	Problem string
 	Saved   bool
 
-	Pictures bool // the form takes pictures
+	Pictures bool // the form accepts pictures
 }
 
 func (f ProfileForm) link(i int) string {
@@ -50,7 +50,7 @@ func (f ProfileForm) link(i int) string {
 	return ""
 }
 
-// invalid are the attributes of a field that was rejected.
+// invalid returns the attributes of a rejected field.
 func (f ProfileForm) invalid(field string) templ.Attributes {
 	if f.Field != field {
 		return nil

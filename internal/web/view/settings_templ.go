@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "retwis/internal/social/accounts"
 
-// settings is what every page of settings has around it.
+// settings is the frame of every settings page.
 func settings(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -17,31 +17,31 @@ import (
 	"retwis/internal/social/search"
 )
 
-// How many people and tags are in a sidebar.
+// The numbers of people and tags in a sidebar.
 const (
 	SidebarPeople = 3
 	SidebarTags   = 5
 )
 
-// Sidebar is what is beside a page that people read: at its side, below it on a tablet.
+// Sidebar is the part next to a reading page, or below it on a tablet.
 type Sidebar struct {
-	Find   bool     // with the box for a search
+	Find   bool     // with the search box
 	People []Person // to follow
 	Tags   []search.TrendingTag
-	Back   string // the page that the buttons lead back to
+	Back   string // page that the buttons lead back to
 
-	Nav templ.Component // in place of all that: the pages of a section; nil for none
+	Nav templ.Component // replaces everything else with the pages of a section; nil for none
 }
 
 // Sidebar implements SidebarSource.
 func (s Sidebar) Sidebar() Sidebar { return s }
 
-// SidebarSource has a sidebar that may still be read when the page is ready.
+// SidebarSource returns a sidebar, which may still be loading when the page is ready.
 type SidebarSource interface{ Sidebar() Sidebar }
 
-// Without is a sidebar without what the page has itself.
+// Without is a sidebar without what is already on the page.
 type Without struct {
-	SidebarSource      // nil: there is no sidebar
+	SidebarSource      // nil if there is no sidebar
 	Find, People, Tags bool
 }
 
@@ -60,17 +60,17 @@ func (w Without) Sidebar() Sidebar {
 	return s
 }
 
-// sidebarKey is what a sidebar shows, without where its buttons lead back to.
+// sidebarKey is the content of a sidebar, except the page that its buttons lead back to.
 type sidebarKey struct {
 	find   bool
 	people [SidebarPeople]Person
 	tags   [SidebarTags]search.TrendingTag
 }
 
-// backMark has the place of the page to go back to in a sidebar that is kept for many pages.
+// backMark is the placeholder for that page in a cached sidebar.
 const backMark = "\x00"
 
-// sidebar is rendered once for all pages on which it shows the same.
+// sidebar is rendered once for all pages with the same content.
 func sidebar(s Sidebar) templ.Component {
 	if s.Nav != nil {
 		return s.Nav
@@ -288,7 +288,7 @@ func sidebarElement(s Sidebar) templ.Component {
 	})
 }
 
-// Suggested is a person who is suggested, and why.
+// Suggested returns a suggested person with the reason.
 func Suggested(one people.Suggestion) Person {
 	p := Person{User: one.User, Why: Why{FollowedBy: one.FollowedBy, Bio: one.Bio}}
 	for i := range min(len(one.By), len(p.Why.By)) {

@@ -5,7 +5,7 @@ import (
 	"retwis/internal/social"
 )
 
-// SuspensionText is what a suspended person reads at the log-in.
+// SuspensionText is what a suspended person reads when logging in.
 func SuspensionText(info social.StandingInfo) i18n.Message {
 	text := i18n.T("Your account is suspended.")
 	if !info.Until.IsZero() {
@@ -31,7 +31,8 @@ func hiddenText(p social.Post, own bool) i18n.Message {
 	return i18n.Sentences(i18n.T("Hidden by a moderator. Only you see it."), i18n.Verbatim(p.HiddenMessage))
 }
 
-// standingMark names the standing of a user beside the name; zero for a good one.
+// standingMark returns the standing of a user, shown next to the name, or the zero message for a
+// good standing.
 func standingMark(user social.User) i18n.Message {
 	switch {
 	case user.Pending:
@@ -42,7 +43,7 @@ func standingMark(user social.User) i18n.Message {
 	return i18n.Message{}
 }
 
-// standingText is a standing with its dates.
+// standingText returns a standing with its dates.
 func standingText(info social.StandingInfo) i18n.Message {
 	switch {
 	case info.Pending():

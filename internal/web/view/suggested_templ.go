@@ -14,14 +14,14 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Why is the reason for which a person is suggested.
+// Why is the reason why a person is suggested.
 type Why struct {
-	By         [2]string // the names of followees of the viewer who follow the person: both of two, one of more
-	FollowedBy int       // how many there are; 0: the person is active
+	By         [2]string // names of the viewer's followees who follow the person: one, or both if there are two
+	FollowedBy int       // number of these followees; 0 if the reason is that the person is active
 	Bio        string
 }
 
-// others returns how many of those who follow the person are not named.
+// others returns how many of these followees are not named.
 func (w Why) others() int {
 	named := 0
 	for _, name := range w.By {
@@ -167,7 +167,7 @@ func SuggestedPage(f Frame, people, newest []Person) templ.Component {
 	})
 }
 
-// text says which followees of the viewer follow the person.
+// text says which of the viewer's followees follow the person.
 func (w Why) text(short bool) i18n.Message {
 	others := int64(w.others())
 	switch {
@@ -183,7 +183,7 @@ func (w Why) text(short bool) i18n.Message {
 	return i18n.T("Followed by {name}", isolated(w.By[0]))
 }
 
-// isolated is a name in a sentence whose direction may be another one.
+// isolated is a name in a sentence, isolated from the direction of its text.
 func isolated(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -369,18 +369,18 @@ func dismissButton(p Person) templ.Component {
 	})
 }
 
-// FirstSteps is what the home page of somebody new begins with.
+// FirstSteps is the beginning of a new user's home page.
 type FirstSteps struct {
 	People  []Person // to follow
-	Tags    []string // that many people write about
-	Follows int64    // how many people the viewer follows
+	Tags    []string // popular tags
+	Follows int64    // number of people that the viewer follows
 	NoFace  bool     // the viewer has neither a picture nor a display name
 }
 
-// EnoughFollows is how many people make a home page worth reading.
+// EnoughFollows is how many people to follow make a home page worth reading.
 const EnoughFollows = 3
 
-// followsNow is how many people the viewer follows, which a script counts on.
+// followsNow is the number of people that the viewer follows, which a script updates.
 func followsNow(n int64) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

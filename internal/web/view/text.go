@@ -18,7 +18,7 @@ import (
 // MachineTime formats a time for programs.
 func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// countText is a number below a post, where none is not written.
+// countText formats a number below a post; 0 is empty.
 func countText(ctx context.Context, n int64) string {
 	if n == 0 {
 		return ""
@@ -26,7 +26,7 @@ func countText(ctx context.Context, n int64) string {
 	return i18n.From(ctx).Number(n)
 }
 
-// Opening is the beginning of a text, on one line, of at most so many characters.
+// Opening returns the beginning of a text on one line, of at most limit characters.
 func Opening(body string, limit int) string {
 	body = strings.Join(strings.Fields(body), " ")
 	rest, state := body, -1
@@ -39,18 +39,18 @@ func Opening(body string, limit int) string {
 	return body
 }
 
-// shownLink is how a link on a profile is displayed.
+// shownLink returns the displayed form of a link on a profile.
 func shownLink(address string) string {
 	return text.Segment{Kind: text.Link, Target: address}.Shown()
 }
 
-// ShownName is the name that a user has chosen to be shown.
+// ShownName returns the display name of a user.
 func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
-// bodyText is the text of a post, with links to what it names. Names have a direction of their own:
-// in a text from right to left, the @ would be at their end. Search engines are
-// told to ignore links that users write, and the linked page cannot reach back. marks are
-// where it is marked, in bytes.
+// bodyText is the text of a post with links. Names are isolated from the text direction: otherwise,
+// in a right-to-left text, the @ would be at their end. Search engines are told to ignore links
+// that users write, and the linked page cannot reach back. marks are the highlighted ranges in
+// bytes.
 func bodyText(body string, marks [][2]int) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
@@ -78,7 +78,7 @@ func bodyText(body string, marks [][2]int) templ.Component {
 	})
 }
 
-// marked returns a part of a text that begins at a byte, with its share of the marks.
+// marked returns part of a text with its share of the highlights. The part starts at byte begin.
 func marked(part string, begin int, marks [][2]int) string {
 	var b strings.Builder
 	at := 0

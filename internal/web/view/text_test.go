@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Names have a direction of their own: in Arabic text, their @ and # stay in front.
+// Names are isolated from the text direction: in Arabic text, their @ and # stay in front.
 func TestDirectionOfNames(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

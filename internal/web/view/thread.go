@@ -13,17 +13,17 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// conversation are the parts of a thread, for its page.
+// conversation holds the parts of a thread for its page.
 type conversation struct {
 	Before threadPosts // what the post replies to
 	Post   Posts
-	After  int64       // the cursor of the page of replies
+	After  int64       // cursor of the page of replies
 	Below  threadPosts // the replies
 	Next   int64
 	More   bool // the conversation begins above the first post of the page
 	Root   int64
 	Own    bool // the viewer wrote the post
-	Pinned bool // it is the first on the viewer's profile
+	Pinned bool // it is pinned on the viewer's profile
 }
 
 // NewConversation returns the parts of a thread, and all posts that are shown.
@@ -40,17 +40,17 @@ func NewConversation(v *social.Viewer, thread posts.Thread) (c conversation, all
 	}, NewPosts(v, items)
 }
 
-// threadPosts are posts of a conversation, each under the one that it replies to.
+// threadPosts are posts of a conversation, each below the one that it replies to.
 type threadPosts struct {
 	viewer *social.Viewer
 	posts  []posts.ThreadPost
 }
 
-// maxDepth is how far replies are indented: those below stay in line, and each names the
-// author that it answers.
+// maxDepth is the maximum indentation of replies. Deeper replies stay at that level, and each names
+// the author that it responds to.
 const maxDepth = 4
 
-// Render makes them a part of a page.
+// Render renders the posts as part of a page.
 func (t threadPosts) Render(ctx context.Context, w io.Writer) error {
 	for _, p := range t.posts {
 		at := `<div class="at depth-` + strconv.Itoa(min(max(p.Depth-1, 0), maxDepth)) + `">`

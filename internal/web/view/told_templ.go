@@ -10,11 +10,11 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "retwis/internal/i18n"
 
-// Told is what has just happened, which the next page says: one of the kinds of told, about a post
-// or a person.
+// Told is what has just happened, for the next page to report: one of the kinds of told, about a
+// post or person.
 type Told struct{ Kind, About string }
 
-// told are the sentences for what has happened, some of them about a person.
+// told are the messages about what has happened, some of them about a person.
 var told = map[string]i18n.Message{
 	"posted":    i18n.T("Post published."),
 	"replied":   i18n.T("Reply sent."),
@@ -32,18 +32,18 @@ var told = map[string]i18n.Message{
 	"saved":     i18n.T("Your settings are saved."),
 }
 
-// undone are the kinds that can be undone, with the last part of the address that does it.
+// undone maps the kinds that can be undone to the last segment of the path that does it.
 var undone = map[string]string{"muted": "unmute", "blocked": "unblock"}
 
-// IsTold reports whether something is a kind of Told.
+// IsTold reports whether kind is a kind of Told.
 func IsTold(kind string) bool { return !told[kind].IsZero() }
 
-// published reports whether a text was published, whose draft is no longer needed.
+// published reports whether a text was published, so its draft is no longer needed.
 func (t Told) published() bool {
 	return t.Kind == "posted" || t.Kind == "replied" || t.Kind == "edited"
 }
 
-// toast says what has just happened, and goes by itself.
+// toast reports what has just happened and disappears by itself.
 func toast(it Told, here string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// The media types of Atom feeds (RFC 4287) and of JSON Feed 1.1 (https://jsonfeed.org), and what
-// the addresses of feeds have after that of their page.
+// The media types and address suffixes of Atom feeds (RFC 4287) and of JSON Feed 1.1
+// (https://jsonfeed.org).
 const (
 	AtomType   = "application/atom+xml"
 	AtomSuffix = ".atom"
@@ -26,19 +26,19 @@ const (
 	JSONSuffix = ".json"
 )
 
-// atomTitle is how much of a post is the title of its entry, in characters.
+// atomTitle is the maximum length of an entry's title, taken from the post, in characters.
 const atomTitle = 80
 
-// WebFeed is a page as a feed, for programs that read many sites.
+// WebFeed is a page as a feed, for feed readers.
 type WebFeed struct {
-	Site   string // its name
+	Site   string // name of the site
 	ID     string // of the site: see site.Settings.ID
 	Title  string
-	Origin string       // the address of the site
+	Origin string       // address of the site
 	Path   string       // of the page
 	Author *social.User // of all posts; nil for several authors
 	Items  []timeline.Item
-	Since  time.Time // the time of a feed without entries
+	Since  time.Time // time of a feed without entries
 
 	Language *i18n.Language // nil for English
 }
@@ -80,12 +80,13 @@ func (f WebFeed) text(m i18n.Message) string {
 	return f.Language.Say(m)
 }
 
-// id names what is at a path. It stays when the site moves to another address: RFC 4287, 4.2.6.
+// id identifies what is at a path. It does not change when the site moves to another address: RFC
+// 4287, 4.2.6.
 func (f WebFeed) id(path string) string {
 	return "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(f.ID+path)).String()
 }
 
-// changed is when an entry has changed last.
+// changed returns when an entry was last changed.
 func changed(item timeline.Item) time.Time {
 	if item.Post.Edited.After(item.Entry.Time) {
 		return item.Post.Edited
@@ -93,7 +94,7 @@ func changed(item timeline.Item) time.Time {
 	return item.Entry.Time
 }
 
-// entry is a post or a repost, and the time of its last change.
+// entry returns the entry of a post or repost and the time of its last change.
 func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	post := item.Post
 	updated := changed(item)
@@ -110,8 +111,8 @@ func (f WebFeed) entry(item timeline.Item) (atomEntry, time.Time) {
 	}, updated
 }
 
-// picturesOf are the pictures of a post as far as a feed has them: not those that are shown after a
-// click, since readers show them at once.
+// picturesOf returns the pictures of a post that a feed includes. It omits pictures that are shown
+// only after a click, since feed readers show them at once.
 func picturesOf(post social.Post) []social.Picture {
 	if post.Sensitive {
 		return nil
@@ -119,7 +120,7 @@ func picturesOf(post social.Post) []social.Picture {
 	return post.Media.Pictures()
 }
 
-// enclosures are the pictures of a post.
+// enclosures returns links to the pictures of a post.
 func (f WebFeed) enclosures(post social.Post) (links []atomLink) {
 	for _, p := range picturesOf(post) {
 		links = append(links, atomLink{Rel: "enclosure", Type: typeOf(p.Large()), Href: f.Origin + MediaPath(p, p.Large()), Title: p.Alt})
@@ -127,17 +128,17 @@ func (f WebFeed) enclosures(post social.Post) (links []atomLink) {
 	return links
 }
 
-// typeOf is the media type of a file of a picture.
+// typeOf returns the media type of a picture file.
 func typeOf(f social.PictureFile) string { return mime.TypeByExtension(path.Ext(f.Name)) }
 
 func (f WebFeed) person(user social.User) atomPerson {
 	return atomPerson{Name: ShownName(user), URI: f.Origin + ProfilePath(user.Name)}
 }
 
-// The elements of a feed, as far as they are used. What cannot be part of XML is
-// replaced by encoding/xml. The types of gorilla/feeds have one link for a feed, so none of "self" or
-// "alternate", no title of a link, which describes a picture, and no list of items for an empty JSON
-// feed.
+// The elements of an Atom feed, as far as they are used. encoding/xml replaces characters that XML
+// does not allow. The types of gorilla/feeds have only one link per feed, so either "self" or
+// "alternate" would be missing, no link titles, which describe pictures, and no list of items for
+// an empty JSON feed.
 type (
 	atomFeed struct {
 		XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
@@ -192,28 +193,28 @@ func (f WebFeed) JSON() ([]byte, error) {
 	return json.Marshal(feed)
 }
 
-// jsonItem is a post or a repost. Only a repost has a title, which says whose post it is: the
-// format wants none for short posts.
+// jsonItem returns the item of a post or repost. Only a repost has a title, which says whose post
+// it is: the format recommends none for short posts.
 func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	post := item.Post
-	one := jsonItem{
+	result := jsonItem{
 		ID: f.id(PostPath(item.Entry.Post)), URL: f.Origin + PostPath(post.Post),
 		Content: bodyHTML(post.Body, f.Origin), Authors: []jsonAuthor{f.jsonAuthor(post.Author)},
 		Tags: text.Tags(post.Body),
 	}
 	if item.Entry != item.Post {
-		one.Title = f.text(i18n.T("Reposted @{name}", post.Author.Name))
+		result.Title = f.text(i18n.T("Reposted @{name}", post.Author.Name))
 	}
 	for _, p := range picturesOf(post.Post) {
-		one.Attachments = append(one.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
+		result.Attachments = append(result.Attachments, jsonAttachment{f.Origin + MediaPath(p, p.Large()), typeOf(p.Large()), p.Alt})
 	}
 	if !item.Entry.Time.IsZero() {
-		one.Published = MachineTime(item.Entry.Time)
+		result.Published = MachineTime(item.Entry.Time)
 	}
 	if !post.Edited.IsZero() {
-		one.Modified = MachineTime(changed(item))
+		result.Modified = MachineTime(changed(item))
 	}
-	return one
+	return result
 }
 
 func (f WebFeed) jsonAuthor(user social.User) jsonAuthor {
@@ -254,8 +255,8 @@ type (
 	}
 )
 
-// bodyHTML is the text of a post for readers on other sites: with line breaks as
-// elements, and links that have a host.
+// bodyHTML returns the text of a post for readers on other sites: with line breaks as elements and
+// absolute links.
 func bodyHTML(body, origin string) string {
 	var b strings.Builder
 	for _, part := range text.Parse(body) {

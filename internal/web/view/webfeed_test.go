@@ -8,7 +8,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Feeds have the pictures of posts, but not those that are shown after a click.
+// Feeds have the pictures of posts, except those that are shown only after a click.
 func TestFeedsOfSensitivePictures(t *testing.T) {
 	t.Parallel()
 	pictures := social.FormatMedia([]social.Picture{{
