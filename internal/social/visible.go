@@ -18,7 +18,7 @@ const (
 
 // Visible decides how a viewer sees a post. It is the only place that does: every page, list,
 // notification and feed calls it. A repost is as visible as the less visible of itself and its
-// original, so callers check both.
+// original, so callers check both; see timeline.Lists.Select.
 func Visible(v *Viewer, p Post) Visibility {
 	if p.ID == 0 || p.Deleted {
 		return Hidden

@@ -189,35 +189,3 @@ func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
 	}
 	return times, nil
 }
-
-// foundIn returns index rows whose IDs are in ranges, largest first, and the cursor after them.
-func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q text.Query) (text.Result, error) {
-	all := text.Result{}
-	limit := q.Limit
-	for _, r := range ranges {
-		if before != 0 && before <= r.first {
-			continue
-		}
-		q.After, q.Before, q.Limit = r.first-1, r.last+1, limit-len(all.IDs)
-		if r == allIDs {
-			q.Before = 0 // no bound
-		}
-		if before != 0 && (q.Before == 0 || before < q.Before) {
-			q.Before = before
-		}
-		found, err := s.Index.Posts.Search(ctx, q)
-		if err != nil {
-			return text.Result{}, invalid(fmt.Errorf("social: search: %w", err))
-		}
-		all.IDs = append(all.IDs, found.IDs...)
-		switch {
-		case found.Next != 0:
-			all.Next = found.Next
-			return all, nil
-		case len(all.IDs) == limit:
-			all.Next = r.first // the next range is below
-			return all, nil
-		}
-	}
-	return all, nil
-}

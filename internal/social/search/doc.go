@@ -5,7 +5,7 @@
 //
 //  1. [Parse] parses the query: words for the index, and operators such as from:ada.
 //  2. Service.resolve finds the users that it names, and the posts with which days begin.
-//  3. Posts.Search returns IDs, newest first.
+//  3. Service.foundIn asks the index (text.Index.Search) for IDs, newest first.
 //  4. Service.found drops authors who have opted out of search.
 //  5. timeline.Lists.Page drops what the viewer must not see, and reads on.
 //  6. [Marker.Find] finds the words in the texts that a page shows.
