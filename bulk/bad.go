@@ -66,14 +66,14 @@ func (b *badRecords) record(bad *input.BadRecord) error {
 }
 
 // canSkip reports whether the load can continue without a rejected command. Without a SELECT, the
-// following commands would go into the wrong database; a transaction must not lose a part.
+// following commands would go into the wrong database; a transaction must not lose commands.
 func (b *badRecords) canSkip(got command.Checked, check *command.Checker) bool {
 	return b != nil && check.Open == 0 && got.Spec != nil && got.Kind != command.Select
 }
 
 // command writes a rejected command.
 func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err error) error {
-	wrong := &InputError{File: in.Name(), Line: p.Line, Offset: p.Offset, Msg: err.Error()}
+	inputErr := &InputError{File: in.Name(), Line: p.Line, Offset: p.Offset, Msg: err.Error()}
 	var text []byte
 	for i := range f.Len() {
 		if i > 0 {
@@ -82,15 +82,15 @@ func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err 
 		text = resp.AppendQuoted(text, f.Arg(i))
 	}
 	return b.write(badRecord{
-		File: wrong.File, Line: p.Line, Offset: p.Offset, Record: p.Record, Reason: wrong.Msg, Command: string(text),
-	}, wrong)
+		File: inputErr.File, Line: p.Line, Offset: p.Offset, Record: p.Record, Reason: inputErr.Msg, Command: string(text),
+	}, inputErr)
 }
 
 // write writes a bad record. If there are too many, it returns the input error instead.
-func (b *badRecords) write(bad badRecord, wrong *InputError) error {
+func (b *badRecords) write(bad badRecord, inputErr *InputError) error {
 	if n := b.count.bad.Load(); n >= int64(b.most) {
-		wrong.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", wrong.Msg, b.most)
-		return wrong
+		inputErr.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", inputErr.Msg, b.most)
+		return inputErr
 	}
 	if bad.Line > 0 {
 		bad.Offset = 0

@@ -50,18 +50,18 @@ func contents(t *testing.T, s *redistest.Server) []string {
 		keys, err := do("EVAL", script, "0", strconv.Itoa(db)).ToArray()
 		require.OK(t)(err)
 		for _, k := range keys {
-			one, err := k.ToArray()
+			entry, err := k.ToArray()
 			require.OK(t)(err)
-			key, _ := one[0].ToString()
-			kind, _ := one[1].ToString()
-			value := plain(one[3])
+			key, _ := entry[0].ToString()
+			kind, _ := entry[1].ToString()
+			value := plain(entry[3])
 			switch kind {
 			case "hash":
 				value = sortPairs(value)
 			case "zset":
 				value = scores(value)
 			}
-			add("%d %q %s %v %s", db, key, kind, plain(one[2]), quoted(value))
+			add("%d %q %s %v %s", db, key, kind, plain(entry[2]), quoted(value))
 			if db > 0 {
 				continue
 			}
@@ -153,8 +153,8 @@ func plain(m rueidis.RedisMessage) any {
 	}
 	if list, err := m.ToArray(); err == nil {
 		all := []any{}
-		for _, one := range list {
-			all = append(all, plain(one))
+		for _, element := range list {
+			all = append(all, plain(element))
 		}
 		return all
 	}

@@ -18,14 +18,14 @@ func emit(ctx context.Context, w io.Writer, files []File, opt Options) (Report, 
 	out := &emitter{w: w, count: count, bad: newBadRecords(opt, count), buf: make([]byte, 0, chunkSize)}
 	stop := count.watch(opt.OnProgress)
 	defer stop()
-	how := opt.input()
-	how.SkipBad = out.bad.skipper()
-	in, err := input.Open(inputFiles(files), how, &count.input, input.Wait(ctx, out.flush))
+	options := opt.input()
+	options.SkipBad = out.bad.skipper()
+	in, err := input.Open(inputFiles(files), options, &count.input, input.Wait(ctx, out.flush))
 	if err != nil {
 		return count.report(), err
 	}
 	defer in.Close()
-	err = out.all(ctx, in, opt.Cluster)
+	err = out.emitAll(ctx, in, opt.Cluster)
 	var interrupted *input.InterruptedError
 	if errors.As(err, &interrupted) {
 		err = interrupted.Err
@@ -49,7 +49,8 @@ type emitter struct {
 	err   error
 }
 
-func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error {
+// emitAll writes the commands of all files.
+func (e *emitter) emitAll(ctx context.Context, in *input.Input, cluster bool) error {
 	var f resp.Frame
 	check := command.Checker{Cluster: cluster}
 	for no := int64(1); ; no++ {

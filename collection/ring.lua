@@ -1,7 +1,7 @@
 -- Common start of the scripts of a ring.
 --
--- KEYS[1]  sorted set: every item. A score below 0 is its place among the waiting items; a
---          score from 0 on is the millisecond, by the clock of the ring, in which its lease ends
+-- KEYS[1]  sorted set: every item. A negative score is its place among the waiting items; any
+--          other is the time, in milliseconds by the clock of the ring, at which its lease ends
 -- KEYS[2]  hash: the lease ID of each leased item; its field '' holds the last time by the
 --          clock of the ring, and by how much that is ahead of the server's
 
@@ -26,8 +26,8 @@ local function ringTime()
 	return server + ahead, ahead
 end
 
--- behind returns the place behind all waiting items.
-local function behind()
+-- lastPlace returns the place behind all waiting items.
+local function lastPlace()
 	local last = redis.call('ZREVRANGEBYSCORE', KEYS[1], '(0', '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
 	return (tonumber(last[2]) or -9e15) + 1
 end
@@ -50,5 +50,5 @@ end
 local function release(item)
 	redis.call('HDEL', KEYS[2], item)
 	redis.call('ZREM', KEYS[1], item)
-	redis.call('ZADD', KEYS[1], behind(), item)
+	redis.call('ZADD', KEYS[1], lastPlace(), item)
 end

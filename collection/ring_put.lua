@@ -12,7 +12,7 @@ if refusal then
 end
 checkKinds()
 declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
-local place, added = behind(), 0
+local place, added = lastPlace(), 0
 for i = 4, #ARGV do
 	if redis.call('ZADD', KEYS[1], 'NX', place, ARGV[i]) == 1 then
 		place = place + 1

@@ -68,7 +68,7 @@ func TestLostKeys(t *testing.T) {
 	}
 }
 
-// A lease ends when it would have if the clock of the server had not been set back.
+// Setting back the clock of the server does not prolong a lease.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -85,9 +85,9 @@ func TestClockSetBack(t *testing.T) {
 		t.Fatal(err, ahead)
 	}
 	run(t, c, "HSET", "ring.content", "", fmt.Sprint(last+hour, " ", ahead))
-	for again := range 3 {
+	for i := range 3 {
 		if l := takeNext(t, r, 2*time.Millisecond); l.Item != "item" {
-			t.Fatal(again, l.Item)
+			t.Fatal(i, l.Item)
 		}
 	}
 	if err := kept.Extend(ctx, time.Minute); err != nil {
@@ -270,10 +270,10 @@ func TestRingProperty(t *testing.T) {
 			},
 			"": func(rt *rapid.T) {
 				n := 0
-				for one, err := range r.All(ctx) {
-					l := leased[one.Item]
-					if err != nil || (l == nil) != (one.LeaseID == "") || l != nil && l.ID != one.LeaseID {
-						rt.Fatal(one, l, err)
+				for entry, err := range r.All(ctx) {
+					l := leased[entry.Item]
+					if err != nil || (l == nil) != (entry.LeaseID == "") || l != nil && l.ID != entry.LeaseID {
+						rt.Fatal(entry, l, err)
 					}
 					n++
 				}

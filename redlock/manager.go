@@ -23,7 +23,7 @@
 // Safety: mutual exclusion holds as long as the clocks of servers and clients run at the same
 // speed to within Options.Drift, and no server forgets a lock. A restarted server does not vote
 // while a lock that it forgot may still be alive (delayed restart); that time is measured by
-// clocks that cannot be set.
+// monotonic clocks.
 //
 // Liveness: if a holder dies, its names are free after the TTL. A server that does not answer
 // delays no client. Waiting clients get the lock in order of arrival; a release notifies the next
@@ -223,15 +223,15 @@ func (m *Manager) discover() error {
 	r := m.voters.ask(server.Op{Kind: server.Boot, TTL: m.opt.TTL}, m.voters.all)
 	begun := time.Now()
 	_, _ = r.await(m.ctx, discoverTime)
-	everyone := newRound(m.voters.nodes, len(m.voters.nodes), r.Op, time.Now())
-	everyone.all = true
-	everyone.send(m.voters.all)
-	_, _ = everyone.await(m.ctx, min(m.opt.NodeTimeout, discoverTime-time.Since(begun)))
-	everyone.mu.Lock()
-	defer everyone.mu.Unlock()
-	for _, answered := range everyone.replies {
-		if twice := (*duplicateError)(nil); errors.As(answered.Err, &twice) {
-			return fmt.Errorf("redlock: %w", twice)
+	second := newRound(m.voters.nodes, len(m.voters.nodes), r.Op, time.Now())
+	second.all = true
+	second.send(m.voters.all)
+	_, _ = second.await(m.ctx, min(m.opt.NodeTimeout, discoverTime-time.Since(begun)))
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	for _, reply := range second.replies {
+		if duplicate := (*duplicateError)(nil); errors.As(reply.Err, &duplicate) {
+			return fmt.Errorf("redlock: %w", duplicate)
 		}
 	}
 	return nil
@@ -240,7 +240,7 @@ func (m *Manager) discover() error {
 // skipTime limits how long SkipQuarantine waits for servers.
 const skipTime = 5 * time.Second
 
-// SkipQuarantine declares that the servers still have every lock that they ever gave, so that
+// SkipQuarantine declares that the servers still have every lock that they granted, so that
 // they vote immediately although they were started recently. That is true for new servers, and
 // for servers that write every change to disk before they answer (appendfsync always) and were
 // restarted with that data. It is wrong for any other server that was restarted less than a TTL
@@ -298,15 +298,15 @@ func (m *Manager) Close() error {
 func (m *Manager) drain(done <-chan struct{}) {
 	end := time.NewTimer(discoverTime)
 	defer end.Stop()
-	look := time.NewTicker(m.opt.NodeTimeout)
-	defer look.Stop()
+	ticker := time.NewTicker(m.opt.NodeTimeout)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-done:
 			return
 		case <-end.C:
 			return
-		case now := <-look.C:
+		case now := <-ticker.C:
 			if !slices.ContainsFunc(m.voters.nodes, func(n *node) bool { return n.answers(now) }) {
 				return
 			}

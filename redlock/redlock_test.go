@@ -127,7 +127,7 @@ func TestQuarantine(t *testing.T) {
 			}
 		}
 	}
-	young := func() (n int) {
+	quarantined := func() (n int) {
 		status, err := dialed.Status(t.Context(), "job")
 		require.OK(t)(err)
 		for _, s := range status.Servers {
@@ -137,11 +137,11 @@ func TestQuarantine(t *testing.T) {
 		}
 		return n
 	}
-	if n := young(); n != 3 {
+	if n := quarantined(); n != 3 {
 		t.Errorf("%d of 3 servers are quarantined", n)
 	}
 	require.OK(t)(dialed.SkipQuarantine(t.Context()))
-	if n := young(); n != 0 {
+	if n := quarantined(); n != 0 {
 		t.Errorf("%d servers are quarantined after SkipQuarantine", n)
 	}
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {

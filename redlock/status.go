@@ -17,8 +17,8 @@ type Status struct {
 	Voting  int // number of servers that grant locks now; with fewer than Quorum nothing can be locked
 
 	Held bool // a majority of the servers has the same lock
-	// Undecided means that so few servers have answered, or may vote, that a client may hold the
-	// name on the others.
+	// Undecided means that too few servers have answered, or may vote, to rule out that a client
+	// holds the name.
 	Undecided bool
 	// NotLock means that the name cannot be locked, because too many servers use it for something
 	// else; see ErrNotLock.
@@ -33,7 +33,7 @@ type ServerStatus struct {
 	Node        string        // its address
 	Votes       bool          // it answers and grants locks
 	Since       time.Time     // since when it votes, by its clock; zero: unknown
-	Quarantined time.Duration // how long it still does not vote because it may have forgotten locks
+	Quarantined time.Duration // remaining time for which it does not vote, because it may have forgotten locks
 	LongestTTL  time.Duration // longest TTL on record there; zero: none
 	Holder      Holder        // holder of the name; zero: it is free
 	Foreign     bool          // another library or program wrote the value: Break rejects it
@@ -85,9 +85,9 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 			return Status{}, waitError(name, cause, nil)
 		}
 		r.mu.Lock()
-		for i, answered := range r.replies {
+		for i, reply := range r.replies {
 			s.Servers[i].Node = m.voters.nodes[i].server.Name()
-			s.Servers[i].note(r.Kind, answered, m.opt.NodeTimeout)
+			s.Servers[i].note(r.Kind, reply, m.opt.NodeTimeout)
 		}
 		r.mu.Unlock()
 	}
@@ -96,23 +96,23 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 }
 
 // note records a reply of the server.
-func (s *ServerStatus) note(asked server.Kind, answered server.Reply, timeout time.Duration) {
+func (s *ServerStatus) note(asked server.Kind, reply server.Reply, timeout time.Duration) {
 	switch {
-	case answered.Answer == server.Unanswered:
+	case reply.Answer == server.Unanswered:
 		s.Err = fmt.Errorf("timeout after %v", timeout)
-	case answered.Err != nil:
-		s.Err = answered.Err
+	case reply.Err != nil:
+		s.Err = reply.Err
 	}
-	s.Quarantined = max(s.Quarantined, answered.Quarantined)
+	s.Quarantined = max(s.Quarantined, reply.Quarantined)
 	if asked == server.Boot {
-		s.Since, s.LongestTTL = answered.Since, answered.TTL
-		s.Votes = answered.Answer == server.Yes && s.Quarantined == 0
+		s.Since, s.LongestTTL = reply.Since, reply.TTL
+		s.Votes = reply.Answer == server.Yes && s.Quarantined == 0
 		return
 	}
 	s.Votes = s.Votes && s.counts()
-	s.Foreign = answered.Foreign
-	s.Holder = Holder{Value: answered.Value, TTL: answered.TTL, Waiters: answered.Waiters}
-	if h := answered.Owner; h != (server.Holder{}) {
+	s.Foreign = reply.Foreign
+	s.Holder = Holder{Value: reply.Value, TTL: reply.TTL, Waiters: reply.Waiters}
+	if h := reply.Owner; h != (server.Holder{}) {
 		s.Holder.Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
 	}
 }

@@ -43,7 +43,7 @@ func (v *Visitor) Form(ctx context.Context, path string, form url.Values) (Answe
 	return v.Send(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
 }
 
-// Send sends a request. With a content type, it adds the headers that show the same origin.
+// Send sends a request. With a content type, it adds the headers of a same-origin request.
 func (v *Visitor) Send(ctx context.Context, method, path, contentType string, content io.Reader) (a Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, v.URL+path, content)
 	if err != nil {
@@ -90,7 +90,7 @@ func (v *Visitor) SetCookie(cookie *http.Cookie) {
 }
 
 func (v *Visitor) site() *url.URL {
-	site, _ := url.Parse(v.URL) // the address of a program is valid
+	site, _ := url.Parse(v.URL) // the URL of a started site is valid
 	return site
 }
 

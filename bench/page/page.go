@@ -85,11 +85,11 @@ func Write(path string, parts []string, name, text string) error {
 
 // introduction returns the start of the page, which describes the machine and the server.
 func introduction() (string, error) {
-	found, err := redisserver.Find(os.Getenv)
+	program, err := redisserver.Find(os.Getenv)
 	if err != nil {
 		return "", err
 	}
-	version, err := redisserver.Version(context.Background(), found)
+	version, err := redisserver.Version(context.Background(), program)
 	if err != nil {
 		return "", err
 	}

@@ -26,14 +26,14 @@ func Bulk(ctx context.Context, opt measure.Options) (string, error) {
 	if err := writeSets(file, opt.Records); err != nil {
 		return "", err
 	}
-	return measure.OnServer(ctx, opt.Dir, func(text io.Writer, server *measure.Server) error {
+	return measure.OnServer(ctx, opt.Dir, func(out io.Writer, server *measure.Server) error {
 		client := server.Client
 		load := func(args ...string) func() ([]float64, error) {
 			return func() ([]float64, error) { return loadFile(ctx, client, file, opt.Records, args) }
 		}
 		port := strconv.Itoa(server.Port())
 		url := "redis://127.0.0.1:" + port
-		fmt.Fprintf(text, `## Mass insertion
+		fmt.Fprintf(out, `## Mass insertion
 
 Each program loads a file into an empty server without persistence, over TCP on
 127.0.0.1. The operating system reports its CPU time.
@@ -48,7 +48,7 @@ Each program loads a file into an empty server without persistence, over TCP on
 				{Name: "`retwis load`", Measure: load(program, "load", "--redis", url)},
 				{Name: "`retwis load --coalesce`", Measure: load(program, "load", "--redis", url, "--coalesce")},
 			},
-		}.Write(text)
+		}.Write(out)
 	})
 }
 

@@ -33,7 +33,7 @@ type Customer struct {
 	Email string `redis:"email,unique,caseinsensitive"`
 }
 
-// Order is an order of a customer. Lines has the quantity of each product.
+// Order is an order of a customer. Lines holds the quantity of each product.
 type Order struct {
 	ID       string              `redis:",id"`
 	Customer model.Ref[Customer] `redis:"customer,index,restrict,exists"`

@@ -1,4 +1,4 @@
--- Shared by the scripts that write triples, which are sent with this text in front.
+-- Shared by the scripts that write triples; it precedes each of them.
 -- ARGV[2], the declaration, determines the orders of the graph.
 
 -- secondary returns all entries of a triple except spo, which identifies it. The names are

@@ -100,9 +100,9 @@ func (e estimate) join(bound map[string]bool) joinKind {
 	}
 	all, some := true, false
 	for _, t := range [3]Term{e.S, e.P, e.O} {
-		is := t.is(syntax.Variable) && bound[t.term.Text]
-		some = some || is
-		all = all && (is || t.is(syntax.Name))
+		isBound := t.is(syntax.Variable) && bound[t.term.Text]
+		some = some || isBound
+		all = all && (isBound || t.is(syntax.Name))
 	}
 	switch {
 	case all:

@@ -42,11 +42,11 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 		if err != nil {
 			return nil, err
 		}
-		within := log.rangeOf(m)
-		within.read++
+		inRange := log.rangeOf(m)
+		inRange.read++
 		e.Read++
 		if keep(m) {
-			within.returned++
+			inRange.returned++
 			e.Returned++
 		}
 	}
@@ -81,7 +81,7 @@ type rangeRead struct {
 
 // readLog records what a query reads, in order: first the beginnings of ranges, then the rest
 // of some of them in finer ranges. A nil log records nothing.
-type readLog struct{ begun, finer []rangeRead }
+type readLog struct{ first, finer []rangeRead }
 
 func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 	if l == nil {
@@ -91,7 +91,7 @@ func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 		if rest := chunks[i].rest; rest != nil { // Explain never reads in reverse
 			r.Max = "[" + rest.Min[1:]
 		}
-		l.begun = append(l.begun, rangeRead{Range: r})
+		l.first = append(l.first, rangeRead{Range: r})
 	}
 }
 
@@ -107,9 +107,9 @@ func (l *readLog) addFiner(ranges []ranged.Range) {
 // rangeOf returns the range in which a member was read. A piece of a skip scan may extend
 // slightly beyond its range.
 func (l *readLog) rangeOf(member string) *rangeRead {
-	begun := rangeAt(l.begun, member)
-	if len(l.finer) == 0 || member > begun.Min[1:] && (begun.Max == "+" || member <= begun.Max[1:]) {
-		return begun
+	first := rangeAt(l.first, member)
+	if len(l.finer) == 0 || member > first.Min[1:] && (first.Max == "+" || member <= first.Max[1:]) {
+		return first
 	}
 	return rangeAt(l.finer, member)
 }
@@ -125,7 +125,7 @@ func rangeAt(ranges []rangeRead, member string) *rangeRead {
 
 // joined returns all ranges in order, with adjacent ones merged.
 func (l *readLog) joined() []rangeRead {
-	ranges := slices.Concat(l.begun, l.finer)
+	ranges := slices.Concat(l.first, l.finer)
 	slices.SortStableFunc(ranges, func(a, b rangeRead) int { return strings.Compare(a.Min[1:], b.Min[1:]) })
 	var all []rangeRead
 	for _, r := range ranges {

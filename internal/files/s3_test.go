@@ -135,7 +135,7 @@ func TestSlowS3(t *testing.T) {
 		}
 		took = stalled("list")
 		if n, err := listed(); n != 0 || !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != 3*s3Timeout {
-			t.Errorf("a list that does not come: %d files, %v after %v", n, err, took())
+			t.Errorf("a list that hangs: %d files, %v after %v", n, err, took())
 		}
 	})
 }

@@ -2,8 +2,8 @@
 -- time it catches up with some of the ids that writers recorded. In the step in which none is
 -- left it also replaces the old data; otherwise writers could keep ahead of it.
 
--- finishing begins a step. After the first one Fill is refused, since its data would be older
--- than what is caught up with. If another run is in progress, it returns an error for the
+-- finishing begins a step. After the first step Fill is refused, since its data would be older
+-- than the recorded changes. If another run is in progress, it returns an error for the
 -- caller to reply.
 local function finishing(run)
 	local name = run .. ' finishing'

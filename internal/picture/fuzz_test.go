@@ -20,7 +20,7 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 	}
 	damagedFiles(f, add)
 	bombs(f, add)
-	// Little memory, so that large pictures, which take long, are rejected.
+	// Little memory, so that large pictures, which take a long time, are rejected.
 	m := New(Options{Memory: 32 << 20, Timeout: time.Second})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if !matches(magic, file) {

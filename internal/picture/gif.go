@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Limits of an animation; of a larger one, only the first picture is used.
+// Limits on an animation. A larger one is reduced to its first frame.
 const (
 	maxFrames      = 100
 	maxFramePixels = 4_000_000
@@ -26,7 +26,7 @@ func readGIF(file []byte) (header, error) {
 	frames, pixels := gifFrames(file)
 	h.animated = 1 < frames && frames <= maxFrames && pixels <= maxFramePixels
 	h.format = func(r io.Reader) (image.Image, error) { return firstFrame(r, image.Rect(0, 0, h.width, h.height)) }
-	// One byte per pixel for the index, plus the whole picture that a frame is part of.
+	// One byte per pixel for the color index, plus four for the canvas.
 	h.memory = 5 * int64(h.width) * int64(h.height)
 	if h.animated {
 		h.memory += 2 * maxFramePixels

@@ -6,17 +6,17 @@ import (
 	"image/draw"
 )
 
-// shrink returns the part r of a picture in w × h pixels, at most as many as r has. Each pixel is
-// the mean of those that it covers, which is as sharp as possible without aliasing, and takes the
-// memory of one row. The scalers of golang.org/x/image/draw take 32 bytes for each pixel of the
-// new width times the old height, 280 MB for 40 megapixels.
+// shrink scales the part r of a picture down to w × h pixels. Each pixel is the mean of those that
+// it covers, which is as sharp as possible without aliasing. It needs memory for one row. The
+// scalers of golang.org/x/image/draw take 32 bytes for each pixel of the new width times the old
+// height, 280 MB for 40 megapixels.
 func shrink(ctx context.Context, src image.Image, r image.Rectangle, w, h int) (*image.RGBA, error) {
 	dst := image.NewRGBA(image.Rect(0, 0, w, h))
 	row := image.NewRGBA(image.Rect(0, 0, r.Dx(), 1))
 	sums, total := make([]uint32, 4*w), make([]uint64, 4*w)
 	scale := 1 / (float64(r.Dx()) * float64(r.Dy()))
-	// A row of src is h units high, and a row of dst as many as src has rows: so both end at
-	// whole numbers. The same applies to columns, see sumRow.
+	// In units of which a row of src has h and a row of dst has r.Dy(), all rows begin and end at
+	// integers. The same applies to columns, see sumRow.
 	line, room := 0, r.Dy()
 	for y := range r.Dy() {
 		if y%64 == 0 && ctx.Err() != nil {
@@ -44,8 +44,8 @@ func shrink(ctx context.Context, src image.Image, r image.Rectangle, w, h int) (
 	return dst, nil
 }
 
-// sumRow sums the columns of a row into w sums, each weighted by coverage: a column of the row is
-// w units wide, and a sum as many as the row has columns.
+// sumRow sums the columns of a row into w sums, weighted by coverage: a column of the row is w
+// units wide, and a column of the result is as many units wide as the row has columns.
 func sumRow(sums []uint32, pix []uint8, w int) {
 	columns := len(pix) / 4
 	if columns == w {
@@ -75,7 +75,7 @@ func sumRow(sums []uint32, pix []uint8, w int) {
 	}
 }
 
-// upright turns and mirrors a picture according to its EXIF orientation.
+// upright rotates and mirrors a picture according to its EXIF orientation.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return img
@@ -84,7 +84,7 @@ func upright(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation >= 5 {
 		w, h = h, w
 	}
-	turned := image.NewRGBA(image.Rect(0, 0, w, h))
+	rotated := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
 			fx, fy := x, y // where the pixel comes from
@@ -104,8 +104,8 @@ func upright(img *image.RGBA, orientation int) *image.RGBA {
 			case 8:
 				fx, fy = h-1-y, x
 			}
-			copy(turned.Pix[turned.PixOffset(x, y):][:4], img.Pix[img.PixOffset(fx, fy):][:4])
+			copy(rotated.Pix[rotated.PixOffset(x, y):][:4], img.Pix[img.PixOffset(fx, fy):][:4])
 		}
 	}
-	return turned
+	return rotated
 }

@@ -39,10 +39,10 @@ const (
 	renewAfter   = 300 * time.Millisecond
 	// confirmTimeout limits a confirmation.
 	confirmTimeout = 5 * time.Second
-	// partlyPatience limits a read that has a fallback value while part of the database cannot be
-	// reached; skipFor is how long no other such read is made after one that failed.
-	partlyPatience = 250 * time.Millisecond
-	skipFor        = 500 * time.Millisecond
+	// fallbackTimeout limits a read that has a fallback value while part of the database cannot be
+	// reached; after a failed one, no other such read is made for skipFor.
+	fallbackTimeout = 250 * time.Millisecond
+	skipFor         = 500 * time.Millisecond
 )
 
 // Link is the state of a process's connections to the database. It is safe for concurrent use.
@@ -195,7 +195,7 @@ func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context)
 			return false, err
 		}
 	} else if elapsed.Now() >= l.skipUntil.Load() {
-		bounded, cancel := context.WithTimeout(ctx, partlyPatience)
+		bounded, cancel := context.WithTimeout(ctx, fallbackTimeout)
 		defer cancel()
 		if err = read(bounded); !isUnreachable(ctx, err) {
 			return false, err

@@ -230,7 +230,7 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 	ada := s.signedUp("ada")
 	ada.send("/settings/security/app", "current", password).want(303)
 	key := shownKey.FindStringSubmatch(ada.get("/settings/security/app").body)[1]
-	ada.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(200)
+	ada.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200)
 	redis := func(command, key string, args ...string) {
 		t.Helper()
 		if err := s.client.Do(t.Context(), s.client.B().Arbitrary(command).Keys(key).Args(args...).Build()).Error(); err != nil {

@@ -97,8 +97,8 @@ func (h *handlers) postHistory(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/history")
-	if elsewhere {
+	path, moved := canonical(req, item, "/history")
+	if moved {
 		return req.RedirectToName(path)
 	}
 	edits, err := h.app.Posts.Edits(req.Ctx, item.Post.ID)
@@ -116,7 +116,7 @@ func (h *handlers) postHistory(req *request.Request) error {
 // listPeople reads a page of people related to a post or user.
 type listPeople = func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error)
 
-// peopleOfPost returns the page of those who have done something with a post.
+// peopleOfPost returns the page of the people who liked or reposted a post.
 func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()
@@ -127,8 +127,8 @@ func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople
 		if err != nil {
 			return err
 		}
-		path, elsewhere := canonical(req, item, "/"+what)
-		if elsewhere {
+		path, moved := canonical(req, item, "/"+what)
+		if moved {
 			return req.RedirectToName(path)
 		}
 		cursor := req.R.URL.Query().Get("before")

@@ -76,7 +76,7 @@ func (h *handlers) editPostForm(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	if path, elsewhere := canonical(req, item, "/edit"); elsewhere {
+	if path, moved := canonical(req, item, "/edit"); moved {
 		return req.RedirectToName(path)
 	}
 	form := view.StatusForm{Status: item.Post.Body, Stored: item.Post.Media, Sensitive: item.Post.Sensitive}
@@ -129,8 +129,8 @@ func (h *handlers) deletePostForm(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/delete")
-	if elsewhere {
+	path, moved := canonical(req, item, "/delete")
+	if moved {
 		return req.RedirectToName(path)
 	}
 	shown, err := h.shownPosts(req, v, []timeline.Item{item})
@@ -160,7 +160,7 @@ func (h *handlers) deletePost(req *request.Request) error {
 func (h *handlers) pin(req *request.Request) error {
 	if req.LoggedIn {
 		if _, err := h.targetPost(req); err != nil {
-			return err // a post that the viewer must not see does not exist
+			return err // a post hidden from the viewer counts as not found
 		}
 	}
 	return h.changePin(req, "pinned", h.app.Profiles.Pin)
@@ -196,7 +196,7 @@ func (h *handlers) postMenu(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	if path, elsewhere := canonical(req, item, "/more"); elsewhere {
+	if path, moved := canonical(req, item, "/more"); moved {
 		return req.RedirectToName(path)
 	}
 	p := item.Post.Post
@@ -207,7 +207,7 @@ func (h *handlers) postMenu(req *request.Request) error {
 	}))
 }
 
-// replyForm is the reply form below its post.
+// replyForm shows a post with the reply form below it.
 func (h *handlers) replyForm(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -217,8 +217,8 @@ func (h *handlers) replyForm(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	path, elsewhere := canonical(req, item, "/reply")
-	if elsewhere {
+	path, moved := canonical(req, item, "/reply")
+	if moved {
 		return req.RedirectToName(path)
 	}
 	shown, err := h.shownPosts(req, v, []timeline.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
@@ -229,7 +229,7 @@ func (h *handlers) replyForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("Reply to @{name}", item.Post.Author.Name)), shown, form))
 }
 
-// compose is a page with only the form for a post.
+// compose shows a page with only the form for a new post.
 func (h *handlers) compose(req *request.Request) error {
 	form := view.StatusForm{ID: "new", Back: req.ReturnTo("/home"), Pictures: h.app.Media.IsOn()}
 	return req.Render(http.StatusOK, view.ComposePage(req.Frame(req.T("New post")), view.Posts{}, form))

@@ -145,21 +145,21 @@ func (h *handlers) showPinned(req *request.Request, v *social.Viewer, header *vi
 }
 
 // profilePeople returns the page of a user's followers or followees.
-func (h *handlers) profilePeople(what string, list listPeople) request.Page {
+func (h *handlers) profilePeople(tab string, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		user, v, err := h.visibleUser(req)
 		if err != nil {
 			return err
 		}
 		if user.Name != req.R.PathValue("name") {
-			return req.RedirectToName(view.TabPath(user.Name, what))
+			return req.RedirectToName(view.TabPath(user.Name, tab))
 		}
 		cursor := req.R.URL.Query().Get("before")
 		people, err := list(req.Ctx, v, user.ID, cursor, peopleOnPage)
 		if err != nil {
 			return err
 		}
-		page, err := h.peopleList(req, v, people, view.TabPath(user.Name, what))
+		page, err := h.peopleList(req, v, people, view.TabPath(user.Name, tab))
 		if err != nil {
 			return err
 		}
@@ -167,12 +167,12 @@ func (h *handlers) profilePeople(what string, list listPeople) request.Page {
 		if err != nil {
 			return err
 		}
-		header.Tab = what
+		header.Tab = tab
 		if user.Unsearchable {
 			req.NoIndex()
 		}
 		title := req.T("Followers of {name}", user.Name)
-		if what == "following" {
+		if tab == "following" {
 			title = req.T("Followed by {name}", user.Name)
 		}
 		f := req.Frame(title)

@@ -154,8 +154,8 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// now returns the current code of an authenticator app.
-func now(t *testing.T, key string, at time.Time) string {
+// currentCode returns the current code of an authenticator app.
+func currentCode(t *testing.T, key string, at time.Time) string {
 	t.Helper()
 	code, err := totp.GenerateCode(strings.ReplaceAll(key, " ", ""), at)
 	if err != nil {
@@ -173,8 +173,8 @@ func TestTwoSteps(t *testing.T) {
 	page := here.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Set up two-step log-in")
 	key := shownKey.FindStringSubmatch(page.body)[1]
 	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code is not right", `class="qr"`)
-	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(200, "not shown again").body, -1)
-	here.send("/settings/security/confirm", "code", now(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
+	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200, "not shown again").body, -1)
+	here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
 	here.get("/settings/security?on").want(200, "make new ones here")
 	if len(codes) != 10 {
 		t.Fatalf("%d codes", len(codes))
@@ -189,13 +189,13 @@ func TestTwoSteps(t *testing.T) {
 	v.get("/home").want(303, "/login") // one step is not enough
 	v.get("/login/code?next=%2Fu%2Fada").want(200, `value="/u/ada"`, "one-time-code")
 	v.send("/login/code", "code", "1", "next", "/u/ada").want(422, "not right", `value="/u/ada"`)
-	v.send("/login/code", "code", now(t, key, time.Now().Add(30*time.Second)), "next", "/u/ada").want(303, "/u/ada")
+	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "next", "/u/ada").want(303, "/u/ada")
 	v.get("/home").want(200)
 
 	// A text survives both steps; a code works only once, and so does a recovery code.
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password, "status", text).want(200, "what I &lt;thought&gt;</textarea>", `action="/login/code"`)
-	v.send("/login/code", "code", now(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "used before", "what I &lt;thought&gt;</textarea>")
+	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "used before", "what I &lt;thought&gt;</textarea>")
 	v.send("/login/code", "code", codes[0][1], "status", text).want(200, "logged in again", "what I &lt;thought&gt;</textarea>", `action="/post"`)
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password).want(303)
@@ -292,21 +292,21 @@ func TestCookieOverTLS(t *testing.T) {
 func TestEventsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	one, two := reach(t, db.URL()), reach(t, db.URL())
-	server := two.ClientOption()
+	first, second := reach(t, db.URL()), reach(t, db.URL())
+	server := second.ClientOption()
 	// Each keep-alive checks the session, too.
-	rare := web.Options{Live: live.Options{Heartbeat: time.Hour}}
-	here, there := serving(t, one), start(t, two.Client(), rare, app.Options{Invalidations: two.Invalidations(), Server: &server})
+	options := web.Options{Live: live.Options{Heartbeat: time.Hour}}
+	here, there := serving(t, first), start(t, second.Client(), options, app.Options{Invalidations: second.Invalidations(), Server: &server})
 	ada := here.signedUp("ada")
 	phone := here.loggedIn("ada", iphone)
-	stays, ends := (&visitor{site: there, http: ada.http}).follow("on=home", ""), (&visitor{site: there, http: phone.http}).follow("on=home", "")
-	stays.next("unread")
-	ends.next("unread")
+	open, ended := (&visitor{site: there, http: ada.http}).follow("on=home", ""), (&visitor{site: there, http: phone.http}).follow("on=home", "")
+	open.next("unread")
+	ended.next("unread")
 	phone.send("/logout").want(303)
-	for range ends.got { // until the stream ends
+	for range ended.got { // until the stream ends
 	}
 	ada.send("/post", "status", "still here").want(303)
 	ben := here.signedUp("ben")
 	ben.send("/u/ada/follow").want(303)
-	stays.until("unread", "1")
+	open.until("unread", "1")
 }

@@ -49,7 +49,7 @@ func (h *handlers) editProfile(req *request.Request) error {
 		DisplayName: req.R.PostFormValue("display_name"),
 		Bio:         req.R.PostFormValue("bio"),
 	}}
-	// The checkbox follows a hidden field; a form of an older page has neither.
+	// The checkbox follows a hidden field; a form on a page of an older version has neither.
 	form.Profile.Unsearchable = req.User.Unsearchable
 	if choices := req.R.PostForm["searchable"]; len(choices) > 0 {
 		form.Profile.Unsearchable = choices[len(choices)-1] != "yes"
@@ -75,8 +75,8 @@ type hiddenList struct {
 }
 
 // seenBy returns the people of the list as the viewer sees them. People who have blocked the viewer
-// are left out, unless the viewer has a block to end. For hidden people only the name is shown,
-// without later changes.
+// are left out, unless the viewer has blocked them too and can unblock them. For hidden people only
+// the name is shown, without later changes.
 func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.User {
 	others := v.WithoutOwnBlocks()
 	var seen []social.User

@@ -1,5 +1,5 @@
-// Package network connects the processes of a lab by proxies that can delay, lose and block the
-// data between two processes.
+// Package network connects the processes of a lab through proxies that can delay, lose and block
+// the data between two processes.
 //
 // Each node of a Cluster announces the address of a proxy, so that all others reach it there. A
 // proxy identifies the connecting process by the open connections of each process, and applies the

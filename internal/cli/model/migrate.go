@@ -46,7 +46,7 @@ code is 1 if a record could not be added.`,
 		case errors.Is(err, model.ErrUnknown):
 			return shell.Hint(err, `Use --adopt to say which ids are records: --adopt '*' for all, --adopt '' for none.`)
 		case errors.Is(err, model.ErrSchema):
-			return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", info.Name, toMigrate(info.Pending)))
+			return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", info.Name, formatSteps(info.Pending)))
 		case err != nil:
 			return err
 		}
@@ -70,9 +70,9 @@ func printMigrated(c *shell.Command, done []string, r shell.Report) error {
 	if len(done) == 0 {
 		done = []string{"nothing to do"}
 	}
-	text := fmt.Sprintf("%s\nchecked: %d, missing: %d, invalid: %d", shell.ForTerminal(toMigrate(done)), r.Checked, r.Missing, r.Invalid)
+	text := fmt.Sprintf("%s\nchecked: %d, missing: %d, invalid: %d", shell.ForTerminal(formatSteps(done)), r.Checked, r.Missing, r.Invalid)
 	return c.PrintProblems(r, summary, text, r.Problems())
 }
 
-// toMigrate formats the steps of a migration.
-func toMigrate(pending []string) string { return strings.Join(pending, ", ") }
+// formatSteps formats the steps of a migration.
+func formatSteps(pending []string) string { return strings.Join(pending, ", ") }

@@ -70,7 +70,8 @@ func (c *Command) AddPartitions(n *int) {
 }
 
 // CheckDeclared returns x, which flags have declared, and an error if the existing index was
-// declared otherwise, so that a command fails before it reads input. err is the error of the flags.
+// declared differently, so that a command fails before it reads input. err is the error of the
+// flags.
 func CheckDeclared[X interface {
 	Len(ctx context.Context) (int64, error)
 }](ctx context.Context, x X, err error) (X, error) {
@@ -276,9 +277,9 @@ func (t *entriesTarget) Run(ctx context.Context, db *store.Store, key string, sr
 // EntryPrinter prints entries.
 type EntryPrinter struct {
 	*Printer
-	index   Entries
-	columns []Column
-	headed  bool // the header has been printed
+	index         Entries
+	columns       []Column
+	printedHeader bool
 }
 
 // NewEntryPrinter returns a printer for entries of x. more sets the alignment of fields that follow
@@ -303,8 +304,8 @@ func (p *EntryPrinter) Print(e Entry, more ...Field) error {
 	for _, f := range more {
 		object, cells = append(object, f), append(cells, fmt.Sprint(f.Value))
 	}
-	if !p.headed {
-		p.headed = true
+	if !p.printedHeader {
+		p.printedHeader = true
 		var names []string
 		for _, f := range object {
 			names = append(names, f.Name)

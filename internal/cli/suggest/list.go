@@ -51,9 +51,9 @@ func list(c *shell.Command, terms iter.Seq2[suggest.Entry, error], cursor bool) 
 			err = e.Encode(object)
 		default:
 			line := t.Term + "\t" + strconv.FormatInt(t.Count, 10)
-			for _, more := range []string{t.Payload, at} {
-				if more != "" {
-					line += "\t" + more
+			for _, column := range []string{t.Payload, at} {
+				if column != "" {
+					line += "\t" + column
 				}
 			}
 			_, err = fmt.Fprintln(c.Stdout, line)

@@ -42,7 +42,7 @@ type Call struct{ Keys, Args []string }
 // While a Cluster moves a slot key by key, it refuses scripts whose keys are on two servers. Run
 // and the other methods then wait and retry, until the context ends or for at most a minute.
 func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
-	return waiting(ctx, func() rueidis.RedisResult {
+	return retryMoving(ctx, func() rueidis.RedisResult {
 		r := client.Do(ctx, s.evalsha(client, keys, args))
 		if unknown(r) {
 			r = client.Do(ctx, s.eval(client, keys, args))
@@ -57,7 +57,7 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 // pipeline waits for them.
 func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
 	fence := func() rueidis.Completed { return client.B().Exists().Key(keys[0]).Build().ToRetryable() }
-	return waiting(ctx, func() rueidis.RedisResult {
+	return retryMoving(ctx, func() rueidis.RedisResult {
 		r := client.DoMulti(ctx, s.evalsha(client, keys, args), fence())
 		if unknown(r[0]) {
 			r = client.DoMulti(ctx, s.eval(client, keys, args), fence())

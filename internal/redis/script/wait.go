@@ -10,8 +10,8 @@ import (
 const (
 	firstWait = 5 * time.Millisecond
 	maxWait   = 200 * time.Millisecond
-	// waitFor limits all waits of one call: an abandoned slot migration never ends.
-	waitFor = time.Minute
+	// maxTotalWait limits all waits of one call: an abandoned slot migration never ends.
+	maxTotalWait = time.Minute
 )
 
 // moving reports whether a Cluster did not run a command because its keys are on two servers
@@ -21,8 +21,8 @@ func moving(r rueidis.RedisResult) bool {
 	return ok && e.IsTryAgain()
 }
 
-// waiting resends a command until a Cluster no longer refuses it because its keys are moving.
-func waiting(ctx context.Context, send func() rueidis.RedisResult) rueidis.RedisResult {
+// retryMoving resends a command until a Cluster no longer refuses it because its keys are moving.
+func retryMoving(ctx context.Context, send func() rueidis.RedisResult) rueidis.RedisResult {
 	r := send()
 	if !moving(r) {
 		return r
@@ -41,7 +41,7 @@ type wait struct {
 }
 
 func newWait(ctx context.Context) *wait {
-	return &wait{ctx: ctx, pause: firstWait, end: time.Now().Add(waitFor)}
+	return &wait{ctx: ctx, pause: firstWait, end: time.Now().Add(maxTotalWait)}
 }
 
 // next waits, and reports whether to try again.

@@ -11,7 +11,7 @@
 if redis.call('HGET', KEYS[2], 'password') ~= ARGV[5] then
   return 0
 end
-local now, count, first, least = tonumber(ARGV[2]), 0, nil, nil
+local now, count, oldest, earliest = tonumber(ARGV[2]), 0, nil, nil
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local ends = tonumber(string.match(all[i + 1], '^%d+') or '0')
@@ -19,16 +19,16 @@ for i = 1, #all, 2 do
     redis.call('HDEL', KEYS[1], all[i])
   else
     count = count + 1
-    if not least or ends < least then
-      first, least = all[i], ends
+    if not earliest or ends < earliest then
+      oldest, earliest = all[i], ends
     end
   end
 end
 if count >= tonumber(ARGV[4]) then
-  redis.call('HDEL', KEYS[1], first)
+  redis.call('HDEL', KEYS[1], oldest)
 end
--- A server that is out of memory refuses commands that need some, unless the script has
--- already written. This write changes nothing and makes log-in possible there.
+-- A server that is out of memory refuses commands that need memory, unless the script
+-- has already written. This write changes nothing and makes log-in possible there.
 redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%d 0', now + tonumber(ARGV[3])))
 redis.call('EXPIRE', KEYS[1], ARGV[3])

@@ -197,8 +197,8 @@ type passwordChange struct {
 }
 
 // Replace sets a password, and ends all sessions but the given one. It returns errUserChanged if
-// the precondition does not hold any more: of two changes with the same one, one succeeds. It
-// returns the tokens of the ended sessions. One round trip.
+// the precondition does not hold any more: of two changes with the same precondition, one succeeds.
+// It returns the tokens of the ended sessions. One round trip.
 func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange) ([]string, error) {
 	token, entry := "", ""
 	if p.Session != nil {

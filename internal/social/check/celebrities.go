@@ -8,8 +8,8 @@ import (
 	"retwis/maintain"
 )
 
-// celebrities checks that the authors whose posts are merged into home timelines exist, each with
-// the ID of a possible post.
+// celebrities checks that the authors whose posts are merged into home timelines exist, and that
+// the score of each is a valid post ID.
 func (c *setCheck) celebrities(ctx context.Context) error {
 	if c.check.foreign[storage.CelebritiesKey] {
 		return nil

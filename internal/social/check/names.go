@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// latest finds out from which time on the users by time are complete on a Cluster, and checks the
-// buckets of names before the names.
+// latest reads, on a Cluster, since when the set of users by time is complete. It also checks the
+// buckets of names, before their names are checked.
 func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
@@ -23,13 +23,13 @@ func (c *userCheck) latest(ctx context.Context) error {
 	return c.buckets(ctx)
 }
 
-// bucketsAtOnce is how many buckets are checked in one step.
-const bucketsAtOnce = 512
+// bucketBatch is how many buckets are checked in one step.
+const bucketBatch = 512
 
 // buckets checks the types of the buckets of names.
 func (c *userCheck) buckets(ctx context.Context) error {
-	for from := 0; from < storage.Buckets; from += bucketsAtOnce {
-		keys := make([]string, bucketsAtOnce)
+	for from := 0; from < storage.Buckets; from += bucketBatch {
+		keys := make([]string, bucketBatch)
 		for i := range keys {
 			keys[i] = storage.BucketKey(from + i)
 		}

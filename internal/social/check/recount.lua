@@ -15,8 +15,8 @@ local changed = 0
 for field, n in pairs({
   likes = size('ZCARD', KEYS[2]), reposts = size('ZCARD', KEYS[3]), replies = size('SCARD', KEYS[4]),
 }) do
-  local said = redis.call('HGET', KEYS[1], field)
-  if said ~= tostring(n) and (said or n > 0) then
+  local stored = redis.call('HGET', KEYS[1], field)
+  if stored ~= tostring(n) and (stored or n > 0) then
     redis.call('HSET', KEYS[1], field, n)
     changed = 1
   end

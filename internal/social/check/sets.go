@@ -78,7 +78,7 @@ func (c *setCheck) sets() []set {
 func (c *setCheck) rules() []rule {
 	var rules []rule
 	for _, s := range c.sets() {
-		check := func(ctx context.Context, key string) error { return c.all(ctx, s, key) }
+		check := func(ctx context.Context, key string) error { return c.checkSet(ctx, s, key) }
 		owned := c.check.ofUsers(check)
 		switch {
 		case slices.Contains(postSets, s.prefix):
@@ -108,8 +108,8 @@ type entry struct {
 	id                        int64
 }
 
-// all checks the entries of a set.
-func (c *setCheck) all(ctx context.Context, s set, key string) error {
+// checkSet checks the entries of a set.
+func (c *setCheck) checkSet(ctx context.Context, s set, key string) error {
 	_, owner, ok := storage.ParseTagKey(key)
 	if !ok {
 		_, id, _ := storage.ParseKey(key)
@@ -195,7 +195,7 @@ func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) 
 
 // mirrored compares entries with those on the other side.
 func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
-	there, err := reads.Many(ctx, c.check.client, page, func(e entry) rueidis.Completed {
+	scores, err := reads.Many(ctx, c.check.client, page, func(e entry) rueidis.Completed {
 		source, other, _ := s.relation.sides(e)
 		if source.Key == e.key {
 			source = other
@@ -206,7 +206,7 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 		return err
 	}
 	for i, e := range page {
-		if err := c.compare(ctx, s.relation, e, there[i]); err != nil {
+		if err := c.compare(ctx, s.relation, e, scores[i]); err != nil {
 			return err
 		}
 	}
@@ -215,14 +215,14 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 
 // compare reports a mirror that does not agree, as left by a process that died between its two
 // writes.
-func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there string) error {
-	if c.agree(r, e.score, there) {
+func (c *setCheck) compare(ctx context.Context, r *relation, e entry, otherScore string) error {
+	if c.agree(r, e.score, otherScore) {
 		return nil
 	}
 	source, other, what := r.sides(e)
-	score, mirrored, far := e.score, there, other
+	score, mirrored, opposite := e.score, otherScore, other
 	if source.Key != e.key {
-		score, mirrored, far = there, e.score, source
+		score, mirrored, opposite = otherScore, e.score, source
 	}
 	p := Problem{
 		Kind: maintain.Stale, Key: other.Key, Leftover: !r.visible,
@@ -243,7 +243,7 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, there stri
 		}
 		p.Leftover = closed // the deletion of the account goes on
 		p.Key, p.Repair = e.key, p.Repair+" to "+other.Key
-		p.Detail = fmt.Sprintf("user %s since %s, but %q in %s", e.member, e.score, there, far.Key)
+		p.Detail = fmt.Sprintf("user %s since %s, but %q in %s", e.member, e.score, otherScore, opposite.Key)
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		score, err := storage.EntryScore(ctx, c.check.client, source)

@@ -94,7 +94,7 @@ func (c *client) hides(w *watched) bool {
 	return w.deleted || w.hidden && c.viewer().User.ID != w.author && c.viewer().User.Role < social.Moderator
 }
 
-// shown returns those of the posts whose counts a connection gets.
+// shown returns the posts whose counts a connection receives.
 func (c *client) shown(posts []*timeline.View) []*timeline.View {
 	all := make([]*timeline.View, 0, len(posts))
 	for _, view := range posts {
@@ -118,11 +118,11 @@ func (c *client) mayShow(e *stream.Entry) bool {
 		(c.topic.kind != Home || c.member.hasAtHome(e) && !c.member.viewer.LeavesOut(e.Author))
 }
 
-// counts returns an event with those of the counts that a connection shows.
-func (c *client) counts(news map[*watched]bool) []byte {
+// counts returns an event with the changed counts of the posts on the page of a connection.
+func (c *client) counts(changed map[*watched]bool) []byte {
 	var b []byte
 	for _, s := range c.posts {
-		if !news[s.post] || !c.sees(s.post.author, social.Muted) {
+		if !changed[s.post] || !c.sees(s.post.author, social.Muted) {
 			continue
 		}
 		if b == nil {

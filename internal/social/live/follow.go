@@ -52,7 +52,7 @@ func (f *follower) run(ctx context.Context) {
 	pauseFor, logged := retryFirst, false
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := f.once(ctx)
+		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -68,8 +68,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// once follows the stream with its own client until something fails.
-func (f *follower) once(ctx context.Context) error {
+// follow reads the stream with its own client until something fails.
+func (f *follower) follow(ctx context.Context) error {
 	client, err := f.connect(ctx)
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func (f *follower) once(ctx context.Context) error {
 	// Anything may have changed before the client was listening.
 	f.refresher.personChanged("")
 	for {
-		// A read that takes longer than its timeout is lost. A client that sends a command with a
-		// deadline immediately does not notice earlier that ctx has ended.
+		// A read that outlasts its timeout has failed. A timer cancels it, because a client that
+		// gets a context with a deadline does not notice if ctx ends before that.
 		reading, cancel := context.WithCancel(ctx)
 		lost := time.AfterFunc(wait+5*time.Second, cancel)
 		entries, end, err := stream.Next(reading, client, last, wait)
@@ -114,8 +114,8 @@ func (f *follower) isReady() bool {
 }
 
 // begin returns the ID after which to read the stream: the last known entry. If the stream ends
-// before that, a server has lost its end: the stream is reread, and new entries in it go to the
-// connections.
+// before that, a server has lost its last entries: the stream is read again, and new entries are
+// sent to the connections.
 func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID, error) {
 	last := f.conns.history.last // written only by this goroutine
 	wasReady := f.isReady()
@@ -158,8 +158,8 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, wasReady bool)
 	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })
 }
 
-// prefixes are the keys of people whose changes the server reports to the hub by name, whether or
-// not it has read them, so that the server need not remember ten thousand keys.
+// prefixes are the prefixes of the keys of people. The hub tracks them in broadcast mode, so that
+// the server need not remember which keys it has read.
 var prefixes = []string{
 	storage.FollowingPrefix, storage.FollowingTagsPrefix, storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.NotificationsPrefix, storage.UserPrefix, storage.ListsBegin,

@@ -1,9 +1,9 @@
-// Package notify stores notifications: for each user a list of the latest thousand or so, latest
-// first, each a text of about 30 bytes. The first one takes 250 bytes of the server's memory; in a
-// stream, it took 4.35 KB.
+// Package notify stores notifications: each user has a list that is capped at about 1,000 entries,
+// newest first, of about 30 bytes each. The first entry takes 250 bytes of the server's memory; in
+// a stream, it took 4.35 KB.
 //
-// A write is never retried after an error. An action that may be repeated does not add an entry
-// that the list has got since the action began, so it notifies once, however often it is repeated.
+// A write is never retried after an error. A repeated action does not add an entry that the list
+// has received since the action began, so it notifies only once.
 package notify
 
 import (
@@ -49,8 +49,8 @@ const (
 	// maxKept is the maximum number of notifications of a user: 1,000, and a tenth more before the
 	// oldest are removed.
 	maxKept = 1100
-	// newestLooks is the number of entries among which the newest undamaged one is looked for.
-	newestLooks = 100
+	// newestScan limits the number of entries read to find the newest undamaged one.
+	newestScan = 100
 	// Skew is the maximum clock difference between a process and the server.
 	Skew = time.Minute
 )
@@ -66,8 +66,8 @@ func call(uid int64, args ...string) script.Call {
 	return script.Call{Keys: []string{storage.NotificationsKey(uid)}, Args: args}
 }
 
-// Add adds a notification for each of these users, unless they have got it since a time of the
-// server; since may be zero. One round trip.
+// Add adds a notification for each of these users, except those who have received it since a given
+// time of the server. If since is zero, it is added in any case. One round trip.
 func (s Store) Add(ctx context.Context, e Entry, since time.Time, to ...int64) error {
 	if len(to) == 0 {
 		return nil
@@ -193,8 +193,8 @@ func ParseSettings(res rueidis.RedisResult) (Settings, error) {
 	return set, nil
 }
 
-// MarkRead records that a user has seen the entries up to an ID, at most the newest. It never goes
-// back. Two round trips.
+// MarkRead records that a user has seen the entries up to an ID, at most the newest. The recorded
+// ID never decreases. Two round trips.
 func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 	newest, err := s.newest(ctx, uid)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s Store) MarkRead(ctx context.Context, uid int64, upTo ID) error {
 
 // newest returns the ID of the newest entry.
 func (s Store) newest(ctx context.Context, uid int64) (ID, error) {
-	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, newestLooks))))
+	all, err := parse(s.client.Do(ctx, rueidis.Completed(s.NewestCommand(uid, newestScan))))
 	if err != nil || len(all) == 0 {
 		return ID{}, err
 	}

@@ -10,7 +10,7 @@
 //  1. web.handlers.createPost reads the form and calls [Service.PostOnce].
 //  2. Service.clean cleans the text and checks it against the blocklist; Service.admit refuses it
 //     while the backlog is too long.
-//  3. Service.createAs assigns an ID; a repetition of the form gets the same one.
+//  3. Service.createAs assigns an ID; a resubmitted form gets the same one.
 //  4. Engine.CreateAs writes the post and its task: from now on it will be completed.
 //  5. Engine.Publish puts it on timelines: writer.pushOwn on the author's and the public one,
 //     Engine.pushFirst on those of the first thousand followers; Engine.notify notifies the
@@ -23,7 +23,8 @@
 // # The path of a like
 //
 //  1. web.handlers.postAction finds the post on the page and calls [Reactions.Like].
-//  2. Reactions.target decides whether the user may see the post, from memory if it is no repost.
+//  2. Reactions.target decides whether the user may see the post, from memory unless it is a
+//     repost.
 //  3. storage.Reactions.Like writes it, with its counter, in one script; on a Cluster,
 //     posts.Homes.Like makes that a task.
 //  4. timeline.Views.Touch makes the next page of this process read the post again.

@@ -43,16 +43,16 @@ type Claim struct {
 }
 
 // next returns an ID that no post has had. With a key, it returns the post that an earlier call
-// with that key got within hold, unless the text of that claim is not. If the counter is below the
-// largest ID seen, a server lost writes: the counter is moved past that ID, or else a new post
-// would be mistaken for a lost one that a client remembers. Atomic, one round trip.
-func (s *ids) next(ctx context.Context, at time.Time, key, not string, hold time.Duration) (Claim, error) {
+// with that key got within hold, unless the text of that claim is ignored. If the counter is below
+// the largest ID seen, a server lost writes: the counter is moved past that ID, or else a new
+// post would be mistaken for a lost one that a client remembers. Atomic, one round trip.
+func (s *ids) next(ctx context.Context, at time.Time, key, ignored string, hold time.Duration) (Claim, error) {
 	keys, seen := []string{storage.NextPostID}, s.last.Load()
 	if key != "" {
 		keys = append(keys, key)
 	}
 	res, err := nextIDScript.Run(ctx, s.client, keys, []string{
-		storage.Itoa(seen), strconv.Itoa(maxLostPosts), storage.Seconds(at), not, strconv.FormatInt(hold.Milliseconds(), 10),
+		storage.Itoa(seen), strconv.Itoa(maxLostPosts), storage.Seconds(at), ignored, strconv.FormatInt(hold.Milliseconds(), 10),
 	}).AsStrSlice()
 	if err != nil {
 		return Claim{}, err
@@ -93,10 +93,10 @@ func (e *Engine) NextID(ctx context.Context) (int64, error) {
 }
 
 // Claim is like NextID for a text that counts as the same post if it is repeated within hold: of
-// concurrent calls with the same key, one gets a new ID and the others get the same one. not is the
-// text of an earlier claim to ignore.
-func (e *Engine) Claim(ctx context.Context, key, not string, at time.Time, hold time.Duration) (Claim, error) {
-	return e.ids.next(ctx, at, key, not, hold)
+// concurrent calls with the same key, one gets a new ID and the others get the same one. An
+// earlier claim with the text ignored does not count.
+func (e *Engine) Claim(ctx context.Context, key, ignored string, at time.Time, hold time.Duration) (Claim, error) {
+	return e.ids.next(ctx, at, key, ignored, hold)
 }
 
 // Saw records a post ID, so that NextID returns no smaller one.

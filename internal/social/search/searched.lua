@@ -1,4 +1,4 @@
--- Records which texts the search index may have of a user. Repeating it changes nothing.
+-- Records which texts of a user the search index may hold. Repeating it changes nothing.
 -- KEYS[1]   the user
 -- ARGV[1]   the recorded texts, as the caller has read them; empty for none
 -- ARGV[2]   the texts to record; empty for none
@@ -6,8 +6,8 @@
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return 0
 end
-local noted = redis.call('HGET', KEYS[1], 'searched') or ''
-if noted ~= ARGV[1] and noted ~= ARGV[2] then
+local recorded = redis.call('HGET', KEYS[1], 'searched') or ''
+if recorded ~= ARGV[1] and recorded ~= ARGV[2] then
   return 0
 end
 if ARGV[2] == '' then

@@ -10,9 +10,9 @@ import (
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	for ago := range 20 {
-		end, begin := clock{part: 1}.weight(ago), clock{part: 0}.weight(ago+1)
-		if math.Abs(end-begin) > 1e-9 {
-			t.Errorf("%d hours ago: %g at the end of an hour, %g at the beginning of the next", ago, end, begin)
+		end, start := clock{part: 1}.weight(ago), clock{part: 0}.weight(ago+1)
+		if math.Abs(end-start) > 1e-9 {
+			t.Errorf("%d hours ago: %g at the end of an hour, %g at the beginning of the next", ago, end, start)
 		}
 		at := clock{part: 0.3}
 		if got := at.weight(ago+1+halfLife) / at.weight(ago+1); math.Abs(got-0.5) > 1e-9 {
@@ -25,11 +25,11 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Which of two subjects is the greater trend.
+// TestScore compares the scores of two subjects.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	at := clock{part: 0.5}
-	hours := func(change func(c *counts)) float64 {
+	scoreOf := func(change func(c *counts)) float64 {
 		var c counts
 		change(&c)
 		return score(c.roughWeight(at), c.weightedBefore(at))
@@ -64,11 +64,11 @@ func TestScore(t *testing.T) {
 			}
 		}},
 	} {
-		if greater, smaller := hours(c.greater), hours(c.smaller); greater <= smaller {
+		if greater, smaller := scoreOf(c.greater), scoreOf(c.smaller); greater <= smaller {
 			t.Errorf("%s: %g and %g", c.name, greater, smaller)
 		}
 	}
-	if got := hours(every(5000)); got > 0 {
+	if got := scoreOf(every(5000)); got > 0 {
 		t.Errorf("popular as ever: %g", got)
 	}
 }

@@ -95,7 +95,7 @@ func Info(t testing.TB, client rueidis.Client, name string) string {
 	return ""
 }
 
-// Wait polls until ok.
+// Wait polls until ok returns true.
 func Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -110,8 +110,8 @@ func Wait(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Relay forwards bytes to a port of 127.0.0.1 and back; the way back is delayed by
-// Lag.
+// Relay forwards bytes to a port of 127.0.0.1 and back. It delays what
+// it sends back by Lag.
 type Relay struct {
 	listener net.Listener
 	Lag      atomic.Int64 // a time.Duration
@@ -171,7 +171,7 @@ func (r *Relay) cut() {
 	r.conns = nil
 }
 
-func (r *Relay) pass(from, to net.Conn, late bool) {
+func (r *Relay) pass(from, to net.Conn, delayed bool) {
 	type piece struct {
 		at    time.Time
 		bytes []byte
@@ -180,7 +180,7 @@ func (r *Relay) pass(from, to net.Conn, late bool) {
 	r.wg.Go(func() {
 		defer to.Close()
 		for p := range pieces {
-			for late && time.Since(p.at) < time.Duration(r.Lag.Load()) {
+			for delayed && time.Since(p.at) < time.Duration(r.Lag.Load()) {
 				select {
 				case <-r.done:
 					return

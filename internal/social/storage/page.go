@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social"
 )
 
-// SeenBy returns a filter that removes the users whom a list of people does not show to a viewer.
-// Muted users stay: a mute concerns what they write and do.
+// SeenBy returns a filter that removes the users hidden from a viewer. Muted users stay in lists of
+// people: a mute hides only their posts and actions.
 func SeenBy(v *social.Viewer) func([]Member) ([]Member, error) {
 	return func(page []Member) ([]Member, error) {
 		return slices.DeleteFunc(page, func(m Member) bool { return v.Sees(m.ID) == social.Hidden }), nil

@@ -27,13 +27,13 @@ type datedPost struct {
 	parts           int
 }
 
-// importPlan is what an archive becomes, in order of time, and what is left out.
+// importPlan holds the posts to create from an archive, oldest first, and counts those left out.
 type importPlan struct {
 	entries []entry
 	report  Report
 }
 
-// plan reads an archive. allowed rejects a text that must not be posted on this site.
+// plan reads an archive. allowed reports whether a text may be posted on this site.
 func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePost) (bool, error)) (importPlan, error) {
 	p := importPlan{report: newReport()}
 	var all []datedPost

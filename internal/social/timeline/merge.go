@@ -51,7 +51,7 @@ func (t *Homes) readHeads(ctx context.Context, reads []*watched.Read[*head], fir
 	return nil
 }
 
-// fill stores those of the IDs that are merged.
+// fill stores the IDs that are merged.
 func (h *head) fill(ids []int64, read int) {
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] < h.first })
 	h.ids, h.complete = ids[:n:n], n < len(ids) || read < headLen
@@ -65,12 +65,12 @@ func below(ids []int64, before int64) []int64 {
 	return ids[sort.Search(len(ids), func(i int) bool { return ids[i] < before }):]
 }
 
-// mergeQuery is a request for a page of a home timeline merged with the posts of authors that it
-// lacks.
+// mergeQuery is a request for a page of a home timeline, into which the posts of some authors are
+// merged.
 type mergeQuery struct {
 	part
 	authors []int64
-	first   map[int64]int64 // the first post of each author that it lacks
+	first   map[int64]int64 // the first merged post of each author
 	before  int64           // only posts below this ID; 0 for all
 	n       int             // the number of posts
 }

@@ -1,8 +1,8 @@
 -- Chooses the periodic work that the caller does now, and postpones work that it is doing.
 -- KEYS[1]   sorted set: periodic work, scored by the time in microseconds at which it is due
--- ARGV      for each work that the caller can do: its name, its interval in microseconds, and 1
+-- ARGV      for each item that the caller can do: its name, its interval in microseconds, and 1
 --           if the caller is doing it
--- Reply     in how many microseconds the next work is due; then the work that the caller does now
+-- Reply     in how many microseconds the next item is due; then the items that the caller does now
 first_write(KEYS[1])
 local t, reply = now(), {}
 local next = tonumber(ARGV[2])

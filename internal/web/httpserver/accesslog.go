@@ -135,9 +135,9 @@ func SecretPrefix(pattern string) []string {
 }
 
 // bounded truncates a text sent by a client to a number of bytes.
-func bounded(text string, most int) string {
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+func bounded(text string, maxBytes int) string {
+	if len(text) > maxBytes {
+		return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 	}
 	return text
 }

@@ -9,11 +9,11 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// How many bytes of files one account, and one address, may be uploading at the same time: until
-// they are stored they are on disk, and no other limit counts what has not arrived.
+// Limits on the bytes of files that one account and one address may be uploading at a time. Until
+// they are stored, uploads take disk space, and no other limit counts data that has not arrived.
 const (
-	maxOfAccount = 2 * maxUpload
-	maxOfAddress = 8 * maxUpload
+	maxPerAccount = 2 * maxUpload
+	maxPerAddress = 8 * maxUpload
 )
 
 // errUploads means that an account or address is uploading too much at the same time.
@@ -31,27 +31,27 @@ func (f *inFlight) take(req *Request) (release func(), err error) {
 	if n := req.R.ContentLength; n >= 0 && n < size {
 		size = n
 	}
-	most := map[string]int64{"account " + storage.Itoa(req.User.ID): maxOfAccount}
+	limit := map[string]int64{"account " + storage.Itoa(req.User.ID): maxPerAccount}
 	if address := req.LimitAddress(); address.IsValid() {
-		most["address "+limits.Place(address)] = maxOfAddress
+		limit["address "+limits.Place(address)] = maxPerAddress
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for key, most := range most {
-		if f.bytes[key]+size > most {
+	for key, maxBytes := range limit {
+		if f.bytes[key]+size > maxBytes {
 			return nil, errUploads
 		}
 	}
 	if f.bytes == nil {
 		f.bytes = map[string]int64{}
 	}
-	for key := range most {
+	for key := range limit {
 		f.bytes[key] += size
 	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		for key := range most {
+		for key := range limit {
 			if f.bytes[key] -= size; f.bytes[key] == 0 {
 				delete(f.bytes, key)
 			}

@@ -34,7 +34,7 @@ func TestInFlight(t *testing.T) {
 	take(1, "192.0.2.3", 1, true)()
 	second()
 	var all []func()
-	for i := range maxOfAddress / maxUpload {
+	for i := range maxPerAddress / maxUpload {
 		all = append(all, take(int64(2+i), "192.0.2.9", maxUpload, true))
 	}
 	take(1, "192.0.2.9", 1, false)

@@ -40,7 +40,7 @@ type Request struct {
 	status     int
 	form       string             // the page with its form; see Site.Handler
 	columns    bool               // the page has a sidebar
-	sidebar    view.SidebarSource // nil until somebody starts to read it
+	sidebar    view.SidebarSource // nil until a read starts
 	identified bool               // LoggedIn is valid
 	files      int64              // maximum size of a form with files in bytes; 0 for other forms
 	upload     *upload            // the rest of it; nil for other forms
@@ -49,7 +49,7 @@ type Request struct {
 	fresh      []int64            // posts that the user has just changed
 	told       view.Told          // what has just happened
 	look       view.Look          // of pages in this browser
-	outdated   *atomic.Bool       // whether the page shows something that others may have changed; nil for no
+	outdated   *atomic.Bool       // set if the page shows possibly stale data; may be nil
 	waited     time.Duration      // for files to be received or sent
 }
 
@@ -58,7 +58,7 @@ func (req *Request) Address() netip.Addr {
 	return httpserver.ClientAddress(req.R, req.site.opt.Proxies)
 }
 
-// LimitAddress returns the address that limits count by. It is invalid for requests from an
+// LimitAddress returns the address to which rate limits apply. It is invalid for requests from an
 // unconfigured proxy: if they counted as one address, all its clients would be locked out together.
 func (req *Request) LimitAddress() netip.Addr {
 	addr := req.Address()
@@ -71,7 +71,7 @@ func (req *Request) LimitAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// PublicURL returns the address of the site for others than the browser: the configured one, if
+// PublicURL returns the address of the site for use outside the browser: the configured one, if
 // any, which is the same for everybody.
 func (req *Request) PublicURL() string { return cmp.Or(req.site.opt.BaseURL, req.Origin()) }
 

@@ -153,9 +153,9 @@ type Decision struct {
 	Target string       // an address, empty for none
 }
 
-// deeds maps the actions of the audit log to texts, with and without a person concerned. Their
-// arguments are who did it, the target, and the person.
-var deeds = map[string]struct{ plain, about i18n.Message }{
+// actionTexts maps the actions of the audit log to texts, with and without a person concerned.
+// Their arguments are who did it, the target, and the person.
+var actionTexts = map[string]struct{ plain, about i18n.Message }{
 	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report of {name} {target}")},
 	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post of {name} {target}")},
 	"unhide":               {plain: i18n.T("{who} showed a post again {target}"), about: i18n.T("{who} showed a post again of {name} {target}")},
@@ -191,19 +191,19 @@ var deeds = map[string]struct{ plain, about i18n.Message }{
 // text returns what was done.
 func (d Decision) text() i18n.Message {
 	target := any(templ.Component(targetLink(d)))
-	deed, ok := deeds[d.Action]
+	texts, ok := actionTexts[d.Action]
 	switch {
-	case ok && (d.About.IsZero() || deed.about.IsZero()):
-		return deed.plain.With(actorStrong(d.By), target)
+	case ok && (d.About.IsZero() || texts.about.IsZero()):
+		return texts.plain.With(actorStrong(d.By), target)
 	case ok:
-		return deed.about.With(actorStrong(d.By), d.About, target)
+		return texts.about.With(actorStrong(d.By), d.About, target)
 	case d.About.IsZero():
 		return i18n.T("{who}: {action} {target}", actorStrong(d.By), d.Action, target)
 	}
 	return i18n.T("{who}: {action}, {name} {target}", actorStrong(d.By), d.Action, d.About, target)
 }
 
-// ActorName returns the name of who has decided, for a page.
+// ActorName returns the name to show for the person who made a decision.
 func ActorName(actor social.Actor, names map[int64]social.User) i18n.Message {
 	switch actor {
 	case social.Operator:

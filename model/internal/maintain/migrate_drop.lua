@@ -4,7 +4,7 @@
 -- ARGV 1 digest of the declaration in force, then the values
 -- Reply 1; 0: another declaration is in force
 
--- Drop removes the digest if memory is full.
+-- If the server's memory is full, Drop removes the digest instead of replacing it.
 if (redis.call('HGET', KEYS[1], 'digest') or 'dropping') ~= ARGV[1] then
 	return 0
 end

@@ -15,7 +15,7 @@ import (
 
 // targets holds the models that the fields with the option exists refer to. The script that
 // writes a record checks references to models in its slot. References to other models are
-// checked before by a read, so such a record can be deleted in between.
+// checked by a read before the write, so such a record can be deleted in between.
 type targets struct {
 	mu  sync.RWMutex
 	all map[int][]*Table // by field number
@@ -85,26 +85,26 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 		return err
 	}
 	c.references = nil
-	var far []reference
+	var remote []reference
 	for _, r := range all {
-		isFar := false
+		isRemote := false
 		for _, to := range t.targets.models(r.field) {
 			if t.sameSlot(to) {
 				r.keys = append(r.keys, to.Layout.Of(r.id).Record(r.id))
 			} else {
-				isFar = true
+				isRemote = true
 			}
 		}
-		if isFar {
-			far = append(far, r)
+		if isRemote {
+			remote = append(remote, r)
 		} else {
 			c.references = append(c.references, r)
 		}
 	}
-	if len(far) == 0 {
+	if len(remote) == 0 {
 		return nil
 	}
-	missing, err := t.missing(ctx, far)
+	missing, err := t.missing(ctx, remote)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -126,10 +126,10 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 
 // missing returns the references whose records do not exist in models in other slots: one
 // pipeline per model.
-func (t *Table) missing(ctx context.Context, far []reference) ([]reference, error) {
-	there := make([]bool, len(far))
+func (t *Table) missing(ctx context.Context, remote []reference) ([]reference, error) {
+	found := make([]bool, len(remote))
 	var models []*Table
-	for _, r := range far {
+	for _, r := range remote {
 		for _, to := range t.targets.models(r.field) {
 			if !t.sameSlot(to) && !slices.Contains(models, to) {
 				models = append(models, to)
@@ -137,24 +137,24 @@ func (t *Table) missing(ctx context.Context, far []reference) ([]reference, erro
 		}
 	}
 	for _, to := range models {
-		var of []int
+		var indexes []int
 		var ids []string
-		for i, r := range far {
-			if !there[i] && slices.Contains(t.targets.models(r.field), to) {
-				of, ids = append(of, i), append(ids, r.id)
+		for i, r := range remote {
+			if !found[i] && slices.Contains(t.targets.models(r.field), to) {
+				indexes, ids = append(indexes, i), append(ids, r.id)
 			}
 		}
 		for i, reply := range to.Rows.ExistMany(ctx, ids) {
-			is, err := reply.AsBool()
+			exists, err := reply.AsBool()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", to.Options.Name, err)
 			}
-			there[of[i]] = is
+			found[indexes[i]] = exists
 		}
 	}
 	var missing []reference
-	for i, r := range far {
-		if !there[i] {
+	for i, r := range remote {
+		if !found[i] {
 			missing = append(missing, r)
 		}
 	}

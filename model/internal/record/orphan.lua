@@ -18,14 +18,14 @@ if not writable(meta, stamp) then
 	return 'SCHEMA'
 end
 
-local function there(id, value)
+local function exists(id, value)
 	if kind == 'u' then
 		return redis.call('HGET', place, value) == id
 	end
 	return redis.call('ZSCORE', place, kind == 's' and id or value .. id)
 end
 
-local function right(i, id, value)
+local function correct(i, id, value)
 	if kind == 'd' then
 		return redis.call('EXISTS', KEYS[4 + i]) == 1
 	end
@@ -42,7 +42,7 @@ end
 local wrong = {}
 for i = 1, #KEYS - 4 do
 	local id, value = ARGV[3 + 2 * i], ARGV[4 + 2 * i]
-	if there(id, value) and not right(i, id, value) then
+	if exists(id, value) and not correct(i, id, value) then
 		wrong[#wrong + 1] = i
 		if mode ~= 'verify' and kind == 'u' then
 			redis.call('HDEL', place, value)

@@ -4,12 +4,12 @@
 --      hash of keys that are older than the model
 -- ARGV 1 digest
 --      2 schema
---      3 its unchangeable part
+--      3 its fixed part
 --      4 token of the numbers of the indexes, used if there is no meta
 --      5 follow: the token is that of another partition; or empty
 --      6 number of given index numbers, then each of these after its identity
 --      then the identities of the indexes, each after its name
--- Reply an error: SCHEMA and the published unchangeable part; DROPPING; or OTHER and the names
+-- Reply an error: SCHEMA and the published fixed part; DROPPING; or OTHER and the names
 --      of the fields of its records, if the declaration has none of them. Otherwise the digest
 --      in force, the token of the numbers, then for each index its number, its name in the
 --      key, and 1 if it is built
@@ -110,17 +110,17 @@ local wanted = {}
 for i = first, #ARGV, 2 do
 	local name, identity = ARGV[i], ARGV[i + 1]
 	wanted[identity] = true
-	local called = redis.call('HGET', meta, 'index:' .. identity)
-	if not called then
+	local entry = redis.call('HGET', meta, 'index:' .. identity)
+	if not entry then
 		local number = redis.call('HINCRBY', meta, 'last', 1)
-		called = number .. ' ' .. (names[name] and name .. '.' .. number or name)
-		names[called:match('^%d+ (.*)$')] = true
-		redis.call('HSET', meta, 'index:' .. identity, called)
+		entry = number .. ' ' .. (names[name] and name .. '.' .. number or name)
+		names[entry:match('^%d+ (.*)$')] = true
+		redis.call('HSET', meta, 'index:' .. identity, entry)
 		if fresh and built then
 			redis.call('HSET', meta, 'built:' .. identity, 1)
 		end
 	end
-	local number, key = called:match('^(%d+) (.*)$')
+	local number, key = entry:match('^(%d+) (.*)$')
 	reply[#reply + 1] = number
 	reply[#reply + 1] = key
 	reply[#reply + 1] = tostring(redis.call('HEXISTS', meta, 'built:' .. identity))

@@ -179,8 +179,8 @@ func (d *Declaration) Checks() bool {
 	return d.Validate != nil || slices.ContainsFunc(d.GoFields, func(f GoField) bool { return f.rule != rule{} })
 }
 
-// Check returns an *InvalidError if a record violates the tags of its fields or, if it does
-// not, the method of its type.
+// Check returns an *InvalidError if a record violates the rules in the tags of its fields. If it
+// passes, Check also calls its Validate method.
 func (d *Declaration) Check(record reflect.Value) error {
 	var problems []FieldError
 	for i := range d.GoFields {
@@ -196,8 +196,8 @@ func (d *Declaration) Check(record reflect.Value) error {
 		return nil
 	}
 	err := validated(d.Validate, record.Addr().Interface())
-	var already *InvalidError
-	if err == nil || errors.As(err, &already) {
+	var invalid *InvalidError
+	if err == nil || errors.As(err, &invalid) {
 		return err
 	}
 	return &InvalidError{[]FieldError{{Err: err}}}

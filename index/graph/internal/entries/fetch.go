@@ -33,25 +33,25 @@ func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each 
 		}
 	}()
 	for n := 0; len(open) > 0 || ahead != nil; n++ {
-		var now round
+		var current round
 		if ahead != nil {
-			now, ahead = <-ahead, nil
+			current, ahead = <-ahead, nil
 		} else {
-			now, open = r.round(ctx, open[:min(len(open), maxRanges)]), open[min(len(open), maxRanges):]
+			current, open = r.round(ctx, open[:min(len(open), maxRanges)]), open[min(len(open), maxRanges):]
 		}
-		if now.err != nil {
-			return now.err
+		if current.err != nil {
+			return current.err
 		}
-		open = append(now.more, open...)
+		open = append(current.more, open...)
 		if (prefetch || n > 0) && len(open) > 0 {
 			next := open[:min(len(open), maxRanges)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
 			go func(to chan<- round) { to <- r.round(ctx, next) }(ahead)
 		}
-		for j, entries := range now.entries {
+		for j, entries := range current.entries {
 			for _, entry := range entries {
-				if err := each(now.cursors[j].at, entry); err != nil {
+				if err := each(current.cursors[j].at, entry); err != nil {
 					return err
 				}
 			}

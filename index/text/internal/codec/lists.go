@@ -98,7 +98,8 @@ func ParseTail(data string) (t Tail, err error) {
 	return t, nil
 }
 
-// Valid reports whether the ids are in order, and the term has any in the tail or in segments.
+// Valid reports whether the ids are in order, and the term has at least one id in the tail or in
+// segments.
 func (t Tail) Valid() bool { return t.IDs.Valid(t.Bound) && int64(t.IDs.Len())+t.Sealed > 0 }
 
 // String encodes the tail.
