@@ -26,7 +26,7 @@ type Bounds struct {
 	Recovery time.Duration
 }
 
-// Default are the bounds that docs/operations.md documents.
+// Default are the bounds that CONTRIBUTING.md documents.
 var Default = Bounds{Quiet: 3 * time.Second, Settle: 5 * time.Second, Fault: 75 * time.Second, Recovery: 130 * time.Second}
 
 // The rules that a history can break.
