@@ -167,7 +167,7 @@ func TestAmongRefuses(t *testing.T) {
 		"long list":      {ids(seen, ""), model.ErrValue, "51000"},
 		"other type":     {ids(members.Set("friends", "7"), ""), model.ErrCorrupt, "m.of.friends:7"},
 		"other's cursor": {ids(members.Set("friends", "2"), page.Next), model.ErrCursor, ""},
-		"no member":      {get(members.Set("friends", "99")), model.ErrNotFound, "fit"},
+		"no member":      {get(members.Set("friends", "99")), model.ErrNotFound, "does not match"},
 		"get unknown":    {get(members.Set("foes", "99")), model.ErrValue, "no set is called"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {

@@ -62,7 +62,7 @@ func TestFields(t *testing.T) {
 		"pluck query":   {pluckErr(users.Find(model.Eq("nam", "x")), "name"), model.ErrValue, "no field is called"},
 		"get query":     {getErr(users.Find(model.Eq("nam", "x")), a.ID), model.ErrValue, "no field is called"},
 		"get id":        {getErr(users.Find(), ""), model.ErrValue, "empty"},
-		"get other":     {getErr(users.Find(model.Eq("name", "b")), a.ID), model.ErrNotFound, "fit"},
+		"get other":     {getErr(users.Find(model.Eq("name", "b")), a.ID), model.ErrNotFound, "does not match"},
 		"damaged":       {getErr(users.Find(), b.ID), model.ErrCorrupt, "version"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {

@@ -45,7 +45,7 @@ func TestBadNodes(t *testing.T) {
 		"not even one":    {[]string{"redis://user:secret@db:port"}, "the port is not a number"},
 		"bad escape":      {[]string{"redis://user:%secret@db"}, "the password has a %"},
 		"parameter":       {[]string{server.URL() + "?timeout=1"}, `unknown parameter "timeout"`},
-		"no TLS":          {[]string{"redis://db?ca=x"}, "TLS only"},
+		"no TLS":          {[]string{"redis://db?ca=x"}, "only valid with TLS"},
 		"no file":         {[]string{"rediss://db?ca=/no/such/file"}, "parameter ca"},
 		"sentinels":       {[]string{"redis+sentinel://db/main"}, "a single server"},
 		"a Cluster":       {[]string{"redis+cluster://db"}, "a single server"},

@@ -23,7 +23,7 @@ func (m *model) repaired(t rapid.TB) {
 	t.Helper()
 	report, err := m.x.Repair(context.Background(), m.source(), maintain.Options{Examples: 100})
 	switch {
-	case errors.Is(err, index.ErrCorrupt) && strings.Contains(err.Error(), "anew with Rebuild") || errors.Is(err, index.ErrNotFound):
+	case errors.Is(err, index.ErrCorrupt) && strings.Contains(err.Error(), "use Rebuild") || errors.Is(err, index.ErrNotFound):
 		if _, err := m.x.Rebuild(context.Background(), *m.source(), maintain.Options{}); err != nil {
 			t.Fatalf("Rebuild: %v", err)
 		}

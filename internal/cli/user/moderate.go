@@ -100,7 +100,7 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 	c := shell.New(env, &cobra.Command{
 		Use:     string(decision) + " NAME",
 		Short:   short,
-		Long:    long + " The decision is recorded in the audit log.\n\nTo list pending accounts: retwis user list --standing pending.",
+		Long:    long + "\nThe decision is recorded in the audit log.\n\nTo list pending accounts: retwis user list --standing pending.",
 		Example: "  retwis user " + string(decision) + " ada",
 		Args:    shell.Arguments(1, 1, ""),
 	})

@@ -61,8 +61,8 @@ func TestHostile(t *testing.T) {
 	archiveDo(t, os.Symlink("/etc/passwd", filepath.Join(linked, "outbox.json")))
 	for name, c := range map[string]struct{ file, want string }{
 		"missing":               {filepath.Join(t.TempDir(), "none"), "no such file"},
-		"empty":                 {write(t, "a", nil), "no archive"},
-		"text":                  {write(t, "a.zip", []byte("text")), "no archive"},
+		"empty":                 {write(t, "a", nil), "not an archive"},
+		"text":                  {write(t, "a.zip", []byte("text")), "not an archive"},
 		"cut zip":               {write(t, "a.zip", zip[:len(zip)/2]), "zip file is damaged"},
 		"cut gzip":              {write(t, "a.gz", []byte{0x1f, 0x8b, 8, 0}), "EOF"},
 		"no outbox":             {contents{"actor.json": []byte("{}")}.zip(t), "no outbox.json"},
