@@ -65,9 +65,9 @@ func MayModerate(actor, uid int64, has, other Role) error {
 	case has < Moderator:
 		return Forbidden("Only moderators may do that.")
 	case actor == uid:
-		return Forbidden("You can't decide about yourself.")
+		return Forbidden("You can't moderate yourself.")
 	case other >= has:
-		return Forbidden("You can't decide about a person whose role is {role}.", other.Label())
+		return Forbidden("You can't moderate a person whose role is {role}.", other.Label())
 	}
 	return nil
 }

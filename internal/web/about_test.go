@@ -160,7 +160,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	ida.send("/moderation/site", form("", "Ida's.")...).want(303)
 	olga.send("/moderation/site", form("Harbour", "")...).want(303)
 	s.visitor().get("/about").want(200, "Harbour", "Ida&#39;s.")
-	page = olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(422, "Somebody else has changed this meanwhile.", `value="Olga&#39;s."`)
+	page = olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(422, "Someone else changed this in the meantime.", `value="Olga&#39;s."`)
 	olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(303)
 	s.visitor().get("/about").want(200, "Olga&#39;s.")
 
@@ -171,11 +171,11 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	if page = olga.send("/moderation/site", append(contact, "nowhere")...).want(422, "Use an email address"); was(page, "contact_was") != shown {
 		t.Error("a mistake counts as having read what has changed")
 	}
-	olga.send("/moderation/site", append(contact, "olga@b.example")...).want(422, "Somebody else has changed this meanwhile.")
+	olga.send("/moderation/site", append(contact, "olga@b.example")...).want(422, "Someone else changed this in the meantime.")
 
 	before := was(olga.get("/moderation/site/privacy"), "was")
 	ida.send("/moderation/site/privacy", "text", "Of Ida", "was", before).want(303)
-	page = olga.send("/moderation/site/privacy", "text", "Of Olga", "was", before).want(422, "Somebody else has changed this meanwhile.", "Of Olga")
+	page = olga.send("/moderation/site/privacy", "text", "Of Olga", "was", before).want(422, "Someone else changed this in the meantime.", "Of Olga")
 	s.visitor().get("/privacy").want(200, "Of Ida")
 	olga.send("/moderation/site/privacy", "text", "Of Olga", "was", was(page, "was")).want(303)
 	s.visitor().get("/privacy").want(200, "Of Olga")

@@ -88,7 +88,7 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: req.T("That password is wrong.")})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
 		req.LogSecurity("code failed", user)
-		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: req.T("That code is wrong, or was used before.")})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: req.T("That code is wrong or was already used.")})
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", user)
 		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: req.T("Too many codes were wrong. Use a recovery code, or try again later.")})

@@ -51,5 +51,5 @@ func TestApproval(t *testing.T) {
 	mia.get("/moderation/signups?refuse-all").want(200, "Sign-ups rejected.")
 	mia.get("/moderation/signups").want(200, "No sign-ups waiting.").wantNot("to decide")
 	s.visitor().send("/login", "username", "cem", "password", password).want(422, "Wrong username or password.")
-	mia.get("/moderation/audit").want(200, "approved the account", "refused the account").wantNot("lighthouses")
+	mia.get("/moderation/audit").want(200, "approved the account", "rejected the account").wantNot("lighthouses")
 }

@@ -54,7 +54,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 		}
 	}
 	if author := form.Get("author"); err == nil && author != "" && author != req.User.Name {
-		err = social.Invalid("author", "This page was opened with another account. You are logged in as @{name} now: send it again to post with that account.", req.User.Name)
+		err = social.Invalid("author", "This page was opened with another account. You are now logged in as @{name}. Send it again to post from that account.", req.User.Name)
 	}
 	return draft, h.draftForm(req, draft), err
 }

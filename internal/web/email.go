@@ -102,7 +102,7 @@ func (h *handlers) confirmEmail(req *request.Request) error {
 }
 
 func addressConfirmed(req *request.Request) error {
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("It gets a link if you forget your password, and warnings about your account.")))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("If you forget your password, we'll send a link there. We'll also send warnings about your account.")))
 }
 
 // stopDigestForm is the page to which the link in a digest leads. Programs that scan mails open
@@ -120,7 +120,7 @@ func (h *handlers) stopDigest(req *request.Request) error {
 	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
 	}
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("You get no more daily emails")), req.T("You can turn them on again in the settings.")))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("You won't get any more daily emails")), req.T("You can turn them on again in the settings.")))
 }
 
 func noLink(req *request.Request, err error) error {

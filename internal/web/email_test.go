@@ -72,7 +72,7 @@ func TestMailPages(t *testing.T) {
 	}
 	visitor.send("/login", "username", "ada", "password", "a new password of ada").want(303)
 	visitor.send("/settings/email/remove", "current", "a new password of ada").want(303, "/settings/email?removed")
-	visitor.get("/settings/email").want(200, "No one else sees it")
+	visitor.get("/settings/email").want(200, "No one else sees your address")
 	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your email address was removed" {
 		t.Errorf("%+v", m)
 	}
@@ -135,7 +135,7 @@ func TestAddressIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	s.visitor().do(req, nil).want(200, "no more daily emails")
+	s.visitor().do(req, nil).want(200, "You won&#39;t get any more daily emails")
 	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due != nil {
 		t.Error("the digests go on")
 	}

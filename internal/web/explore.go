@@ -55,7 +55,7 @@ func (h *handlers) explore(req *request.Request) error {
 		return err
 	}
 	f := req.Frame(req.T("Explore"))
-	f.Description = req.T("What people on {site} write about and like, and who they are.", f.Site.Name)
+	f.Description = req.T("See what people on {site} are posting and liking, and who they are.", f.Site.Name)
 	f.Sidebar = view.Without{SidebarSource: f.Sidebar, Tags: true, People: true}
 	return req.Render(http.StatusOK, view.ExplorePage(f, page))
 }

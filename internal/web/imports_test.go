@@ -44,7 +44,7 @@ func TestImport(t *testing.T) {
 	ada.get("/settings/data").want(200, `href="/settings/import"`)
 	ada.get("/settings/import").want(200, `enctype="multipart/form-data"`)
 	ada.send("/settings/import", "kind", "follows", "list", " ").want(422, "There is nothing to import")
-	ada.send("/settings/import", "kind", "x", "list", "ben").want(422, "Choose what the file lists", ">ben</textarea>")
+	ada.send("/settings/import", "kind", "x", "list", "ben").want(422, "Choose what the list contains", ">ben</textarea>")
 	result := func(want ...string) {
 		t.Helper()
 		until(t, "the import is done", func() bool { return !strings.Contains(ada.get("/settings/import").body, "is running") })

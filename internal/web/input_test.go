@@ -59,11 +59,11 @@ func TestSearchNotes(t *testing.T) {
 	s.say("ada", "the date is after 1.11.2026")
 	v := s.visitor()
 	v.get("/search?q=after%3A1.11.2026").want(200, "“after:1.11.2026” isn&#39;t a date, so its words are searched for. Write after:2026-11-01.")
-	v.get("/search?q=lang%3Ade").want(200, "“lang:de” is searched for as words: there is no such operator.")
+	v.get("/search?q=lang%3Ade").want(200, "“lang:de” isn&#39;t an operator, so it is searched for as words.")
 	v.get("/search?q=from%3Aada").want(200, "the date is").wantNot("searched for as words")
 	for _, in := range []string{"people", "tags"} {
-		v.get("/search?in="+in+"&q=from%3Aada").want(200, "“from:ada” means nothing here")
-		v.get("/search?in=" + in + "&q=ada").want(200).wantNot("means nothing here")
+		v.get("/search?in="+in+"&q=from%3Aada").want(200, "“from:ada” only works when searching posts")
+		v.get("/search?in=" + in + "&q=ada").want(200).wantNot("only works when searching posts")
 	}
 }
 

@@ -211,7 +211,7 @@ func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
 		change("wrong horse", "a better horse", "another horse").want(422, "match.")
 		change(password, "short", "short").want(422, "8 to 128")
 		change(password, "password123", "password123").want(422, "too easy to guess")
-		ada.send("/settings/security/passkeys", "current", password).want(422, "has made no passkey")
+		ada.send("/settings/security/passkeys", "current", password).want(422, "Your browser didn&#39;t create a passkey")
 		ada.send("/settings/security/codes", "current", password).want(303, "/settings/security") // two-step login is off
 		ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
 	}
@@ -249,7 +249,7 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 		redis("HDEL", storage.UserKey(1), "code_tries")
 	}
 	for range 2 {
-		v.send("/login/code", "code", "1").want(422, "not right")
+		v.send("/login/code", "code", "1").want(422, "That code is wrong")
 	}
 	v.send("/login/code", "code", "1").want(429, "try again in").wantNot("Use a recovery code")
 }

@@ -20,7 +20,7 @@ func TestLists(t *testing.T) {
 	ada.send("/lists", "name", " ").want(422, "Give the list a name.")
 	ada.send("/lists", "name", "Close <friends>").want(303)
 	path := "/lists/" + listLink.FindStringSubmatch(ada.get("/lists").want(200, "Close &lt;friends&gt;", "0 people").body)[1]
-	ada.send("/lists", "name", "close <FRIENDS>").want(422, "You have a list with that name.", `aria-invalid="true"`)
+	ada.send("/lists", "name", "close <FRIENDS>").want(422, "You already have a list with that name.", `aria-invalid="true"`)
 
 	ada.send(path+"/add", "member", "@nobody1").want(422, "There is no account with that name.", `value="nobody1"`)
 	ada.send(path+"/add", "member", "@Ben").want(303, path+"/edit")

@@ -125,7 +125,7 @@ func (h *handlers) loginCode(req *request.Request) error {
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
 		req.LogSecurity("code failed", who)
-		form.Problem = req.T("That code is not right, or was used before.")
+		form.Problem = req.T("That code is wrong or was already used.")
 		return req.Render(http.StatusUnprocessableEntity, view.CodePage(req.Frame(req.T("Log in")), form))
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", who)

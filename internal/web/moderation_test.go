@@ -65,7 +65,7 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/audit").want(200, "second", "suspended the account", "the second time")
 	first.get("/moderation/audit?by=first").want(200, "No decisions.")
 	first.get("/moderation/audit?about=author").want(200, "the second time")
-	first.get("/moderation/audit?by=nobody").want(200, "No one is called nobody.")
+	first.get("/moderation/audit?by=nobody").want(200, "There&#39;s no user named nobody.")
 	for _, before := range []string{"x", "1", "0-0", "1-18446744073709551616"} {
 		first.get("/moderation/audit?before=" + before).want(400)
 	}

@@ -49,7 +49,7 @@ func (h *handlers) toDecide(req *request.Request) (overview view.Overview, err e
 	signUps, err := h.app.Applications.Count(req.Ctx)
 	if signUps > 0 {
 		overview.Attention = append(overview.Attention, view.Attention{
-			Text: req.N(signUps, "{n} sign-up waits for an approval", "{n} sign-ups wait for an approval"), Path: "/moderation/signups",
+			Text: req.N(signUps, "{n} sign-up waiting for approval", "{n} sign-ups waiting for approval"), Path: "/moderation/signups",
 		})
 	}
 	return overview, err
@@ -87,7 +87,7 @@ func (h *handlers) siteState(req *request.Request, overview *view.Overview) erro
 // load returns the load of this process and its database.
 func (h *handlers) load(req *request.Request) []view.OverviewLine {
 	lines := []view.OverviewLine{
-		{Name: req.T("Requests"), Value: req.T("{number} a second, in the last minute", fmt.Sprintf("%.1f", h.metrics.Meter.PerSecond(time.Now())))},
+		{Name: req.T("Requests"), Value: req.T("{number} per second over the last minute", fmt.Sprintf("%.1f", h.metrics.Meter.PerSecond(time.Now())))},
 		{Name: req.T("Open pages"), Value: req.Language.Number(int64(h.live.Connections()))},
 		{Name: req.T("Memory of this process"), Value: megabytes(req, processMemory())},
 	}

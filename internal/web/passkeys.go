@@ -59,7 +59,7 @@ func (h *handlers) addPasskey(req *request.Request) error {
 	if response == "" {
 		_, err := h.beginPasskey(req)
 		if err == nil {
-			err = social.Invalid("name", "Your browser has made no passkey. Please try again.")
+			err = social.Invalid("name", "Your browser didn't create a passkey. Please try again.")
 		}
 		return h.securityChanged(req, "passkeys", err, "")
 	}
@@ -69,7 +69,7 @@ func (h *handlers) addPasskey(req *request.Request) error {
 	}
 	if errors.Is(err, auth.ErrPasskey) {
 		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
-		err = social.Invalid("name", "That took too long, or your browser's passkey is not right. Please try again.")
+		err = social.Invalid("name", "That took too long, or the passkey wasn't accepted. Please try again.")
 	}
 	if err == nil {
 		req.LogSecurity("passkey added", req.User)

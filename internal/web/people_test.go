@@ -52,7 +52,7 @@ func TestProfileTabs(t *testing.T) {
 	first := s.say("ada", "an old post")
 	s.say("ada", "a new post")
 	s.reply("ada", s.say("ben", "a question"), "an answer")
-	ben.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(403, "your own posts only")
+	ben.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(403, "only pin your own posts")
 	ada.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(303, "/u/ada")
 	page := ada.get("/u/ada").want(200, "Pinned", "a new post").wantNot("an answer")
 	if got := page.posts(); len(got) != 2 || got[0] != fmt.Sprint(first) {

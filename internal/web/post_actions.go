@@ -177,7 +177,7 @@ func (h *handlers) changePin(req *request.Request, what string, change func(ctx 
 	}
 	err = change(req.Ctx, req.User, id)
 	if errors.Is(err, social.ErrNotAuthor) {
-		return &request.Error{Status: http.StatusForbidden, Detail: i18n.T("You can pin your own posts only."), Cause: err}
+		return &request.Error{Status: http.StatusForbidden, Detail: i18n.T("You can only pin your own posts."), Cause: err}
 	}
 	if err != nil {
 		return err

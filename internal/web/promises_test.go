@@ -27,7 +27,7 @@ func TestEditFormWarnsOfHistory(t *testing.T) {
 	if tag := s.visitor().get(path).want(200).header.Get("X-Robots-Tag"); tag != "" {
 		t.Errorf("X-Robots-Tag of a post: %q", tag)
 	}
-	ada.get("/settings/delete").want(200, "stays in their log")
+	ada.get("/settings/delete").want(200, "The moderation log keeps what moderators decided")
 }
 
 // A log-in or sign-up ends the browser's previous session.

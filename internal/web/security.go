@@ -114,7 +114,7 @@ func (h *handlers) showAuthenticator(req *request.Request, status int, form view
 func (h *handlers) confirmAuthenticator(req *request.Request) error {
 	codes, err := h.app.Auth.ConfirmSecondFactor(req.Ctx, req.User.ID, req.R.PostFormValue("code"))
 	if errors.Is(err, auth.ErrBadCode) {
-		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: req.T("That code is not right. Check that the clock of your phone is.")})
+		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: req.T("That code isn't right. Check your phone's clock.")})
 	}
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		// Sent twice: the user has not seen the page with the codes, which was the response to the

@@ -148,7 +148,7 @@ func TestChangePassword(t *testing.T) {
 	other.get("/home").want(303, "/login")
 	other.send("/login", "username", "ada", "password", password).want(422)
 	other.send("/login", "username", "ada", "password", next).want(303)
-	s.visitor().send("/register", "username", "grace", "password", "Grace1234", "password2", "Grace1234").want(422, "too close to your username")
+	s.visitor().send("/register", "username", "grace", "password", "Grace1234", "password2", "Grace1234").want(422, "too similar to your username")
 	if log := s.log.String(); !strings.Contains(log, `msg="password changed"`) || !strings.Contains(log, `msg="password not confirmed"`) || strings.Contains(log, "horse") {
 		t.Errorf("log: %s", log)
 	}
@@ -172,7 +172,7 @@ func TestTwoSteps(t *testing.T) {
 	here.send("/settings/security/app", "current", password).want(303, "/settings/security/app")
 	page := here.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Set up two-step log-in")
 	key := shownKey.FindStringSubmatch(page.body)[1]
-	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code is not right", `class="qr"`)
+	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code isn&#39;t right", `class="qr"`)
 	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200, "not shown again").body, -1)
 	here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
 	here.get("/settings/security?on").want(200, "make new ones here")
@@ -188,19 +188,19 @@ func TestTwoSteps(t *testing.T) {
 	v.send("/login", "username", "ada", "password", password, "next", "/u/ada").want(303, "/login/code?next=%2Fu%2Fada")
 	v.get("/home").want(303, "/login") // one step is not enough
 	v.get("/login/code?next=%2Fu%2Fada").want(200, `value="/u/ada"`, "one-time-code")
-	v.send("/login/code", "code", "1", "next", "/u/ada").want(422, "not right", `value="/u/ada"`)
+	v.send("/login/code", "code", "1", "next", "/u/ada").want(422, "That code is wrong", `value="/u/ada"`)
 	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "next", "/u/ada").want(303, "/u/ada")
 	v.get("/home").want(200)
 
 	// A text survives both steps; a code works only once, and so does a recovery code.
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password, "status", text).want(200, "what I &lt;thought&gt;</textarea>", `action="/login/code"`)
-	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "used before", "what I &lt;thought&gt;</textarea>")
+	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "already used", "what I &lt;thought&gt;</textarea>")
 	v.send("/login/code", "code", codes[0][1], "status", text).want(200, "logged in again", "what I &lt;thought&gt;</textarea>", `action="/post"`)
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password).want(303)
 	for range 5 {
-		v.send("/login/code", "code", codes[0][1]).want(422, "used before")
+		v.send("/login/code", "code", codes[0][1]).want(422, "already used")
 	}
 	v.send("/login/code", "code", codes[1][1]).want(422, "Log in again", `name="password"`)
 

@@ -37,7 +37,7 @@ func TestNewcomer(t *testing.T) {
 		}
 	}
 	v := s.signedUp("newcomer")
-	home := v.get("/home").want(200, "Follow three people to begin", `href="/explore/people"`, "Add a picture and a name", `name="back" value="/home"`,
+	home := v.get("/home").want(200, "Follow three people to get started", `href="/explore/people"`, "Add a picture and a name", `name="back" value="/home"`,
 		`action="/tag/redis/follow"`, `action="/tag/go/follow"`).wantNot("No posts yet", "Who to follow")
 	people := home.toFollow()
 	if len(people) != 5 || slices.Contains(people, "silent") || slices.ContainsFunc(people, func(name string) bool { return !strings.Contains(home.body, "written by "+name) }) {
@@ -113,7 +113,7 @@ func TestSuggestedPage(t *testing.T) {
 	ada.send("/u/dan/dismiss", "back", "/explore/people").want(303, "/explore/people")
 	ada.get("/explore/people").want(200).wantNot("Not interested in dan")
 	ada.send("/u/ben/dismiss").want(303, "/explore/people")
-	ada.send("/u/ada/dismiss").want(400, "You are no suggestion for yourself")
+	ada.send("/u/ada/dismiss").want(400, "You can&#39;t dismiss yourself")
 	ada.send("/u/nobody/dismiss").want(404)
 	ada.get("/u/dan/dismiss").want(303, "/u/dan")
 	s.visitor().send("/u/dan/dismiss", "back", "/explore/people").want(303, "/login?next=%2Fexplore%2Fpeople")

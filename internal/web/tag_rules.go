@@ -12,7 +12,7 @@ import (
 
 // decidedTags maps query values to the message on the tags page.
 var decidedTags = map[string]i18n.Message{
-	"block": i18n.T("Tag blocked in trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is neither blocked nor pinned any more."),
+	"block": i18n.T("Tag blocked from trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is no longer blocked or pinned."),
 }
 
 // tagRules lists the blocked and pinned tags.

@@ -244,7 +244,7 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	case n.Uses < 1 || n.Uses > maxInviteUses:
 		return "", Invite{}, social.Invalid("uses", "Use a number from 1 to {n}.", maxInviteUses)
 	case n.For < time.Minute || n.For > maxInviteFor:
-		return "", Invite{}, social.Invalid("expires", "Use a time from a minute to a year.")
+		return "", Invite{}, social.Invalid("expires", "Use a duration from one minute to one year.")
 	case len(note) > maxInviteNote:
 		return "", Invite{}, social.Invalid("note", "This is too long. Use at most {n} bytes.", maxInviteNote)
 	}

@@ -69,7 +69,7 @@ func webAuthnFor(place Place) (*webauthn.WebAuthn, error) {
 		},
 	})
 	if err != nil {
-		return nil, social.Invalid("passkeys", "Browsers make passkeys only for a domain name, such as retwis.example, or for localhost.")
+		return nil, social.Invalid("passkeys", "Browsers only create passkeys for a domain name, such as retwis.example, or for localhost.")
 	}
 	return w, nil
 }
@@ -177,7 +177,7 @@ func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, pas
 }
 
 func tooManyPasskeys() error {
-	return social.Invalid("name", "You have {n} passkeys, the most there can be. Remove one first.", MaxPasskeys)
+	return social.Invalid("name", "You have {n} passkeys, the maximum. Remove one first.", MaxPasskeys)
 }
 
 // Add adds the passkey that a browser has created. It returns ErrPasskey if that took too long or

@@ -37,7 +37,7 @@ func CheckPassword(typed, username string) error {
 	}
 	switch {
 	case IsName(typed, username):
-		return social.Invalid("password", "Your password is too close to your username.")
+		return social.Invalid("password", "Your password is too similar to your username.")
 	case IsName(typed, siteName) || IsCommon(typed):
 		return social.Invalid("password", "This password is too easy to guess. Try several words, or a longer one.")
 	}

@@ -49,7 +49,7 @@ func (l *List) CheckText(ctx context.Context, field, typed string) error {
 	}
 	switch now := l.now(); {
 	case m.word(typed, now):
-		return social.Invalid(field, "This has a word that is not allowed here.")
+		return social.Invalid(field, "This contains a word that isn't allowed here.")
 	case m.link(typed, now):
 		return social.Invalid(field, "This links to a site that is not allowed here.")
 	}
@@ -112,7 +112,7 @@ func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.
 		return Block{}, err
 	}
 	if lasts < 0 || lasts > maxFor || lasts > 0 && lasts < time.Minute {
-		return Block{}, social.Invalid("for", "Use a time from a minute to ten years, or none for no end.")
+		return Block{}, social.Invalid("for", "Use a duration from one minute to ten years, or none for no end.")
 	}
 	if err := l.users.Require(ctx, actor, social.Moderator); err != nil {
 		return Block{}, err

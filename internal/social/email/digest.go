@@ -100,9 +100,9 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 		all = i18n.T("There is more:")
 	}
 	m := mail.Message{
-		Subject: l.Say(i18n.T("What you have missed on {site}", s.siteName(ctx))), Unsubscribe: stop,
-		Text: paragraphs(l, i18n.T("New for {name} since the last mail like this:", user.Name), strings.Join(lines, "\n"),
-			l.Say(all)+"\n"+s.Server.Link("/notifications"), l.Say(i18n.T("To get no more of these mails:"))+"\n"+stop),
+		Subject: l.Say(i18n.T("What you missed on {site}", s.siteName(ctx))), Unsubscribe: stop,
+		Text: paragraphs(l, i18n.T("New for {name} since the last email like this:", user.Name), strings.Join(lines, "\n"),
+			l.Say(all)+"\n"+s.Server.Link("/notifications"), l.Say(i18n.T("To stop these emails:"))+"\n"+stop),
 	}
 	return s.send(ctx, rec, *rec.Address, true, func() (mail.Message, error) { return m, nil })
 }

@@ -95,7 +95,7 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 		return err
 	}
 	if rec.Confirmed() == address {
-		return social.Invalid("address", "This is your address already.")
+		return social.Invalid("address", "That's already your address.")
 	}
 	was, err := s.Outbox.digest(ctx, user.ID, auth.PasswordField)
 	if err != nil {

@@ -44,12 +44,12 @@ type warningInfo struct {
 // warning returns the text of a warning.
 func (s *Service) warning(ctx context.Context, l *i18n.Language, w warningInfo) string {
 	what := i18n.T("{change}: the account {name} on {site}, {time}.", w.what, w.name, s.siteName(ctx), w.at)
-	fine := i18n.T("If that was you, all is well.")
+	fine := i18n.T("If this was you, you can ignore this email.")
 	if w.reset {
-		return paragraphs(l, what, fine, i18n.T("If not, set a new password now, which logs out all devices:"), s.Server.Link("/forgot"))
+		return paragraphs(l, what, fine, i18n.T("If it wasn't you, set a new password now. This logs out all devices:"), s.Server.Link("/forgot"))
 	}
 	return paragraphs(l, what, fine,
-		i18n.T("If not, log in, change your password and set your address again; if you can't, write to those who run the site:"), s.Server.Link("/about"))
+		i18n.T("If it wasn't you, log in, change your password and set your address again. If you can't, contact the people who run the site:"), s.Server.Link("/about"))
 }
 
 // maxExcerpt limits the text of a post in a digest, in characters.

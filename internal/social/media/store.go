@@ -176,7 +176,7 @@ func checkChosen(chosen []Chosen) error {
 			return errGone()
 		}
 		if slices.ContainsFunc(chosen[:i], func(other Chosen) bool { return other.ID == chosen[i].ID }) {
-			return social.Invalid("media", "A picture is there twice. Please remove one.")
+			return social.Invalid("media", "You added the same picture twice. Please remove one.")
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func (s *Store) release(ctx context.Context, post int64, pictures []social.Pictu
 }
 
 func errGone() error {
-	return social.Invalid("media", "A picture is not there any more. Please add it again.")
+	return social.Invalid("media", "A picture is no longer available. Please add it again.")
 }
 
 // bounded limits a coordinate of a focal point to its range, which also covers NaN.

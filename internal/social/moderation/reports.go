@@ -31,7 +31,7 @@ var ReportKinds = [...]ReportKind{
 	{"spam", i18n.T("Spam or advertising")},
 	{"abuse", i18n.T("Harassment or hate")},
 	{"violence", i18n.T("Threats or violence")},
-	{"impersonation", i18n.T("Pretends to be another person")},
+	{"impersonation", i18n.T("Pretends to be someone else")},
 	{"illegal", i18n.T("Something illegal")},
 	{"other", i18n.T("Something else")},
 }

@@ -95,13 +95,13 @@ func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
 	case int64(actor) == uid && to <= from:
 		return nil // giving up one's own
 	case int64(actor) == uid:
-		return social.Forbidden("You can't give yourself a greater role.")
+		return social.Forbidden("You can't give yourself a higher role.")
 	case has < social.Admin:
 		return social.Forbidden("Only owners and admins may do that.")
 	case from >= has:
-		return social.Forbidden("You can't take the role of {role} from another person.", from.Label())
+		return social.Forbidden("You can't remove the role {role} from someone else.", from.Label())
 	case has == social.Admin && to >= social.Admin:
-		return social.Forbidden("Only an owner gives the role of {role}.", to.Label())
+		return social.Forbidden("Only owners can give the role {role}.", to.Label())
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 		return false, social.Invalid("standing", "Use good, limited or suspended.")
 	}
 	if !change.Until.IsZero() && change.Until.Unix() <= m.Now().Unix() {
-		return false, social.Invalid("until", "Choose an end in the future.")
+		return false, social.Invalid("until", "Choose an end date in the future.")
 	}
 	message, err := social.CleanNote(change.Message)
 	if err != nil {

@@ -18,7 +18,7 @@ const maxDismissed = 200
 // the next dismissal.
 func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
-		return social.Invalid("user", "You are no suggestion for yourself.")
+		return social.Invalid("user", "You can't dismiss yourself.")
 	}
 	if _, err := s.opt.Users.Record(ctx, to.ID); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 	return made, s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		switch {
 		case len(all.Lists) >= MaxLists:
-			return social.Invalid("name", "You have {n} lists, the most there can be. Delete one first.", MaxLists)
+			return social.Invalid("name", "You have {n} lists, the maximum. Delete one first.", MaxLists)
 		case all.hasName(name, ""):
 			return errNameInUse()
 		}
@@ -77,7 +77,7 @@ func cleanName(typed string) (string, error) {
 }
 
 func errNameInUse() error {
-	return social.Invalid("name", "You have a list with that name. Please choose another one.")
+	return social.Invalid("name", "You already have a list with that name. Please choose another one.")
 }
 
 // Edit renames a list and sets whether its members are omitted from the user's home timeline:
@@ -136,7 +136,7 @@ func (l *List) add(uid int64) error {
 	case l.Has(uid):
 		return nil
 	case len(l.Members) >= MaxMembers:
-		return social.Invalid("lists", "{name} has {n} people, the most there can be. Remove somebody first.", strconv.Quote(l.Name), MaxMembers)
+		return social.Invalid("lists", "{name} has {n} people, the maximum. Remove someone first.", strconv.Quote(l.Name), MaxMembers)
 	}
 	l.Members = append(l.Members, uid)
 	return nil
@@ -231,7 +231,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 		case slices.ContainsFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query }):
 			return errNothing
 		case len(all.Searches) >= MaxSearches:
-			return social.Invalid("q", "You have saved {n} searches, the most there can be. Remove one first.", MaxSearches)
+			return social.Invalid("q", "You have saved {n} searches, the maximum. Remove one first.", MaxSearches)
 		}
 		all.Searches = append(all.Searches, SavedSearch{Query: query, Created: s.opt.Now().Unix()})
 		return nil

@@ -80,7 +80,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("the name is %q", list.Name)
 	}
 	for typed, part := range map[string]string{
-		" \u200b ": "Give the list a name.", "CLOSE FRIENDS": "You have a list with that name.",
+		" \u200b ": "Give the list a name.", "CLOSE FRIENDS": "You already have a list with that name.",
 		strings.Repeat("x", 51): "Use at most 50 characters.",
 	} {
 		_, err := b.Library.Create(b.Ctx, ada, typed)
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 	}
 	b.list(bob, "Close friends") // another user's
 	other := b.list(ada, "Work")
-	b.wantInvalid(b.Library.Edit(b.Ctx, ada, other.ID, "close FRIENDS", false), "You have a list with that name.")
+	b.wantInvalid(b.Library.Edit(b.Ctx, ada, other.ID, "close FRIENDS", false), "You already have a list with that name.")
 	b.do(b.Library.Edit(b.Ctx, ada, list.ID, "Close Friends", false)) // its own name
 	if err := b.Library.Edit(b.Ctx, bob, list.ID, "Mine", false); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("bob renames ada's list: %v", err)
@@ -124,7 +124,7 @@ func TestLimits(t *testing.T) {
 			done <- nil
 		}()
 	}
-	b.wantInvalid(errors.Join(<-done, <-done), "the most there can be")
+	b.wantInvalid(errors.Join(<-done, <-done), "the maximum")
 	all, err := b.Library.All(b.Ctx, ada)
 	b.do(err)
 	if len(all.Lists) != people.MaxLists {
@@ -150,7 +150,7 @@ func TestLimits(t *testing.T) {
 		b.do(b.Library.SaveSearch(b.Ctx, ada, fmt.Sprintf(" from:ada  %d", i)))
 	}
 	b.do(b.Library.SaveSearch(b.Ctx, ada, "from:ada 0"))
-	b.wantInvalid(b.Library.SaveSearch(b.Ctx, ada, "one more"), "the most there can be")
+	b.wantInvalid(b.Library.SaveSearch(b.Ctx, ada, "one more"), "the maximum")
 	b.wantInvalid(b.Library.SaveSearch(b.Ctx, ada, " "), "Search for something")
 	b.do(b.Library.ForgetSearch(b.Ctx, ada, "from:ada 0"))
 	b.do(other.Library.SaveSearch(b.Ctx, ada, "one more"))

@@ -88,7 +88,7 @@ func (r *Relations) check(ctx context.Context, self i18n.Message, from, to socia
 		return &social.InvalidError{Field: "user", Reason: self}
 	}
 	if !until.IsZero() && until.Unix() <= r.follows.Now().Unix() {
-		return social.Invalid("until", "Choose an end in the future.")
+		return social.Invalid("until", "Choose an end date in the future.")
 	}
 	_, err := r.follows.Users.Record(ctx, to.ID)
 	return err

@@ -66,7 +66,7 @@ func (p *Service) Describe(ctx context.Context, author social.User, id int64, d 
 	case changed == 0:
 		return social.ErrNotFound
 	case changed == 2:
-		return social.Invalid("media", "The pictures were changed meanwhile. Please load the page again.")
+		return social.Invalid("media", "The pictures were changed in the meantime. Please reload the page.")
 	}
 	return nil
 }

@@ -228,14 +228,14 @@ type hint struct {
 var (
 	writeAs         = i18n.T("“{word}” is searched for as words: write {example}.")
 	writeDayAs      = i18n.T("“{word}” is searched for as words: write the day as in {example}.")
-	unknownOperator = hint{i18n.T("“{word}” is searched for as words: there is no such operator."), ""}
+	unknownOperator = hint{i18n.T("“{word}” isn't an operator, so it is searched for as words."), ""}
 )
 
 // hints explains each operator, including some of other sites.
 var hints = map[string]hint{
 	"from": {writeAs, "from:ada"}, "to": {writeAs, "to:ada"}, "tag": {writeAs, "tag:redis"},
-	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are known."), ""},
-	"is":     {i18n.T("“{word}” is searched for as words: only is:reply is known."), ""},
+	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are supported."), ""},
+	"is":     {i18n.T("“{word}” is searched for as words: only is:reply is supported."), ""},
 	"before": {writeDayAs, "before:2026-11-01"}, "after": {writeDayAs, "after:2026-11-01"},
 	"since": {writeAs, "after:2026-11-01"}, "until": {writeAs, "before:2026-11-01"},
 	"author": {writeAs, "from:ada"}, "by": {writeAs, "from:ada"}, "mentions": {writeAs, "@ada"}, "hashtag": {writeAs, "tag:redis"},
@@ -287,7 +287,7 @@ func (q *Query) Notes() (all []i18n.Message) {
 // for people and tags.
 func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	for _, o := range q.operators {
-		all = append(all, i18n.T("“{word}” means nothing here: such words work in a search for posts.", o.word))
+		all = append(all, i18n.T("“{word}” only works when searching posts.", o.word))
 	}
 	return all
 }

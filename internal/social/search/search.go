@@ -52,13 +52,13 @@ func invalid(err error) error {
 
 // syntaxTexts maps the syntax errors of package text to sentences.
 var syntaxTexts = map[string]i18n.Message{
-	"the bracket ) has no (":                            i18n.T("The bracket ) has no (."),
-	"the bracket ( is not closed":                       i18n.T("The bracket ( is not closed."),
+	"the bracket ) has no (":                            i18n.T("There's a ) without a (."),
+	"the bracket ( is not closed":                       i18n.T("There's a ( without a )."),
 	"the query has more than 32 words":                  i18n.T("This search has more than 32 words."),
 	"the query has no words":                            i18n.T("The query has no words."),
 	"the query is not UTF-8":                            i18n.T("The query is not UTF-8."),
 	"OR needs a word on both sides":                     i18n.T("OR needs a word on both sides."),
-	"this only excludes: add a word that must be there": i18n.T("This only excludes: add a word that must be there."),
+	"this only excludes: add a word that must be there": i18n.T("This search only excludes words. Add a word to find."),
 	"the phrase has no closing quote":                   i18n.T("The phrase has no closing quote."),
 }
 

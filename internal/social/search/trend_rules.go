@@ -148,7 +148,7 @@ func (r *TrendRules) Set(ctx context.Context, actor social.Actor, tag string, st
 	case before == state:
 		return false, nil
 	case before == Usual && len(all) >= MaxDecisions:
-		return false, social.Invalid("tag", "At most {n} tags can be blocked or pinned. Make another one usual first.", MaxDecisions)
+		return false, social.Invalid("tag", "At most {n} tags can be blocked or pinned. Unblock or unpin another one first.", MaxDecisions)
 	}
 	action := actions[state]
 	if state == Usual {

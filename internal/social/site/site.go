@@ -110,7 +110,7 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 		case text == before.Of(f), was == version(text):
 			continue
 		case was != "" && was != before.Version(f):
-			return nil, errors.Join(ErrChanged, social.Invalid(string(f), "Somebody else has changed this meanwhile. Save again to replace what they have written, or open this page again to read it."))
+			return nil, errors.Join(ErrChanged, social.Invalid(string(f), "Someone else changed this in the meantime. Save again to overwrite their changes, or reload the page to see them."))
 		}
 		changed = append(changed, f)
 		write = write.FieldValue(string(f), text)

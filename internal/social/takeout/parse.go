@@ -53,7 +53,7 @@ const unread = "? "
 // *InvalidError if the file is not of that kind.
 func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	if !slices.Contains(Kinds[:], kind) {
-		return nil, social.Invalid("kind", "Choose what the file lists.")
+		return nil, social.Invalid("kind", "Choose what the list contains.")
 	}
 	if len(file) > MaxFile {
 		return nil, social.Invalid("file", "This file is too large. Use at most 1 MB.")

@@ -17,7 +17,7 @@ func (req *Request) LoginFirst() error {
 	}
 	form := view.AccountForm{Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath())}
 	if req.upload != nil && req.upload.file != nil { // it belongs to nobody, so it is not stored
-		form.Notice = req.T("Your pictures can't be kept. Please add them again when you're logged in.")
+		form.Notice = req.T("Your pictures weren't kept. Please add them again after you log in.")
 	}
 	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame(req.T("Log in")), form))
 }

@@ -86,7 +86,7 @@ func describe(err error) *Error {
 	case errors.Is(err, moderation.ErrReportHeld):
 		return &Error{Status: http.StatusConflict, Detail: i18n.T("Another moderator has this report.")}
 	case errors.Is(err, moderation.ErrReportNotHeld):
-		return &Error{Status: http.StatusConflict, Detail: i18n.T("You don't have this report any more. Take it again from the queue.")}
+		return &Error{Status: http.StatusConflict, Detail: i18n.T("This report is no longer assigned to you. Take it again from the queue.")}
 	case errors.Is(err, social.ErrNotFound), errors.Is(err, moderation.ErrNoReport):
 		return ErrNotFound
 	case errors.Is(err, people.ErrBlocked):
@@ -103,13 +103,13 @@ func describe(err error) *Error {
 	case errors.Is(err, social.ErrOverloaded):
 		return &Error{
 			Status: http.StatusServiceUnavailable,
-			Detail: i18n.T("Very many posts are on their way to followers right now. Please try again in a minute."),
+			Detail: i18n.T("This site is busy delivering posts right now. Please try again in a minute."),
 			draft:  i18n.T("Your post hasn't been published."), Cause: err,
 		}
 	case errors.Is(err, social.ErrUncertain):
 		return &Error{
 			Status: http.StatusServiceUnavailable,
-			Detail: i18n.T("A server of this site has just been replaced, and we can't be sure that this was saved. Please look, and try again."),
+			Detail: i18n.T("One of this site's servers has just been replaced, and we can't be sure that this was saved. Please check, and try again if it wasn't."),
 			draft:  mayBeSaved, Cause: err,
 		}
 	case class == rediserr.WritesRefused:

@@ -17,7 +17,7 @@ const (
 )
 
 // errUploads means that an account or address is uploading too much at the same time.
-var errUploads = &Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You are uploading too many files at once. Wait until they have arrived, and try again.")}
+var errUploads = &Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You are uploading too many files at once. Wait for them to finish, then try again.")}
 
 // inFlight counts the bytes being uploaded. The zero value is ready to use.
 type inFlight struct {

@@ -19,7 +19,7 @@ func PictureProblem(err error) *Error {
 	case errors.Is(err, picture.ErrType):
 		return &Error{Status: http.StatusUnsupportedMediaType, Detail: i18n.T("Pictures can be JPEG, PNG, GIF or WebP files.")}
 	case errors.Is(err, picture.ErrTooLarge):
-		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: i18n.T("A picture can have at most 16 MB and 40 megapixels.")}
+		return &Error{Status: http.StatusRequestEntityTooLarge, Detail: i18n.T("A picture can be at most 16 MB and 40 megapixels.")}
 	case errors.Is(err, picture.ErrDamaged):
 		return &Error{Status: http.StatusUnprocessableEntity, Detail: i18n.T("This picture can't be read. It may be damaged.")}
 	case errors.Is(err, picture.ErrTime):
@@ -27,16 +27,16 @@ func PictureProblem(err error) *Error {
 	case errors.As(err, &quota):
 		return &Error{
 			Status: http.StatusUnprocessableEntity,
-			Detail: i18n.T("Your pictures take up the space that they may have: {n} KB are left. Delete posts with pictures to make room.", quota.Left>>10),
+			Detail: i18n.T("You don't have enough picture storage: {n} KB left. Delete posts with pictures to make room.", quota.Left>>10),
 		}
 	case errors.Is(err, picture.ErrBusy):
-		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Very many pictures are being uploaded right now. Please try again in a moment."), draft: notPublished, Cause: err}
+		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Too many pictures are being uploaded right now. Please try again in a moment."), draft: notPublished, Cause: err}
 	case errors.Is(err, files.ErrFull), errors.Is(err, syscall.ENOSPC) && isFile(err):
 		return &Error{Status: http.StatusInsufficientStorage, Detail: i18n.T("There's no room for more pictures on this site right now. You can post without one."), draft: notPublished, Cause: err}
 	case errors.Is(err, files.ErrUnavailable), isFile(err):
 		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Pictures can't be saved or shown right now. Please try again in a moment, or post without one."), draft: notPublished, Cause: err}
 	case errors.Is(err, media.ErrNoPlace):
-		return &Error{Status: http.StatusForbidden, Detail: i18n.T("This site doesn't take pictures.")}
+		return &Error{Status: http.StatusForbidden, Detail: i18n.T("This site doesn't accept pictures.")}
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ func tooMany(e *limits.Error) *Error {
 }
 
 var tooOftenTexts = map[limits.Event]i18n.Message{
-	limits.Login:        i18n.T("There were too many attempts to log in."),
-	limits.SecondFactor: i18n.T("There were too many wrong codes."),
+	limits.Login:        i18n.T("Too many attempts to log in."),
+	limits.SecondFactor: i18n.T("Too many wrong codes."),
 	limits.SignUp:       i18n.T("Too many accounts were created from your network."),
 	limits.Post:         i18n.T("You're posting too fast."),
 	limits.Reply:        i18n.T("You're replying too fast."),

@@ -95,7 +95,7 @@ function showKeys() {
     box.addEventListener("change", () => (off.on = !box.checked));
     const form = element("form", { method: "dialog" }, element("button", { className: "soft", textContent: t("Close"), autofocus: true }));
     dialog = element("dialog", { id: "keys" }, element("h2", { id: "keys-title", textContent: t("Keyboard shortcuts") }), rows,
-      element("label", { className: "check" }, box, t("Use single keys")), form);
+      element("label", { className: "check" }, box, t("Use single-key shortcuts")), form);
     dialog.setAttribute("aria-labelledby", "keys-title");
     dialog.addEventListener("close", () => delete form.dataset.sent);
     document.body.append(dialog);

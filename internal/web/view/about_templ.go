@@ -488,9 +488,9 @@ var siteTexts = []struct {
 	field       site.Field
 	label, hint i18n.Message
 }{
-	{site.About, i18n.T("About"), i18n.T("Who runs the site, and what it is for. Markdown, at most {n} characters; empty for no such page.")},
-	{site.Privacy, i18n.T("Privacy"), i18n.T("What is stored about people, for how long, and who reads it. Markdown, at most {n} characters; empty for no such page.")},
-	{site.Terms, i18n.T("Terms"), i18n.T("The terms of use, if there are any. Markdown, at most {n} characters; empty for no such page.")},
+	{site.About, i18n.T("About"), i18n.T("Who runs the site, and what it is for. Markdown, at most {n} characters. Leave it empty for no page.")},
+	{site.Privacy, i18n.T("Privacy"), i18n.T("What is stored about people, for how long, and who reads it. Markdown, at most {n} characters. Leave it empty for no page.")},
+	{site.Terms, i18n.T("Terms"), i18n.T("The terms of use, if any. Markdown, at most {n} characters. Leave it empty for no page.")},
 }
 
 func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
@@ -584,14 +584,14 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 			}
 			templ_7745c5c3_Err = siteField(form, site.Account, input{
 				label: t(ctx, "Official account"), literal: true,
-				hint: t(ctx, "The name of the account that speaks for the site. The picture above its profile is that of the site, on the front page and on About."),
+				hint: t(ctx, "The username of the account that speaks for the site. Its header is also the site's picture, on the front page and on About."),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = siteField(form, site.Rules, input{
 				label: t(ctx, "Rules"), rows: 6,
-				hint: t(ctx, "One a line, at most {count} of {length} characters. They are numbered.", site.MaxRules, site.MaxRule),
+				hint: t(ctx, "One per line, at most {count} rules of {length} characters each. They are numbered.", site.MaxRules, site.MaxRule),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -789,7 +789,7 @@ func joinForm(s Site, form AccountForm) templ.Component {
 			templ_7745c5c3_Err = field(input{
 				id: "reason", label: t(ctx, "Why do you want to join?"), value: form.Reason, rows: 3, required: true,
 				problem: form.problem("reason"),
-				hint:    t(ctx, "A moderator reads it and approves your account. At most {n} characters.", accounts.MaxReason),
+				hint:    t(ctx, "A moderator will read this before approving your account. At most {n} characters.", accounts.MaxReason),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

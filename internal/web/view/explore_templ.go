@@ -659,8 +659,8 @@ var tagActions = []struct {
 	label i18n.Message
 	state search.State
 }{
-	{"block", i18n.T("Block: it is never a trend and not suggested"), search.Blocked},
-	{"pin", i18n.T("Pin: it comes first"), search.Pinned},
+	{"block", i18n.T("Block: never shown as a trend or suggested"), search.Blocked},
+	{"pin", i18n.T("Pin: shown first"), search.Pinned},
 }
 
 // ParseTagAction returns the state of a tag after an action. ok is false for an unknown action.
@@ -735,7 +735,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 			}
 			templ_7745c5c3_Err = field(input{
 				id: "tag", label: t(ctx, "Tag"), value: view.Tag, complete: "off", literal: true, required: true,
-				hint: t(ctx, "Its own page stays as it is: this is about trends, and about what is suggested in the boxes where people write or search."),
+				hint: t(ctx, "This affects trends and the suggestions shown while people write or search. The tag's own page stays as it is."),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -30,9 +30,9 @@ var looks = []struct {
 	choices []lookChoice
 	of      func(*Look) *string
 }{
-	{"theme", i18n.T("Theme"), []lookChoice{{"", i18n.T("Like the system")}, {"light", i18n.T("Light")}, {"dark", i18n.T("Dark")}}, func(l *Look) *string { return &l.Theme }},
+	{"theme", i18n.T("Theme"), []lookChoice{{"", i18n.T("Same as the system")}, {"light", i18n.T("Light")}, {"dark", i18n.T("Dark")}}, func(l *Look) *string { return &l.Theme }},
 	{"size", i18n.T("Text size"), []lookChoice{{"small", i18n.T("Small")}, {"", i18n.T("Normal")}, {"large", i18n.T("Large")}}, func(l *Look) *string { return &l.Size }},
-	{"motion", i18n.T("Motion"), []lookChoice{{"", i18n.T("Like the system")}, {"less", i18n.T("Less")}}, func(l *Look) *string { return &l.Motion }},
+	{"motion", i18n.T("Motion"), []lookChoice{{"", i18n.T("Same as the system")}, {"less", i18n.T("Less")}}, func(l *Look) *string { return &l.Motion }},
 	{"descriptions", i18n.T("Descriptions of pictures"), []lookChoice{{"", i18n.T("Behind the ALT button")}, {"below", i18n.T("Below each picture")}}, func(l *Look) *string { return &l.Descriptions }},
 	{"language", i18n.T("Language"), languageChoices(), func(l *Look) *string { return &l.Language }},
 }
@@ -45,7 +45,7 @@ type lookChoice struct {
 
 // languageChoices returns the languages under their own names.
 func languageChoices() []lookChoice {
-	all := []lookChoice{{"", i18n.T("Like the browser")}}
+	all := []lookChoice{{"", i18n.T("Same as the browser")}}
 	for _, l := range i18n.All() {
 		all = append(all, lookChoice{l.Tag, i18n.Verbatim(l.Name)})
 	}

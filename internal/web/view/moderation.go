@@ -76,7 +76,7 @@ func (q Queue) notice() i18n.Message {
 	if !q.Empty {
 		return q.Done
 	}
-	return i18n.Sentences(q.Done, i18n.T("No report waits for you."))
+	return i18n.Sentences(q.Done, i18n.T("There are no reports for you to review."))
 }
 
 // QueuedReport is an open report in the queue.
@@ -90,7 +90,7 @@ type QueuedReport struct {
 func CaseTitle(s moderation.Subject) i18n.Message {
 	switch _, post := audit.ParseTarget(s.Target); {
 	case s.Person.ID == 0:
-		return i18n.T("Something that is gone")
+		return i18n.T("Deleted account or post")
 	case post == 0:
 		return i18n.Verbatim(s.Person.Name)
 	case s.Post != nil:
@@ -156,33 +156,33 @@ type Decision struct {
 // actionTexts maps the actions of the audit log to texts, with and without a person concerned.
 // Their arguments are who did it, the target, and the person.
 var actionTexts = map[string]struct{ plain, about i18n.Message }{
-	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report of {name} {target}")},
-	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post of {name} {target}")},
-	"unhide":               {plain: i18n.T("{who} showed a post again {target}"), about: i18n.T("{who} showed a post again of {name} {target}")},
-	"delete":               {plain: i18n.T("{who} deleted a post {target}"), about: i18n.T("{who} deleted a post of {name} {target}")},
-	"block-tag":            {plain: i18n.T("{who} blocked in trends {target}")},
-	"unblock-tag":          {plain: i18n.T("{who} no longer blocks in trends {target}")},
+	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report about {name} {target}")},
+	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post by {name} {target}")},
+	"unhide":               {plain: i18n.T("{who} unhid a post {target}"), about: i18n.T("{who} unhid a post by {name} {target}")},
+	"delete":               {plain: i18n.T("{who} deleted a post {target}"), about: i18n.T("{who} deleted a post by {name} {target}")},
+	"block-tag":            {plain: i18n.T("{who} blocked {target} from trends")},
+	"unblock-tag":          {plain: i18n.T("{who} unblocked {target} in trends")},
 	"block-word":           {plain: i18n.T("{who} blocked the word {target}")},
 	"block-domain":         {plain: i18n.T("{who} blocked the domain {target}")},
 	"block-address":        {plain: i18n.T("{who} blocked the address {target}")},
-	"unblock-word":         {plain: i18n.T("{who} no longer blocks the word {target}")},
-	"unblock-domain":       {plain: i18n.T("{who} no longer blocks the domain {target}")},
-	"unblock-address":      {plain: i18n.T("{who} no longer blocks the address {target}")},
-	"pin-tag":              {plain: i18n.T("{who} pinned in trends {target}")},
-	"unpin-tag":            {plain: i18n.T("{who} no longer pins in trends {target}")},
+	"unblock-word":         {plain: i18n.T("{who} unblocked the word {target}")},
+	"unblock-domain":       {plain: i18n.T("{who} unblocked the domain {target}")},
+	"unblock-address":      {plain: i18n.T("{who} unblocked the address {target}")},
+	"pin-tag":              {plain: i18n.T("{who} pinned {target} in trends")},
+	"unpin-tag":            {plain: i18n.T("{who} unpinned {target} in trends")},
 	"limit":                {plain: i18n.T("{who} limited the account {target}"), about: i18n.T("{who} limited the account of {name} {target}")},
 	"suspend":              {plain: i18n.T("{who} suspended the account {target}"), about: i18n.T("{who} suspended the account of {name} {target}")},
 	"restore":              {plain: i18n.T("{who} restored the account {target}"), about: i18n.T("{who} restored the account of {name} {target}")},
 	"role":                 {plain: i18n.T("{who} changed the role {target}"), about: i18n.T("{who} changed the role of {name} {target}")},
 	"approve-sign-up":      {plain: i18n.T("{who} approved the account {target}"), about: i18n.T("{who} approved the account of {name} {target}")},
-	"refuse-sign-up":       {plain: i18n.T("{who} refused the account {target}"), about: i18n.T("{who} refused the account of {name} {target}")},
+	"refuse-sign-up":       {plain: i18n.T("{who} rejected the account {target}"), about: i18n.T("{who} rejected the account of {name} {target}")},
 	"delete-account":       {plain: i18n.T("{who} deleted the account {target}"), about: i18n.T("{who} deleted the account of {name} {target}")},
-	"reset-password":       {plain: i18n.T("{who} made a link for a new password {target}"), about: i18n.T("{who} made a link for a new password of {name} {target}")},
+	"reset-password":       {plain: i18n.T("{who} created a password reset link {target}"), about: i18n.T("{who} created a password reset link for {name} {target}")},
 	"remove-second-factor": {plain: i18n.T("{who} turned off the second factor {target}"), about: i18n.T("{who} turned off the second factor of {name} {target}")},
 	"end-sessions":         {plain: i18n.T("{who} ended the sessions {target}"), about: i18n.T("{who} ended the sessions of {name} {target}")},
 	"remove-email":         {plain: i18n.T("{who} removed the email address {target}"), about: i18n.T("{who} removed the email address of {name} {target}")},
 	"import-archive":       {plain: i18n.T("{who} imported an archive into the account {target}"), about: i18n.T("{who} imported an archive into the account of {name} {target}")},
-	"invite":               {plain: i18n.T("{who} made an invitation {target}")},
+	"invite":               {plain: i18n.T("{who} created an invitation {target}")},
 	"revoke-invitation":    {plain: i18n.T("{who} revoked the invitation {target}")},
 	"site":                 {plain: i18n.T("{who} changed a setting of the site: {target}")},
 	"sign-up-mode":         {plain: i18n.T("{who} changed who can sign up")},

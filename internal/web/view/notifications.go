@@ -81,7 +81,7 @@ var kindLabels = map[notify.Kind]i18n.Message{
 	notify.Like:    i18n.T("likes my posts"),
 	notify.Repost:  i18n.T("reposts my posts"),
 	notify.Follow:  i18n.T("follows me"),
-	notify.Decided: i18n.T("decides, as a moderator, about my posts or reports"),
+	notify.Decided: i18n.T("makes a moderation decision about my posts or reports"),
 }
 
 // NewNotificationKind returns a kind with its label in a language.

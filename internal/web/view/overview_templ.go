@@ -198,9 +198,9 @@ func OverviewPage(f Frame, view Overview) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var8 string
-				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Deleted accounts and posts count as created. Requests and open pages are those of the process that made this page."))
+				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Deleted accounts and posts count as created. Requests and open pages are those of the process that served this page."))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/overview.templ`, Line: 33, Col: 145}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/overview.templ`, Line: 33, Col: 147}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 				if templ_7745c5c3_Err != nil {

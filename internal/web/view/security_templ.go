@@ -217,7 +217,7 @@ func SecurityPage(f Frame, v Security) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = accountField("codes-", "current", t(ctx, "Your password"), "password", "current-password", t(ctx, "The codes you have stop working."), v.in("codes")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = accountField("codes-", "current", t(ctx, "Your password"), "password", "current-password", t(ctx, "Your current codes will stop working."), v.in("codes")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -360,7 +360,7 @@ func SecurityPage(f Frame, v Security) templ.Component {
 			}
 			templ_7745c5c3_Err = field(input{
 				id: "passkey-name", name: "name", label: t(ctx, "Name of the passkey"), kind: "text", complete: "off",
-				hint: t(ctx, "Such as the name of the device"), problem: v.in("passkeys").problem("name"),
+				hint: t(ctx, "For example, the name of the device"), problem: v.in("passkeys").problem("name"),
 				more: templ.Attributes{"maxlength": strconv.Itoa(auth.MaxPasskeyName)},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -1360,9 +1360,9 @@ func NoResetPage(f Frame) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var66 string
-			templ_7745c5c3_Var66, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "It was used already, is too old, or a newer one was made. If you have just set a new password, log in with it. If that doesn't work, ask for another link."))
+			templ_7745c5c3_Var66, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "It was already used, has expired, or was replaced by a newer one. If you have just set a new password, log in with it. If that doesn't work, request another link."))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/security.templ`, Line: 232, Col: 172}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/security.templ`, Line: 232, Col: 180}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var66))
 			if templ_7745c5c3_Err != nil {

@@ -260,7 +260,7 @@ func ProfileSettingsPage(f Frame, form ProfileForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if form.Pictures {
-				templ_7745c5c3_Err = portraitForm("avatar", t(ctx, "Picture"), t(ctx, "Shown beside your posts, as a square of its middle"), f.User.Avatar, "400").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = portraitForm("avatar", t(ctx, "Picture"), t(ctx, "Shown beside your posts, as a square cut from the middle"), f.User.Avatar, "400").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

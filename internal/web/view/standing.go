@@ -47,7 +47,7 @@ func standingMark(user social.User) i18n.Message {
 func standingText(info social.StandingInfo) i18n.Message {
 	switch {
 	case info.Pending():
-		return i18n.T("waiting for an approval since {time}", info.Since)
+		return i18n.T("waiting for approval since {time}", info.Since)
 	case info.Standing == social.Good:
 		return i18n.T("no restrictions")
 	case info.Until.IsZero():
