@@ -103,7 +103,7 @@ func TestSearchPosts(t *testing.T) {
 			"":                          "Add a word",
 			"before:2026-10-01":         "Add a word",
 			"-quick":                    "only excludes",
-			"(quick":                    "bracket",
+			"(quick":                    "without a )",
 			`"quick`:                    "closing quote",
 			"from:nobody":               "There is no user @nobody",
 			strings.Repeat("word ", 33): "32 words",

@@ -129,7 +129,7 @@ func TestLoginLimit(t *testing.T) {
 	for range 3 {
 		guess(stranger, "ada").want(422, "Wrong username or password.")
 	}
-	a := guess(stranger, "aDA").want(429, "too many attempts", "again in 20 minutes", "my text</textarea>", `value="aDA"`)
+	a := guess(stranger, "aDA").want(429, "Too many attempts", "again in 20 minutes", "my text</textarea>", `value="aDA"`)
 	a.retryAfter(t, 1200)
 	stranger.send("/login", "username", "ada", "password", password).want(429)
 	for range 3 { // it does not reveal whether such an account exists
