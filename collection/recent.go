@@ -3,7 +3,6 @@ package collection
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -26,6 +25,8 @@ type Recent struct {
 	put script.Script
 }
 
+const kindRecent = "recent"
+
 // maxRecent is the largest cap. Trimming costs as much as the number of items removed.
 const maxRecent = 1_000_000
 
@@ -35,7 +36,7 @@ func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	if max < 1 || max > maxRecent {
 		return nil, fmt.Errorf("collection: %s: a list of the newest %d items: it must be from 1 to %d", key, max, maxRecent)
 	}
-	set, err := partition.New(client, key, partition.Declaration{Kind: "recent", Text: strconv.Itoa(max)})
+	set, err := partition.New(client, key, partition.Declaration{Kind: kindRecent, Text: strconv.Itoa(max)})
 	if err != nil {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
@@ -45,19 +46,13 @@ func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 // OpenRecent returns the list at a key, with the cap with which it was declared, or ErrNotFound.
 // It takes one round trip.
 func OpenRecent(ctx context.Context, client rueidis.Client, key string) (*Recent, error) {
-	if client == nil || key == "" {
-		return nil, fmt.Errorf("collection: a list of the newest items needs a client and a key, not %q", key)
-	}
-	d, err := partition.Read(ctx, client, key)
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("collection: %w: there is no list of the newest items at %q", ErrNotFound, key)
-	}
+	d, err := partition.ReadKind(ctx, client, key, kindRecent)
 	if err != nil {
-		return nil, fmt.Errorf("collection: %s: %w", key, err)
+		return nil, fmt.Errorf("collection: %w", err)
 	}
 	max, err := strconv.Atoi(d.Text)
-	if d.Kind != "recent" || err != nil {
-		return nil, fmt.Errorf("collection: %w: %q is %s, not a list of the newest items", ErrDeclared, key, d)
+	if err != nil {
+		return nil, fmt.Errorf("collection: %w", partition.Corrupt(key, err))
 	}
 	return NewRecent(client, key, max)
 }

@@ -115,17 +115,14 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 // OpenComposite returns the existing index at a key with the columns it was created with, or
 // ErrNotFound: one round trip.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
-	d, err := Declared(ctx, client, key)
+	d, err := partition.ReadKind(ctx, client, key, kindComposite)
 	if err != nil {
-		return nil, err
-	}
-	if d.Kind != kindComposite {
-		return nil, fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, kindComposite)
+		return nil, fmt.Errorf("index: %w", err)
 	}
 	text, readable := strings.CutSuffix(d.Text, readableSuffix)
 	columns, err := ParseColumns(text)
 	if err != nil {
-		return nil, fmt.Errorf("index: %s.meta: %w", key, err)
+		return nil, fmt.Errorf("index: %w", partition.Corrupt(key, err))
 	}
 	return newComposite(client, key, Options{Columns: columns, Partitions: d.Partitions}, readable)
 }

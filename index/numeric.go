@@ -110,12 +110,9 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 // round trip. It returns ErrNotFound if there is no index, and ErrDeclared if it holds another
 // type of number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
-	d, err := Declared(ctx, client, key)
+	d, err := partition.ReadKind(ctx, client, key, kindNumeric)
 	if err != nil {
-		return nil, err
-	}
-	if d.Kind != kindNumeric {
-		return nil, fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, kindNumeric)
+		return nil, fmt.Errorf("index: %w", err)
 	}
 	name, _, _ := strings.Cut(d.Text, ":")
 	x, err := NewNumeric[N](client, key, NumericOptions{Name: name, Partitions: d.Partitions})

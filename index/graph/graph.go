@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index"
 	"retwis/index/graph/internal/entries"
 	engine "retwis/internal/maintain"
 	"retwis/internal/redis/partition"
@@ -77,12 +76,12 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 // index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
 // index. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error) {
-	d, err := partition.Read(ctx, client, key)
-	switch {
-	case err != nil:
+	d, err := partition.ReadKind(ctx, client, key, kind)
+	if err == nil && d.Text != "" && d.Text != "compact" {
+		err = partition.Corrupt(key, fmt.Errorf("unknown option %q", d.Text))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
-	case d.Kind != kind || d.Text != "" && d.Text != "compact":
-		return nil, fmt.Errorf("graph: %w: %q is %s, not a graph", index.ErrDeclared, key, d)
 	}
 	return New(client, key, Options{Compact: d.Text != "", Partitions: d.Partitions})
 }

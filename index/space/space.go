@@ -96,16 +96,13 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 // Open returns the existing index at a key with the dimensions it was created with, or
 // index.ErrNotFound: one round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
-	d, err := partition.Read(ctx, client, key)
+	d, err := partition.ReadKind(ctx, client, key, kind)
 	if err != nil {
 		return nil, fmt.Errorf("space: %w", err)
 	}
-	if d.Kind != kind {
-		return nil, fmt.Errorf("space: %w: %q is %s, not %s", index.ErrDeclared, key, d, kind)
-	}
 	dims, err := ParseDims(d.Text)
 	if err != nil {
-		return nil, fmt.Errorf("space: %s.meta: %w", key, err)
+		return nil, fmt.Errorf("space: %w", partition.Corrupt(key, err))
 	}
 	return New(client, key, Options{Dims: dims, Partitions: d.Partitions})
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index"
 	"retwis/internal/redis/partition"
 )
 
@@ -52,12 +51,8 @@ func newIndex(client rueidis.Client, key string, opt Options, declaration string
 // index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
 // index. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
-	d, err := partition.Read(ctx, client, key)
-	switch {
-	case err != nil:
-	case d.Kind != kind:
-		err = fmt.Errorf("%w: %q is %s", index.ErrDeclared, key, d)
-	default:
+	d, err := partition.ReadKind(ctx, client, key, kind)
+	if err == nil {
 		err = unadopted(key, d)
 	}
 	if err != nil {
@@ -65,7 +60,7 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	}
 	opt, err := parseDeclaration(d.Text)
 	if err != nil {
-		return nil, fmt.Errorf("suggest: %w: %s.meta: %w", index.ErrCorrupt, key, err)
+		return nil, fmt.Errorf("suggest: %w", partition.Corrupt(key, err))
 	}
 	opt.Partitions = d.Partitions
 	return New(client, key, opt)

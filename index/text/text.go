@@ -104,12 +104,14 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 // index.ErrNotFound if the key has no index, and index.ErrDeclared if it has another type of
 // index. One round trip. Options.Text is not set: for phrases, add it to Options and call New.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
-	d, err := partition.Read(ctx, client, key)
+	d, err := partition.ReadKind(ctx, client, key, kind)
+	if err == nil {
+		if _, e := words.New(d.Text); e != nil {
+			err = partition.Corrupt(key, e)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
-	}
-	if d.Kind != kind {
-		return nil, fmt.Errorf("text: %w: %q is %s", index.ErrDeclared, key, d)
 	}
 	return New(client, key, Options{Partitions: d.Partitions, Language: d.Text})
 }

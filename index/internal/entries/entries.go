@@ -57,7 +57,7 @@ const removeBatch = 200
 
 // Errors that package index exports.
 var (
-	ErrCorrupt = errors.New("the index is damaged")
+	ErrCorrupt = partition.ErrCorrupt
 	errSource  = errors.New("the source has no All")
 )
 

@@ -23,6 +23,7 @@ import (
 var (
 	ErrNotFound = errors.New("not found")
 	ErrDeclared = errors.New("the key has another declaration")
+	ErrCorrupt  = errors.New("the index is damaged")
 	ErrForeign  = errors.New("the key holds other data")
 )
 
@@ -91,16 +92,30 @@ func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, 
 		return Declaration{}, err
 	}
 	if found[0].IsNil() {
-		return Declaration{}, fmt.Errorf("%w: there is no index %q", ErrNotFound, key)
+		return Declaration{}, fmt.Errorf("%w: %q does not exist", ErrNotFound, key)
 	}
 	var d Declaration
 	d.Kind, _ = found[0].ToString()
 	d.Text, _ = found[1].ToString()
 	n, _ := found[2].ToString()
 	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > keys.MaxPartitions {
-		return Declaration{}, fmt.Errorf("%s.meta has an invalid number of partitions: %q", key, n)
+		return Declaration{}, Corrupt(key, fmt.Errorf("invalid number of partitions: %q", n))
 	}
 	return d, nil
+}
+
+// ReadKind is Read for one kind of index. It returns ErrDeclared if the key has another kind.
+func ReadKind(ctx context.Context, client rueidis.Client, key, kind string) (Declaration, error) {
+	d, err := Read(ctx, client, key)
+	if err == nil && d.Kind != kind {
+		err = fmt.Errorf("%w: %q is %s, not %s", ErrDeclared, key, d, kind)
+	}
+	return d, err
+}
+
+// Corrupt returns ErrCorrupt for a declaration that cannot be parsed.
+func Corrupt(key string, err error) error {
+	return fmt.Errorf("%w: %s.meta: %w", ErrCorrupt, key, err)
 }
 
 // Of returns the keys of the partition that holds an ID.

@@ -1,0 +1,69 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/index"
+	"retwis/index/graph"
+	"retwis/index/space"
+	"retwis/index/suggest"
+	"retwis/index/text"
+	"retwis/internal/redistest"
+)
+
+// Open tells a missing index, another kind of index and a damaged declaration apart, for every
+// kind.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	c := redistest.DB(t).Client(t)
+	set := func(key, field, value string) {
+		t.Helper()
+		if err := c.Do(t.Context(), c.B().Hset().Key(key+".meta").FieldValue().FieldValue(field, value).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, open := range map[string]func(ctx context.Context, client rueidis.Client, key string) error{
+		"composite": opens(index.OpenComposite),
+		"numeric":   opens(index.OpenNumeric[int64]),
+		"graph":     opens(graph.Open),
+		"space":     opens(space.Open),
+		"suggest":   opens(suggest.Open),
+		"text":      opens(text.Open),
+		"recent":    opens(collection.OpenRecent),
+	} {
+		check := func(what string, want error) {
+			t.Helper()
+			err := open(t.Context(), c, kind)
+			if !errors.Is(err, want) || !strings.Contains(err.Error(), kind) {
+				t.Errorf("%s, %s: %v, not %v", kind, what, err, want)
+			}
+		}
+		check("missing", index.ErrNotFound)
+		set(kind, "kind", "other")
+		set(kind, "declaration", "?!")
+		set(kind, "partitions", "1")
+		check("other kind", index.ErrDeclared)
+		set(kind, "kind", kind)
+		if kind == "numeric" {
+			check("damaged declaration", index.ErrDeclared) // of another type of number
+		} else {
+			check("damaged declaration", index.ErrCorrupt)
+		}
+		set(kind, "partitions", "many")
+		check("damaged partitions", index.ErrCorrupt)
+	}
+}
+
+// opens drops the result of an Open function.
+func opens[X any](open func(ctx context.Context, client rueidis.Client, key string) (X, error)) func(context.Context, rueidis.Client, string) error {
+	return func(ctx context.Context, client rueidis.Client, key string) error {
+		_, err := open(ctx, client, key)
+		return err
+	}
+}
