@@ -1,7 +1,6 @@
 package index
 
 import (
-	"retwis/index/internal/entries"
 	"retwis/internal/ordered"
 	"retwis/internal/redis/partition"
 )
@@ -13,12 +12,13 @@ var (
 	// columns, another type, or another number of partitions.
 	ErrDeclared = partition.ErrDeclared
 	// ErrForeign is returned if the key holds data that this module did not write, such as a
-	// sorted set created by hand. The data is not changed. Adopt turns it into an index.
+	// sorted set created by hand. The data is not changed. Adopt turns such a sorted set into
+	// an index.
 	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for a value that the index cannot hold exactly. The error names the
-	// column and the values that it accepts.
+	// column and the values that the column accepts.
 	ErrValue = ordered.ErrValue
-	// ErrCorrupt is returned for damaged index data in Redis. Verify reports it and Repair
-	// corrects it.
-	ErrCorrupt = entries.ErrCorrupt
+	// ErrCorrupt is returned for damaged index data in Redis. Verify reports the damage, and
+	// Repair corrects it.
+	ErrCorrupt = partition.ErrCorrupt
 )

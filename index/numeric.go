@@ -27,9 +27,9 @@ type Number interface{ ~int | ~int64 | ~float64 }
 //	err = ages.Put(ctx, "manuel", 25)
 //	for entry, err := range ages.Select(ctx, index.Page{Limit: 20}, index.Between("age", 18, 35)) {
 //
-// A score is a float64. NaN is refused, and so are integers beyond ±2^53, which a float64 does
-// not hold exactly; a Composite with one column holds all 64 bits. Ids with the same number are
-// sorted by their bytes.
+// A score is a float64. NaN is refused, and so are integers beyond ±2^53, which a float64
+// cannot hold exactly; a Composite with one column holds all 64 bits. Ids with the same number
+// are sorted by their bytes.
 type Numeric[N Number] struct {
 	entries *entries.Index
 	column  Column
@@ -40,7 +40,7 @@ type NumericOptions struct {
 	// Name is the column name of the number in conditions. Default: value.
 	Name string
 	// Partitions is the number of hash slots over which the index is sharded by id, so that a
-	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
+	// Cluster can spread the index over several servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
@@ -55,7 +55,7 @@ func (e NumericEntry[N]) Cursor() string {
 	return ranged.Cursor(float64(e.Number), e.ID)
 }
 
-// scoreText formats a number as a score; -0 becomes 0, since Redis treats them as equal.
+// scoreText formats a number as a score. -0 becomes 0, since Redis treats -0 and 0 as equal.
 func scoreText[N Number](n N) string { return ranged.Text(float64(n)) }
 
 // maxExact is the largest n such that a float64 holds all integers up to n.
@@ -65,9 +65,9 @@ const maxExact = 1 << 53
 func checkNumber[N Number](n N) error {
 	switch {
 	case math.IsNaN(float64(n)):
-		return fmt.Errorf("%w: NaN has no place in an order", ErrValue)
+		return fmt.Errorf("%w: NaN cannot be ordered", ErrValue)
 	case isInteger[N]() && (int64(n) > maxExact || int64(n) < -maxExact):
-		return fmt.Errorf("%w: %v is beyond ±2^53, where a score does not hold each integer: use a Composite", ErrValue, n)
+		return fmt.Errorf("%w: %v is beyond ±2^53, where a score cannot hold every integer: use a Composite", ErrValue, n)
 	}
 	return nil
 }
@@ -106,15 +106,18 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	return x, nil
 }
 
-// OpenNumeric returns the existing index at a key with the column name it was created with: one
-// round trip. It returns ErrNotFound if there is no index, and ErrDeclared if it holds another
-// type of number.
+// OpenNumeric returns the index at a key with its declared column name: one round trip. It
+// returns ErrNotFound if there is no index, and ErrDeclared if the index holds another type of
+// number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
 	d, err := partition.ReadKind(ctx, client, key, kindNumeric)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	name, _, _ := strings.Cut(d.Text, ":")
+	name, _, ok := strings.Cut(d.Text, ":")
+	if !ok {
+		return nil, fmt.Errorf("index: %w", partition.Corrupt(key, fmt.Errorf("%q is not a column", d.Text)))
+	}
 	x, err := NewNumeric[N](client, key, NumericOptions{Name: name, Partitions: d.Partitions})
 	if err == nil && x.column.String() != d.Text {
 		err = fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, Declaration(x.entries.Set.Declaration()))
@@ -131,7 +134,7 @@ func (x *Numeric[N]) Column() Column { return x.column }
 // Key returns the key of the index.
 func (x *Numeric[N]) Key() string { return x.entries.Set.Key }
 
-// Check returns the error with which Put would refuse an entry, without asking the server.
+// Check returns the error that Put would return for an invalid entry. It sends no command.
 func (x *Numeric[N]) Check(id string, n N) error {
 	if _, err := entryFor(id, n); err != nil {
 		return fmt.Errorf("index: %s: %w", x.Key(), err)
@@ -147,8 +150,8 @@ func entryFor[N Number](id string, n N) (entries.Entry, error) {
 	return entries.Entry{ID: id, Value: scoreText(n)}, nil
 }
 
-// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
-// for an index whose objects come later.
+// Create creates an empty index unless it exists. Put and Rebuild also create a missing
+// index; use Create if there are no objects yet.
 func (x *Numeric[N]) Create(ctx context.Context) error { return x.entries.Create(ctx) }
 
 // Put adds or moves the entry of an id: one script.
@@ -160,8 +163,8 @@ func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 	return x.entries.Put(ctx, e)
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns the number written. After
-// an error the entries before it have been written; repeating the call is safe. If an id occurs
+// PutMany puts entries in pipelined scripts of a hundred, and returns the number written. The
+// entries before an invalid entry are written; repeating the call is safe. If an id occurs
 // twice, the last entry wins.
 func (x *Numeric[N]) PutMany(ctx context.Context, all iter.Seq[NumericEntry[N]]) (int, error) {
 	return x.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
@@ -173,7 +176,7 @@ func (x *Numeric[N]) PutMany(ctx context.Context, all iter.Seq[NumericEntry[N]])
 	})
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip for
+// Remove removes ids from the index and returns the number removed: one round trip for
 // thousands of ids.
 func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.entries.Remove(ctx, ids...)
@@ -216,7 +219,8 @@ func entryOf[N Number](id, score string) (NumericEntry[N], error) {
 }
 
 // entryAt returns the entry with a score, which another program may have written. It does not
-// round to an integer: the cursor of such an entry would lead back to it in an endless loop.
+// round the score to an integer: the cursor of a rounded entry could lead back to the same entry
+// in an endless loop.
 func entryAt[N Number](id string, score float64) (NumericEntry[N], error) {
 	n := N(score)
 	if float64(n) != score {
@@ -229,8 +233,8 @@ func entryAt[N Number](id string, score float64) (NumericEntry[N], error) {
 func (x *Numeric[N]) Len(ctx context.Context) (int64, error) { return x.entries.Len(ctx) }
 
 // Select yields the entries that match all conditions, sorted by number. Conditions must be on
-// the column of the index; Prefix is not supported. It reads in steps of one round trip: the
-// first has 100 entries or Limit, later ones 500. Each step costs O(log n) and the entries
+// the column of the index; Prefix is not supported. It reads 100 entries, or Limit, in the
+// first round trip and 500 in each later one. A round trip costs O(log n) plus the entries
 // returned, at any cursor. With one range and one partition, an offset adds no cost.
 func (x *Numeric[N]) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[NumericEntry[N], error] {
 	return func(yield func(NumericEntry[N], error) bool) {
@@ -272,8 +276,8 @@ func (x *Numeric[N]) Count(ctx context.Context, conditions ...Condition) (int64,
 }
 
 // Hashes returns a source of the Redis hashes whose keys match a pattern such as user:*. The
-// number is the field named like the column. A hash without that field is not in the index. See
-// the function Hashes.
+// number is read from the field with the column's name. A hash without that field is not in the
+// index. See the function Hashes.
 func (x *Numeric[N]) Hashes(pattern string) (Source[N], error) {
 	return Hashes(x.entries.Set.Client, pattern, x.parse)
 }
@@ -294,34 +298,33 @@ func (x *Numeric[N]) parse(_ string, fields map[string]string) (n N, ok bool, er
 	return n, true, err
 }
 
-// Verify compares the index with the objects that src.All yields, in steps of 200; with
-// src.Lookup it also finds entries without an object. A numeric index has no redundancy of its
+// Verify compares the index with the objects that src.All yields, in steps of 200. With
+// src.Lookup, it also finds entries without an object. A numeric index has no redundancy of its
 // own, so Verify needs a source.
 func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Verify(ctx, scoresOf(src), opt)
 }
 
-// Repair finds what Verify finds and sets entries to the numbers of their objects. Each entry
-// is compared again in the step that changes it, so that concurrent writes are kept. The source
-// needs a Lookup.
+// Repair corrects what Verify reports, from the objects of src. Each entry is compared again in
+// the step that changes it, so that concurrent writes are kept. src needs a Lookup.
 func (x *Numeric[N]) Repair(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Repair(ctx, scoresOf(src), opt)
 }
 
-// Rebuild builds a new index from a source next to the old one: see Composite.Rebuild.
+// Rebuild builds a new index from a source and replaces the old index: see Composite.Rebuild.
 func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Rebuild(ctx, scoresOf(&src), opt)
 }
 
 // Adopt turns a sorted set created by hand, with ids as members and numbers as scores, into
 // this index, in steps of 200. Report.Checked is the number of entries that are now in the
-// index. Entries that the index could not have written are reported as Invalid and stay
-// unchanged; if all are invalid, Adopt fails.
+// index. Entries that the index could not have written are reported as Invalid and
+// kept unchanged; if all entries are invalid, Adopt fails.
 func (x *Numeric[N]) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.entries.Adopt(ctx, opt)
 }
 
-// scoresOf converts a source of numbers to one of scores.
+// scoresOf converts a source of numbers to a source of scores.
 func scoresOf[N Number](src *Source[N]) *entries.Source {
 	if src == nil {
 		return &entries.Source{}

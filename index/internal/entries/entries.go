@@ -1,7 +1,7 @@
-// Package entries keeps ids sorted by one value each. Packages index and index/space are built
-// on it. In a lexicographic index the value is a member, which contains the id, of a sorted set
-// whose scores are all 0; a hash, the reverse index, maps ids to members. In a scored index the
-// value is the score of the id.
+// Package entries keeps ids sorted by one value per id, for packages index and index/space. In a
+// lexicographic index the value is a member, which contains the id, of a sorted set whose scores
+// are all 0; a hash, the reverse index, maps ids to members. In a scored index the value is the
+// score of the id.
 package entries
 
 import (
@@ -55,11 +55,8 @@ const (
 // removeBatch is the number of ids removed by one script.
 const removeBatch = 200
 
-// Errors that package index exports.
-var (
-	ErrCorrupt = partition.ErrCorrupt
-	errSource  = errors.New("the source has no All")
-)
+// errSource is returned by a Rebuild whose source has no All.
+var errSource = errors.New("the source has no All")
 
 // Entry is an id with its value in the index: a member, or a score as text.
 type Entry struct{ ID, Value string }
@@ -72,7 +69,8 @@ type Options struct {
 	Declaration partition.Declaration
 	// Scored indicates that values are scores.
 	Scored bool
-	// ID returns the id in a member, or an error if it has none. Unused if Scored is set.
+	// ID returns the id in a member, or an error if the member has none. Unused if Scored is
+	// set.
 	ID func(member string) (string, error)
 	// CheckScore returns an error for a score that the index could not have written.
 	CheckScore func(score string) error
@@ -153,8 +151,8 @@ func (x *Index) PutMany(ctx context.Context, entries iter.Seq2[Entry, error]) (i
 	if err != nil {
 		return 0, x.Wrap(ctx, err)
 	}
-	for e, wrong := range entries {
-		if err = wrong; err == nil {
+	for e, entryErr := range entries {
+		if err = entryErr; err == nil {
 			err = x.Check(e.ID, e.Value)
 		}
 		if err == nil {
@@ -164,13 +162,13 @@ func (x *Index) PutMany(ctx context.Context, entries iter.Seq2[Entry, error]) (i
 			break
 		}
 	}
-	if closed := w.Close(); closed != nil {
-		err = closed
+	if closeErr := w.Close(); closeErr != nil {
+		err = closeErr
 	}
 	return w.Done, x.Wrap(ctx, err)
 }
 
-// newWriter returns a writer for a script whose arguments are the declaration, words, and
+// newWriter returns a writer for a script with the arguments declaration, words and
 // entries.
 func (x *Index) newWriter(ctx context.Context, s script.Script, words ...string) (*batch.Writer[Entry], error) {
 	return batch.New(ctx, x.Set, batch.Spec[Entry]{
@@ -182,7 +180,7 @@ func (x *Index) newWriter(ctx context.Context, s script.Script, words ...string)
 	})
 }
 
-// Check returns an error for an entry whose id could not be read back.
+// Check returns an error for an entry that the index cannot hold.
 func (x *Index) Check(id, value string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -211,7 +209,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip for
+// Remove removes ids from the index and returns the number removed: one round trip for
 // thousands of ids.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	if err := x.Set.Check(ctx); err != nil {
@@ -224,13 +222,13 @@ func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	}
 	var calls []script.Call
 	for p, all := range byPart {
-		for some := range slices.Chunk(all, removeBatch) {
-			calls = append(calls, script.Call{Keys: x.Set.Keys[p].All(), Args: append(x.Set.Args(), some...)})
+		for chunk := range slices.Chunk(all, removeBatch) {
+			calls = append(calls, script.Call{Keys: x.Set.Keys[p].All(), Args: append(x.Set.Args(), chunk...)})
 		}
 	}
 	removed := 0
-	for some := range slices.Chunk(calls, 20) {
-		for _, r := range x.Scripts.Remove.RunMany(ctx, x.Set.Client, some) {
+	for chunk := range slices.Chunk(calls, 20) {
+		for _, r := range x.Scripts.Remove.RunMany(ctx, x.Set.Client, chunk) {
 			n, err := r.AsInt64()
 			if err != nil {
 				return removed, x.Wrap(ctx, err)
@@ -280,11 +278,11 @@ func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
 		positions[p] = append(positions[p], i)
 	}
 	var commands rueidis.Commands
-	var sent [][]int
+	var positionsOf [][]int // positions of the ids of each command
 	for p, all := range positions {
-		for some := range slices.Chunk(all, 1000) {
-			names := make([]string, len(some))
-			for j, i := range some {
+		for chunk := range slices.Chunk(all, 1000) {
+			names := make([]string, len(chunk))
+			for j, i := range chunk {
 				names[j] = ids[i]
 			}
 			if keys := &x.Set.Keys[p]; x.opt.Scored {
@@ -292,7 +290,7 @@ func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
 			} else {
 				commands = append(commands, x.Set.Client.B().Hmget().Key(keys.Content).Field(names...).Build())
 			}
-			sent = append(sent, some)
+			positionsOf = append(positionsOf, chunk)
 		}
 	}
 	values := make([]string, len(ids))
@@ -302,7 +300,7 @@ func (x *Index) values(ctx context.Context, ids []string) ([]string, error) {
 			return nil, err
 		}
 		for j, v := range replies {
-			if values[sent[c][j]], err = x.valueOf(v); err != nil {
+			if values[positionsOf[c][j]], err = x.valueOf(v); err != nil {
 				return nil, err
 			}
 		}

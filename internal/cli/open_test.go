@@ -1,4 +1,4 @@
-package index_test
+package cli
 
 import (
 	"context"
@@ -50,11 +50,7 @@ func TestOpen(t *testing.T) {
 		set(kind, "partitions", "1")
 		check("other kind", index.ErrDeclared)
 		set(kind, "kind", kind)
-		if kind == "numeric" {
-			check("damaged declaration", index.ErrDeclared) // of another type of number
-		} else {
-			check("damaged declaration", index.ErrCorrupt)
-		}
+		check("damaged declaration", index.ErrCorrupt)
 		set(kind, "partitions", "many")
 		check("damaged partitions", index.ErrCorrupt)
 	}
