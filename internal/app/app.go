@@ -39,8 +39,8 @@ import (
 	"retwis/internal/watched"
 )
 
-// App is the Retwis application on one database. Its parts are its exported fields. It is safe for
-// concurrent use.
+// App is the Retwis application on one database. The exported fields are its parts. An App is safe
+// for concurrent use.
 type App struct {
 	Users         *storage.Users
 	Accounts      *accounts.Service
@@ -121,10 +121,10 @@ func New(client rueidis.Client, opt Options) (*App, error) {
 	return s, nil
 }
 
-// base returns what nearly all parts need.
+// base returns the dependencies of nearly all parts.
 func (s *App) base() storage.Parts { return storage.Parts{DB: s.db, Log: s.opt.Logger, Now: s.opt.Now} }
 
-// buildBase builds what all other parts depend on: users, limits and the fan-out.
+// buildBase builds the parts on which all other parts depend: users, limits and the fan-out.
 func (s *App) buildBase() (err error) {
 	client, opt := s.db.Client, s.opt
 	s.directory = storage.NewDirectory(client)
@@ -160,7 +160,7 @@ func (s *App) buildBase() (err error) {
 	return nil
 }
 
-// buildTimelines builds the reading side.
+// buildTimelines builds the parts that read timelines and threads.
 func (s *App) buildTimelines() (err error) {
 	s.Timelines = timeline.NewTimelines(s.db, timeline.Options{Lists: s.lists, Homes: s.homes, Saw: s.fanOut.Saw})
 	if s.Views, err = timeline.NewViews(s.db, s.Users, s.opt.ViewBytes); err != nil {
@@ -181,7 +181,7 @@ func (s *App) buildTimelines() (err error) {
 	return err
 }
 
-// buildPeople builds how users interact with each other and with posts.
+// buildPeople builds the parts with which users interact with each other and with posts.
 func (s *App) buildPeople() (err error) {
 	s.Follows, err = people.NewFollows(people.Options{Parts: s.parts, Homes: s.fanOut.Homes, Notices: s.Notifications, Names: s.names})
 	if err != nil {
@@ -296,8 +296,6 @@ func (s *App) closeParts() {
 	if s.removal != nil {
 		s.removal.Close()
 	}
-	if s.Media != nil {
-	}
 	if s.fanOut != nil {
 		s.fanOut.Close()
 	}
@@ -318,16 +316,16 @@ func (s *App) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Confirm waits until this process has received the changes that others made more than a second
-// ago. Call it before rendering a page. While only part of a Cluster can be reached, it does not
-// wait, and the App serves cached data for the unreachable part; usedOld reports whether it did so
-// under the returned context. It rarely takes a round trip.
-func (s *App) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
+// Confirm waits until this process has received the changes that other processes made more than a
+// second ago. Call it before rendering a page. While only part of a Cluster can be reached, Confirm
+// does not wait, and the App serves cached data for the unreachable part; usedStale reports whether
+// the App did so under the returned context. Confirm rarely takes a round trip.
+func (s *App) Confirm(ctx context.Context) (_ context.Context, usedStale *atomic.Bool, err error) {
 	if err := s.db.Link.Confirm(ctx); err != nil {
 		return ctx, nil, fmt.Errorf("social: wait for the changes of other processes: %w", err)
 	}
-	ctx, usedOld = watched.WithNote(ctx)
-	return ctx, usedOld, nil
+	ctx, usedStale = watched.WithNote(ctx)
+	return ctx, usedStale, nil
 }
 
 // Outdated reports whether only part of the database was recently reachable, and how often this
@@ -340,18 +338,18 @@ func (s *App) Outdated() (partly bool, uses int64) {
 // trip.
 func (s *App) PingWrite(ctx context.Context) error {
 	if err := store.ProbeWrite(ctx, s.db.Client); err != nil {
-		return fmt.Errorf("social: the database takes no writes: %w", err)
+		return fmt.Errorf("social: the database rejects writes: %w", err)
 	}
 	return nil
 }
 
 // RetryTasks finishes tasks, such as fan-outs, that were interrupted when a process died. A task
-// that cannot be finished is logged and retried by a later call; the error reports how many there
-// are.
+// that cannot be finished is logged and retried by a later call; the error has the number of such
+// tasks.
 func (s *App) RetryTasks(ctx context.Context) error { return s.fanOut.Tasks().RunAll(ctx) }
 
-// Maintain does what a process of a site does besides serving pages and running tasks, until ctx
-// ends: it sends heartbeats and does the periodic work.
+// Maintain sends the heartbeats of this process and, unless Options.NoJobs is set, does the periodic
+// work, until ctx ends.
 func (s *App) Maintain(ctx context.Context) {
 	var periodic sync.WaitGroup
 	defer periodic.Wait()
