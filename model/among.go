@@ -20,20 +20,21 @@ type Collection interface {
 //
 //	authors.Find(model.Eq("city", "London")).Among(authors.Set("friends", id)).OrderBy("name")
 //
-// Everything else works as usual: conditions, OrderBy, pages, Count. Without OrderBy, records
-// are in creation order, each once. Ids of missing records are skipped. Several calls restrict
-// the query to ids that are in all sets.
+// Conditions, OrderBy, pages and Count work as usual. Without OrderBy, the results are in
+// creation order, without duplicates. Ids of missing records are skipped. After several calls,
+// ids must be in all of the sets.
 //
-// The set may be in another slot of a Cluster, or in another database. If it is smaller than
-// the result of the conditions, the query reads its members, a few hundred per round trip, and
-// checks them in scripts; otherwise it finds records by the conditions, and asks the set for
-// their ids. So a page costs as much as the smaller of the two. A list is read completely: a
-// list of more than 50,000 values returns ErrValue. If the server of a set with a few hundred
-// members or more restarts while a query reads it, records can be missing.
+// The set may be in another slot of a Cluster, or in another database. If the set is smaller
+// than the result of the conditions, the query reads the members, a few hundred per round trip,
+// and checks them in scripts; otherwise it finds records by the conditions, and checks whether
+// the set contains their ids. A page costs as much as the smaller of the set and the result. A
+// list is read completely: a query among more than 50,000 values returns ErrValue. If the
+// server of a set with a few hundred members or more restarts while a query reads the set,
+// records can be missing.
 func (q *Query[T]) Among(c Collection) *Query[T] {
-	with := *q
-	with.f.Among = append(slices.Clip(q.f.Among), c.members())
-	return &with
+	restricted := *q
+	restricted.f.Among = append(slices.Clip(q.f.Among), c.members())
+	return &restricted
 }
 
 func (m *Members) members() query.Members { return &idSet{Members: m} }
@@ -57,11 +58,11 @@ func (s *idSet) Open(ctx context.Context) (query.Reader, error) {
 // Len returns the number of members at the time of Open.
 func (s *idSet) Len() int64 { return s.size }
 
-// Read reads some members.
+// Read reads the members after a cursor, and returns the next cursor.
 func (s *idSet) Read(ctx context.Context, cursor string) ([]string, string, error) {
 	at, _ := strconv.ParseUint(cursor, 10, 64) // "" is 0
 	reply, err := s.read(ctx, func(b rueidis.Builder) rueidis.Completed {
-		return b.Sscan().Key(s.key).Cursor(at).Count(scanMany).Build()
+		return b.Sscan().Key(s.key).Cursor(at).Count(scanCount).Build()
 	})
 	if err != nil {
 		return nil, "", err
@@ -81,8 +82,8 @@ func (s *idSet) Keep(ctx context.Context, ids []string) ([]string, error) {
 // idList holds the ids in a list.
 type idList struct {
 	*Values
-	ids []string // each once
-	is  map[string]bool
+	ids      []string // distinct
+	contains map[string]bool
 }
 
 // Key returns the key of the list.
@@ -91,19 +92,19 @@ func (l *idList) Key() string { return l.key }
 // Open reads the list.
 func (l *idList) Open(ctx context.Context) (query.Reader, error) {
 	length, err := l.Values.Len(ctx)
-	if err == nil && length > searchMany {
+	if err == nil && length > maxSearched {
 		err = wrap(l.t, l.tooLong(length))
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &idList{Values: l.Values, is: map[string]bool{}}
+	r := &idList{Values: l.Values, contains: map[string]bool{}}
 	for id, err := range l.All(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if !r.is[id] {
-			r.is[id] = true
+		if !r.contains[id] {
+			r.contains[id] = true
 			r.ids = append(r.ids, id)
 		}
 	}
@@ -113,10 +114,10 @@ func (l *idList) Open(ctx context.Context) (query.Reader, error) {
 // Len returns the number of distinct ids.
 func (l *idList) Len() int64 { return int64(len(l.ids)) }
 
-// Read returns some ids.
+// Read returns the ids after a cursor, and the next cursor.
 func (l *idList) Read(_ context.Context, cursor string) ([]string, string, error) {
 	at, _ := strconv.Atoi(cursor) // "" is 0
-	to := min(at+scanMany, len(l.ids))
+	to := min(at+scanCount, len(l.ids))
 	if to == len(l.ids) {
 		return l.ids[at:], "", nil
 	}
@@ -125,5 +126,5 @@ func (l *idList) Read(_ context.Context, cursor string) ([]string, string, error
 
 // Keep returns the ids that are in the list.
 func (l *idList) Keep(_ context.Context, ids []string) ([]string, error) {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !l.is[id] }), nil
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !l.contains[id] }), nil
 }

@@ -12,24 +12,24 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Set is the type of a field whose values are in a Redis set outside of the record, for example
-// for many or frequently changing ids of other records. The Go field is empty; use Store.Set.
+// Set is the type of a field whose values are in a Redis set outside the record: for example,
+// ids of other records that are numerous or change often. The Go field is empty; use Store.Set.
 // The set is deleted with its record.
 type Set struct{}
 
-// List is the type of a field whose values are in a Redis list outside of the record; use
+// List is the type of a field whose values are in a Redis list outside the record; use
 // Store.List. The list is deleted with its record.
 type List struct{}
 
 // Limits of a script that writes to a set or list.
 const (
-	maxValue  = 64 << 10 // bytes per value
-	pushMany  = 500
-	pushBytes = 256 << 10
+	maxValue      = 64 << 10 // bytes per value
+	maxPushed     = 500      // values added by one script
+	maxPushedSize = 256 << 10
 
-	replaceMany  = 5000
-	replaceBytes = 512 << 10
-	searchMany   = 50_000 // maximum length of a list that a command searches
+	maxReplaced     = 5000 // values written by Replace
+	maxReplacedSize = 512 << 10
+	maxSearched     = 50_000 // length of a list that a command searches
 )
 
 // collection is the set or list of one record.
@@ -37,12 +37,13 @@ type collection struct {
 	t              *record.Table
 	id, name, kind string
 	key            string
-	most           int   // maximum length of a list; 0: no maximum
+	maxLen         int   // maximum length of a list; 0: no maximum
 	err            error // returned by every method
 }
 
-// collectionOfRecord returns a set or list of a record. Errors are returned by its methods.
-func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
+// newCollection returns a set or list of a record. If the name or id is invalid, every method
+// of the collection returns the error.
+func newCollection(o *record.Objects, kind, name, id string) collection {
 	m := collection{t: o.Table, id: id, name: name, kind: kind}
 	switch declared := o.Declaration.Kinds[name]; {
 	case declared == "":
@@ -61,10 +62,10 @@ func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
 // change runs collection.lua and returns the reply of its command.
 func (m *collection) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
 	p := m.t.Layout.Of(m.id)
-	all := append([]string{m.kind, strconv.Itoa(m.most), command}, args...)
+	all := append([]string{m.kind, strconv.Itoa(m.maxLen), command}, args...)
 	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key}, all).ToArray()
 	if err != nil {
-		return rueidis.RedisMessage{}, m.wrong(err)
+		return rueidis.RedisMessage{}, m.typeError(err)
 	}
 	switch word, _ := list[0].ToString(); word {
 	case "OK":
@@ -80,10 +81,10 @@ func (m *collection) change(ctx context.Context, command string, args ...string)
 // tooLong returns the error for a list that is too long to search.
 func (m *collection) tooLong(length int64) error {
 	return fmt.Errorf("%w: list %s of id %q has %d values: at most %d are searched; limit it with Max",
-		ErrValue, m.name, schema.Shorten(m.id), length, searchMany)
+		ErrValue, m.name, schema.Shorten(m.id), length, maxSearched)
 }
 
-// checkValues returns an error for values that are too long.
+// checkValues returns an error if a value is too long.
 func (m *collection) checkValues(values []string) error {
 	if m.err != nil {
 		return m.err
@@ -105,11 +106,11 @@ func (m *collection) replace(ctx context.Context, values []string) error {
 	}
 	switch {
 	case err != nil:
-	case len(values) > replaceMany || bytes > replaceBytes:
+	case len(values) > maxReplaced || bytes > maxReplacedSize:
 		err = fmt.Errorf("%w: Replace of %s with %d values of %d bytes: one script takes at most %d values of %d bytes; use Clear, and add them in steps",
-			ErrValue, m.name, len(values), bytes, replaceMany, replaceBytes)
-	case m.most > 0 && len(values) > m.most:
-		err = fmt.Errorf("%w: Replace of %s with %d values: its Max is %d", ErrValue, m.name, len(values), m.most)
+			ErrValue, m.name, len(values), bytes, maxReplaced, maxReplacedSize)
+	case m.maxLen > 0 && len(values) > m.maxLen:
+		err = fmt.Errorf("%w: Replace of %s with %d values: its Max is %d", ErrValue, m.name, len(values), m.maxLen)
 	default:
 		_, err = m.change(ctx, "REPLACE", values...)
 	}
@@ -124,7 +125,7 @@ func (m *collection) count(ctx context.Context, command string, values []string)
 	}
 	for len(values) > 0 {
 		n, bytes := 0, 0
-		for n < len(values) && n < pushMany && (n == 0 || bytes+len(values[n]) <= pushBytes) {
+		for n < len(values) && n < maxPushed && (n == 0 || bytes+len(values[n]) <= maxPushedSize) {
 			bytes += len(values[n])
 			n++
 		}
@@ -150,9 +151,10 @@ func (m *collection) read(ctx context.Context, command func(b rueidis.Builder) r
 	if rueidis.IsRedisNil(err) {
 		return reply, err
 	}
-	return reply, wrap(m.t, m.wrong(err))
+	return reply, wrap(m.t, m.typeError(err))
 }
 
+// readInt runs a read-only command whose reply is an integer.
 func (m *collection) readInt(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (int64, error) {
 	reply, err := m.read(ctx, command)
 	if err != nil {
@@ -170,8 +172,8 @@ func (m *collection) clear(ctx context.Context) error {
 	return wrap(m.t, err)
 }
 
-// wrong wraps the error for a key of another type.
-func (m *collection) wrong(err error) error {
+// typeError describes the error of a command if the key has another type.
+func (m *collection) typeError(err error) error {
 	if rediserr.IsWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)
 	}

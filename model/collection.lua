@@ -1,13 +1,13 @@
 -- Changes a set or list of an existing record. The set or list expires with the record.
 --
 -- KEYS 1 record, 2 set or list
--- ARGV 1 set or list, 2 maximum length of a list, or 0: none, 3 command, then its arguments
---      after the key; REPLACE: all values
--- Reply OK and the reply of the command; NOTFOUND; or LONG and the length of a list
--- that is too long to search
+-- ARGV 1 set or list, 2 maximum length of a list, or 0 for no maximum, 3 command, then its
+--      arguments after the key, or for REPLACE all values
+-- Reply OK and the reply of the command; NOTFOUND; or LONG and the length of the list if it is
+-- too long to search
 
 local record, key = unpack(KEYS)
-local kind, most, command = unpack(ARGV, 1, 3)
+local kind, maxLength, command = unpack(ARGV, 1, 3)
 
 if redis.call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
@@ -20,33 +20,33 @@ if command == 'LREM' then
 	end
 end
 
-local done
+local result
 if command == 'REPLACE' then
 	redis.call(kind == 'set' and 'SCARD' or 'LLEN', key) -- fails if the key has another type
-	done = redis.call('UNLINK', key)
+	result = redis.call('UNLINK', key)
 	for i = 4, #ARGV, 2000 do
-		done = redis.call(kind == 'set' and 'SADD' or 'RPUSH', key, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
+		result = redis.call(kind == 'set' and 'SADD' or 'RPUSH', key, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
 	end
 else
-	done = redis.call(command, key, unpack(ARGV, 4))
+	result = redis.call(command, key, unpack(ARGV, 4))
 end
-if not done or done == 0 then
-	return { 'OK', done }
+if not result or result == 0 then
+	return { 'OK', result }
 end
-if most ~= '0' and (command == 'LPUSH' or command == 'RPUSH') then
+if maxLength ~= '0' and (command == 'LPUSH' or command == 'RPUSH') then
 	-- A list that is much too long is trimmed in steps.
-	local keep = math.max(tonumber(most), done - 10000)
-	if done > keep and command == 'LPUSH' then
+	local keep = math.max(tonumber(maxLength), result - 10000)
+	if result > keep and command == 'LPUSH' then
 		redis.call('LTRIM', key, 0, keep - 1)
-	elseif done > keep then
+	elseif result > keep then
 		redis.call('LTRIM', key, -keep, -1)
 	end
-	done = math.min(done, keep)
+	result = math.min(result, keep)
 end
-local left = redis.call('PTTL', record)
-if left >= 0 then
-	redis.call('PEXPIRE', key, left)
+local ttl = redis.call('PTTL', record)
+if ttl >= 0 then
+	redis.call('PEXPIRE', key, ttl)
 else
 	redis.call('PERSIST', key)
 end
-return { 'OK', done }
+return { 'OK', result }

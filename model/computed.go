@@ -7,7 +7,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Index is an index that is not on a single field. A model declares such indexes by a method
+// Index is an index on several fields, or on a computed value. A model declares such indexes by
+// a method
 //
 //	func (User) Indexes() []model.Index[User]
 //
@@ -15,9 +16,9 @@ import (
 type Index[T any] struct{ d schema.IndexDeclaration }
 
 // Composite returns an index on several fields or computed values. It serves equality
-// conditions on the leading columns, combined with a range or an order of the next one. Each
-// column is a name, followed by " desc" for descending order. The index is named after its
-// columns: "room,price desc".
+// conditions on the leading columns, combined with a range or an order on the next column. Each
+// column is a name, optionally followed by " desc" for descending order. The index is named
+// after its columns: "room,price desc".
 func Composite[T any](columns ...string) Index[T] {
 	return Index[T]{schema.IndexDeclaration{Name: strings.Join(columns, ","), Columns: columns}}
 }
@@ -33,7 +34,8 @@ func Computed[T, V any](name string, value func(T) V) Index[T] {
 	}}
 }
 
-// Unique makes the index refuse a second record with the same values.
+// Unique makes the index unique: a write of a second record with the same values returns a
+// *TakenError.
 func (x Index[T]) Unique() Index[T] {
 	x.d.Unique = true
 	return x
@@ -48,12 +50,12 @@ func (x Index[T]) CaseInsensitive() Index[T] {
 
 // computed returns the indexes that the Indexes method of a model declares.
 func computed[T any]() []schema.IndexDeclaration {
-	type declares interface{ Indexes() []Index[T] }
+	type indexer interface{ Indexes() []Index[T] }
 	var zero T
 	var indexes []Index[T]
-	if m, ok := any(zero).(declares); ok {
+	if m, ok := any(zero).(indexer); ok {
 		indexes = m.Indexes()
-	} else if m, ok := any(&zero).(declares); ok {
+	} else if m, ok := any(&zero).(indexer); ok {
 		indexes = m.Indexes()
 	}
 	all := make([]schema.IndexDeclaration, len(indexes))

@@ -5,10 +5,11 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Cond is a condition of a query. A condition on a list matches if any of its elements does. A
-// record without a value matches no condition on that field, except within Not. If a field is
-// only in a composite index, records that lack any field of that index never match; such an
-// index is used only if the other conditions, or the order, exclude these records anyway.
+// Cond is a condition of a query. A condition on a list matches if any element matches. A
+// record without a value for a field matches no condition on that field, except within Not. If
+// a field is only in a composite index, records that lack any field of that index never match;
+// such an index is used only if the other conditions, or the order, exclude these records
+// anyway.
 //
 // Values have the type of the field or an equivalent: any integer for a number, a string for a
 // field stored as text, an id as text or integer for a Ref.
@@ -41,10 +42,10 @@ func Above(field string, low any) Cond { return query.On(schema.OpAbove, field, 
 // Below matches values less than high.
 func Below(field string, high any) Cond { return query.On(schema.OpBelow, field, high) }
 
-// Prefix matches text that starts with a prefix.
+// Prefix matches text that starts with prefix.
 func Prefix(field, prefix string) Cond { return query.On(schema.OpPrefix, field, prefix) }
 
-// Not matches records that do not match a condition, including those without a value.
+// Not matches records that do not match a condition, including records without a value.
 func Not(cond Cond) Cond { return query.Join(schema.OpNot, cond) }
 
 // And matches records that match all conditions; without conditions, every record matches.

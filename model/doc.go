@@ -1,10 +1,11 @@
 // Package model stores Go structs in Redis, with indexes, queries and references.
 //
-// Storing a record in a hash is easy. The difficult part is everything around it: the sorted sets
-// of its indexes, the hash that reserves an e-mail address for one owner, the references from
-// other records, and keeping all of these consistent when two writers collide, one is killed, or
-// the record expires. In this package each write is one script: the record, all index entries
-// that it adds or removes, and the checks of unique values take effect together or not at all.
+// Storing a record in a hash is easy. The difficult part is to maintain the sorted sets of its
+// indexes, the hash that reserves an e-mail address for one owner, and the references from
+// other records, and to keep all of these consistent when two writers collide, a writer is
+// killed, or the record expires. In this package each write is one script: the record, the
+// index entries added and removed, and the checks of unique values take effect together or not
+// at all.
 //
 // New creates a Store from the tags of a struct:
 //
@@ -43,19 +44,20 @@
 //	exists   the record that a Ref refers to must exist at the time of the write
 //	restrict, cascade, clear   what happens to a Ref when its record is deleted
 //
-// Strings, numbers, bools, times, durations and []byte are stored as text; types with MarshalText
-// or MarshalBinary as these define; lists, maps and other structs as JSON, whose text must be
-// UTF-8 (other bytes return ErrValue). A decimal.Decimal is compared by value, in an index with
-// up to 27 digits before the point and 9 after it; other types that marshal themselves are
-// compared by their text, and have no order. Nil pointers, nil lists and zero times are not
-// stored, and a record is not in the index of a field that it does not have.
+// Strings, numbers, bools, times, durations and []byte are stored as text; types with
+// MarshalText or MarshalBinary are stored as these methods encode them; lists, maps and other
+// structs are stored as JSON, whose text must be UTF-8 (invalid UTF-8 returns ErrValue). A
+// decimal.Decimal is compared by value; in an index it has at most 27 digits before the point
+// and 9 after it. Other types that marshal themselves are compared by their text, and have no
+// order. Nil pointers, nil lists and zero times are not stored, and a record without a field is
+// not in the index of that field.
 //
 // Unique values are compared as they are stored. An empty string is a value like any other; use a
 // pointer for a value that can be absent.
 //
-// Every write first checks required, min and max, and calls the method Validate() error of the
-// type, if any, before it contacts the server. Violations return an *InvalidError, which names
-// the fields.
+// Before a write contacts the server, it checks required, min and max, and calls the method
+// Validate() error of the type, if any. Violations return an *InvalidError, which names the
+// fields.
 //
 // # Schema changes
 //

@@ -11,10 +11,10 @@ import (
 var (
 	// ErrNotFound is returned if there is no record with an id.
 	ErrNotFound = schema.ErrNotFound
-	// ErrTaken is returned if another record has a unique value, or the id. The error is a
+	// ErrTaken is returned if another record has the same unique value or id. The error is a
 	// *TakenError, which names the field and the record.
 	ErrTaken = schema.ErrTaken
-	// ErrConflict is returned if a record has changed since it was read.
+	// ErrConflict is returned if another writer has changed the record since it was read.
 	ErrConflict = schema.ErrConflict
 	// ErrValue is returned if a field, or its index, cannot hold a value. The error names the
 	// field.
@@ -31,19 +31,19 @@ var (
 	// ErrSchema is returned by a Store if its declaration is not in force: either Migrate must
 	// be called first, or another process has migrated the model.
 	ErrSchema = schema.ErrSchema
-	// ErrUnknown is returned by the first Migrate if there are keys older than the model that
-	// may be records, and by Delete of such a key: Options.Adopt must decide which are records.
+	// ErrUnknown is returned by the first Migrate if keys older than the model may be records,
+	// and by Delete for such a key: Options.Adopt must decide which keys are records.
 	ErrUnknown = schema.ErrUnknown
 	// ErrCorrupt is returned if a key holds data that the model does not write. The error names
 	// the key and the field.
 	ErrCorrupt = schema.ErrCorrupt
 	// ErrNoIndex is returned for a query that no index serves. The error names a declaration
-	// that would.
+	// that would serve it.
 	ErrNoIndex = schema.ErrNoIndex
 	// ErrCursor is returned for a cursor of a different query.
 	ErrCursor = schema.ErrCursor
-	// ErrReferenced is returned if a record cannot be deleted because others refer to it. The
-	// error is a *ReferencedError, which names one of them.
+	// ErrReferenced is returned if a record cannot be deleted because other records refer to
+	// it. The error is a *ReferencedError, which names one of these records.
 	ErrReferenced = schema.ErrReferenced
 	// ErrNotRelated is returned if this program has not called Relate where it must: by Delete,
 	// if another model of the database refers to the records by a rule; and by writes of a
@@ -62,13 +62,14 @@ type (
 	// index cannot hold the value.
 	RecordError = schema.RecordError
 	// InvalidError lists the violations of a record. It wraps ErrInvalid and the error of each
-	// violation. A method Validate may return one to name fields.
+	// violation. A method Validate may return an *InvalidError to name fields.
 	InvalidError = schema.InvalidError
 	// FieldError is a violation of a field.
 	FieldError = schema.FieldError
 	// BoundError has the value of a counter that would exceed its bounds. It is an ErrBound.
 	BoundError = schema.BoundError
-	// ReferencedError names a record that refers to the one to delete. It is an ErrReferenced.
+	// ReferencedError names a record that refers to the record to be deleted. It is an
+	// ErrReferenced.
 	ReferencedError = schema.ReferencedError
 	// DanglingError names a missing record, and the field that would refer to it. It is an
 	// ErrDangling.
@@ -84,6 +85,7 @@ type modelError struct {
 // wrap adds the name of the model to an error.
 func wrap(t *record.Table, err error) error { return named(t.Options.Name, err) }
 
+// named adds the name of a model to an error.
 func named(name string, err error) error {
 	if err == nil {
 		return nil
@@ -96,31 +98,31 @@ func (e *modelError) Unwrap() error { return e.err }
 
 // recordErrors collects the errors of unreadable records.
 type recordErrors struct {
-	some []error
-	more int
+	kept    []error // the first maxRecordErrors
+	omitted int     // number of errors that were not kept
 }
 
-// maxRecordErrors is the maximum number of errors kept.
+// maxRecordErrors is the maximum number of errors that recordErrors keeps.
 const maxRecordErrors = 100
 
 // add adds an error if it is a *RecordError, and reports whether it is.
 func (e *recordErrors) add(err error) bool {
-	var of *RecordError
+	var recordErr *RecordError
 	switch {
-	case !errors.As(err, &of):
+	case !errors.As(err, &recordErr):
 		return false
-	case len(e.some) < maxRecordErrors:
-		e.some = append(e.some, err)
+	case len(e.kept) < maxRecordErrors:
+		e.kept = append(e.kept, err)
 	default:
-		e.more++
+		e.omitted++
 	}
 	return true
 }
 
 // join joins all errors, or returns nil.
 func (e *recordErrors) join() error {
-	if e.more > 0 {
-		return errors.Join(errors.Join(e.some...), fmt.Errorf("and %d more", e.more))
+	if e.omitted > 0 {
+		return errors.Join(errors.Join(e.kept...), fmt.Errorf("and %d more", e.omitted))
 	}
-	return errors.Join(e.some...)
+	return errors.Join(e.kept...)
 }

@@ -122,7 +122,7 @@ func TestAndAndCheck(t *testing.T) {
 		}
 	}
 	require.Fails(t, model.ErrNoIndex, "class,index")(facets)
-	require.Fails(t, model.ErrNoIndex, "it is computed")(computed)
+	require.Fails(t, model.ErrNoIndex, "the field is computed")(computed)
 }
 
 // Intersections of sets too large for one step are counted and read page by page, in both

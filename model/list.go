@@ -7,26 +7,26 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Values accesses the values of a List of one record. If the record does not exist, reads find
-// no values, and adding values returns ErrNotFound.
+// Values accesses the values of a List of one record. If the record does not exist, reads
+// return no values, and writes return ErrNotFound.
 type Values struct{ collection }
 
-// List returns a list of a record, by the stored name of the field. It sends no command; for a
-// wrong name, the methods return an error.
+// List returns a list of a record, by the stored name of the field. It sends no command. For an
+// unknown name, the methods of the result return an error.
 func (s *Store[T]) List(name, id string) *Values {
-	return &Values{collectionOfRecord(s.o, "list", name, id)}
+	return &Values{newCollection(s.o, "list", name, id)}
 }
 
-// Max returns the list with a maximum length of n; 0 means no maximum. Pushing values removes
-// the oldest ones at the other end. All writers should use the same maximum. A list that is
-// much too long is shortened by 10,000 values with each push.
+// Max returns the list with a maximum length of n; 0 means no maximum. Pushing values then
+// removes excess values at the other end. All writers should use the same maximum. A list that
+// is much too long is shortened by up to 10,000 values with each push.
 func (v *Values) Max(n int) *Values {
 	capped := *v
-	capped.most = max(n, 0)
+	capped.maxLen = max(n, 0)
 	return &capped
 }
 
-// PushFront adds values at the front, one after the other, so the last one becomes the first.
+// PushFront adds values at the front, one after the other, so the last value becomes the first.
 // It returns the new length. One script per 500 values, each all or nothing.
 func (v *Values) PushFront(ctx context.Context, values ...string) (int64, error) {
 	return v.push(ctx, "LPUSH", values)
@@ -85,8 +85,8 @@ func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 // Clear removes all values: one script.
 func (v *Values) Clear(ctx context.Context) error { return v.clear(ctx) }
 
-// Replace replaces all values in one script, as Members.Replace does. More than Max values
-// return ErrValue.
+// Replace replaces all values in one script, as Members.Replace does. It returns ErrValue for
+// more than Max values.
 func (v *Values) Replace(ctx context.Context, values ...string) error {
 	return v.replace(ctx, values)
 }
@@ -99,28 +99,28 @@ func (v *Values) Has(ctx context.Context, value string) (bool, error) {
 	}
 	c := v.t.Client
 	replies := c.DoMulti(ctx,
-		c.B().Lpos().Key(v.key).Element(value).Maxlen(searchMany).Build(),
+		c.B().Lpos().Key(v.key).Element(value).Maxlen(maxSearched).Build(),
 		c.B().Llen().Key(v.key).Build())
 	_, err := replies[0].AsInt64()
 	if err == nil {
 		return true, nil
 	}
 	if !rueidis.IsRedisNil(err) {
-		return false, wrap(v.t, v.wrong(err))
+		return false, wrap(v.t, v.typeError(err))
 	}
 	length, err := replies[1].AsInt64()
-	if err == nil && length > searchMany {
+	if err == nil && length > maxSearched {
 		err = v.tooLong(length)
 	}
-	return false, wrap(v.t, v.wrong(err))
+	return false, wrap(v.t, v.typeError(err))
 }
 
 // All streams the values from first to last, a few hundred per round trip. If values are pushed
-// at the front or removed meanwhile, others shift: they may occur twice or be missing.
+// at the front or removed meanwhile, other values shift, and may occur twice or be missing.
 func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for from := int64(0); ; from += scanMany {
-			values, err := v.Range(ctx, from, from+scanMany-1)
+		for from := int64(0); ; from += scanCount {
+			values, err := v.Range(ctx, from, from+scanCount-1)
 			if err != nil {
 				yield("", err)
 				return
@@ -130,7 +130,7 @@ func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
 					return
 				}
 			}
-			if len(values) < scanMany {
+			if len(values) < scanCount {
 				return
 			}
 		}

@@ -12,15 +12,17 @@ import (
 
 // Lock waits until it holds the lock of a record, or the context is done. Use it for work that
 // a single Update cannot do, such as reading a record, calling another service, and writing the
-// result. Waiting clients get the lock in the order of their requests. It excludes other lock
-// holders, not other writers: either all programs that do such work use locks, or the model has
+// result. Waiting clients get the lock in the order of their requests. A lock excludes other
+// lock holders, not other writers: use locks in all programs that do such work, or a model with
 // a version. An id can be locked before its record exists.
 //
 // The lock is a lock of package redlock on the server of the record. It expires after ten
-// seconds unless extended by Extend or Keep, and so it ends with its process. A server grants
-// no lock for ten seconds after it has started. One round trip if the lock is free.
+// seconds unless extended by Extend or Keep, so the lock of a process that died is released. A
+// server grants no lock for ten seconds after it has started. One round trip if the lock is
+// free.
 //
-// The first Lock starts a lock manager. Close stops it; locking then returns redlock.ErrClosed.
+// The first Lock starts a lock manager. Close stops the manager; locking then returns
+// redlock.ErrClosed.
 func (s *Store[T]) Lock(ctx context.Context, id string) (*redlock.Lock, error) {
 	return lock(s.o, s.locks, id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.Lock(ctx, name) })
 }
@@ -63,7 +65,7 @@ type locks struct {
 	closed  bool
 }
 
-// managerFor returns the Manager after checking an id.
+// managerFor checks an id and returns the lock manager, which it creates on first use.
 func (l *locks) managerFor(o *record.Objects, id string) (*redlock.Manager, error) {
 	if err := o.CheckID(id); err != nil {
 		return nil, err
@@ -83,12 +85,12 @@ func (l *locks) managerFor(o *record.Objects, id string) (*redlock.Manager, erro
 	return l.manager, nil
 }
 
-// lock locks a record.
-func lock(o *record.Objects, l *locks, id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
+// lock acquires the lock of a record.
+func lock(o *record.Objects, l *locks, id string, acquire func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
 	manager, err := l.managerFor(o, id)
 	if err != nil {
 		return nil, wrap(o.Table, err)
 	}
-	held, err := lock(manager, o.Table.Layout.Of(id).Lock(id))
+	held, err := acquire(manager, o.Table.Layout.Of(id).Lock(id))
 	return held, wrap(o.Table, err)
 }

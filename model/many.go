@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ManyError is returned by CreateMany and PutMany if some of the records were not written; the
-// others were. errors.Is and errors.As find the error of each record.
+// ManyError is returned by CreateMany and PutMany if some of the records were not written. The
+// other records were written. errors.Is and errors.As find the error of each record.
 type ManyError struct {
 	Of      int       // number of records in the call
 	Refused []Refused // records that were not written, by position
@@ -64,7 +64,7 @@ func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 }
 
 // PutMany puts records, as Put does, and returns them with their ids, versions and counters. It
-// writes them in the way of CreateMany and returns the same errors. It can be repeated for
+// sends the same pipelines and returns the same errors as CreateMany. It can be repeated for
 // records with ids. If an id occurs twice, the last record wins.
 func (s *Store[T]) PutMany(ctx context.Context, records []T) ([]T, error) {
 	all := slices.Clone(records)
@@ -73,6 +73,7 @@ func (s *Store[T]) PutMany(ctx context.Context, records []T) ([]T, error) {
 	return all, finish(s, failed, all, records)
 }
 
+// refuse adds a record that was not written.
 func (e *ManyError) refuse(position int, err error) {
 	e.Refused = append(e.Refused, Refused{position, err})
 }

@@ -31,12 +31,12 @@ type Info struct {
 // IndexInfo describes an index.
 type IndexInfo struct {
 	Name  string
-	On    string // its columns and options
+	On    string // columns and options of the index
 	State string // "built", "to build" or "to drop"
 }
 
-// Models describes the models of a database that New has opened, sorted by name. Five round
-// trips per model.
+// Models describes the models of a database that New has opened, sorted by name. One round
+// trip, and four more per model.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	names, err := client.Do(ctx, client.B().Hkeys().Key(registry.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
@@ -72,7 +72,7 @@ type Model struct {
 	r registry.Published
 }
 
-// Record is a record as read without its Go type.
+// Record is a record read without its Go type.
 type Record struct {
 	ID     string
 	Fields []RecordField // the stored fields, in declaration order
@@ -84,7 +84,7 @@ type RecordField struct{ Name, Value string }
 // FieldInfo describes a field of a model.
 type FieldInfo struct {
 	Name     string
-	Kind     string // string, bytes, bool, int, uint, float, time, unix, duration or json
+	Kind     string // string, bytes, bool, int, uint, float, time, unix, duration, decimal or json
 	Element  string // kind of the elements of an indexable list
 	Computed bool   // computed by the program that declares the model
 }
@@ -108,8 +108,8 @@ func (m *Model) Get(ctx context.Context, id string) (Record, error) {
 	return r, wrap(m.t, err)
 }
 
-// Find returns the query for the records that match all conditions, as Store.Find does. It is
-// read-only. Conditions on values that only the Go type can compute are refused.
+// Find returns the query for the records that match all conditions, as Store.Find does. The
+// query is read-only. Conditions on values that only the Go type can compute are refused.
 func (m *Model) Find(conds ...Cond) *Query[Record] {
 	return &Query[Record]{query.Query{Objects: m.o, Conds: slices.Clone(conds)}}
 }
@@ -127,7 +127,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	// A model with one partition may exist without being listed.
 	partitions := 1
 	text, err := client.Do(ctx, client.B().Hget().Key(registry.ModelsKey).Field(name).Build()).ToString()
-	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= record.MaxPartitions {
+	if n, parseErr := strconv.Atoi(text); err == nil && parseErr == nil && n > 1 && n <= record.MaxPartitions {
 		partitions = n
 	}
 	if err != nil && !rueidis.IsRedisNil(err) {
@@ -150,7 +150,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	return &Model{t: o.Table, o: o, r: r}, nil
 }
 
-// noModelError is the ErrNotFound for a model rather than a record.
+// noModelError is an ErrNotFound for a model rather than a record.
 type noModelError struct{}
 
 func (noModelError) Error() string { return "no model has this name" }
@@ -158,8 +158,8 @@ func (noModelError) Error() string { return "no model has this name" }
 // Is makes the error an ErrNotFound.
 func (noModelError) Is(target error) bool { return target == ErrNotFound }
 
-// next returns the table that Migrate would put into force: that of the last New with a
-// different declaration, or the current one.
+// next returns the table that Migrate would put into force: the table of the last New with a
+// different declaration, or the current table.
 func (m *Model) next() (*record.Table, error) {
 	if m.r.Wanted == "" || m.r.WantedDigest == m.r.Digest {
 		return m.t, nil
@@ -210,8 +210,8 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// Verify is like Store.Verify. Values that only the Go type can compute are compared with those
-// computed when the record was written.
+// Verify is like Store.Verify. Values that only the Go type can compute are compared with the
+// values computed when the record was written.
 func (m *Model) Verify(ctx context.Context, opt maintain.Options) (Report, error) {
 	return verify(ctx, m.adopting(m.t), run.DryRun, opt)
 }
@@ -222,8 +222,8 @@ func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error
 	return verify(ctx, m.adopting(m.t), run.Repair, opt)
 }
 
-// Migrate is like Store.Migrate, to the declaration of the last New that differs. It returns
-// ErrSchema if a computed index must be built, which requires the Go type.
+// Migrate is like Store.Migrate, for the declaration of the last New that differs from the one
+// in force. It returns ErrSchema if a computed index must be built, which requires the Go type.
 func (m *Model) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
 	t, err := m.migration(ctx)
 	if err != nil {
@@ -250,6 +250,7 @@ func (m *Model) migration(ctx context.Context) (*record.Table, error) {
 	return t, nil
 }
 
+// adopting sets Options.Adopt of a table.
 func (m *Model) adopting(t *record.Table) *record.Table {
 	t.Options.Adopt = m.Adopt
 	return t

@@ -12,7 +12,7 @@ type IDs = schema.IDs
 
 // The sources of ids.
 const (
-	Counter        = schema.Counter        // 1, 2, 3, … from next_<name>_id; a process reserves twenty at a time, and unused ones are lost
+	Counter        = schema.Counter        // 1, 2, 3, … from next_<name>_id; a process reserves twenty ids at a time, and unused ids are lost
 	ULID           = schema.ULID           // 26 letters and digits in time order, without a round trip
 	ClientAssigned = schema.ClientAssigned // set by the caller in the id field of the struct
 )
@@ -27,21 +27,21 @@ type Options struct {
 	// IDs selects where ids come from. Default Counter. With Counter, Create also accepts an
 	// integer id set by the caller, and raises the counter to it.
 	IDs IDs
-	// Keys are names of keys, for existing data.
+	// Keys overrides the default keys, for existing data.
 	Keys Keys
 	// Partitions is the number of hash slots of a Cluster over which the records are sharded by
 	// id. Writing a new unique value then takes three steps, and a query reads all partitions.
-	// It cannot be changed later. Default 1.
+	// The number cannot be changed later. Default 1.
 	Partitions int
 	// Cache is how long Get, GetMany and queries may use records cached in the client, which
 	// the server notifies of changes. A Store always reads its own writes, from any goroutine.
-	// A change by another Store or process is seen when the notification arrives, usually
-	// within a millisecond, and after this time at the latest. Default 0: no caching.
+	// A change by another Store or process becomes visible when the notification arrives,
+	// usually within a millisecond, and after Cache at the latest. Default 0: no caching.
 	Cache time.Duration
 	// Adopt reports whether a hash that the model did not write is one of its records: Migrate
-	// and Repair add these to the indexes, Verify reports them as missing, and Delete deletes
-	// them. It is called with the part of the key after Keys.Record, never with a key of
-	// another model. Default nil: none is adopted; a Report counts them as Unknown.
+	// and Repair add such records to the indexes, Verify reports them as missing, and Delete
+	// deletes them. It is called with the part of the key after Keys.Record, never for a key of
+	// another model. Default nil: no hash is adopted; a Report counts them as Unknown.
 	Adopt func(id string) bool
 }
 

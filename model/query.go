@@ -10,21 +10,20 @@ import (
 	"retwis/model/internal/query"
 )
 
-// Query selects records of a Store: those that match all of its conditions, in an order, from a
-// cursor, up to a limit. Find creates one. No command is sent until All, Slice, Page, First,
-// Count, IDs or Explain is called. Methods that modify a Query return a new one, so a Query can
-// be stored, reused, and shared by goroutines.
+// Query selects the records of a Store that match all of its conditions, in an order, from a
+// cursor, up to a limit. Find creates a Query. No command is sent until All, Slice, Page,
+// First, Count, IDs or Explain is called. Methods that modify a Query return a new one, so a
+// Query can be stored, reused, and shared by goroutines.
 //
 // Equality conditions on fields with the option index are intersected by the server, in a
-// single step if one of them matches few records. Otherwise the query scans the smallest index
-// that serves a condition, up to 2000 entries per script, which also checks the other
-// conditions. The records are then read in one pipeline: two round trips per page, or three if
-// there is a choice of indexes, however many records there are. Records that change meanwhile
-// and no longer match are omitted. Expired records are never found.
+// single step if one of the conditions matches few records. Otherwise the query scans the
+// smallest index that serves a condition, up to 2000 entries per script, and checks the other
+// conditions in the script. The records are then read in one pipeline: two round trips per
+// page, or three if there is a choice of indexes, however many records there are. Records that
+// change meanwhile and no longer match are omitted. Expired records are never found.
 //
-// Without OrderBy and Newest, records are in creation order if all conditions are such
-// equalities or there are no conditions, and otherwise in no particular order: Explain shows
-// it.
+// Without OrderBy and Newest, records are in creation order if there are no conditions or all
+// of them are such equalities, and otherwise in no particular order: see Explain.
 //
 // Unknown names, values of a wrong type, and conditions that no index serves are returned as
 // ErrValue and ErrNoIndex by the methods that send the query. Check returns them without asking
@@ -89,17 +88,17 @@ func (q *Query[T]) Limit(n int) *Query[T] {
 	return &c
 }
 
-// After continues after a page of the same query: cursor is its Next. An empty cursor starts
-// with the first record. The cursor of a different query returns ErrCursor. Every page costs as
-// much as the first one, and pages are stable under concurrent writes.
+// After continues after a page of the same query: cursor is the Next of the page. An empty
+// cursor starts with the first record. The cursor of a different query returns ErrCursor. Every
+// page costs as much as the first one, and pages are stable under concurrent writes.
 func (q *Query[T]) After(cursor string) *Query[T] {
 	c := *q
 	c.f.After = cursor
 	return &c
 }
 
-// Before selects the page before a page of the same query: cursor is its Prev. It is only for
-// Page, and costs as much as the next page.
+// Before selects the page before a page of the same query: cursor is the Prev of the page.
+// Before can only be used with Page, and costs as much as After.
 func (q *Query[T]) Before(cursor string) *Query[T] {
 	c := *q
 	c.f.Before = cursor
@@ -119,23 +118,23 @@ func (q *Query[T]) Check() error { return wrap(q.f.Objects.Table, q.f.Check()) }
 
 // All streams the results: a few records at first, then a few hundred per round trip. For an
 // unreadable record it yields an error, in which errors.As finds a *RecordError, and continues
-// with the next one; any other error ends it.
+// with the next record; any other error ends the iteration.
 func (q *Query[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
+		var zero T
 		err := q.f.Each(ctx, func(r query.Result) bool {
 			if r.Err != nil {
-				return yield(none, wrap(q.f.Objects.Table, r.Err))
+				return yield(zero, wrap(q.f.Objects.Table, r.Err))
 			}
 			return yield(*r.Record.(*T), nil)
 		})
 		if err != nil {
-			yield(none, wrap(q.f.Objects.Table, err))
+			yield(zero, wrap(q.f.Objects.Table, err))
 		}
 	}
 }
 
-// Slice returns the results. Without a Limit these are all matching records: for many of them,
+// Slice returns the results. Without a Limit these are all matching records; for many records,
 // All needs less memory. Unreadable records are omitted; the error joins a *RecordError for
 // each of the first hundred.
 func (q *Query[T]) Slice(ctx context.Context) ([]T, error) {
@@ -161,8 +160,8 @@ func (q *Query[T]) First(ctx context.Context) (T, error) {
 			return r, errors.Join(damaged.join(), err)
 		}
 	}
-	var none T
-	return none, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: no record matches", ErrNotFound)), damaged.join())
+	var zero T
+	return zero, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: no record matches", ErrNotFound)), damaged.join())
 }
 
 // Page returns up to Limit results, by default 100, and the cursors of the next and the
@@ -213,7 +212,7 @@ func (q *Query[T]) CountUpTo(ctx context.Context, n int) (int64, error) {
 //
 // Without conditions it reads the sizes of the sets of the values, 500 per pipeline; with
 // conditions, or Among, it reads the index entries of all matching records, 500 per pipeline.
-// It needs memory for each value. Records written meanwhile may or may not be counted.
+// CountBy needs memory for each value. Records written meanwhile may or may not be counted.
 func (q *Query[T]) CountBy(ctx context.Context, field string, n int) ([]ValueCount, error) {
 	counts, err := q.f.CountBy(ctx, field, n)
 	return counts, wrap(q.f.Objects.Table, err)
@@ -226,12 +225,12 @@ func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) {
 	return plan, wrap(q.f.Objects.Table, err)
 }
 
-// All streams every record in creation order, as Find().All does. With counter ids that is the
-// order of the numbers.
+// All streams every record in creation order, as Find().All does. With counter ids, this is the
+// numerical order of the ids.
 func (s *Store[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.Find().All(ctx) }
 
 // Len returns the number of records: one script per partition, O(1). If records expire, it
-// first sweeps those that are due.
+// first sweeps the expired records.
 func (s *Store[T]) Len(ctx context.Context) (int64, error) { return s.Find().Count(ctx) }
 
 // Count returns the number of records that match all conditions, as Query.Count does.

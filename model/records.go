@@ -14,13 +14,13 @@ import (
 //	for author, err := range authors.Records(ctx, authors.List("recent", id).All(ctx)) {
 //
 // It skips ids without a record. For an unreadable record it yields an error, in which
-// errors.As finds a *RecordError, and continues; an error of ids ends it. The first pipeline
-// reads a hundred records, later ones 500.
+// errors.As finds a *RecordError, and continues; an error of ids ends the iteration. The first
+// pipeline reads 100 records, later pipelines 500.
 func (s *Store[T]) Records(ctx context.Context, ids iter.Seq2[string, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
+		var zero T
 		batch := make([]string, 0, firstRecords)
-		most := firstRecords
+		batchSize := firstRecords
 		flush := func() bool {
 			if len(batch) == 0 {
 				return true
@@ -30,26 +30,26 @@ func (s *Store[T]) Records(ctx context.Context, ids iter.Seq2[string, error]) it
 				switch {
 				case stopped:
 				case err != nil:
-					stopped = !yield(none, wrap(s.t, err))
+					stopped = !yield(zero, wrap(s.t, err))
 				default:
 					stopped = !yield(*ptr.(*T), nil)
 				}
 			})
 			if err != nil && !stopped {
-				yield(none, wrap(s.t, err))
+				yield(zero, wrap(s.t, err))
 				return false
 			}
-			batch, most = slices.Grow(batch[:0], record.FetchMany), record.FetchMany
+			batch, batchSize = slices.Grow(batch[:0], record.FetchMany), record.FetchMany
 			return !stopped
 		}
 		for id, err := range ids {
 			if err != nil {
 				if flush() {
-					yield(none, err)
+					yield(zero, err)
 				}
 				return
 			}
-			if batch = append(batch, id); len(batch) == most && !flush() {
+			if batch = append(batch, id); len(batch) == batchSize && !flush() {
 				return
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"reflect"
 )
 
-// Ref is a reference, by id, to a record of another model or of the same one. A field of this
-// type is stored as the id; the zero Ref refers to nothing, and is not stored. With an index it
-// can be followed in reverse: see Store.Refs.
+// Ref is a reference, by id, to a record of another or the same model. A field of this type is
+// stored as the id; the zero Ref refers to nothing, and is not stored. With an index, the
+// reference can be followed in reverse: see Store.Refs.
 //
-// The record may be in another database: that of the Store given to Get.
+// The record may be in another database: the database of the Store passed to Get.
 type Ref[T any] struct{ ID string }
 
 // To returns a reference to the record with an id; integer ids are in decimal.
@@ -30,4 +30,5 @@ func (r *Ref[T]) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// target returns the type of the records that the Ref refers to.
 func (r Ref[T]) target() reflect.Type { return reflect.TypeFor[T]() }

@@ -9,14 +9,14 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Members accesses the members of a Set of one record. If the record does not exist, reads find
-// no members, and writes return ErrNotFound.
+// Members accesses the members of a Set of one record. If the record does not exist, reads
+// return no members, and writes return ErrNotFound.
 type Members struct{ collection }
 
-// Set returns a set of a record, by the stored name of the field. It sends no command; for a
-// wrong name, the methods return an error.
+// Set returns a set of a record, by the stored name of the field. It sends no command. For an
+// unknown name, the methods of the result return an error.
 func (s *Store[T]) Set(name, id string) *Members {
-	return &Members{collectionOfRecord(s.o, "set", name, id)}
+	return &Members{newCollection(s.o, "set", name, id)}
 }
 
 // Put adds members and returns how many are new. One script per 500 members, each all or
@@ -36,8 +36,8 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
 // Replace replaces all members in one script: no reader sees a mixture of old and new ones. It
-// accepts at most 5,000 members of 512 kB in total, and otherwise returns ErrValue: for more,
-// call Clear and add them in steps.
+// accepts at most 5,000 members of 512 kB in total, and otherwise returns ErrValue: for larger
+// sets, call Clear and add the members in steps.
 func (m *Members) Replace(ctx context.Context, members ...string) error {
 	return m.replace(ctx, members)
 }
@@ -64,9 +64,9 @@ func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
 			yield("", wrap(m.t, m.err))
 			return
 		}
-		for members, err := range scan.Set(ctx, m.t.Client, m.key, scanMany) {
+		for members, err := range scan.Set(ctx, m.t.Client, m.key, scanCount) {
 			if err != nil {
-				yield("", wrap(m.t, m.wrong(err)))
+				yield("", wrap(m.t, m.typeError(err)))
 				return
 			}
 			for _, member := range members {
@@ -78,28 +78,28 @@ func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// scanMany is the number of members read in a step.
-const scanMany = 500
+// scanCount is the number of members read in a step.
+const scanCount = 500
 
-// keep returns the strings that are members.
-func (m *Members) keep(ctx context.Context, some []string) ([]string, error) {
-	if len(some) == 0 {
+// keep returns the candidates that are members.
+func (m *Members) keep(ctx context.Context, candidates []string) ([]string, error) {
+	if len(candidates) == 0 {
 		return nil, wrap(m.t, m.err)
 	}
 	reply, err := m.read(ctx, func(b rueidis.Builder) rueidis.Completed {
-		return b.Smismember().Key(m.key).Member(some...).Build()
+		return b.Smismember().Key(m.key).Member(candidates...).Build()
 	})
 	if err != nil {
 		return nil, err
 	}
-	is, err := reply.AsIntSlice()
+	flags, err := reply.AsIntSlice()
 	if err != nil {
 		return nil, err
 	}
 	var kept []string
-	for i, n := range is {
+	for i, n := range flags {
 		if n == 1 {
-			kept = append(kept, some[i])
+			kept = append(kept, candidates[i])
 		}
 	}
 	return kept, nil

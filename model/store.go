@@ -21,10 +21,11 @@ type Store[T any] struct {
 	locks *locks
 }
 
-// New returns the store of a model. It reads the declaration from the struct; if that is not a
-// valid model, the error names the field. It publishes the schema in the database: about eight
-// round trips, for any number of partitions. If it is interrupted, the next New continues. If
-// the database has different indexes, Pending lists the ones that Migrate would build.
+// New returns the store of a model. It reads the declaration from the struct; if the struct is
+// not a valid model, the error names the field. It publishes the schema in the database: about
+// eight round trips, for any number of partitions. If New is interrupted, the next New
+// continues. If the database has different indexes, Pending lists the indexes that Migrate
+// would build and drop.
 func New[T any](ctx context.Context, client rueidis.Client, opt Options) (*Store[T], error) {
 	o, err := open(ctx, client, opt, reflect.TypeFor[T](), computed[T]())
 	if err != nil {
@@ -55,8 +56,8 @@ func open(ctx context.Context, client rueidis.Client, opt Options, typ reflect.T
 // Create writes a new record and returns it with its id and version 1. If another record has
 // one of its unique values, or an id set by the caller, it returns a *TakenError and writes
 // nothing. One script. Every twentieth Create of a process takes another round trip to reserve
-// ids from the counter; so does an integer id set by the caller if it is larger than any that
-// this process has seen.
+// ids from the counter; so does an integer id set by the caller if it is larger than all ids
+// that this process has reserved or set.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 	created := record
 	if err := s.o.Create(ctx, &created); err != nil {
@@ -68,9 +69,9 @@ func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 // Get returns a record, or ErrNotFound: one round trip. With Options.Cache it may return a
 // record cached in the client, unless this Store has written the record since.
 func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
-	var record, none T
+	var record, zero T
 	if err := s.o.Get(ctx, id, &record); err != nil {
-		return none, wrap(s.t, err)
+		return zero, wrap(s.t, err)
 	}
 	return record, nil
 }
@@ -79,17 +80,16 @@ func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 // type of the field or an equivalent, as in a Cond. Two round trips: one finds the id, the
 // other reads the record.
 func (s *Store[T]) GetBy(ctx context.Context, field string, value any) (T, error) {
-	var none T
+	var zero T
 	ptr, err := query.GetBy(ctx, s.o, field, value)
 	if err != nil {
-		return none, wrap(s.t, err)
+		return zero, wrap(s.t, err)
 	}
 	return *ptr.(*T), nil
 }
 
 // GetMany returns the existing records with the given ids, in their order: one pipeline. It
-// omits unreadable records; the error joins a *RecordError for each of the first hundred of
-// them.
+// omits unreadable records; the error joins a *RecordError for each of the first hundred.
 func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 	records := make([]T, 0, len(ids))
 	var damaged recordErrors
@@ -111,8 +111,8 @@ func (s *Store[T]) Has(ctx context.Context, id string) (bool, error) {
 	if !s.t.Layout.IsID(id) {
 		return false, nil
 	}
-	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Layout.Of(id).Record(id)).Build()).AsBool()
-	return there, wrap(s.t, err)
+	exists, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Layout.Of(id).Record(id)).Build()).AsBool()
+	return exists, wrap(s.t, err)
 }
 
 // Save overwrites an existing record, and returns it with its next version. Stored fields that
@@ -130,11 +130,11 @@ func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 }
 
 // Put creates or overwrites a record, and returns it with its version. Without an id it is
-// Create. It ignores the version of the struct and increments that of the stored record, so
-// that a Save of an earlier read returns ErrConflict. For an existing record, counters and the
-// time of creation are kept and returned; stored fields that the struct does not have are kept,
-// too. It returns a *TakenError as Create does. One script, or two if the record exists and its
-// indexed values change, or values that are kept are indexed.
+// Create. It ignores the version of the struct and increments the version of the stored record,
+// so that a Save of an earlier read returns ErrConflict. For an existing record, counters and
+// the time of creation are kept and returned; stored fields that the struct does not have are
+// also kept. It returns a *TakenError as Create does. One script, or two if the record exists
+// and its indexed values change, or kept values are indexed.
 func (s *Store[T]) Put(ctx context.Context, record T) (T, error) {
 	written := record
 	if err := s.o.Put(ctx, &written); err != nil {
@@ -152,9 +152,9 @@ func (s *Store[T]) Touch(ctx context.Context, id string, ttl time.Duration) erro
 }
 
 // Update reads a record, calls f with it, writes what f changed, and returns the resulting
-// record. If another writer interferes, it starts again: f may be called more than once, and
-// should have no side effects. If f returns an error, nothing is written; the same holds for
-// ErrNotFound and a *TakenError.
+// record. If another writer interferes, Update starts again: f may be called more than once,
+// and should have no side effects. If f returns an error, nothing is written; the same holds
+// for ErrNotFound and a *TakenError.
 //
 // Two round trips without interference; one if f changes nothing. Without a version, the server
 // compares a digest of all fields, which takes 0.1 ms per 16 kB. In a model with computed
@@ -178,8 +178,8 @@ func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) 
 // edited converts the result of an Update or Patch.
 func edited[T any](t *record.Table, ptr any, err error) (_ T, _ error) {
 	if err != nil {
-		var none T
-		return none, wrap(t, err)
+		var zero T
+		return zero, wrap(t, err)
 	}
 	return *ptr.(*T), nil
 }
@@ -188,9 +188,9 @@ func edited[T any](t *record.Table, ptr any, err error) (_ T, _ error) {
 // is a field with the option counter, which only Incr changes. One script, which also updates
 // index entries; in a model with computed indexes it reads and writes the record as Patch does.
 // It returns ErrNotFound if there is no such record, a *BoundError with the current value if
-// the sum would exceed the option min or max of the field, ErrValue if it would not fit into
-// the field, and a *TakenError if another record has a unique value computed from it. On an
-// error nothing changes. The version and the time of the last write do not change.
+// the sum would exceed the option min or max of the field, ErrValue if the sum would not fit
+// into the field, and a *TakenError if another record has a unique value computed from the sum.
+// On an error nothing changes. The version and the time of the last write do not change.
 func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
 	sum, err := s.o.Incr(ctx, id, field, n)
 	return sum, wrap(s.t, err)
@@ -198,27 +198,29 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 
 // Delete deletes a record, its sets and lists, and its index entries. It returns ErrNotFound if
 // there is no such record, ErrCorrupt if its key does not hold a hash, and ErrUnknown for a
-// hash that the model did not write, unless Options.Adopt accepts it. It first handles records
-// of this and other models (see Relate) that refer to it, by the rule of the field:
+// hash that the model did not write, unless Options.Adopt accepts the hash. It first handles
+// the records of this and other models (see Relate) that refer to the record, by the rule of
+// the referring field:
 //
-//	restrict  there must be none: otherwise it returns a *ReferencedError
-//	cascade   they are deleted, by the rules of those that refer to them in turn
-//	clear     their references are removed
+//	restrict  Delete returns a *ReferencedError
+//	cascade   the referring records are deleted, by the same rules
+//	clear     the references are removed
 //
-// If nothing refers to the record, it takes one command that reads the index entries, and one
-// script, which also checks that nothing refers to it. That applies to models in the same hash
-// slot of the same database. References from other slots, from models with Partitions and from
-// other databases are searched before; references created meanwhile are only found by cascade
-// and clear, which search again afterwards.
+// If nothing refers to the record, Delete takes one command that reads the index entries, and
+// one script, which also checks for references. This applies to models in the same hash slot of
+// the same database. References from other slots, from models with Partitions and from other
+// databases are searched before the script; references created meanwhile are only found by
+// cascade and clear, which search again after the script.
 //
-// A record is deleted after those that refer to it, a hundred at a time. So an interrupted
-// Delete leaves no dangling references, and can be repeated. Records deleted until then stay
-// deleted, even if a restrict is found deeper down; a restrict on the record itself fails
-// before anything is deleted. Records that refer to each other in a cycle are deleted together.
-// Delete needs memory for the longest chain of references, not for all records that it deletes.
+// A record is deleted after the records that refer to it, a hundred at a time. An interrupted
+// Delete therefore leaves no dangling references, and can be repeated. If Delete returns an
+// error, such as a restrict on a record deeper in the chain, records already deleted stay
+// deleted; a restrict on the record itself fails before anything is deleted. Records that refer
+// to each other in a cycle are deleted together. Delete needs memory for the longest chain of
+// references, not for all records that it deletes.
 //
-// Expiry does not apply the rules: references to an expired record stay. Deleting it applies
-// cascade and clear, and then returns ErrNotFound.
+// Expiry does not apply the rules: references to an expired record stay. Delete of an expired
+// record applies cascade and clear, and then returns ErrNotFound.
 func (s *Store[T]) Delete(ctx context.Context, id string) error {
 	err := s.o.CheckID(id)
 	if err == nil {

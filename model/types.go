@@ -21,5 +21,5 @@ func targetOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// isPrefixed reports whether a type is External, whose text starts with its Type.
+// isPrefixed reports whether a type is External, whose text starts with its field Type.
 func isPrefixed(t reflect.Type) bool { return t == reflect.TypeFor[External]() }

@@ -186,7 +186,7 @@ func TestBadRules(t *testing.T) {
 			ID string    `redis:",id"`
 			A  time.Time `redis:"a,min=3"`
 		}](client, opt),
-		`false is a value`: refusedBy[struct {
+		`false is a valid bool`: refusedBy[struct {
 			ID string `redis:",id"`
 			A  bool   `redis:"a,required"`
 		}](client, opt),

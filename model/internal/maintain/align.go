@@ -21,8 +21,8 @@ import (
 )
 
 // align compares records with their index entries, and corrects the indexes unless this is a
-// dry run. Each record is compared in one script, and again if it has changed since it was
-// read. Two round trips for all records, and another one if some must be corrected.
+// dry run. Each record is compared in one script, and again if the record has changed since it
+// was read. It takes two round trips for all records, and a third one to correct records.
 func (r *run) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
 		if err := backoff.Pause(ctx, attempt); err != nil {
@@ -37,39 +37,39 @@ func (r *run) align(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// alignOnce is one attempt of align. It returns the records that have changed meanwhile.
+// alignOnce is one attempt of align. It returns the ids of records that have changed meanwhile.
 func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
 	all, err := r.targets(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var there, gone []*target
+	var existing, missing []*target
 	for i := range all {
 		switch w := &all[i]; {
-		case !w.there:
+		case !w.exists:
 			w.read, w.entries = "", nil
-			gone = append(gone, w)
+			missing = append(missing, w)
 		case w.err != nil:
 			r.engine.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
 		default:
-			there = append(there, w)
+			existing = append(existing, w)
 		}
 	}
-	if again, err = r.removeGone(ctx, gone); err != nil {
+	if again, err = r.removeMissing(ctx, missing); err != nil {
 		return nil, err
 	}
 	var aligned, wrong []*target
 	if r.mode == migrate && !r.t.Layout.Spread() && r.t.Opaque == "" {
 		var changed []string
-		if aligned, there, changed, err = r.correct(ctx, there); err != nil {
+		if aligned, existing, changed, err = r.correct(ctx, existing); err != nil {
 			return nil, err
 		}
 		again = append(again, changed...)
 	}
-	if err := r.look(ctx, there); err != nil {
+	if err := r.look(ctx, existing); err != nil {
 		return nil, err
 	}
-	for _, w := range there {
+	for _, w := range existing {
 		for w.state.ok && contested(w) { // until the owners of its unique values no longer change
 			if err := r.contest(ctx, w); err != nil {
 				return nil, err
@@ -78,7 +78,7 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 		switch {
 		case !w.state.ok:
 			again = append(again, w.id)
-		case r.t.Opaque != "" && !w.state.sound:
+		case r.t.Opaque != "" && !w.state.readable:
 			r.engine.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
 		default:
 			if r.compare(w); w.wrong && r.mode != DryRun {
@@ -107,11 +107,12 @@ type state struct {
 	ok              bool // the record has not changed since it was read
 	now             int64
 	content         schema.Content
-	has, sound      bool // it has content, and that is readable
+	hasContent      bool
+	readable        bool // the content can be unpacked
 	due             int64
-	values          []schema.IndexValue // of the content
+	values          []schema.IndexValue // entries of the content
 	created, listed string              // scores in the orders of creation and of expiry; "": none
-	lives           []int64             // remaining milliseconds of the record and its sets and lists; -1: no expiry, -2: does not exist
+	ttls            []int64             // milliseconds to live of the record, its sets and its lists; -1: no expiry, -2: does not exist
 	at              [][]string          // for each entry, the values in the keys of its index; "": none
 }
 
@@ -136,7 +137,7 @@ func (r *run) look(ctx context.Context, all []*target) error {
 func (r *run) lookCall(w *target) script.Call {
 	t, p := r.t, r.t.Layout.Of(w.id)
 	var fields []string
-	if w.there {
+	if w.exists {
 		fields = t.Schema.NamesOf(t.Rows.Relevant)
 	}
 	keys := []string{p.Record(w.id), p.Meta, p.Content, p.All, p.Expires, p.Record(w.id)}
@@ -197,9 +198,9 @@ func (r *run) parseState(w *target, list []rueidis.RedisMessage) (s state, err e
 	if s.now, err = strconv.ParseInt(next(), 10, 64); err != nil {
 		return s, schema.ErrReply(err)
 	}
-	s.content, s.has = schema.Content(next()), has[2]
-	if due, values, err := schema.Unpack(s.content); err == nil && s.has {
-		s.sound, s.due, s.values = true, due, values
+	s.content, s.hasContent = schema.Content(next()), has[2]
+	if due, values, err := schema.Unpack(s.content); err == nil && s.hasContent {
+		s.readable, s.due, s.values = true, due, values
 	}
 	s.created, s.listed = next(), next()
 	for range 1 + len(r.t.Schema.Collections) {
@@ -207,7 +208,7 @@ func (r *run) parseState(w *target, list []rueidis.RedisMessage) (s state, err e
 		if err != nil {
 			return s, schema.ErrReply(err)
 		}
-		s.lives = append(s.lives, ms)
+		s.ttls = append(s.ttls, ms)
 	}
 	for _, e := range w.entries {
 		var at []string
@@ -250,8 +251,9 @@ func (w *target) inConflict(i int) bool {
 	return owner != "" && owner != w.id
 }
 
-// contest determines which unique values a record can have. It may have to look first at the
-// contents of their owners in the same snapshot. A value that another record owns is left out.
+// contest determines which unique values a record can have, and removes the values that other
+// records own. If the owners have changed, contest only reads the index entries again, with the
+// contents of the new owners in the same snapshot.
 func (r *run) contest(ctx context.Context, w *target) error {
 	owners := map[schema.Entry]string{}
 	for i, e := range w.entries {
@@ -284,25 +286,26 @@ func (r *run) contest(ctx context.Context, w *target) error {
 	return nil
 }
 
-// ownerOf returns the owner of a unique value. It may claim the value for the record, or remove
-// it from the index if its owner does not have it.
+// ownerOf returns the owner of a unique value, or "" if the record can have the value. It may
+// claim the value for the record, or remove the index entry of an owner that does not have the
+// value.
 func (r *run) ownerOf(ctx context.Context, w *target, e schema.Entry, at []string) (string, error) {
 	if e.Index.Place < 0 {
 		return r.claimFor(ctx, w, e)
 	}
 	owner := at[0]
-	if at[1] == "" { // its entries are unknown
+	if at[1] == "" { // the content of the owner is unknown
 		all, err := r.targets(ctx, []string{owner})
 		if err != nil {
 			return "", err
 		}
-		if its := &all[0]; its.there && (its.err != nil || slices.Contains(its.entries, e)) {
+		if t := &all[0]; t.exists && (t.err != nil || slices.Contains(t.entries, e)) {
 			return owner, nil
 		}
 	}
 	due, values, err := schema.Unpack(schema.Content(at[1]))
-	its := state{values: values}
-	if err == nil && its.had(e) && (due == 0 || due > w.state.now) {
+	ownerState := state{values: values}
+	if err == nil && ownerState.had(e) && (due == 0 || due > w.state.now) {
 		return owner, nil
 	}
 	if r.mode == DryRun {
@@ -326,7 +329,7 @@ func (r *run) compare(w *target) {
 			*to = append(*to, what)
 		}
 	}
-	if !s.has {
+	if !s.hasContent {
 		note(maintain.Missing, &found, "no content")
 	}
 	for i, e := range w.entries {
@@ -349,7 +352,7 @@ func (r *run) compare(w *target) {
 			note(maintain.Stale, &found, x.Describe(v.Value))
 		}
 	}
-	w.wrong = w.wrong || s.has && (!s.sound || s.due != w.due)
+	w.wrong = w.wrong || s.hasContent && (!s.readable || s.due != w.due)
 	if s.created == "" {
 		note(maintain.Missing, &found, "no place in the order of creation")
 	}
@@ -365,7 +368,8 @@ func (r *run) compare(w *target) {
 	w.problem.Found, w.problem.Want = strings.Join(found, ", "), strings.Join(want, ", ")
 }
 
-// in reports whether an index has an entry of a record, given the values in its keys.
+// in reports whether an index has an entry of a record, given the values in the keys of the
+// index.
 func (s *state) in(id string, e schema.Entry, at []string) bool {
 	switch {
 	case e.Index.Place < 0:
@@ -379,22 +383,22 @@ func (s *state) in(id string, e schema.Entry, at []string) bool {
 }
 
 // mistimed reports whether a record, or one of its sets and lists, has the wrong expiry. Sets
-// and lists must expire with the record, even if the record has no expires field. Time stands
-// still within a script, but clocks of servers differ.
+// and lists must expire with the record, even if the record has no expires field. A difference
+// of up to one second is tolerated, since the clocks of servers differ.
 func (s *state) mistimed(due int64, expires bool) bool {
-	lives := s.lives[0]
+	want := s.ttls[0]
 	if due != 0 {
-		lives = max(due-s.now, 0)
+		want = max(due-s.now, 0)
 	} else if expires || s.due != 0 {
-		lives = -1
+		want = -1
 	}
-	return slices.ContainsFunc(s.lives, func(left int64) bool {
-		return left != -2 && ((left < 0) != (lives < 0) || max(left-lives, lives-left) > 1000)
+	return slices.ContainsFunc(s.ttls, func(left int64) bool {
+		return left != -2 && ((left < 0) != (want < 0) || max(left-want, want-left) > 1000)
 	})
 }
 
-// correct adds records to their indexes: one pipeline. It also returns records whose unique
-// values others own, and the ids of records that have changed.
+// correct adds records to their indexes: one pipeline. It also returns the records whose unique
+// values are taken, and the ids of the records that have changed.
 func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []*target, changed []string, err error) {
 	t := r.t
 	all := make([]record.Alignment, len(wrong))
@@ -415,7 +419,7 @@ func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []
 			taken = append(taken, w)
 		case errors.Is(err, schema.ErrConflict), errors.Is(err, schema.ErrNotFound), errors.Is(err, unique.ErrLate):
 			changed = append(changed, w.id)
-		default: // unknown outcome: the next reader of its unique values resolves it
+		default: // unknown outcome: the next process that needs the unique values resolves the claims
 			return nil, nil, nil, err
 		}
 		t.Claims.Abandon(ctx, w.claims)
@@ -424,8 +428,8 @@ func (r *run) correct(ctx context.Context, wrong []*target) (corrected, taken []
 	return corrected, taken, changed, nil
 }
 
-// followRecord makes the sets and lists of a record expire with it, if the model has no expires
-// field.
+// followRecord makes the sets and lists of a record expire with the record, if the model has no
+// expires field.
 func (r *run) followRecord(ctx context.Context, w *target) error {
 	s, p := &w.state, r.t.Layout.Of(w.id)
 	if w.due != 0 || s.due != 0 || r.t.Schema.Expires >= 0 || !w.wrong || s.listed == "" && !s.mistimed(0, false) {
@@ -434,10 +438,10 @@ func (r *run) followRecord(ctx context.Context, w *target) error {
 	b := r.t.Client.B()
 	commands := rueidis.Commands{b.Zrem().Key(p.Expires).Member(w.id).Build()}
 	for _, key := range r.t.Layout.CollectionKeys(nil, p, w.id) {
-		if s.lives[0] < 0 {
+		if s.ttls[0] < 0 {
 			commands = append(commands, b.Persist().Key(key).Build())
 		} else {
-			commands = append(commands, b.Pexpire().Key(key).Milliseconds(s.lives[0]).Build())
+			commands = append(commands, b.Pexpire().Key(key).Milliseconds(s.ttls[0]).Build())
 		}
 	}
 	for _, reply := range r.t.Client.DoMulti(ctx, commands...) {
@@ -462,31 +466,31 @@ func (r *run) report(w *target) {
 	}
 }
 
-// removeGone removes leftovers of missing records. It returns the ids of those that exist by
-// now.
-func (r *run) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
-	if err := r.look(ctx, gone); err != nil {
+// removeMissing removes leftovers of missing records. It returns the ids of the records that
+// exist by now.
+func (r *run) removeMissing(ctx context.Context, missing []*target) (again []string, err error) {
+	if err := r.look(ctx, missing); err != nil {
 		return nil, err
 	}
-	var left []record.Remains
+	var remains []record.Remains
 	var dangling []string
-	for _, w := range gone {
+	for _, w := range missing {
 		s := &w.state
 		exists := func(ms int64) bool { return ms != -2 }
 		switch {
 		case !s.ok:
 			again = append(again, w.id)
 			continue
-		case !s.has && s.created == "" && s.listed == "" && !slices.ContainsFunc(s.lives, exists):
+		case !s.hasContent && s.created == "" && s.listed == "" && !slices.ContainsFunc(s.ttls, exists):
 			continue
-		case s.due == 0 || s.due > s.now: // else it has expired, but has not been swept yet
+		case s.due == 0 || s.due > s.now: // otherwise the record has expired, but has not been swept yet
 			dangling = append(dangling, w.id)
 		}
-		left = append(left, record.Remains{ID: w.id, Content: s.content})
+		remains = append(remains, record.Remains{ID: w.id, Content: s.content})
 	}
 	var exist []string
 	if r.mode != DryRun {
-		if exist, err = r.t.RemoveRemains(ctx, left); err != nil {
+		if exist, err = r.t.RemoveRemains(ctx, remains); err != nil {
 			return nil, err
 		}
 	}

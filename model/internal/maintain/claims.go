@@ -11,8 +11,8 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// With several partitions, unique values are in other partitions than their records. A record
-// owns a value if its content includes it; see package unique.
+// With several partitions, a unique value and its record can be in different partitions. A
+// record owns a value if the content of the record includes the value; see package unique.
 
 // claimFor claims a value for a record, or returns the id of its owner.
 func (r *run) claimFor(ctx context.Context, w *target, e schema.Entry) (owner string, err error) {
@@ -46,7 +46,7 @@ func (r *run) claimFor(ctx context.Context, w *target, e schema.Entry) (owner st
 	return "", err
 }
 
-// checkClaims checks that the unique values of records point to them.
+// checkClaims checks that the index entries of unique values point to their records.
 func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	if !r.t.Layout.Spread() {
 		return nil
@@ -55,23 +55,23 @@ func (r *run) checkClaims(ctx context.Context, all []*target) error {
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
-	// A record may have changed since it was compared. If not, it owns the values.
-	var still []*target
-	dry := &run{t: r.t, mode: DryRun}
-	if err := dry.look(ctx, suspects); err != nil {
+	// A record may have changed since it was compared. An unchanged record owns its values.
+	var unchanged []*target
+	dryRun := &run{t: r.t, mode: DryRun}
+	if err := dryRun.look(ctx, suspects); err != nil {
 		return err
 	}
 	for _, w := range suspects {
 		if w.state.ok {
-			if dry.compare(w); !w.wrong {
-				still = append(still, w)
+			if dryRun.compare(w); !w.wrong {
+				unchanged = append(unchanged, w)
 			}
 		}
 	}
-	if still, err = r.missingClaims(ctx, still); err != nil {
+	if unchanged, err = r.missingClaims(ctx, unchanged); err != nil {
 		return err
 	}
-	for _, w := range still {
+	for _, w := range unchanged {
 		if err := r.restoreClaims(ctx, w); err != nil {
 			return err
 		}
@@ -83,11 +83,11 @@ func (r *run) checkClaims(ctx context.Context, all []*target) error {
 // record.
 func (r *run) missingClaims(ctx context.Context, all []*target) ([]*target, error) {
 	var commands rueidis.Commands
-	var of []*target
+	var targets []*target
 	for _, w := range all {
 		for _, e := range unique.Entries(w.entries) {
 			commands = append(commands, r.t.Client.B().Hget().Key(r.t.Layout.UniqueKey(e)).Field(e.Value).Build())
-			of = append(of, w)
+			targets = append(targets, w)
 		}
 	}
 	if len(commands) == 0 {
@@ -99,14 +99,14 @@ func (r *run) missingClaims(ctx context.Context, all []*target) ([]*target, erro
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
 		}
-		if unique.ParseClaim(text).ID != of[i].id && (len(found) == 0 || found[len(found)-1] != of[i]) {
-			found = append(found, of[i])
+		if unique.ParseClaim(text).ID != targets[i].id && (len(found) == 0 || found[len(found)-1] != targets[i]) {
+			found = append(found, targets[i])
 		}
 	}
 	return found, nil
 }
 
-// restoreClaims claims the unique values of a record, unless another record has them, too.
+// restoreClaims claims the unique values of a record, unless another record has them as well.
 func (r *run) restoreClaims(ctx context.Context, w *target) error {
 	u := r.t.Claims
 	token := newToken()

@@ -14,7 +14,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Drop deletes a model and everything that it has written.
+// Drop deletes a model with its records and indexes.
 func Drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r := newRun(t, Repair, opt)
 	err := r.drop(ctx)
@@ -43,13 +43,13 @@ func (r *run) drop(ctx context.Context) (err error) {
 	return r.dropKeys(ctx)
 }
 
-// refuseWriters marks a partition as being deleted. A server whose memory is full refuses the
-// mark: then no declaration is in force until records have been deleted.
+// refuseWriters marks a partition as being deleted. If the server is out of memory and refuses
+// the mark, refuseWriters removes the digest instead, so that no declaration is in force.
 func (r *run) refuseWriters(ctx context.Context, p *schema.Partition) error {
 	b := r.t.Client.B()
 	err := r.t.Client.Do(ctx, b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", registry.Dropping).Build()).Error()
 	fields := []string{"also"}
-	if e, is := rueidis.IsRedisErr(err); is && strings.HasPrefix(e.Error(), "OOM ") {
+	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "OOM ") {
 		err, fields = nil, append(fields, "digest")
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
 		if len(ids) == 0 {
 			break
 		}
-		if err := r.dropSome(ctx, p, ids); err != nil {
+		if err := r.dropBatch(ctx, p, ids); err != nil {
 			return err
 		}
 		if err := t.Client.Do(ctx, t.Client.B().Zrem().Key(p.All).Member(ids...).Build()).Error(); err != nil {
@@ -84,15 +84,15 @@ func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
 		if err != nil {
 			return err
 		}
-		if err := r.dropSome(ctx, p, names(pairs)); err != nil {
+		if err := r.dropBatch(ctx, p, names(pairs)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropSome deletes records with their sets and lists: one pipeline.
-func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) error {
+// dropBatch deletes records with their sets and lists: one pipeline.
+func (r *run) dropBatch(ctx context.Context, p *schema.Partition, ids []string) error {
 	t := r.t
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -107,8 +107,8 @@ func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) e
 	return nil
 }
 
-// dropKeys deletes all keys except those of records. It deletes meta last, since it names the
-// others.
+// dropKeys deletes all keys except the keys of records. It deletes meta last, since meta names
+// the other keys.
 func (r *run) dropKeys(ctx context.Context) error {
 	t := r.t
 	keys := []string{}
@@ -128,8 +128,8 @@ func (r *run) dropKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for identity, called := range published.Indexes {
-			_, key, _ := strings.Cut(called, " ")
+		for identity, entry := range published.Indexes {
+			_, key, _ := strings.Cut(entry, " ")
 			keys = append(keys, p.Index(key))
 			if schema.PerValue(identity) {
 				if err := r.dropSets(ctx, p, key, registry.Dropping); err != nil {
@@ -142,7 +142,7 @@ func (r *run) dropKeys(ctx context.Context) error {
 	for i := range t.Layout.Parts {
 		keys = append(keys, t.Layout.Parts[i].Meta)
 	}
-	// One at a time, since they can be in different slots.
+	// The keys can be in different slots, so they are deleted one at a time.
 	for _, key := range keys {
 		if err := t.Client.Do(ctx, t.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
 			return err

@@ -2,8 +2,8 @@
 --
 -- KEYS 1 record, 2 meta, then the key of each command
 -- ARGV 1 stamp of the declaration, 2 d and the expected digest of fields of the record, or
---      empty: it must not exist, 3 number of fields, then their names, then for each command
---      its name and its argument; PTTL has none
+--      empty if the record must not exist, 3 number of fields, then their names, then for each
+--      command its name and its argument, which is ignored for PTTL
 -- Reply SCHEMA; CONFLICT if the record has changed; or OK, the time of the server in
 -- milliseconds, and the replies of the commands
 

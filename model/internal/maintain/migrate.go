@@ -34,13 +34,14 @@ func Migrate(ctx context.Context, t *record.Table, opt maintain.Options) (Report
 		if err == nil {
 			err = r.endMigrate(ctx, migrations)
 		}
-	case t.Options.Adopt != nil: // other programs may have written records, even if the declaration is in force
+	case t.Options.Adopt != nil: // other programs may have written records
 		err = r.unindexed(ctx)
 	}
 	return r.result(), err
 }
 
-// checkKinds refuses a declaration that changes the kind of fields if it can read no record.
+// checkKinds returns an error if the declaration changes the kind of fields, and none of the
+// existing records can be read with it.
 func (r *run) checkKinds(ctx context.Context) error {
 	t := r.t
 	changed, err := t.Registry.Changed(ctx)
@@ -53,14 +54,14 @@ func (r *run) checkKinds(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			some, err := r.targets(ctx, names(page))
+			targets, err := r.targets(ctx, names(page))
 			if err != nil {
 				return err
 			}
-			for _, w := range some {
-				if w.there && w.err == nil {
+			for _, w := range targets {
+				if w.exists && w.err == nil {
 					return nil
-				} else if w.there {
+				} else if w.exists {
 					failed = w.err
 				}
 			}
@@ -69,7 +70,7 @@ func (r *run) checkKinds(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	return fmt.Errorf("no record can be read as it is declared now (%s): declare the field under another name, and copy its values: %w", strings.Join(changed, ", "), failed)
+	return fmt.Errorf("no record can be read with the new declaration (%s): declare the field under another name, and copy its values: %w", strings.Join(changed, ", "), failed)
 }
 
 // checkOlder refuses to finish the first migration if there are keys older than the model,
@@ -96,7 +97,7 @@ func (r *run) checkOlder(ctx context.Context) error {
 }
 
 // beginMigrate puts the declaration into force. It returns the name of the migration of each
-// partition, or "" if the partition is done.
+// partition, or "" for a partition that needs none.
 func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error) {
 	t := r.t
 	schema, err := json.Marshal(t.Layout.Stored())
@@ -126,7 +127,7 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 	return migrations, nil
 }
 
-// alignAll aligns all records in creation order, and then those that no model wrote.
+// alignAll aligns all records in creation order, and then the records that no model wrote.
 func (r *run) alignAll(ctx context.Context) error {
 	for i := range r.t.Layout.Parts {
 		if err := r.alignInOrder(ctx, &r.t.Layout.Parts[i]); err != nil {
@@ -136,7 +137,7 @@ func (r *run) alignAll(ctx context.Context) error {
 	if err := r.unindexed(ctx); err != nil {
 		return err
 	}
-	// An index that does not start empty may have values that no record has any longer.
+	// An index that did not start empty may contain values that no record has any longer.
 	var building []*schema.Index
 	for _, x := range r.t.Schema.Indexes {
 		if !x.Unique && !x.PerValue {
@@ -172,8 +173,8 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 	}
 }
 
-// dropSets deletes the sets of the values of an index, in batches, as long as the declaration
-// with the digest is in force.
+// dropSets deletes the sets of the values of an index, in batches, while the declaration with a
+// digest is in force.
 func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest string) error {
 	t := r.t
 	directory := p.Index(name)
@@ -223,8 +224,8 @@ func (r *run) endMigrate(ctx context.Context, migrations []string) error {
 			inUse[j] = t.Layout.IndexKey(p, x)
 		}
 		keys := []string{p.Meta}
-		for identity, called := range published.Indexes {
-			_, name, _ := strings.Cut(called, " ")
+		for identity, entry := range published.Indexes {
+			_, name, _ := strings.Cut(entry, " ")
 			key := p.Index(name)
 			if slices.Contains(identities, identity) || slices.Contains(inUse, key) {
 				continue

@@ -1,14 +1,15 @@
 -- Puts a declaration into force in a partition, for Migrate. From now on writers with another
--- declaration are refused, so the indexes that they would maintain are no longer reliable. If
--- indexes are only dropped, writers with the previous declaration, which maintain all others,
--- may continue until the next Migrate, which removes what they write to the dropped indexes.
--- Sorted sets to build start empty.
+-- declaration are refused, so indexes that only these writers maintain are no longer reliable.
+-- If indexes are only dropped, writers with the previous declaration maintain all remaining
+-- indexes, and may continue until the next Migrate, which removes their entries from the
+-- dropped indexes. Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
 -- ARGV 1 digest, 2 schema, 3 a name for the migration, then for each index its identity and its
---      number of KEYS: 1, or 0 for a unique index or one with a set per value, whose entries
---      are kept
--- Reply the name of the migration, which another Migrate may have started; empty: nothing to do
+--      number of KEYS: 1, or 0 for a unique index or an index with a set per value, whose
+--      entries are kept
+-- Reply the name of the migration, which another Migrate may have started, or empty if there is
+-- nothing to do
 
 local meta = KEYS[1]
 local digest, schema, name = unpack(ARGV, 1, 3)
@@ -19,9 +20,9 @@ if found[1] == digest and walk ~= 'to begin' and (walk or not found[5]) then
 	return walk or ''
 end
 
--- previousMay reports whether writers with the previous declaration may continue: it must have
--- all indexes of this one.
-local function previousMay(identities)
+-- mayContinue reports whether writers with the previous declaration may continue: the previous
+-- declaration must have all indexes of the new one, and the same expires field.
+local function mayContinue(identities)
 	if not found[1] or found[1] == digest or not found[3] or not found[4] then
 		return false
 	end
@@ -64,7 +65,7 @@ end
 redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'walk', name,
 	'identities', table.concat(identities, '\n'))
 redis.call('HDEL', meta, 'also', 'wanted', 'wanteddigest', 'dropped')
-if previousMay(identities) then
+if mayContinue(identities) then
 	redis.call('HSET', meta, 'also', found[1], 'dropped', 1)
 end
 return name

@@ -1,11 +1,11 @@
 -- Ends a Migrate in a partition: marks the indexes of the declaration as built, and deletes
--- others.
+-- other indexes.
 --
 -- KEYS 1 meta, then keys of indexes to delete
 -- ARGV 1 digest of the declaration, 2 name of the migration, then the identities of the
 --      indexes
--- Reply 1, even if another Migrate has ended the same migration; 0: another declaration is in
--- force, or another migration has started
+-- Reply 1, even if another Migrate has ended the same migration, or 0 if another declaration is
+-- in force or another migration has started
 
 local meta = KEYS[1]
 local digest, name = unpack(ARGV, 1, 2)

@@ -1,9 +1,8 @@
 -- Reads ids in creation order.
 --
 -- KEYS 1 all
--- ARGV 1 score after which to continue, or empty: from the first, 2 the id with that score, 3
---      number of ids
--- Reply id and score, in turn
+-- ARGV 1 score of the last id read, or empty to start, 2 that id, 3 number of ids
+-- Reply alternating ids and scores
 
 local score, id, count = unpack(ARGV)
 local from = 0

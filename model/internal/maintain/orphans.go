@@ -50,13 +50,13 @@ func (r *run) checkIndexes(ctx context.Context, all []*schema.Index) error {
 
 // checkIDs checks ids in the order of creation or of expiry.
 func (r *run) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind record.Place) error {
-	have, err := r.contents(ctx, p, ids)
+	known, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
 	var suspects []record.Orphan
 	for _, id := range ids {
-		if _, ok := have[id]; !ok {
+		if _, ok := known[id]; !ok {
 			suspects = append(suspects, record.Orphan{ID: id})
 		}
 	}
@@ -102,11 +102,11 @@ func (r *run) checkEntries(ctx context.Context, p *schema.Partition, x *schema.I
 		}
 		all, ids = append(all, e), append(ids, e.ID)
 	}
-	have, err := r.contents(ctx, p, ids)
+	known, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
-	suspects := slices.DeleteFunc(all, func(e record.Orphan) bool { return have.have(e.ID, x, e.Value) })
+	suspects := slices.DeleteFunc(all, func(e record.Orphan) bool { return known.has(e.ID, x, e.Value) })
 	found, err := r.removeOrphans(ctx, p, kind, x, suspects)
 	r.reportOrphans(x, found, "")
 	return err
@@ -125,7 +125,7 @@ func (r *run) removeOrphans(ctx context.Context, p *schema.Partition, kind recor
 	return r.t.Orphans(ctx, p, scope, kind, x, suspects)
 }
 
-// reportOrphans reports orphans.
+// reportOrphans reports orphans. found describes orphans that are not in an index.
 func (r *run) reportOrphans(x *schema.Index, all []record.Orphan, found string) {
 	if r.mode == migrate {
 		return
@@ -134,7 +134,7 @@ func (r *run) reportOrphans(x *schema.Index, all []record.Orphan, found string) 
 		if x != nil {
 			found = x.Describe(s.Value)
 			if s.ID == "" && x.PerValue {
-				found += " in the list of values, which no record has"
+				found += " in the directory of values, but in no record"
 			} else if s.ID == "" {
 				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.Value))
 			}
@@ -144,10 +144,11 @@ func (r *run) reportOrphans(x *schema.Index, all []record.Orphan, found string) 
 	r.repaired(len(all))
 }
 
-// contents maps ids to the entries of records, without unreadable ones.
+// contents maps the ids of records to their entries. Unreadable records are omitted.
 type contents map[string][]schema.IndexValue
 
-func (c contents) have(id string, x *schema.Index, value string) bool {
+// has reports whether the content of a record includes an entry.
+func (c contents) has(id string, x *schema.Index, value string) bool {
 	return slices.Contains(c[id], schema.IndexValue{Number: x.Number, Value: value})
 }
 
@@ -190,7 +191,7 @@ type orphanClaim struct {
 // checkClaimPage checks a page of a unique index.
 func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
 	key := r.t.Layout.IndexKey(p, x)
-	have, err := r.contentsOfClaims(ctx, pairs)
+	known, err := r.contentsOfClaims(ctx, pairs)
 	if err != nil {
 		return err
 	}
@@ -198,10 +199,10 @@ func (r *run) checkClaimPage(ctx context.Context, p *schema.Partition, x *schema
 	for i := 0; i+1 < len(pairs); i += 2 {
 		e, c := schema.Entry{Index: x, Value: pairs[i]}, unique.ParseClaim(pairs[i+1])
 		switch misplaced := r.t.Layout.UniqueKey(e) != key; {
-		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
+		case misplaced, !known.has(c.ID, x, e.Value) && !inProgress(c.Deadline):
 			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
-		case have.have(c.ID, x, e.Value) && c.Deadline != "" && r.mode != DryRun:
-			if _, err := r.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // confirms it, too
+		case known.has(c.ID, x, e.Value) && c.Deadline != "" && r.mode != DryRun:
+			if _, err := r.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // also confirms the claim
 				return err
 			}
 		}
@@ -216,45 +217,46 @@ func (r *run) contentsOfClaims(ctx context.Context, pairs []string) (contents, e
 		id := unique.ParseClaim(pairs[i]).ID
 		byPart[r.t.Layout.Of(id)] = append(byPart[r.t.Layout.Of(id)], id)
 	}
-	have := contents{}
+	known := contents{}
 	for p, ids := range byPart {
-		some, err := r.contents(ctx, p, ids)
+		partition, err := r.contents(ctx, p, ids)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(have, some)
+		maps.Copy(known, partition)
 	}
-	return have, nil
+	return known, nil
 }
 
-// inProgress reports whether the record of a claim may still be written. It tolerates late
-// clocks.
+// inProgress reports whether the record of a claim may still be written. It tolerates a local
+// clock that is up to unique.Lease ahead.
 func inProgress(deadline string) bool {
 	ms, err := strconv.ParseInt(deadline, 10, 64)
 	return err == nil && time.Since(time.UnixMilli(ms)) < unique.Lease
 }
 
-// dryRunLooks is the minimum number of times a dry run looks at a value before it reports it.
-const dryRunLooks = 4
+// minDryRunChecks is the minimum number of times that a dry run checks a value before it
+// reports the value.
+const minDryRunChecks = 4
 
 // checkSuspects removes values that their records do not have. A writer releases old values
-// shortly after it has written the record: a dry run waits that long before it reports one, and
-// longer if its patience allows. It looks again however long the first look took. Releasing a
-// value early does no harm.
+// shortly after it has written the record. A dry run therefore checks suspects repeatedly, for
+// unique.Grace or as long as its patience allows, before it reports them. Other runs do not
+// wait: releasing a value early does no harm.
 func (r *run) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
 	wait := min(unique.Grace, r.t.Patience)
 	wait = max(wait, r.waitLeft)
-	for looks := 1; len(suspects) > 0; looks++ {
+	for checks := 1; len(suspects) > 0; checks++ {
 		var err error
 		if suspects, err = r.unchangedClaims(ctx, suspects); err != nil {
 			return err
 		}
 		left := wait - time.Since(begin)
-		if r.mode != DryRun || left <= 0 && looks >= dryRunLooks {
+		if r.mode != DryRun || left <= 0 && checks >= minDryRunChecks {
 			break
 		}
-		if !sleep.For(ctx, max(time.Millisecond, min(time.Millisecond<<min(looks, 20), left))) {
+		if !sleep.For(ctx, max(time.Millisecond, min(time.Millisecond<<min(checks, 20), left))) {
 			return ctx.Err()
 		}
 	}
@@ -267,8 +269,8 @@ func (r *run) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	return nil
 }
 
-// unchangedClaims returns the claims that have not changed in the hash, except those of records
-// that are not indexed yet.
+// unchangedClaims returns the claims that have not changed in the hash, except claims of
+// records that are not indexed yet.
 func (r *run) unchangedClaims(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
 	b := r.t.Client.B()
 	var commands rueidis.Commands
@@ -279,35 +281,35 @@ func (r *run) unchangedClaims(ctx context.Context, suspects []orphanClaim) ([]or
 			b.Exists().Key(p.Record(id)).Build(), b.Hexists().Key(p.Content).Field(id).Build())
 	}
 	replies := r.t.Client.DoMulti(ctx, commands...)
-	var still []orphanClaim
+	var unchanged []orphanClaim
 	for i, s := range suspects {
 		now, err := replies[3*i].ToString()
 		if rueidis.IsRedisNil(err) || err == nil && now != s.text {
 			continue
 		}
-		there, err2 := replies[3*i+1].AsBool()
+		exists, err2 := replies[3*i+1].AsBool()
 		indexed, err3 := replies[3*i+2].AsBool()
 		if err := errors.Join(err, err2, err3); err != nil {
 			return nil, err
 		}
-		if s.misplaced || indexed || !there {
-			still = append(still, s)
+		if s.misplaced || indexed || !exists {
+			unchanged = append(unchanged, s)
 		}
 	}
-	return still, nil
+	return unchanged, nil
 }
 
-// dropClaim reports a value that its record does not have, and removes it if the claim is still
-// unchanged after the record was read.
+// dropClaim reports a value that its record does not have, and removes the value if the claim
+// is still unchanged after the record was read.
 func (r *run) dropClaim(ctx context.Context, s orphanClaim) error {
 	u := r.t.Claims
 	c := unique.ParseClaim(s.text)
 	if !s.misplaced {
-		asked := c
+		claim := c
 		if r.mode == DryRun {
-			asked.Deadline = "" // revokes nothing
+			claim.Deadline = "" // do not revoke the claim
 		}
-		has, err := u.Revoke(ctx, s.entry, asked)
+		has, err := u.Revoke(ctx, s.entry, claim)
 		if err != nil || has {
 			return err
 		}
@@ -343,14 +345,14 @@ func (r *run) checkSets(ctx context.Context, all []*schema.Index) error {
 		x *schema.Index
 	}
 	return r.eachKey(ctx, r.t.Layout.ValuePrefix(), "zset", func(keys []string) (int, error) {
-		values := map[place][]string{}
+		byPlace := map[place][]string{}
 		for _, key := range keys {
 			if p, e, ok := r.t.Layout.ParseValueKey(key); ok && slices.Contains(all, e.Index) {
-				values[place{p, e.Index}] = append(values[place{p, e.Index}], e.Value)
+				byPlace[place{p, e.Index}] = append(byPlace[place{p, e.Index}], e.Value)
 			}
 		}
-		for at, some := range values {
-			unlisted, err := r.unlisted(ctx, at.p, at.x, some)
+		for at, values := range byPlace {
+			unlisted, err := r.unlisted(ctx, at.p, at.x, values)
 			if err == nil {
 				err = r.checkValues(ctx, at.p, at.x, unlisted)
 			}
@@ -377,7 +379,7 @@ func (r *run) unlisted(ctx context.Context, p *schema.Partition, x *schema.Index
 	return all, nil
 }
 
-// checkValues checks the sets of values: small ones in one pipeline.
+// checkValues checks the sets of values. Small sets are read in one pipeline.
 func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.Index, values []string) error {
 	if len(values) == 0 {
 		return nil
@@ -403,22 +405,22 @@ func (r *run) checkValues(ctx context.Context, p *schema.Partition, x *schema.In
 			}
 		default:
 			err = r.engine.Pages(ctx, scan.SortedSet(ctx, t.Client, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: value}), step), func(pairs []string) (int, error) {
-				var some []record.Orphan
+				var entries []record.Orphan
 				for _, id := range names(pairs) {
-					some = append(some, record.Orphan{ID: id, Value: value})
+					entries = append(entries, record.Orphan{ID: id, Value: value})
 				}
-				return len(some), r.checkSetEntries(ctx, p, x, some)
+				return len(entries), r.checkSetEntries(ctx, p, x, entries)
 			})
 			if err != nil {
 				return err
 			}
 		}
 	}
-	for some := range slices.Chunk(small, step) {
-		if err := r.checkSetEntries(ctx, p, x, some); err != nil {
+	for chunk := range slices.Chunk(small, step) {
+		if err := r.checkSetEntries(ctx, p, x, chunk); err != nil {
 			return err
 		}
-		if err := r.engine.Step(ctx, len(some)); err != nil {
+		if err := r.engine.Step(ctx, len(chunk)); err != nil {
 			return err
 		}
 	}
@@ -433,13 +435,13 @@ func (r *run) checkSetEntries(ctx context.Context, p *schema.Partition, x *schem
 	for i, e := range all {
 		ids[i] = e.ID
 	}
-	have, err := r.contents(ctx, p, ids)
+	known, err := r.contents(ctx, p, ids)
 	if err != nil {
 		return err
 	}
 	byValue := map[string][]record.Orphan{}
 	for _, e := range all {
-		if !have.have(e.ID, x, e.Value) {
+		if !known.has(e.ID, x, e.Value) {
 			byValue[e.Value] = append(byValue[e.Value], e)
 		}
 	}

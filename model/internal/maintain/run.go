@@ -17,7 +17,7 @@ import (
 type Report struct {
 	maintain.Report
 	Unknown     int64    // keys that could be records, but were neither written by the model nor adopted
-	UnknownKeys []string // some of them
+	UnknownKeys []string // examples of these keys
 }
 
 // step is the number of records or entries checked in a step.
@@ -30,9 +30,9 @@ type run struct {
 	mode        Mode
 	unknown     int64
 	unknownKeys []string
-	asked       bool                 // others has been read
 	others      []registry.Neighbour // the other models of the database
-	waitLeft    time.Duration        // remaining time that a dry run waits for slow writers
+	othersRead  bool
+	waitLeft    time.Duration // remaining time that a dry run waits for slow writers
 }
 
 // Mode selects what a run does with the problems that it finds.
@@ -104,7 +104,7 @@ func (r *run) eachSortedSet(ctx context.Context, key func(*schema.Partition) str
 const scanKeys = 500
 
 // eachKey calls check for pages of the keys with a prefix on all servers. check returns how
-// many of them count as checked.
+// many of the keys count as checked.
 func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys []string) (int, error)) error {
 	pattern := scan.Pattern{Match: scan.Literal(prefix) + "*", Type: kind, Count: scanKeys}
 	for page, err := range scan.Keys(ctx, r.t.Client, pattern) {
@@ -113,9 +113,9 @@ func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys 
 		}
 		checked := 0
 		for len(page.Keys) > 0 {
-			some := page.Keys[:min(step, len(page.Keys))]
-			page.Keys = page.Keys[len(some):]
-			n, err := check(some)
+			keys := page.Keys[:min(step, len(page.Keys))]
+			page.Keys = page.Keys[len(keys):]
+			n, err := check(keys)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys 
 	return nil
 }
 
-// names returns the names of a page of names and values.
+// names returns the names of a page of alternating names and values.
 func names(pairs []string) []string {
 	all := make([]string, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {

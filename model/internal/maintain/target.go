@@ -14,7 +14,7 @@ import (
 // target is the expected state of a record in the indexes.
 type target struct {
 	id      string
-	there   bool
+	exists  bool
 	stored  []schema.Text
 	read    string // fingerprint of the fields; "": no record
 	due     int64
@@ -27,7 +27,7 @@ type target struct {
 	taken  []*schema.TakenError // values owned by other records
 
 	state   state
-	owners  map[schema.Entry]string // owners of unique values whose contents are looked at
+	owners  map[schema.Entry]string // owners of unique values whose contents look.lua reads
 	decided []schema.Entry          // unique values that the record can have
 	problem maintain.Problem
 	wrong   bool // the indexes differ from the expected state
@@ -46,7 +46,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 		}
 	}
 	all := make([]target, len(ids))
-	var unknown []int // a record may exist without any of the fields
+	var unknown []int // records without any declared field, which may exist
 	replies := t.Client.DoMulti(ctx, commands...)
 	for i, reply := range replies[len(ids):] {
 		text, err := reply.ToString()
@@ -62,14 +62,14 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 		known, err := t.Rows.Parse(w.id, reply, stored)
 		switch {
 		case isDamage(err):
-			w.there, w.err = true, err
+			w.exists, w.err = true, err
 			continue
 		case err != nil:
 			return nil, err
 		case !known:
 			unknown = append(unknown, i)
 		}
-		w.there = true
+		w.exists = true
 		r.compute(w, stored)
 	}
 	if len(unknown) == 0 {
@@ -81,7 +81,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 	}
 	for j, reply := range t.Client.DoMulti(ctx, commands...) {
 		var err error
-		if all[unknown[j]].there, err = reply.AsBool(); err != nil {
+		if all[unknown[j]].exists, err = reply.AsBool(); err != nil {
 			return nil, err
 		}
 	}

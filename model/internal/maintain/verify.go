@@ -25,6 +25,7 @@ func Verify(ctx context.Context, t *record.Table, m Mode, opt maintain.Options) 
 	return r.result(), err
 }
 
+// verify is one attempt of Verify.
 func (r *run) verify(ctx context.Context) (err error) {
 	if r.engine.Total, err = r.size(ctx); err != nil {
 		return err
@@ -44,8 +45,8 @@ func (r *run) verify(ctx context.Context) (err error) {
 	return err
 }
 
-// unindexed scans the keys of records, and aligns records without content: those that have lost
-// it, and adopted records of other programs.
+// unindexed scans the keys of records, and aligns records without content: records whose
+// content was lost, and adopted records of other programs.
 func (r *run) unindexed(ctx context.Context) error {
 	return r.eachKey(ctx, r.t.Layout.RecordPrefix(), "hash", func(keys []string) (int, error) {
 		byPart := make(map[*schema.Partition][]string)
@@ -55,45 +56,45 @@ func (r *run) unindexed(ctx context.Context) error {
 			}
 		}
 		var ids []string
-		for p, some := range byPart {
-			bare, err := r.bare(ctx, p, some)
+		for p, candidates := range byPart {
+			unindexed, err := r.withoutContent(ctx, p, candidates)
 			if err != nil {
 				return 0, err
 			}
-			ids = append(ids, bare...)
+			ids = append(ids, unindexed...)
 		}
 		slices.Sort(ids)
 		return len(ids), r.align(ctx, ids)
 	})
 }
 
-// bare returns the ids of records to align because they have no content.
-func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
-	// Not r.contents: unreadable content exists, and is handled elsewhere.
+// withoutContent returns the ids of the records to align because they have no content.
+func (r *run) withoutContent(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
+	// r.contents is not used, since it omits unreadable content.
 	list, err := r.t.Client.Do(ctx, r.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
 	if err != nil || len(list) != len(ids) {
 		return nil, errors.Join(err, schema.ErrReply(err))
 	}
-	var bare []string
+	var missing []string
 	for i := range list {
 		if list[i].IsNil() {
-			bare = append(bare, ids[i])
+			missing = append(missing, ids[i])
 		}
 	}
-	listed, others, err := r.listed(ctx, p, bare)
+	listed, others, err := r.listed(ctx, p, missing)
 	if err != nil {
 		return nil, err
 	}
 	if r.mode == migrate {
 		listed = nil // already seen in the order of creation
 	}
-	if others, err = r.ours(ctx, p, others); err != nil {
+	if others, err = r.withoutForeign(ctx, p, others); err != nil {
 		return nil, err
 	}
 	adopts := r.t.Options.Adopt
 	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return adopts == nil || !adopts(id) })
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(adopted, id) })
-	// Records deleted or created since the first look are not unknown.
+	// Records deleted or created since the first read are not unknown.
 	if others, err = r.existing(ctx, p, others); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]st
 	return append(listed, adopted...), nil
 }
 
-// listed separates ids that are in the order of creation from others.
+// listed separates the ids in the order of creation from the others.
 func (r *run) listed(ctx context.Context, p *schema.Partition, ids []string) (listed, others []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
@@ -131,11 +132,11 @@ func (r *run) existing(ctx context.Context, p *schema.Partition, ids []string) (
 	}
 	var all []string
 	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
-		there, err := reply.AsBool()
+		exists, err := reply.AsBool()
 		if err != nil {
 			return nil, err
 		}
-		if there {
+		if exists {
 			all = append(all, ids[i])
 		}
 	}
@@ -165,17 +166,17 @@ func (r *run) collections(ctx context.Context) error {
 
 // checkCollections removes the sets and lists whose records do not exist.
 func (r *run) checkCollections(ctx context.Context, p *schema.Partition, ids []string) error {
-	there, err := r.existing(ctx, p, ids)
+	existing, err := r.existing(ctx, p, ids)
 	if err != nil {
 		return err
 	}
-	var gone []*target
+	var missing []*target
 	for _, id := range ids {
-		if !slices.Contains(there, id) && r.t.Layout.Of(id) == p {
-			gone = append(gone, &target{id: id})
+		if !slices.Contains(existing, id) && r.t.Layout.Of(id) == p {
+			missing = append(missing, &target{id: id})
 		}
 	}
-	_, err = r.removeGone(ctx, gone) // a record that exists by now is fine
+	_, err = r.removeMissing(ctx, missing) // a record that exists by now is fine
 	return err
 }
 
@@ -209,20 +210,19 @@ func (r *run) size(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// ours removes the ids whose keys belong to another model, which is published or has a meta
-// key. Keys of records can start like those of another model only if the caller chooses the
-// ids.
-func (r *run) ours(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
+// withoutForeign removes the ids whose keys belong to another model: a published one, or one
+// with a meta key. Such ids occur only if callers choose the ids.
+func (r *run) withoutForeign(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
 	t := r.t
 	if t.Options.IDs != schema.ClientAssigned || len(ids) == 0 {
 		return ids, nil
 	}
-	if !r.asked {
+	if !r.othersRead {
 		var err error
 		if r.others, err = t.Registry.Neighbours(ctx); err != nil {
 			return nil, err
 		}
-		r.asked = true
+		r.othersRead = true
 	}
 	foreign := map[string]bool{}
 	for _, n := range r.others {
@@ -239,18 +239,18 @@ func (r *run) ours(ctx context.Context, p *schema.Partition, ids []string) ([]st
 // maxProbes is the maximum number of prefixes of a key that are probed.
 const maxProbes = 8
 
-// probe finds ids of unpublished models: a prefix of the key has a meta key.
+// probe marks ids whose keys belong to unpublished models: a prefix of the key has a meta key.
 func (r *run) probe(ctx context.Context, p *schema.Partition, ids []string, foreign map[string]bool) error {
 	b := r.t.Client.B()
 	var commands rueidis.Commands
-	var of []string
+	var probed []string
 	for _, id := range ids {
 		probes := 0
 		for i := 0; i < len(id) && probes < maxProbes; i++ {
 			if id[i] == ':' || id[i] == '.' {
 				probes++
 				commands = append(commands, b.Hexists().Key(schema.KeysOf(p.Record(id[:i]), "").Meta).Field("digest").Build())
-				of = append(of, id)
+				probed = append(probed, id)
 			}
 		}
 	}
@@ -258,11 +258,11 @@ func (r *run) probe(ctx context.Context, p *schema.Partition, ids []string, fore
 		return nil
 	}
 	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
-		is, err := reply.AsBool()
+		isModel, err := reply.AsBool()
 		if err != nil && !rediserr.IsWrongType(err) {
 			return err
 		}
-		foreign[of[i]] = foreign[of[i]] || is
+		foreign[probed[i]] = foreign[probed[i]] || isModel
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ type Reader interface {
 }
 
 // among restricts a query to records whose ids are in all sets. One access path reads the
-// smallest set, and checks the conditions for its members. The others find records by the
-// conditions, and check whether the sets contain their ids.
+// smallest set, and checks the conditions for its members. The other paths find records by the
+// conditions, and check whether the sets contain the ids.
 type among struct {
 	sets []Reader // smallest first
 }
@@ -58,7 +58,8 @@ func newAmong(ctx context.Context, sets []Members) (*among, error) {
 
 // candidate returns the access path that reads the smallest set.
 func (a *among) candidate() *candidate {
-	// The path guarantees a condition that no other path does.
+	// A condition that no other path consumes: the planner treats the set as independent of the
+	// other conditions.
 	return &candidate{name: "m", path: &accessPath{members: a, size: a.sets[0].Len(), consumed: []*expr{{op: schema.OpAnd}}}}
 }
 
@@ -71,8 +72,8 @@ func (a *among) text(sets []Reader) string {
 	return strings.Join(words, " and ")
 }
 
-// left describes the sets that must be checked in addition to a path.
-func (a *among) left(path *accessPath) string {
+// unchecked describes the sets that must be checked in addition to a path.
+func (a *among) unchecked(path *accessPath) string {
 	switch {
 	case a == nil:
 		return ""
@@ -96,16 +97,16 @@ func (a *among) keep(ctx context.Context, sets []Reader, rows []row) ([]row, err
 		if err != nil {
 			return nil, err
 		}
-		is := make(map[string]bool, len(kept))
+		member := make(map[string]bool, len(kept))
 		for _, id := range kept {
-			is[id] = true
+			member[id] = true
 		}
-		rows = slices.DeleteFunc(rows, func(h row) bool { return !is[h.id] })
+		rows = slices.DeleteFunc(rows, func(h row) bool { return !member[h.id] })
 	}
 	return rows, nil
 }
 
-// stepMembers is like step, for the members of the smallest set.
+// stepMembers is step for the members of the smallest set.
 func (w *scan) stepMembers(ctx context.Context, want int) (int64, error) {
 	a := w.members
 	ids, next, err := a.sets[0].Read(ctx, w.cursor)
@@ -169,17 +170,17 @@ func (f *executor) planCount(candidates []*candidate) {
 	}
 }
 
-// readsMembers reports whether the query reads the members of the smallest set. An empty
-// Or has no path.
+// readsMembers reports whether the query reads the members of the smallest set. For an empty Or
+// there is no path.
 func (f *executor) readsMembers() bool { return len(f.paths) == 1 && f.paths[0].members != nil }
 
-// countAmong counts up to most matches; 0: all.
-func (f *executor) countAmong(ctx context.Context, most int64) (int64, error) {
+// countAmong counts up to limit matches; 0: all.
+func (f *executor) countAmong(ctx context.Context, limit int64) (int64, error) {
 	if f.readsMembers() {
-		return f.countEach(ctx, most)
+		return f.countEach(ctx, limit)
 	}
 	total := int64(0)
-	for most == 0 || total < most {
+	for limit == 0 || total < limit {
 		rows, err := f.chain(ctx, maxRows)
 		if err != nil || len(rows) == 0 {
 			return total, err

@@ -1,12 +1,12 @@
 -- Shared by scripts that intersect sets.
 
 -- atOnce reports whether to intersect sets in one step: the smallest set must have at most
--- `most` ids, and the number of matches expected for independent sets must not be much larger
--- than wanted. Otherwise scanning the smallest set finds the wanted matches sooner.
-local function atOnce(sizes, all, want, most)
-	local least = math.min(unpack(sizes))
-	if least > most or least <= most / 4 or want >= 100 then
-		return least <= most
+-- maxSize ids, and the number of matches expected for independent sets must not be much larger
+-- than the number wanted. Otherwise a scan of the smallest set finds enough matches sooner.
+local function atOnce(sizes, all, want, maxSize)
+	local smallest = math.min(unpack(sizes))
+	if smallest > maxSize or smallest <= maxSize / 4 or want >= 100 then
+		return smallest <= maxSize
 	end
 	local records = math.max(redis.call('ZCARD', all), 1)
 	local matches = records

@@ -9,29 +9,29 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// countAttempts is the number of times Count sweeps expired records before it checks each entry
+// countAttempts limits how often Count sweeps expired records before it checks each entry
 // instead.
 const countAttempts = 3
 
-// count counts up to most matches; 0: all.
-func (f *executor) count(ctx context.Context, most int64) (int64, error) {
+// count counts up to limit matches; 0: all.
+func (f *executor) count(ctx context.Context, limit int64) (int64, error) {
 	if f.among != nil {
-		return f.countAmong(ctx, most)
+		return f.countAmong(ctx, limit)
 	}
 	what := f.countable()
 	if what == "" {
-		return f.countEach(ctx, most)
+		return f.countEach(ctx, limit)
 	}
 	var total atomic.Int64
 	err := each(len(f.t.Layout.Parts), func(i int) error {
-		n, err := f.scans[i].count(ctx, what, most)
+		n, err := f.scans[i].count(ctx, what, limit)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-// What count.lua counts.
+// The kinds of entries that count.lua counts.
 const (
 	countKey   = "key"
 	countAny   = "any"
@@ -39,7 +39,7 @@ const (
 )
 
 // countable returns what count.lua must count so that entries and matches correspond one to
-// one, or "" if there is no such thing.
+// one, or "" if count.lua cannot count the matches.
 func (f *executor) countable() string {
 	if len(f.paths) != 1 {
 		return ""
@@ -67,12 +67,12 @@ func (f *executor) countable() string {
 }
 
 // count counts the entries in a partition.
-func (w *scan) count(ctx context.Context, what string, most int64) (int64, error) {
+func (w *scan) count(ctx context.Context, what string, limit int64) (int64, error) {
 	for range countAttempts {
 		var n int64
 		var reply string
 		err := w.t.Registry.RetryRestored(ctx, func() (err error) {
-			n, reply, err = w.countEntries(ctx, what, most)
+			n, reply, err = w.countEntries(ctx, what, limit)
 			return err
 		})
 		if err != nil || reply == "" {
@@ -85,15 +85,15 @@ func (w *scan) count(ctx context.Context, what string, most int64) (int64, error
 			return 0, err
 		}
 	}
-	return w.countEach(ctx, most)
+	return w.countEach(ctx, limit)
 }
 
-// countEntries counts the entries in the ranges or sets of a path, in batches of ranges. It
-// returns AGAIN or MANY as the script does.
-func (w *scan) countEntries(ctx context.Context, what string, most int64) (total int64, reply string, err error) {
+// countEntries counts the entries in the ranges or sets of a path, in batches of ranges. reply
+// is the reply AGAIN or MANY of the script, or "".
+func (w *scan) countEntries(ctx context.Context, what string, limit int64) (total int64, reply string, err error) {
 	t, src := w.t, w.accessPath
 	keys := []string{w.part.Expires, w.part.Meta}
-	args := []string{what, strconv.FormatInt(most, 10), strconv.FormatInt(flag(t.Schema.Expires >= 0), 10), ""}
+	args := []string{what, strconv.FormatInt(limit, 10), strconv.FormatInt(flag(t.Schema.Expires >= 0), 10), ""}
 	var used []*schema.Index
 	switch {
 	case src.x != nil:
@@ -119,14 +119,14 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 		args = append(args, "built:"+x.Identity(t.Schema))
 	}
 	for begin := 0; begin == 0 || begin < len(src.ranges); begin += scanRanges {
-		some := args[:len(args):len(args)]
+		batch := args[:len(args):len(args)]
 		if src.x != nil {
 			for _, s := range src.ranges[begin:min(len(src.ranges), begin+scanRanges)] {
 				from, to := (&scan{accessPath: src}).ends(s)
-				some = append(some, from, to)
+				batch = append(batch, from, to)
 			}
 		}
-		m, err := countScript.Run(ctx, t.Client, keys, some).ToMessage()
+		m, err := countScript.Run(ctx, t.Client, keys, batch).ToMessage()
 		if err != nil {
 			return 0, "", t.TypeError(ctx, err, keys...)
 		}
@@ -141,7 +141,7 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 		if err != nil {
 			return 0, "", err
 		}
-		if total += n; most > 0 && total >= most {
+		if total += n; limit > 0 && total >= limit {
 			break
 		}
 	}
@@ -149,18 +149,19 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 }
 
 // countEach counts the matches of the scans of a query.
-func (f *executor) countEach(ctx context.Context, most int64) (int64, error) {
+func (f *executor) countEach(ctx context.Context, limit int64) (int64, error) {
 	var total atomic.Int64
 	err := each(len(f.scans), func(i int) error {
-		n, err := f.scans[i].countEach(ctx, most)
+		n, err := f.scans[i].countEach(ctx, limit)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-func (w *scan) countEach(ctx context.Context, most int64) (total int64, err error) {
-	for !w.done && (most == 0 || total < most) {
+// countEach counts the matches of a scan, and checks each entry.
+func (w *scan) countEach(ctx context.Context, limit int64) (total int64, err error) {
+	for !w.done && (limit == 0 || total < limit) {
 		n, err := w.step(ctx, 0)
 		if err != nil {
 			return 0, err

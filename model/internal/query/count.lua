@@ -1,22 +1,22 @@
 -- Counts the entries of an index, the ids in sets of values, or all records, unless some of
 -- them have expired.
 --
--- KEYS 1 expires, 2 meta, then an index, or all records, or sets of values
+-- KEYS 1 expires, 2 meta, then an index, or all, or sets of values
 -- ARGV 1 what to count: key, the entries of the index, or all records; any, the ids in disjoint
 --        sets; every, the ids in the intersection of the sets
 --      2 maximum count, or 0
 --      3 1: records expire
---      4 number of the names that follow, in meta, of indexes that must be built
---      then for key: ends of ranges for ZLEXCOUNT; none: all
--- Reply the number; AGAIN if a record has expired; MANY if it takes too long to intersect the
--- sets; or SCHEMA
+--      4 number of indexes that must be built, then their names in meta
+--      then for key: ends of ranges for ZLEXCOUNT, or nothing for all entries
+-- Reply the count; AGAIN if a record has expired; MANY if intersecting the sets would take too
+-- long; or SCHEMA
 
 local expires, meta, key = unpack(KEYS, 1, 3)
-local what, most = ARGV[1], tonumber(ARGV[2])
-local last = 4 + ARGV[4] -- of the names
+local what, limit = ARGV[1], tonumber(ARGV[2])
+local last = 4 + ARGV[4] -- position of the last name
 if last > 4 then
-	for _, is in ipairs(redis.call('HMGET', meta, unpack(ARGV, 5, last))) do
-		if not is then
+	for _, found in ipairs(redis.call('HMGET', meta, unpack(ARGV, 5, last))) do
+		if not found then
 			return 'SCHEMA'
 		end
 	end
@@ -44,20 +44,20 @@ if what == 'any' or #KEYS == 3 then
 	end
 	return total
 end
-local least
+local smallest
 for i = 3, #KEYS do
 	local size = redis.call('ZCARD', KEYS[i])
-	least = math.min(least or size, size)
-	if least <= 20000 then
+	smallest = math.min(smallest or size, size)
+	if smallest <= 20000 then
 		break
 	end
 end
-if least > 20000 then
+if smallest > 20000 then
 	return 'MANY'
 end
 local keys = { unpack(KEYS, 3) }
 keys[#keys + 1] = 'LIMIT'
-keys[#keys + 1] = most
+keys[#keys + 1] = limit
 local n = redis.pcall('ZINTERCARD', #KEYS - 2, unpack(keys))
 if type(n) == 'number' then
 	return n

@@ -11,11 +11,11 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// cursor is the position of a query in one of its scans, with the plan.
+// cursor is the position of a query in one of its scans, with the names of its plan.
 type cursor struct {
 	scan int
 	position
-	names []string
+	names []string // names of the chosen candidates, or the number of the ordered index
 }
 
 // text encodes a cursor of the query with a fingerprint.
@@ -28,8 +28,8 @@ func (c cursor) text(fingerprint string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// maxCursor is the maximum length of a cursor in bytes: it has a member and the names of the
-// chosen candidates.
+// maxCursor is the maximum length of a cursor in bytes. A cursor contains a member and the
+// names of the chosen candidates.
 const maxCursor = 16384
 
 // parseCursor decodes a cursor of the query with a fingerprint.

@@ -9,10 +9,10 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Limits of the estimate for choosing a path, in ranges and partitions.
+// Limits of the estimate for choosing a path.
 const (
-	countedSpans = 64
-	countedParts = 8
+	countedRanges = 64
+	countedParts  = 8
 )
 
 // countCandidates counts the entries of all candidates, and all records: one pipeline.
@@ -46,34 +46,34 @@ type counter struct {
 	sums     []func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error)
 }
 
-// add adds n items to count in each partition. The sum is extrapolated from those that are
-// counted.
+// add adds n items to count in each partition. The sum is extrapolated from the items that are
+// actually counted.
 func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Completed, use func(sum int64)) {
-	counted := min(n, countedSpans)
+	counted := min(n, countedRanges)
 	for i := range c.parts {
 		for j := range counted {
 			c.commands = append(c.commands, command(&c.parts[i], j))
 		}
 	}
-	mine := counted * len(c.parts)
+	pending := counted * len(c.parts)
 	c.sums = append(c.sums, func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error) {
 		var total int64
-		for _, r := range replies[:mine] {
-			one, err := r.AsInt64()
+		for _, r := range replies[:pending] {
+			count, err := r.AsInt64()
 			if err != nil {
 				return nil, err
 			}
-			total += one
+			total += count
 		}
 		if counted > 0 {
 			total = total * int64(n) / int64(counted)
 		}
 		use(total * int64(len(c.t.Layout.Parts)) / int64(len(c.parts)))
-		return replies[mine:], nil
+		return replies[pending:], nil
 	})
 }
 
-// path adds the entries of a path.
+// path adds the entries of a path, whose size run sets.
 func (c *counter) path(s *accessPath) {
 	b := c.t.Client.B
 	switch {
@@ -98,6 +98,7 @@ func (c *counter) path(s *accessPath) {
 	}
 }
 
+// run sends the commands and computes the sums.
 func (c *counter) run(ctx context.Context) error {
 	replies := c.t.Client.DoMulti(ctx, c.commands...)
 	for _, sum := range c.sums {

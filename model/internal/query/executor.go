@@ -10,7 +10,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// executor finds the ids of the records of a query, in its order.
+// executor finds the ids of the records of a query, in query order.
 type executor struct {
 	t        *record.Table
 	e        *expr
@@ -21,13 +21,13 @@ type executor struct {
 	fallback []*accessPath // the paths for sorting, if scanning in order takes too long
 	budget   int64         // scanned entries after which to fall back; 0: never
 	reverse  bool
-	back     bool // read a page from its end
+	back     bool // read the page backwards, from its end
 	limit    int  // number of rows wanted; 0: all
 	among    *among
 	scans    []*scan
 	window   int // number of scans that advance together, if they are read in turn
 
-	position position // for a sort: continue after it
+	position position // for a sort: the position after which to continue
 	ready    []row    // sorted rows, or rows read ahead
 	last     bool     // the sort has returned its last rows
 }
@@ -35,9 +35,9 @@ type executor struct {
 // maxSorted is the maximum number of entries scanned to sort all matches.
 const maxSorted = 10_000
 
-// newExecutor plans a query: one round trip if there is a choice of indexes, else none. resumed
-// are the names in a cursor: the plan of the first page or, with an order, the index of the
-// position.
+// newExecutor plans a query: one round trip if there is a choice of indexes, otherwise none.
+// resumed holds the names in a cursor: the plan of the first page or, with an order, the index
+// of the position.
 func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed []string) (*executor, error) {
 	p := &planner{s: t.Schema}
 	for _, o := range q.order {
@@ -60,7 +60,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	}
 	var inOrder []*candidate // candidates in creation order
 	if q.created {
-		// All of these plans have the same positions.
+		// Positions in creation order are the same for all plans.
 		resumed = nil
 		if inOrder, candidates = byCreation(candidates); len(candidates) == 0 {
 			inOrder, candidates = nil, inOrder
@@ -74,7 +74,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 			return nil, err
 		}
 	}
-	if q.among != nil && q.counts {
+	if q.among != nil && q.countOnly {
 		f.planCount(slices.Concat(candidates, inOrder))
 		return f, nil
 	}
@@ -135,10 +135,10 @@ func (f *executor) hasChoice(candidates []*candidate) bool {
 	return slices.ContainsFunc(candidates[0].branches, f.hasChoice)
 }
 
-// sorts reports whether to read and sort all matches because that certainly costs less than
-// scanning the ordered index until there are enough matches. In doubt the ordered index is
-// scanned, but not for longer than sorting would take: so the cost is at most twice that of the
-// better plan, whatever the correlation of the conditions.
+// sorts reports whether to read and sort all matches because this certainly costs less than
+// scanning the ordered index until there are enough matches. If in doubt, the executor scans
+// the ordered index first, with a budget equal to the cost of sorting. The total cost is then
+// at most twice the cost of the better plan, whatever the correlation of the conditions.
 func (f *executor) sorts(candidates []*candidate, records int64) bool {
 	best := leastOf(candidates)
 	least := best.weight()
@@ -146,19 +146,19 @@ func (f *executor) sorts(candidates []*candidate, records int64) bool {
 		return false
 	}
 	// The expected number of matches if the conditions are independent.
-	fit := float64(least)
+	matches := float64(least)
 	seen := f.consumed(best)
 	for _, o := range candidates {
 		if own := f.consumed(o); !slices.ContainsFunc(own, func(e *expr) bool { return slices.Contains(seen, e) }) {
 			seen = append(seen, own...)
-			fit *= min(1, float64(o.weight())/math.Max(1, float64(records)))
+			matches *= min(1, float64(o.weight())/math.Max(1, float64(records)))
 		}
 	}
 	scanned := float64(f.order.size)
 	if f.limit > 0 {
-		scanned = min(scanned, float64(f.limit)*scanned/math.Max(fit, 1))
+		scanned = min(scanned, float64(f.limit)*scanned/math.Max(matches, 1))
 	}
-	if f.wantsAll() || least <= sortedAtOnce || scanned > 10*float64(least) {
+	if f.wantsAll() || least <= cheapSort || scanned > 10*float64(least) {
 		return float64(least) < scanned
 	}
 	f.budget = least
@@ -168,8 +168,8 @@ func (f *executor) sorts(candidates []*candidate, records int64) bool {
 // wantsAll reports whether more rows are wanted than a sort can hold.
 func (f *executor) wantsAll() bool { return f.limit == 0 || f.limit > maxSorted }
 
-// sortedAtOnce is the number of entries that one or two scripts can scan.
-const sortedAtOnce = 500
+// cheapSort is the number of entries that one or two scripts can scan.
+const cheapSort = 500
 
 // consumed returns the conditions that a candidate guarantees.
 func (f *executor) consumed(o *candidate) []*expr {
@@ -230,8 +230,8 @@ func (f *executor) merged() bool {
 	return !f.sorted && (f.order != nil || len(f.paths) == 1 && f.paths[0].x == nil)
 }
 
-// cursor returns the cursor after a row. With an order it only has the index of the position,
-// so that the query can be planned again.
+// cursor returns the cursor after a row. With an order, the cursor names only the index of the
+// position, so that the query can be planned again.
 func (f *executor) cursor(h row) cursor {
 	if f.order != nil && f.order.x != nil {
 		return cursor{position: h.position, names: []string{strconv.Itoa(f.order.x.Number)}}
@@ -245,24 +245,24 @@ func (f *executor) cursor(h row) cursor {
 // next returns the next n rows, or fewer at the end.
 func (f *executor) next(ctx context.Context, n int) ([]row, error) {
 	for len(f.ready) < n {
-		var some []row
+		var found []row
 		var err error
 		sorted := f.sorted
 		switch want := n - len(f.ready); {
 		case f.sorted:
-			some, err = f.sort(ctx, want)
+			found, err = f.sort(ctx, want)
 		case f.merged():
-			some, err = f.merge(ctx, want)
+			found, err = f.merge(ctx, want)
 		default:
-			some, err = f.chain(ctx, want)
+			found, err = f.chain(ctx, want)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(some) == 0 && sorted == f.sorted {
+		if len(found) == 0 && sorted == f.sorted {
 			break
 		}
-		f.ready = append(f.ready, some...)
+		f.ready = append(f.ready, found...)
 	}
 	n = min(n, len(f.ready))
 	rows := f.ready[:n:n]
@@ -277,7 +277,8 @@ func (f *executor) more(ctx context.Context) (bool, error) {
 	return len(rows) > 0, err
 }
 
-// chain reads the scans in turn, and more of them together while they yield few rows.
+// chain reads the scans in turn. Each read advances twice as many scans as the previous one, up
+// to maxScripts.
 func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 	for {
 		var open []*scan
@@ -301,7 +302,7 @@ func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 		if err := f.read(ctx, open, want); err != nil {
 			return nil, err
 		}
-		f.window = min(2*f.window, atOnce)
+		f.window = min(2*f.window, maxScripts)
 	}
 }
 
@@ -330,9 +331,9 @@ func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
 	for len(rows) < want {
 		var empty []*scan
 		var first *scan
-		looked := int64(0)
+		scanned := int64(0)
 		for _, w := range f.scans {
-			looked += w.checked
+			scanned += w.checked
 			switch {
 			case len(w.rows) == 0 && !w.done:
 				empty = append(empty, w)
@@ -340,7 +341,7 @@ func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
 				first = w
 			}
 		}
-		if len(empty) > 0 && f.budget > 0 && looked > f.budget {
+		if len(empty) > 0 && f.budget > 0 && scanned > f.budget {
 			return rows, f.fallBackToSort()
 		}
 		if len(empty) > 0 {
@@ -379,9 +380,9 @@ func (f *executor) less(a, b *row) bool {
 	return a.at < b.at
 }
 
-// sort reads all matches, and returns the first ones after those already returned. It reads
-// again when these are used up, which is rare: if records were deleted meanwhile, or there are
-// more than it holds.
+// sort reads all matches, and returns the first rows after the rows already returned. It is
+// called again when these rows are used up, which is rare: records were deleted meanwhile, or
+// there are more matches than sort keeps.
 func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 	if f.last {
 		return nil, nil
@@ -396,19 +397,19 @@ func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 		w.seek(position{})
 	}
 	for {
-		some, err := f.chain(ctx, maxRows)
+		found, err := f.chain(ctx, maxRows)
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range some {
+		for _, h := range found {
 			if h.scan = 0; !f.position.begun || f.less(&row{position: f.position}, &h) {
 				rows = append(rows, h)
 			}
 		}
-		if len(some) == 0 || len(rows) > 4*keep {
+		if len(found) == 0 || len(rows) > 4*keep {
 			rows = f.firstOf(rows, keep)
 		}
-		if len(some) == 0 {
+		if len(found) == 0 {
 			break
 		}
 	}

@@ -14,14 +14,14 @@ type Explanation struct {
 	// Order is the name of the index that produces the order; empty: none.
 	Order string
 	// Sorted indicates that all matches are read and sorted, because they are few. Otherwise
-	// the index of the order is scanned until there are enough matches, or until that has taken
-	// longer than sorting would.
+	// the index of the order is scanned until there are enough matches, or until the scan has
+	// taken longer than sorting would.
 	Sorted bool
 }
 
 // Step is one index scan.
 type Step struct {
-	Index   string // its name; empty: all records, in creation order
+	Index   string // name of the index; empty: all records, in creation order
 	Entries int64  // approximate number of entries scanned; -1: not counted
 	Within  string // conditions that the index serves
 	Filter  string // conditions checked for each entry
@@ -64,7 +64,7 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 			}
 			step.Filter = strings.Join(terms, " and ")
 		}
-		if left := f.among.left(path); left != "" && step.Filter != "" {
+		if left := f.among.unchecked(path); left != "" && step.Filter != "" {
 			step.Filter += " and " + left
 		} else {
 			step.Filter += left
@@ -74,6 +74,7 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 	return x, nil
 }
 
+// String formats the plan, with one or two lines per step.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for i, s := range x.Steps {
@@ -91,6 +92,7 @@ func (x Explanation) String() string {
 	return b.String()
 }
 
+// String formats the step in one or two lines.
 func (s Step) String() string {
 	var b strings.Builder
 	if s.Index == "" {

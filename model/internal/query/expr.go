@@ -24,12 +24,12 @@ type expr struct {
 	ranges []schema.Range // ranges of values of that column
 }
 
-// Limits of a query, which each of its scripts must read.
+// Limits of a query. Each script of a query decodes all its conditions.
 const (
 	maxConds  = 256
 	maxValues = 1000       // per In
-	maxTotal  = 2000       // in all conditions
-	maxBytes  = 256 * 1024 // of these values as encoded in an index
+	maxTotal  = 2000       // values in all conditions
+	maxBytes  = 256 * 1024 // size of all values as encoded in an index
 )
 
 // budget is the remaining size that a query may have.
@@ -106,7 +106,7 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	case schema.OpAnd, schema.OpOr, schema.OpNot:
 		return r.resolveAll(c.op, c.conds, left)
 	case "":
-		return nil, fmt.Errorf("%w: a condition is empty: make one with Eq, In, Between and so on", schema.ErrValue)
+		return nil, fmt.Errorf("%w: a condition is empty: create conditions with Eq, In, Between and so on", schema.ErrValue)
 	}
 	number, err := r.fieldNumber(c.field)
 	if err != nil {
@@ -114,13 +114,13 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	}
 	f := &r.Schema.Fields[number]
 	if c.op == schema.OpPrefix && !r.Schema.IsText(number) {
-		return nil, fmt.Errorf("%w: %s: only text has prefixes, this is %s", schema.ErrValue, f.Name, f.ValueKind())
+		return nil, fmt.Errorf("%w: %s: Prefix needs text, not %s", schema.ErrValue, f.Name, f.ValueKind())
 	}
 	if len(c.values) > maxValues {
 		return nil, fmt.Errorf("%w: %s: In has %d values: at most %d are allowed", schema.ErrValue, f.Name, len(c.values), maxValues)
 	}
-	if closer, ok := r.within(c, number); ok {
-		c = &closer
+	if clamped, ok := r.clamp(c, number); ok {
+		c = &clamped
 	}
 	e := &expr{op: c.op, field: number, values: make([]string, len(c.values))}
 	for i, v := range c.values {
@@ -133,11 +133,11 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	return e, left.take(0, e.values)
 }
 
-// within replaces a comparison with a number beyond the range of the field by an equivalent
-// one, which selects all values of the field or none.
-func (r *resolver) within(c *Cond, number int) (closer Cond, ok bool) {
+// clamp replaces numbers outside the range of the field in a comparison by the closest numbers
+// in the range. If no value of the field can match, it returns an empty In.
+func (r *resolver) clamp(c *Cond, number int) (clamped Cond, ok bool) {
 	if !c.op.Compares() {
-		return closer, false
+		return clamped, false
 	}
 	values := slices.Clone(c.values)
 	below, above := false, false // a bound is below the smallest value, or above the largest
@@ -149,12 +149,12 @@ func (r *resolver) within(c *Cond, number int) (closer Cond, ok bool) {
 		values[i] = closest
 		low := c.op == schema.OpAtLeast || c.op == schema.OpAbove || c.op == schema.OpBetween && i == 0
 		if low == (side > 0) {
-			return On(schema.OpIn, c.field), true // none
+			return On(schema.OpIn, c.field), true // matches no value
 		}
 		below, above = below || side < 0, above || side > 0
 	}
 	if !below && !above {
-		return closer, false
+		return clamped, false
 	}
 	op := c.op
 	switch op {
@@ -222,10 +222,10 @@ func (r *resolver) resolveIndex(e *expr, c scope) error {
 		if column < 0 {
 			continue
 		}
-		rank := answers(x, column, e.op, c.bound)
+		rank := rankIndex(x, column, e.op, c.bound)
 		switch {
 		case rank == 0:
-		case lacking(s, x, e.field, c.present) >= 0:
+		case missingField(s, x, e.field, c.present) >= 0:
 			partial = x
 		case !x.Built():
 			unbuilt = x
@@ -244,11 +244,12 @@ func (r *resolver) resolveIndex(e *expr, c scope) error {
 	return noIndex(s, e, partial, c.present)
 }
 
-// lacking returns a field of an index that records may lack, so that they may be missing from
-// the index, or -1. Such an index cannot decide a condition on the other field.
-func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
+// missingField returns a field of an index, other than field, that records may lack, or -1.
+// Records that lack the field are not in the index, so the index cannot decide a condition on
+// field.
+func missingField(s *schema.Schema, x *schema.Index, field int, present []int) int {
 	i := slices.IndexFunc(x.FieldNumbers, func(f int) bool {
-		return f != other && s.Fields[f].Optional() && !slices.Contains(present, f)
+		return f != field && s.Fields[f].Optional() && !slices.Contains(present, f)
 	})
 	if i < 0 {
 		return -1
@@ -256,9 +257,9 @@ func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 	return x.FieldNumbers[i]
 }
 
-// answers returns how well an index serves a condition on one of its columns: 1 is best, 0 is
-// not at all.
-func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
+// rankIndex returns how well an index serves a condition on one of its columns: 1 is best, and
+// 0 means not at all.
+func rankIndex(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	isBound := func(f int) bool { return slices.Contains(bound, f) }
 	switch single := len(x.Columns) == 1; {
 	case single && !x.Unique && (!x.PerValue || op.Exact()):
@@ -273,8 +274,8 @@ func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	return 0
 }
 
-// noIndex returns the error for a condition that no index serves, naming a declaration that
-// would. partial is an index that would if it contained all records.
+// noIndex returns the error for a condition that no index serves. The error names a declaration
+// that would serve it. partial is an index that would serve it if it contained all records.
 func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) error {
 	f := &s.Fields[e.field]
 	option := "range"
@@ -291,18 +292,18 @@ func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) er
 		hint = fmt.Sprintf("declare it `redis:\"%s,%s\"`", f.Name, option)
 		for _, x := range s.Indexes {
 			if column := x.ColumnOf(e.field); column > 0 && !x.Unique && partial == nil {
-				hint += fmt.Sprintf(", or ask for one %s too", x.Columns[0].Field)
+				hint += fmt.Sprintf(", or add an equality condition on %s", x.Columns[0].Field)
 				break
 			}
 		}
 	}
 	if partial != nil {
-		hint = fmt.Sprintf("records without %s are not in index %s; %s", s.Fields[lacking(s, partial, e.field, present)].Name, partial.Name, hint)
+		hint = fmt.Sprintf("records without %s are not in index %s; %s", s.Fields[missingField(s, partial, e.field, present)].Name, partial.Name, hint)
 	}
 	return fmt.Errorf("%w: %s %s: %s", schema.ErrNoIndex, f.Name, e.op, hint)
 }
 
-// holds reports whether a record with these entries matches.
+// holds reports whether a record with the given entries matches.
 func (e *expr) holds(entries []schema.Entry) bool {
 	holds := func(term *expr) bool { return term.holds(entries) }
 	switch e.op {
@@ -333,7 +334,7 @@ func (e *expr) appendIndexes(all []*schema.Index) []*schema.Index {
 	return all
 }
 
-// append appends the text of a condition, which is unique to it.
+// append appends a text that identifies the condition.
 func (e *expr) append(b []byte, s *schema.Schema) []byte {
 	if !e.leaf() {
 		b = append(append(b, e.op...), '(')

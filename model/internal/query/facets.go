@@ -25,11 +25,11 @@ type facets struct {
 	counts   map[string]int64
 }
 
-// CountBy counts the records of a query by the values of a field, and returns the most frequent
-// values.
-func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCount, error) {
-	if most < 0 {
-		return nil, fmt.Errorf("%w: CountBy(%q, %d): it cannot be negative", schema.ErrValue, field, most)
+// CountBy counts the records of a query by the values of a field, and returns the n most
+// frequent values; 0: all.
+func (f *Query) CountBy(ctx context.Context, field string, n int) ([]ValueCount, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("%w: CountBy(%q, %d): the number of values cannot be negative", schema.ErrValue, field, n)
 	}
 	number, err := (&resolver{f.Objects.Declaration}).fieldNumber(field)
 	if err != nil {
@@ -37,13 +37,13 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	}
 	x := f.Objects.Declaration.Schema.ValueIndex(number)
 	if x == nil && f.Objects.Declaration.Schema.Fields[number].Computed {
-		return nil, fmt.Errorf("%w: CountBy(%q): it is computed; store the value in a field with `redis:\",index\"`", schema.ErrNoIndex, field)
+		return nil, fmt.Errorf("%w: CountBy(%q): the field is computed; store its value in a field with `redis:\",index\"`", schema.ErrNoIndex, field)
 	}
 	if x == nil {
 		return nil, fmt.Errorf("%w: CountBy(%q): declare it `redis:\"%s,index\"`", schema.ErrNoIndex, field, field)
 	}
-	bare := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, err: f.err}
-	run, _, err := bare.start(ctx, 0)
+	unordered := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, err: f.err}
+	run, _, err := unordered.start(ctx, 0)
 	if err == nil {
 		err = f.Objects.Table.Registry.CheckBuilt(ctx, x)
 	}
@@ -59,7 +59,7 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if err != nil {
 		return nil, err
 	}
-	return c.mostFrequent(most), nil
+	return c.mostFrequent(n), nil
 }
 
 // facetValues is the number of sets counted in one pipeline.
@@ -68,7 +68,7 @@ const facetValues = 500
 // countValues counts all records: it reads the sizes of the sets listed in the directories.
 func (c *facets) countValues(ctx context.Context) error {
 	t := c.executor.t
-	if _, err := t.SweepAll(ctx); err != nil { // expired records are in their sets until then
+	if _, err := t.SweepAll(ctx); err != nil { // expired records stay in the sets until swept
 		return err
 	}
 	for i := range t.Layout.Parts {
@@ -135,8 +135,8 @@ func (c *facets) countRows(ctx context.Context) error {
 	}
 }
 
-// mostFrequent returns the most frequent values; 0: all.
-func (c *facets) mostFrequent(most int) []ValueCount {
+// mostFrequent returns the limit most frequent values; 0: all.
+func (c *facets) mostFrequent(limit int) []ValueCount {
 	all := make([]ValueCount, 0, len(c.counts))
 	for value, n := range c.counts {
 		all = append(all, ValueCount{value, n})
@@ -144,8 +144,8 @@ func (c *facets) mostFrequent(most int) []ValueCount {
 	slices.SortFunc(all, func(a, b ValueCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	})
-	if most > 0 {
-		all = all[:min(most, len(all))]
+	if limit > 0 {
+		all = all[:min(limit, len(all))]
 	}
 	return all
 }

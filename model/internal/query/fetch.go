@@ -19,18 +19,19 @@ type fetcher struct {
 	only    []int           // numbers of the fields to read; nil: all
 }
 
-// newFetcher returns the fetcher of a query. only are the fields to read; nil: all.
+// newFetcher returns the fetcher of a query. only holds the numbers of the fields to read; nil:
+// all.
 func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
 	r := &fetcher{o: o, f: f, indexes: f.e.appendIndexes(nil)}
 	if f.order != nil && f.order.x != nil && !slices.Contains(r.indexes, f.order.x) {
 		r.indexes = append(r.indexes, f.order.x)
 	}
-	r.only = needed(&o.Declaration.Schema, only, r.indexes)
+	r.only = neededFields(&o.Declaration.Schema, only, r.indexes)
 	return r
 }
 
-// fetch reads the records of rows: one pipeline. It omits records that no longer exist or
-// match, or have moved in the order. The result for an unreadable record is an error.
+// fetch reads the records of rows: one pipeline. It omits records that no longer exist, no
+// longer match, or have moved in the order. The result for an unreadable record is an error.
 func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	ids := make([]string, len(rows))
 	for i, h := range rows {
@@ -44,14 +45,14 @@ func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	}
 	all := make([]Result, 0, len(rows))
 	for i, reply := range replies {
-		ptr, fits, err := r.fitting(ctx, rows[i], reply)
-		var of *schema.RecordError
+		ptr, matches, err := r.decode(ctx, rows[i], reply)
+		var recordErr *schema.RecordError
 		switch {
-		case errors.As(err, &of):
+		case errors.As(err, &recordErr):
 			all = append(all, Result{row: rows[i], Err: err})
 		case err != nil:
 			return nil, err
-		case fits:
+		case matches:
 			all = append(all, Result{Record: ptr, row: rows[i]})
 		}
 	}
@@ -66,17 +67,18 @@ func (r *fetcher) readOne(ctx context.Context, id string) rueidis.RedisResult {
 	return r.o.Table.Rows.Do(ctx, id, false)
 }
 
-// fitting reads a record from a reply, and reports whether it matches. A cached record may be
-// older than the index, so it is read again if it does not match.
-func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
-	ptr, fits, err = r.parse(ctx, h, reply)
-	if err == nil && !fits && r.only == nil && r.o.Table.Options.Cache > 0 {
-		ptr, fits, err = r.parse(ctx, h, r.o.Table.Rows.Do(ctx, h.id, true))
+// decode decodes a record from a reply, and reports whether the record matches. A cached record
+// may be older than the index, so a cached record that does not match is read again.
+func (r *fetcher) decode(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, matches bool, err error) {
+	ptr, matches, err = r.parse(ctx, h, reply)
+	if err == nil && !matches && r.only == nil && r.o.Table.Options.Cache > 0 {
+		ptr, matches, err = r.parse(ctx, h, r.o.Table.Rows.Do(ctx, h.id, true))
 	}
-	return ptr, fits, err
+	return ptr, matches, err
 }
 
-func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
+// parse is decode without the second read.
+func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, matches bool, err error) {
 	o := r.o
 	stored := make([]schema.Text, len(o.Declaration.Schema.Fields))
 	var known bool

@@ -12,7 +12,7 @@ import (
 )
 
 // Get returns a pointer to the record with an id, or ErrNotFound if it does not match the
-// conditions. It reads the record and no index.
+// conditions. It reads only the record, not the indexes.
 func (f *Query) Get(ctx context.Context, id string) (any, error) {
 	o := f.Objects
 	if err := o.CheckID(id); err != nil {
@@ -25,14 +25,14 @@ func (f *Query) Get(ctx context.Context, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ptr, fits, err := newFetcher(o, &executor{e: q.e}, nil).fitting(ctx, row{id: id}, o.Table.Rows.Do(ctx, id, false))
+	ptr, matches, err := newFetcher(o, &executor{e: q.e}, nil).decode(ctx, row{id: id}, o.Table.Rows.Do(ctx, id, false))
 	for _, s := range f.Among {
-		if err == nil && fits {
-			fits, err = isMember(ctx, s, id)
+		if err == nil && matches {
+			matches, err = isMember(ctx, s, id)
 		}
 	}
-	if err == nil && !fits {
-		err = fmt.Errorf("%w: id %q, or it does not match", schema.ErrNotFound, schema.Shorten(id))
+	if err == nil && !matches {
+		err = fmt.Errorf("%w: id %q does not exist or does not match", schema.ErrNotFound, schema.Shorten(id))
 	}
 	return ptr, err
 }
@@ -71,18 +71,18 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 	}
 	last := ""
 	for range 2 { // the owner may change before it is read
-		id, there, err := o.Table.Claims.Owner(ctx, x, text)
-		if err == nil && !there {
+		id, exists, err := o.Table.Claims.Owner(ctx, x, text)
+		if err == nil && !exists {
 			err = o.Table.Registry.CheckBuilt(ctx, x)
 		}
 		if err != nil {
 			return nil, o.Table.TypeError(ctx, err)
 		}
-		if !there || id == last {
+		if !exists || id == last {
 			break
 		}
-		ptr, fits, err := fetch.fitting(ctx, row{id: id}, fetch.readOne(ctx, id))
-		if err != nil || fits {
+		ptr, matches, err := fetch.decode(ctx, row{id: id}, fetch.readOne(ctx, id))
+		if err != nil || matches {
 			return ptr, err
 		}
 		last = id
@@ -90,8 +90,8 @@ func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (
 	return nil, nil
 }
 
-// unique returns an equality condition on a unique field that all results must match, so that
-// there is at most one; nil: none.
+// unique returns an equality condition on a unique field that every result must match, or nil.
+// With such a condition, there is at most one result.
 func (f *Query) unique(q *parsedQuery) *expr {
 	if f.After != "" || len(f.Among) > 0 || len(f.Order) > 0 {
 		return nil
@@ -107,8 +107,8 @@ func (f *Query) unique(q *parsedQuery) *expr {
 	return nil
 }
 
-// eachOwner is Each for a query with such a condition: it reads the index and the record, which
-// is checked as in other queries.
+// eachOwner is Each for a query with an equality condition on a unique field: it reads the
+// index and the record, and checks the record as other queries do.
 func (f *Query) eachOwner(ctx context.Context, q *parsedQuery, leaf *expr, yield func(Result) bool) error {
 	ptr, err := ownerOf(ctx, newFetcher(f.Objects, &executor{e: q.e}, f.only), leaf.index, leaf)
 	if damaged := (*schema.RecordError)(nil); errors.As(err, &damaged) {
@@ -122,11 +122,11 @@ func (f *Query) eachOwner(ctx context.Context, q *parsedQuery, leaf *expr, yield
 }
 
 // EachField calls yield with a field of each result, or its error, until yield returns false.
-// It reads only this field and those of the conditions.
+// It reads only this field and the fields of the conditions.
 func (f *Query) EachField(ctx context.Context, number int, yield func(reflect.Value, error) bool) error {
-	with := *f
-	with.only = []int{number}
-	return with.Each(ctx, func(r Result) bool {
+	q := *f
+	q.only = []int{number}
+	return q.Each(ctx, func(r Result) bool {
 		if r.Err != nil {
 			return yield(reflect.Value{}, r.Err)
 		}
@@ -134,8 +134,9 @@ func (f *Query) EachField(ctx context.Context, number int, yield func(reflect.Va
 	})
 }
 
-// needed returns the numbers of the fields to read for a query of certain fields; nil: all.
-func needed(s *schema.Schema, only []int, indexes []*schema.Index) []int {
+// neededFields returns the numbers of the fields to read for a query that returns the fields in
+// only; nil: all.
+func neededFields(s *schema.Schema, only []int, indexes []*schema.Index) []int {
 	if only == nil {
 		return nil
 	}
@@ -150,6 +151,7 @@ func needed(s *schema.Schema, only []int, indexes []*schema.Index) []int {
 	return slices.Compact(all)
 }
 
+// isMember reports whether an id is in a collection.
 func isMember(ctx context.Context, m Members, id string) (bool, error) {
 	r, err := m.Open(ctx)
 	if err != nil {

@@ -6,17 +6,18 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// group is a condition on several sets of values: a record must be in one of them, or in none.
-// The server can check it, or intersect several groups, without reading contents of records.
+// group is a condition on several sets of values: a record must be in one of the sets or, with
+// not, in none. The server can check a group, or intersect several groups, without reading the
+// contents of records.
 type group struct {
 	cond *expr
 	sets []schema.Entry
 	not  bool
 }
 
-// narrow is the maximum number of sets of a group used as a filter: every scanned record is
-// looked up in each of them.
-const narrow = 16
+// maxNarrow is the maximum number of sets of a narrow group, which can be used as a filter:
+// every scanned record is looked up in each set.
+const maxNarrow = 16
 
 // groupOf returns the group of a condition, or nil for other conditions.
 func groupOf(e *expr) *group {
@@ -30,18 +31,18 @@ func groupOf(e *expr) *group {
 			g.sets = append(g.sets, schema.Entry{Index: e.index, Value: r.Low})
 		}
 	case e.op == schema.OpNot:
-		of := groupOf(e.terms[0])
-		if of == nil || of.not {
+		inner := groupOf(e.terms[0])
+		if inner == nil || inner.not {
 			return nil
 		}
-		g.sets, g.not = of.sets, true
+		g.sets, g.not = inner.sets, true
 	case e.op == schema.OpOr && len(e.terms) > 0:
 		for _, term := range e.terms {
-			of := groupOf(term)
-			if of == nil || of.not {
+			inner := groupOf(term)
+			if inner == nil || inner.not {
 				return nil
 			}
-			g.sets = append(g.sets, of.sets...)
+			g.sets = append(g.sets, inner.sets...)
 		}
 		g.sets = distinct(g.sets)
 	default:
@@ -54,9 +55,9 @@ func groupOf(e *expr) *group {
 func distinct(sets []schema.Entry) []schema.Entry {
 	seen := make(map[schema.Entry]bool, len(sets))
 	return slices.DeleteFunc(sets, func(e schema.Entry) bool {
-		again := seen[e]
+		duplicate := seen[e]
 		seen[e] = true
-		return again
+		return duplicate
 	})
 }
 
@@ -64,7 +65,7 @@ func distinct(sets []schema.Entry) []schema.Entry {
 func split(e *expr) (filter *expr, groups []*group) {
 	filter = &expr{op: schema.OpAnd}
 	for _, term := range e.terms {
-		if g := groupOf(term); g != nil && len(g.sets) <= narrow {
+		if g := groupOf(term); g != nil && len(g.sets) <= maxNarrow {
 			groups = append(groups, g)
 		} else {
 			filter.terms = append(filter.terms, term)
@@ -73,28 +74,29 @@ func split(e *expr) (filter *expr, groups []*group) {
 	return filter, groups
 }
 
-// groupCandidates returns the candidates that scan sets of values, in creation order: the
-// smallest of all narrow groups, or one of the others.
+// groupCandidates returns the candidates that scan sets of values, in creation order: one that
+// scans the smallest of the narrow groups, and one for each other group.
 func (p *planner) groupCandidates(terms []*expr) []*candidate {
 	var all []*candidate
-	together := &accessPath{size: -1}
+	narrow := &accessPath{size: -1}
 	for _, term := range terms {
 		g := groupOf(term)
 		switch {
 		case g == nil || g.not || !built(g):
-		case len(g.sets) <= narrow:
-			together.groups = append(together.groups, g)
-			together.consumed = append(together.consumed, g.cond)
+		case len(g.sets) <= maxNarrow:
+			narrow.groups = append(narrow.groups, g)
+			narrow.consumed = append(narrow.consumed, g.cond)
 		default:
 			all = append(all, &candidate{name: "w" + term.key(p.s), path: &accessPath{size: -1, groups: []*group{g}, consumed: []*expr{g.cond}}})
 		}
 	}
-	if len(together.groups) > 0 {
-		all = append([]*candidate{{name: "v", path: together}}, all...)
+	if len(narrow.groups) > 0 {
+		all = append([]*candidate{{name: "v", path: narrow}}, all...)
 	}
 	return all
 }
 
+// built reports whether all indexes of a group are built.
 func built(g *group) bool {
 	for _, e := range g.sets {
 		if !e.Index.Built() {

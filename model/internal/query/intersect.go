@@ -9,8 +9,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// intersectMost is the maximum number of ids of the smallest set to intersect in one step.
-const intersectMost = 2000
+// maxIntersected is the maximum number of ids of the smallest set to intersect in one step.
+const maxIntersected = 2000
 
 // direct reports whether the matches of a path are exactly the intersection of sets, or all
 // records.
@@ -19,8 +19,9 @@ func (src *accessPath) direct(e *expr, within *orderedIndex) bool {
 		!slices.ContainsFunc(src.groups, func(g *group) bool { return len(g.sets) != 1 })
 }
 
-// stepDirect is step for a direct path, if it is little work. Otherwise it returns false.
-func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
+// stepDirect is step for a direct path. It returns false if the step is too much work for
+// intersect.lua.
+func (w *scan) stepDirect(ctx context.Context, want int) (done bool, err error) {
 	if !w.direct || w.stepped || want == 0 || len(w.sets) < 2 && w.at.begun {
 		return false, nil
 	}
@@ -32,7 +33,7 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 		if err != nil {
 			return w.t.TypeError(ctx, err, keys...)
 		}
-		if did = m.IsArray(); !did {
+		if done = m.IsArray(); !done {
 			word, err := m.ToString()
 			if err == nil && word == "SCHEMA" {
 				err = w.t.Registry.SchemaError()
@@ -54,8 +55,8 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 		}
 		return nil
 	})
-	if !did || err != nil {
-		return did, err
+	if !done || err != nil {
+		return done, err
 	}
 	w.checked += int64(len(rows))
 	if len(w.sets) < 2 { // read in scan direction, from the start
@@ -76,17 +77,18 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 	return true, nil
 }
 
-// onlyIDs reports whether the positions of rows are not needed: there is no cursor, and no
-// other partition to merge with.
+// onlyIDs reports whether the positions of rows are not needed: there is no cursor, and there
+// are no other partitions to merge.
 func (w *scan) onlyIDs() bool {
 	return !w.paged && len(w.sets) > 1 && len(w.t.Layout.Parts) == 1 && !w.at.begun
 }
 
+// directCall returns the keys and arguments of intersect.lua.
 func (w *scan) directCall(want int) (keys, args []string) {
 	keys = append(make([]string, 0, 3+max(len(w.sets), 1)), w.part.Expires, w.part.Meta, w.part.All)
 	args = []string{
 		strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), strconv.Itoa(want), strconv.FormatInt(flag(w.reverse), 10),
-		strconv.FormatInt(flag(w.onlyIDs()), 10), strconv.Itoa(intersectMost),
+		strconv.FormatInt(flag(w.onlyIDs()), 10), strconv.Itoa(maxIntersected),
 	}
 	var used []*schema.Index
 	for _, e := range w.sets {

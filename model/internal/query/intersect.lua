@@ -1,18 +1,18 @@
--- Returns all records in the intersection of sets, in creation order. It does the work of
--- select.lua for the common case in which that is little.
+-- Returns all records in the intersection of sets, in creation order. It replaces select.lua in
+-- the common case of small sets.
 --
 -- KEYS 1 expires, 2 meta, 3 all, then the sets
 -- ARGV 1 1: records expire
 --      2 number of records wanted
---      3 1: from the end, if there is one set
---      4 1: without scores, if there are several sets
+--      3 1: from the end; only for a single set
+--      4 1: without scores; only for several sets
 --      5 maximum number of ids in the smallest of several sets
 --      then the names in meta of the indexes that must be built
 -- Reply id and score of each record, or only the ids; OTHERWISE: use select.lua; or SCHEMA
 
 if #ARGV > 5 then
-	for _, is in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 6))) do
-		if not is then
+	for _, built in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 6))) do
+		if not built then
 			return 'SCHEMA'
 		end
 	end

@@ -28,7 +28,7 @@ func (r *resolver) orderOf(fields []string, reversed bool) ([]ordering, error) {
 			return nil, err
 		}
 		if r.Schema.Fields[number].Kind == schema.KindJSON {
-			return nil, fmt.Errorf("%w: OrderBy(%q): a record has one place in an order, but many elements in a list", schema.ErrValue, name)
+			return nil, fmt.Errorf("%w: OrderBy(%q): results cannot be ordered by a list", schema.ErrValue, name)
 		}
 		if slices.ContainsFunc(all, func(o ordering) bool { return o.field == number }) {
 			return nil, fmt.Errorf("%w: OrderBy names %s twice", schema.ErrValue, name)
@@ -42,12 +42,12 @@ func (r *resolver) orderOf(fields []string, reversed bool) ([]ordering, error) {
 type orderedIndex struct {
 	*accessPath
 	reverse bool
-	bound   int // number of columns before those of the order
+	bound   int // number of columns before the columns of the order
 }
 
 // orderIndex finds an index for an order: the one with the most leading columns bound to single
-// values, or the one named in a cursor, since the best index may change if one is built or
-// dropped between two pages.
+// values, or the index named in a cursor, since the best index may change if indexes are built
+// or dropped between two pages.
 func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orderedIndex, error) {
 	var conds []*expr
 	for _, term := range e.terms {
@@ -86,18 +86,18 @@ func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orde
 }
 
 // match matches the columns of an index with an order: first columns bound to one value, then
-// those of the order, all in their declared direction or all reversed.
+// the columns of the order, all in their declared direction or all reversed.
 func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orderedIndex, error) {
 	w := &orderedIndex{accessPath: &accessPath{x: x, size: -1}}
-	prefix, ranges, none := "", []schema.Range(nil), false
+	prefix, ranges, empty := "", []schema.Range(nil), false
 	next := 0
 	for column := 0; column < len(x.Columns) && next < len(order); column++ {
 		on := p.usable(x, column, conds)
-		some, exact, err := p.columnRanges(x, column, on)
+		selected, exact, err := p.columnRanges(x, column, on)
 		if err != nil {
 			return nil, err
 		}
-		single := exact && len(some) <= 1
+		single := exact && len(selected) <= 1
 		switch o := order[next]; {
 		case o.field == x.FieldNumbers[column]:
 			reversed := o.desc != x.Columns[column].Desc
@@ -106,18 +106,18 @@ func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orde
 			}
 			w.reverse = reversed
 			if next++; next == 1 && len(on) > 0 {
-				ranges = joined([]string{prefix}, some)
+				ranges = joined([]string{prefix}, selected)
 				w.consumed = append(w.consumed, on...)
 			} else if next == 1 {
 				ranges = []schema.Range{schema.PrefixRange(prefix)}
 			}
 		case !single || column == x.ListColumn && len(on) > 1:
 			return nil, nil
-		case len(some) == 0:
-			none = true
+		case len(selected) == 0:
+			empty = true
 			w.bound++
 		case next == 0:
-			prefix += some[0].Low
+			prefix += selected[0].Low
 			w.consumed = append(w.consumed, on...)
 			w.bound++
 		}
@@ -128,7 +128,7 @@ func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orde
 	if next < len(order) || x.ListColumn >= 0 && x.ListColumn >= w.bound {
 		return nil, nil
 	}
-	if !none {
+	if !empty {
 		w.ranges = ranges
 	}
 	return w, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // pack encodes a query with an access path for select.lua, and returns the sets of values that
-// it needs. within is the order whose positions are returned, or nil.
+// the script needs. within is the order whose positions are returned, or nil.
 func (f *executor) pack(src *accessPath, part *schema.Partition, within *orderedIndex) (packed string, sets []schema.Entry) {
 	kind, number, many := "a", 0, false
 	switch {
@@ -83,14 +83,16 @@ func packBuilt(t *record.Table, b []byte, src *accessPath, left *expr, within *o
 	return b
 }
 
-func flag(is bool) int64 {
-	if is {
+// flag returns 1 for true, and 0 for false.
+func flag(set bool) int64 {
+	if set {
 		return 1
 	}
 	return 0
 }
 
-// packEndings encodes how the first columns of an index end; -1: all columns.
+// packEndings encodes the widths or terminators of the first columns of an index; -1: all
+// columns.
 func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	if x == nil || x.Plain() {
 		return schema.PackList(b, 0)
@@ -118,6 +120,7 @@ func packValues(b []byte, ranges []schema.Range) []byte {
 	return b
 }
 
+// packRanges encodes ranges as a list of alternating low and high ends.
 func packRanges(b []byte, ranges []schema.Range) []byte {
 	b = schema.PackList(b, 2*len(ranges))
 	for _, s := range ranges {
@@ -135,10 +138,12 @@ func (e *expr) packFilter(b []byte) []byte {
 	return append(packLongList(b, n), words...)
 }
 
+// packLongList appends the header of a list with a 32-bit length.
 func packLongList(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
 }
 
+// packWords appends a condition in prefix notation, and adds the number of its words to n.
 func (e *expr) packWords(b []byte, n int) ([]byte, int) {
 	switch e.op {
 	case schema.OpAnd, schema.OpOr:

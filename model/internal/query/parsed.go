@@ -12,13 +12,13 @@ import (
 type parsedQuery struct {
 	e           *expr
 	order       []ordering
-	created     bool // in creation order,
+	created     bool // results are in creation order
 	reverse     bool // newest first
 	limit       int
 	among       *among // nil: all records
-	counts      bool   // only count the records
-	after       cursor
-	back        bool // backwards from there
+	countOnly   bool
+	after       cursor // start of the page
+	back        bool   // read backwards from after
 	fingerprint string
 }
 

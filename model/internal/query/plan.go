@@ -10,21 +10,21 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A query scans ranges of one index, or the ids that have some value. The script checks the
-// other conditions using the sets of their values or the content of each record. If several
-// indexes could be used, the query uses the one with the fewest entries. An OR is a union of
-// one index scan per branch.
+// A query scans ranges of one index, or sets of ids with a value. The script checks the other
+// conditions using the sets of their values or the content of each record. If several indexes
+// could be used, the query uses the index with the fewest entries. An OR is a union of one
+// index scan per branch.
 
 // accessPath is an index scan.
 type accessPath struct {
-	x        *schema.Index  // nil: records in creation order: all,
-	groups   []*group       // or those in the smallest of these groups,
-	members  *among         // or the members of sets, in no particular order
+	x        *schema.Index  // index to scan; nil: groups, members, or all records in creation order
+	groups   []*group       // the path scans the smallest of these groups, in creation order
+	members  *among         // the path reads the members of sets, in no particular order
 	ranges   []schema.Range // ranges of indexed values, sorted
 	consumed []*expr        // conditions that hold for all entries in the ranges
-	ors      []*expr        // ORs of which this path yields a branch,
-	one      []*expr        // the branches,
-	not      []*expr        // and the earlier branches, whose records other paths yield
+	ors      []*expr        // ORs of which this path yields a branch
+	branches []*expr        // the branch of each OR
+	excluded []*expr        // earlier branches, whose records other paths yield
 	single   bool           // the ranges are single values
 	once     bool           // a record can have several entries in the ranges
 	size     int64          // estimated number of entries in the ranges; -1: not counted
@@ -34,8 +34,8 @@ type accessPath struct {
 type candidate struct {
 	name     string
 	path     *accessPath
-	or       *expr          // if not nil: an OR,
-	branches [][]*candidate // with the candidates of each of its branches
+	or       *expr          // an OR, if path is nil
+	branches [][]*candidate // the candidates for each branch of the OR
 }
 
 // planner finds the candidates of a query.
@@ -44,8 +44,8 @@ type planner struct {
 	order []int // fields that a record must have
 }
 
-// candidates returns the candidates for a condition, given others that must also hold. No
-// candidates: only a scan of all records is possible.
+// candidates returns the candidates for a condition, given other conditions that must also
+// hold. If there are none, the query must scan all records.
 func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	var own, ors []*expr
 	switch {
@@ -65,11 +65,11 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	all := slices.Concat(given, own)
 	candidates := p.groupCandidates(slices.Concat(own, ors))
 	for _, x := range p.s.Indexes {
-		some, err := p.indexCandidates(x, all)
+		found, err := p.indexCandidates(x, all)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range some {
+		for _, o := range found {
 			if slices.ContainsFunc(o.path.consumed, func(c *expr) bool { return slices.Contains(own, c) }) {
 				candidates = append(candidates, o)
 			}
@@ -99,12 +99,12 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 }
 
 // indexCandidates returns the candidates of one index for a conjunction of conditions: one for
-// each condition on a list, since different elements can match these.
+// each condition on a list, since different elements can match different conditions.
 func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate, error) {
 	if !x.Built() || x.PerValue || !p.present(x, conds) {
 		return nil, nil
 	}
-	ways := [][]*expr{conds}
+	alternatives := [][]*expr{conds}
 	if x.ListColumn >= 0 {
 		field := x.FieldNumbers[x.ListColumn]
 		var on, others []*expr
@@ -116,15 +116,15 @@ func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate,
 			}
 		}
 		if len(on) > 1 {
-			ways = nil
+			alternatives = nil
 			for _, c := range on {
-				ways = append(ways, append(slices.Clone(others), c))
+				alternatives = append(alternatives, append(slices.Clone(others), c))
 			}
 		}
 	}
 	var all []*candidate
-	for i, way := range ways {
-		src, err := p.path(x, way)
+	for i, alternative := range alternatives {
+		src, err := p.path(x, alternative)
 		if err != nil {
 			return nil, err
 		}
@@ -164,21 +164,21 @@ func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 // they are single values.
 func (p *planner) columnRanges(x *schema.Index, column int, conds []*expr) (ranges []schema.Range, exact bool, err error) {
 	for i, c := range conds {
-		some, err := x.Ranges(p.s, column, c.op, c.values)
+		selected, err := x.Ranges(p.s, column, c.op, c.values)
 		if err != nil {
 			return nil, false, err
 		}
 		if exact = exact || c.op.Exact(); i == 0 {
-			ranges = some
+			ranges = selected
 		} else {
-			ranges = schema.Intersect(ranges, some)
+			ranges = schema.Intersect(ranges, selected)
 		}
 	}
 	return ranges, exact, nil
 }
 
-// path returns the ranges of an index for the longest prefix of its columns with conditions:
-// single values of all but the last. It returns nil if the index is not useful.
+// path returns the access path for the longest prefix of the columns with conditions: single
+// values of all columns but the last. It returns nil if the index is not useful.
 func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 	src := &accessPath{x: x, size: -1, once: x.ListColumn >= 0}
 	prefixes := []string{""}
@@ -265,8 +265,8 @@ type plan struct {
 	lost    bool     // the cursor names a missing candidate
 }
 
-// choose returns the paths of the best candidate; for an OR, those of its branches, each of
-// which excludes what earlier ones yield.
+// choose returns the paths of the best candidate. For an OR, these are the paths of its
+// branches; each path excludes the records of earlier branches.
 func (c *plan) choose(candidates []*candidate) []*accessPath {
 	best := c.best(candidates)
 	if best == nil {
@@ -279,16 +279,17 @@ func (c *plan) choose(candidates []*candidate) []*accessPath {
 	var all []*accessPath
 	for i, branch := range best.branches {
 		for _, s := range c.choose(branch) {
-			with := *s
-			with.ors = append(slices.Clip(s.ors), best.or)
-			with.one = append(slices.Clip(s.one), best.or.terms[i])
-			with.not = slices.Concat(s.not, best.or.terms[:i])
-			all = append(all, &with)
+			path := *s
+			path.ors = append(slices.Clip(s.ors), best.or)
+			path.branches = append(slices.Clip(s.branches), best.or.terms[i])
+			path.excluded = slices.Concat(s.excluded, best.or.terms[:i])
+			all = append(all, &path)
 		}
 	}
 	return all
 }
 
+// best returns the candidate with the fewest entries, or the next one named in the cursor.
 func (c *plan) best(candidates []*candidate) *candidate {
 	if c.resumed == nil {
 		return leastOf(candidates)
@@ -309,7 +310,7 @@ func leastOf(candidates []*candidate) *candidate {
 	return slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.weight(), b.weight()) })
 }
 
-// weight is the number of entries that a candidate scans.
+// weight returns the estimated number of entries that a candidate scans.
 func (o *candidate) weight() int64 {
 	if o.path != nil {
 		return o.path.size
@@ -340,17 +341,17 @@ func (o *candidate) all(f func(*accessPath)) {
 // residual returns the part of the filter that the access path does not guarantee.
 func (src *accessPath) residual(e *expr) *expr {
 	left := src.unmet(nil, e)
-	for _, one := range src.one {
-		left = src.unmet(left, one)
+	for _, branch := range src.branches {
+		left = src.unmet(left, branch)
 	}
-	for _, n := range src.not {
-		left = append(left, &expr{op: schema.OpNot, terms: []*expr{n}})
+	for _, branch := range src.excluded {
+		left = append(left, &expr{op: schema.OpNot, terms: []*expr{branch}})
 	}
 	return &expr{op: schema.OpAnd, terms: left}
 }
 
 // unmet appends the terms of e that the access path does not imply. Conditions on unique values
-// are included, since there can be a claim of a value that the record did not get.
+// are included, since an index can contain a claim of a record that does not have the value.
 func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 	switch {
 	case e.op == schema.OpAnd:

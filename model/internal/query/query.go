@@ -11,26 +11,27 @@ import (
 
 // Query is a model.Query without its Go type.
 type Query struct {
-	Objects  *record.Objects
-	Conds    []Cond
-	Order    []string
-	Created  bool // in creation order, whatever the cost
-	Reversed bool
-	Limit    int
-	After    string
-	Before   string    // the page before this cursor
-	Among    []Members // the ids of the records; none: all
-	only     []int     // fields to read; nil: all
-	counts   bool      // only count the records
-	err      error     // error in the construction of the query
+	Objects   *record.Objects
+	Conds     []Cond
+	Order     []string
+	Created   bool // in creation order, whatever the cost
+	Reversed  bool
+	Limit     int
+	After     string
+	Before    string    // the page before this cursor
+	Among     []Members // the ids of the records; none: all
+	only      []int     // fields to read; nil: all
+	countOnly bool
+	err       error // error of a method that built the query
 }
 
+// resolve checks the query against the declaration, and resolves its conditions.
 func (f *Query) resolve() (*parsedQuery, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
 	if f.Limit < 0 {
-		return nil, fmt.Errorf("%w: Limit(%d): it cannot be negative", schema.ErrValue, f.Limit)
+		return nil, fmt.Errorf("%w: Limit(%d): the limit cannot be negative", schema.ErrValue, f.Limit)
 	}
 	order, err := (&resolver{f.Objects.Declaration}).orderOf(f.Order, f.Reversed)
 	if err != nil {
@@ -66,7 +67,7 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	return q, err
 }
 
-// Check returns the error of the query that is known without asking the server.
+// Check returns the error of the query, as far as it is known without asking the server.
 func (f *Query) Check() error {
 	q, err := f.resolve()
 	if err == nil && len(q.order) > 0 {
@@ -99,7 +100,7 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 
 // begin plans a resolved query and returns its executor.
 func (f *Query) begin(ctx context.Context, q *parsedQuery, limit int) (run *executor, err error) {
-	q.limit, q.counts = limit, f.counts
+	q.limit, q.countOnly = limit, f.countOnly
 	if q.among, err = newAmong(ctx, f.Among); err != nil {
 		return nil, err
 	}
@@ -133,15 +134,15 @@ func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	return err
 }
 
-// forward refuses Before in methods other than Page.
+// forward returns an error for Before in methods other than Page.
 func (f *Query) forward() error {
 	if f.Before != "" {
-		return fmt.Errorf("%w: Before is for Page", schema.ErrValue)
+		return fmt.Errorf("%w: Before can only be used with Page", schema.ErrValue)
 	}
 	return nil
 }
 
-// firstBatch is the number of records read first if all are wanted.
+// firstBatch is the number of records in the first batch if all records are wanted.
 const firstBatch = 100
 
 // run calls yield for the results of an executor until yield returns false. ahead is the number
@@ -260,16 +261,16 @@ func (f *Query) IDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Count counts up to most matching records; 0: all.
-func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
-	bare := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, counts: true, err: f.err}
-	run, _, err := bare.start(ctx, 0)
+// Count counts up to limit matching records; 0: all.
+func (f *Query) Count(ctx context.Context, limit int64) (int64, error) {
+	unordered := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, countOnly: true, err: f.err}
+	run, _, err := unordered.start(ctx, 0)
 	if err != nil {
 		return 0, err
 	}
-	n, err := run.count(ctx, most)
-	if most > 0 {
-		n = min(n, most)
+	n, err := run.count(ctx, limit)
+	if limit > 0 {
+		n = min(n, limit)
 	}
 	return n, err
 }

@@ -20,18 +20,18 @@ import (
 type scan struct {
 	t *record.Table
 	*accessPath
-	number  int               // among the scans of the query
+	number  int               // number of the scan in the query
 	part    *schema.Partition // nil: a unique index whose values are in all partitions
 	packed  string            // the query, encoded for select.lua
-	sets    []schema.Entry    // the sets of values that it needs
+	sets    []schema.Entry    // the sets of values that select.lua needs
 	reverse bool
 	created bool // the positions of rows are in creation order
 	direct  bool // see accessPath.direct
 	stepped bool // a direct step has been tried
 	paged   bool // a cursor needs the positions of rows
-	next    int  // the next range
+	next    int  // number of the next range
 	at      position
-	rows    []row  // not yet taken
+	rows    []row  // rows not yet taken
 	checked int64  // entries scanned so far
 	cursor  string // for the members of a set
 	done    bool
@@ -40,9 +40,9 @@ type scan struct {
 // position is the position of a scan: after a member of an index, a unique value, or a
 // record in the order of creation.
 type position struct {
-	at    string // empty after the empty unique value, and at the start
-	score string // of a record in creation order
-	begun bool   // not at the start
+	at    string // member, unique value or id
+	score string // score of a record in creation order
+	begun bool   // the scan is not at the start
 }
 
 // row is a record that matches, according to the index.
@@ -110,8 +110,8 @@ func (w *scan) ends(s schema.Range) (from, to string) {
 	return low, high
 }
 
-// step scans the next entries, keeps up to want matches, and returns the number of matches.
-// With want 0 it only counts.
+// step scans the next entries, keeps up to want matches, and returns the number of matches. If
+// want is 0, it only counts.
 func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	if w.members != nil {
@@ -120,7 +120,7 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	if w.part == nil {
 		return w.stepOwners(ctx, want)
 	}
-	if did, err := w.stepDirect(ctx, min(want, maxRows)); did || err != nil {
+	if done, err := w.stepDirect(ctx, min(want, maxRows)); done || err != nil {
 		return int64(len(w.rows)), err
 	}
 	key := w.part.All
@@ -142,12 +142,12 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 		}
 	}
 	keys := w.keys(w.part, key)
-	r, err := w.selected(ctx, keys, args)
+	r, err := w.runSelect(ctx, keys, args)
 	if err != nil {
 		return 0, err
 	}
 	w.add(r.rows)
-	w.checked += r.looked
+	w.checked += r.scanned
 	return r.kept, w.advance(r)
 }
 
@@ -178,8 +178,8 @@ func (w *scan) advance(r selection) error {
 	return nil
 }
 
-// stepOwners is step for unique values in other partitions than the records: it first reads
-// their owners.
+// stepOwners is step for unique values in other partitions than their records. It first reads
+// the owners of the values.
 func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	last := min(len(w.ranges), w.next+scanRanges)
@@ -238,11 +238,11 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []string, want int) (selection, error) {
 	var all selection
 	if want > 0 {
-		want = len(pairs) // all of them
+		want = len(pairs) // return all matches
 	}
 	for len(pairs) > 0 {
 		args := append([]string{w.packed, strconv.Itoa(want), "", ""}, pairs...)
-		r, err := w.selected(ctx, w.keys(p, p.Content), args)
+		r, err := w.runSelect(ctx, w.keys(p, p.Content), args)
 		if err != nil {
 			return all, err
 		}
@@ -261,19 +261,21 @@ func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []strin
 type selection struct {
 	ended, last string
 	kept        int64
-	looked      int64
+	scanned     int64
 	rows        []row
 }
 
-func (w *scan) selected(ctx context.Context, keys, args []string) (r selection, err error) {
+// runSelect runs select.lua.
+func (w *scan) runSelect(ctx context.Context, keys, args []string) (r selection, err error) {
 	err = w.t.Registry.RetryRestored(ctx, func() error {
-		r, err = w.selectedOnce(ctx, keys, args)
+		r, err = w.runSelectOnce(ctx, keys, args)
 		return err
 	})
 	return r, err
 }
 
-func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
+// runSelectOnce runs select.lua once, and decodes the reply.
+func (w *scan) runSelectOnce(ctx context.Context, keys, args []string) (selection, error) {
 	t := w.t
 	var r selection
 	m, err := selectScript.Run(ctx, t.Client, keys, args).ToMessage()
@@ -296,7 +298,7 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 	if r.kept, err = list[2].AsInt64(); err != nil {
 		return r, err
 	}
-	if r.looked, err = list[3].AsInt64(); err != nil {
+	if r.scanned, err = list[3].AsInt64(); err != nil {
 		return r, err
 	}
 	r.rows = make([]row, 0, len(list)/2)
@@ -323,8 +325,8 @@ func textOf(m *rueidis.RedisMessage) (string, error) {
 	return m.ToString()
 }
 
-// atOnce is the number of scripts of a query that run concurrently.
-const atOnce = 32
+// maxScripts is the maximum number of scripts of a query that run concurrently.
+const maxScripts = 32
 
 // each calls f for the numbers below n, concurrently so that the calls share round trips, and
 // joins the errors.
@@ -333,13 +335,13 @@ func each(n int, f func(i int) error) error {
 		return f(0)
 	}
 	errs := make([]error, n)
-	turn := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxScripts)
 	var wg sync.WaitGroup
 	for i := range n {
-		turn <- struct{}{}
+		slots <- struct{}{}
 		wg.Go(func() {
 			errs[i] = f(i)
-			<-turn
+			<-slots
 		})
 	}
 	wg.Wait()

@@ -9,25 +9,25 @@
 --        2 1: from the end
 --        3 1: records expire
 --        4 number of the index
---        5 how the columns of a member end: for each a width, or its last bytes
---        6 the filter, see fits
---        7 ranges of values, see spanned, if a record can have several of them but must be
---          returned only once; or empty
+--        5 how the columns of a member end: for each column a width, or its last bytes
+--        6 the filter, see compile
+--        7 ranges of values, see rangeTest, if a record can have several of these values but
+--          must be returned only once; or empty
 --        8 number of the index whose members are returned instead; -1: the score in creation
 --          order; or 0
---        9 ranges of its value
+--        9 ranges of values in that index
 --        10 names in meta of the indexes that must be built
---        11 groups of sets, each its kind and its number of sets: in, a record is in one of
---          them; out, it is in none; or scan, like in, but kind a scans the smallest of these
---          groups
+--        11 groups of sets, each its kind and its number of sets: in, a record must be in one
+--          of the sets; out, in none of the sets; or scan, like in, but kind a scans the
+--          smallest of these groups
 --      2 number of records to return; 0: only count them
 --      3 for a: the score, and 4 the id, after which to start; or empty
---      5.. for z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value and
---          id
+--      5.. for z: ends of ranges for ZRANGEBYLEX, in scan order; for u: values; for i: value
+--          and id
 -- Reply a list, or SCHEMA:
---      1 number of ranges, or values, that are done
---      2 the last member scanned of the next one, or empty; for all records, the score and, in
---        the next position, the id
+--      1 number of ranges or values that are done; for a, the score of the last record scanned,
+--        or empty at the end
+--      2 the last member scanned of the next range, or empty; for a, the id of that record
 --      then the number of matching records, the number of entries scanned, and for each
 --      returned record its member, value or score, and its id
 
@@ -38,8 +38,8 @@ local filter, once, other, within, built, groups = unpack(query, 6, 11)
 local want = tonumber(ARGV[2])
 
 if #built > 0 then
-	for _, is in ipairs(redis.call('HMGET', meta, unpack(built))) do
-		if not is then
+	for _, found in ipairs(redis.call('HMGET', meta, unpack(built))) do
+		if not found then
 			return 'SCHEMA'
 		end
 	end
@@ -47,12 +47,12 @@ end
 
 -- Limits of one run: members, contents, steps, and bytes of members and contents.
 local MEMBERS, CONTENTS, STEPS, BYTES = 2000, 500, 30000, 262144
-local kept, looked, decoded, steps, bytes = 0, 0, 0, 0, 0
+local kept, examined, decoded, steps, bytes = 0, 0, 0, 0, 0
 
--- spanned returns a function that reports whether a value is in ranges: alternating low and
--- high ends, sorted. An empty high end means no end. Single values are a map from each value to
--- true instead.
-local function spanned(spans)
+-- rangeTest returns a function that reports whether a value is in ranges: alternating low and
+-- high ends, sorted. An empty high end means no end. Single values are passed as a map from
+-- each value to true.
+local function rangeTest(spans)
 	local n = #spans / 2
 	if n == 0 then
 		return function(value)
@@ -92,42 +92,43 @@ local function after(value, ends)
 	return at
 end
 
--- fits evaluates a condition, a list in prefix notation: 'and' or 'or' and the number of terms,
--- 'not', or 'is', the number of an index, how the columns before the compared one end, and its
--- ranges.
+-- compile returns a function that evaluates the next condition of the filter for the entries of
+-- a record. A condition is a list in prefix notation: 'and' or 'or' and the number of terms;
+-- 'not'; or 'is', the number of an index, how the columns before the compared column end, and
+-- the ranges of the compared column.
 local at, leaves = 0, 0
-local fits
-local function take()
+local compile
+local function nextWord()
 	at = at + 1
 	return filter[at]
 end
-local function every(wanted)
-	local kids = {}
-	for i = 1, take() do
-		kids[i] = fits()
+local function compileTerms(wanted)
+	local terms = {}
+	for i = 1, nextWord() do
+		terms[i] = compile()
 	end
 	return function(entries)
-		for i = 1, #kids do
-			if kids[i](entries) ~= wanted then
+		for i = 1, #terms do
+			if terms[i](entries) ~= wanted then
 				return not wanted
 			end
 		end
 		return wanted
 	end
 end
-fits = function()
-	local op = take()
+compile = function()
+	local op = nextWord()
 	if op == 'and' then
-		return every(true)
+		return compileTerms(true)
 	elseif op == 'or' then
-		return every(false)
+		return compileTerms(false)
 	elseif op == 'not' then
-		local kid = fits()
+		local term = compile()
 		return function(entries)
-			return not kid(entries)
+			return not term(entries)
 		end
 	end
-	local n, ends, is = take(), take(), spanned(take())
+	local n, ends, inRanges = nextWord(), nextWord(), rangeTest(nextWord())
 	leaves = leaves + 1
 	return function(entries)
 		for i = 2, #entries, 2 do
@@ -136,7 +137,7 @@ fits = function()
 				if #ends > 0 then
 					value = value:sub(after(value, ends) or #value + 1)
 				end
-				if is(value) then
+				if inRanges(value) then
 					return true
 				end
 			end
@@ -144,15 +145,15 @@ fits = function()
 		return false
 	end
 end
-local keep = #filter > 0 and fits() or nil
+local matches = #filter > 0 and compile() or nil
 local single = next(once) == nil
 if not single then
 	leaves = leaves + 1
 end
-local isOnce, isWithin = spanned(once), spanned(within)
+local isOnce, isWithin = rangeTest(once), rangeTest(within)
 
--- oneOf returns one value of a record in the ranges, always the same one.
-local function oneOf(entries)
+-- firstValue returns the first value of a record in the ranges of once.
+local function firstValue(entries)
 	for i = 2, #entries, 2 do
 		if entries[i] == number and isOnce(entries[i + 1]) then
 			return entries[i + 1]
@@ -174,10 +175,10 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local expired = expiring == 1 and #redis.call('ZRANGEBYSCORE', expires, '-inf', now, 'LIMIT', 0, 1) > 0
-local decodes = keep or not single or other > 0
+local decodes = matches or not single or other > 0
 local reply = { 0, '', 0, 0 }
 
--- The groups of sets: those that filter records, and those that are scanned.
+-- filters holds all groups, and scanned the groups of kind scan.
 local filters, scanned = {}, {}
 local first = 6
 for i = 1, #groups, 2 do
@@ -189,9 +190,10 @@ for i = 1, #groups, 2 do
 	end
 end
 
-local whole = false -- everything that is read in one step is returned
-local function spent()
-	return looked >= MEMBERS or decoded >= CONTENTS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want and not whole
+-- unlimited is set if all matches are returned, even more than wanted.
+local unlimited = false
+local function limitReached()
+	return examined >= MEMBERS or decoded >= CONTENTS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want and not unlimited
 end
 
 local function add(position, id)
@@ -202,33 +204,33 @@ local function add(position, id)
 	end
 end
 
--- judge returns false if a record does not match; otherwise its matching value, and the
--- position to return for it.
-local function judge(id, packed)
+-- evaluate returns false if a record does not match. Otherwise it returns the matching value of
+-- the record, and the position to return.
+local function evaluate(id, packed)
 	local entries = cmsgpack.unpack(packed)
 	steps = steps + #entries * (leaves + 1)
-	if entries[1] ~= 0 and entries[1] <= now or keep and not keep(entries) then
+	if entries[1] ~= 0 and entries[1] <= now or matches and not matches(entries) then
 		return false
 	end
-	local by = not single and oneOf(entries)
+	local value = not single and firstValue(entries)
 	local position = other > 0 and member(entries, id)
-	return by ~= nil and position ~= nil and { by = by, position = position }
+	return value ~= nil and position ~= nil and { value = value, position = position }
 end
 
--- Results of records already checked. A record with missing or damaged content has none.
-local judged = {}
-local function judgement(id, packed)
-	if judged[id] == nil then
-		local ok, it = pcall(judge, id, packed or '')
+-- results holds the results of evaluate by id: false for missing or damaged content.
+local results = {}
+local function resultOf(id, packed)
+	if results[id] == nil then
+		local ok, result = pcall(evaluate, id, packed or '')
 		decoded = decoded + 1
 		bytes = bytes + #(packed or '')
-		judged[id] = ok and it
+		results[id] = ok and result
 	end
-	return judged[id]
+	return results[id]
 end
 
 -- mark marks candidates that the groups of sets exclude or that have expired, and sets the
--- score of the others if it is wanted.
+-- scores of the other candidates if scores are returned.
 local function mark(candidates)
 	local function each(use)
 		local left, ids = {}, {}
@@ -279,7 +281,7 @@ local function contentsOf(candidates, from)
 	local to = math.min(from + n - 1, #candidates)
 	local ids, contents = {}, {}
 	for i = from, to do
-		if not candidates[i].out and judged[candidates[i].id] == nil then
+		if not candidates[i].out and results[candidates[i].id] == nil then
 			ids[#ids + 1] = candidates[i].id
 		end
 	end
@@ -290,15 +292,15 @@ local function contentsOf(candidates, from)
 	return contents, to
 end
 
--- see checks candidates, each with id, value and position, and returns the one at which a limit
--- was reached.
-local function see(candidates)
+-- process checks candidates, each with id, value and position, and returns the number of the
+-- candidate at which a limit was reached, or nil.
+local function process(candidates)
 	local contents, to = {}, 0
 	if #filters > 0 or expired or other == -1 then
 		mark(candidates)
 	end
 	for i, c in ipairs(candidates) do
-		looked = looked + 1
+		examined = examined + 1
 		steps = steps + 5
 		bytes = bytes + #c.position + #c.id
 		if c.out then -- not a match
@@ -308,12 +310,12 @@ local function see(candidates)
 			if i > to then
 				contents, to = contentsOf(candidates, i)
 			end
-			local it = judgement(c.id, contents[c.id])
-			if it and (not it.by or it.by == c.value) then
-				add(it.position or c.created or c.position, c.id)
+			local result = resultOf(c.id, contents[c.id])
+			if result and (not result.value or result.value == c.value) then
+				add(result.position or c.created or c.position, c.id)
 			end
 		end
-		if spent() then
+		if limitReached() then
 			return i
 		end
 	end
@@ -321,28 +323,28 @@ local function see(candidates)
 end
 
 local function finish(ended, last)
-	reply[1], reply[2], reply[3], reply[4] = ended, last, kept, looked
+	reply[1], reply[2], reply[3], reply[4] = ended, last, kept, examined
 	return reply
 end
 
--- nextSize returns the number of members to read next: few at first, which may be enough, and
--- no more than the limits allow if they are as long as the previous ones.
-local most = want > 0 and math.min(math.max(want, 8), 100) or 100
+-- nextSize returns the number of members to read next: few at first, then twice as many each
+-- time, within the limits if the members are as long as the previous ones.
+local batch = want > 0 and math.min(math.max(want, 8), 100) or 100
 local function nextSize()
-	local size = math.min(most, MEMBERS - looked)
+	local size = math.min(batch, MEMBERS - examined)
 	if bytes > 0 then
-		size = math.min(size, math.floor((BYTES - bytes) * looked / bytes))
+		size = math.min(size, math.floor((BYTES - bytes) * examined / bytes))
 	end
-	most = most * 2
+	batch = batch * 2
 	return math.max(size, 1)
 end
 
 local function parsed(members)
 	local candidates = {}
 	for _, m in ipairs(members) do
-		local behind = after(m, endings)
-		if behind and behind <= #m then -- or not a member that the model writes
-			candidates[#candidates + 1] = { id = m:sub(behind), value = m:sub(1, behind - 1), position = m }
+		local idStart = after(m, endings)
+		if idStart and idStart <= #m then -- otherwise the model did not write the member
+			candidates[#candidates + 1] = { id = m:sub(idStart), value = m:sub(1, idStart - 1), position = m }
 		end
 	end
 	return candidates
@@ -360,22 +362,22 @@ local function ranges()
 				members = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, size)
 			end
 			local candidates = parsed(members)
-			local stopped = see(candidates)
+			local stopped = process(candidates)
 			if stopped then
 				return finish(ended, candidates[stopped].position)
 			end
 			if #members < size then
 				break
 			end
-			looked = looked + #members - #candidates
-			if spent() then
+			examined = examined + #members - #candidates
+			if limitReached() then
 				return finish(ended, members[#members])
 			end
 			from = '(' .. members[#members]
 		end
 		ended = ended + 1
-		steps = steps + 100 -- enough to find the next one
-		if spent() then
+		steps = steps + 100 -- approximate cost of finding the next range
+		if limitReached() then
 			break
 		end
 	end
@@ -391,19 +393,20 @@ local function list()
 				candidates[#candidates + 1] = { id = id, value = values[i], position = values[i], ended = i }
 			end
 		end
-		local stopped = see(candidates)
+		local stopped = process(candidates)
 		return finish(stopped and candidates[stopped].ended or #values, '')
 	end
 	for i = 5, #ARGV, 2 do
 		candidates[#candidates + 1] = { id = ARGV[i + 1], value = ARGV[i], position = ARGV[i] }
 	end
-	return finish(see(candidates) or #candidates, '')
+	return finish(process(candidates) or #candidates, '')
 end
 
 local score, id = unpack(ARGV, 3, 4)
 
--- rank returns the rank at which to continue in a set. The last record may have been deleted,
--- or be in another set or partition; records with its score and a lower id are skipped.
+-- rank returns the rank at which to continue in a set. If the last record returned is not in
+-- the set, this is the rank of the first record with its score, and read skips records as
+-- needed.
 local function rank(key)
 	if score == '' then
 		return 0
@@ -417,10 +420,10 @@ local function rank(key)
 	return redis.call('ZCOUNT', key, '-inf', '(' .. score)
 end
 
--- passed reports whether a record is before the first one to return, or is the last one
--- returned.
-local function passed(at, other)
-	return at == score and (other == id or less(other, id) == (reverse == 0))
+-- passed reports whether a record with the score of the last record returned is that record or
+-- precedes it.
+local function passed(itemScore, itemID)
+	return itemScore == score and (itemID == id or less(itemID, id) == (reverse == 0))
 end
 
 -- comesBefore compares candidates in creation order.
@@ -453,10 +456,10 @@ local function inOrder(keys)
 	for i, k in ipairs(keys) do
 		sets[i] = { key = k, at = rank(k) }
 	end
-	local pending = {} -- read, but may come after unread ones
+	local pending = {} -- candidates that may come after unread ones
 	while true do
 		local share = math.max(math.ceil(nextSize() / #sets), 2)
-		local safe -- everything up to here has been read
+		local safe -- all members up to this one have been read
 		for _, set in ipairs(sets) do
 			if not set.ended then
 				if not set.ahead then
@@ -473,20 +476,20 @@ local function inOrder(keys)
 		pending = {}
 		if #sets > 1 then
 			table.sort(candidates, comesBefore)
-			local some = {}
+			local distinct = {}
 			for i, c in ipairs(candidates) do
 				if safe and comesBefore(safe, c) then
 					pending[#pending + 1] = c
 				elseif i == 1 or c.id ~= candidates[i - 1].id then
-					some[#some + 1] = c
+					distinct[#distinct + 1] = c
 				end
 			end
-			candidates = some
+			candidates = distinct
 			for _, set in ipairs(sets) do
 				set.ahead = safe and not set.ended and comesBefore(safe, set.last)
 			end
 		end
-		local stopped = see(candidates)
+		local stopped = process(candidates)
 		if stopped then
 			return finish(candidates[stopped].position, candidates[stopped].id)
 		elseif not safe then
@@ -495,13 +498,13 @@ local function inOrder(keys)
 	end
 end
 
--- records scans all records, those in the smallest group, or those in several sets.
+-- records scans all records, the smallest group, or the intersection of sets.
 local function records()
 	if #scanned == 0 then
 		return inOrder({ key })
 	end
 	local best, least
-	local single, sizes = {}, {} -- groups of a single set
+	local singles, sizes = {}, {} -- the groups with a single set
 	for _, group in ipairs(scanned) do
 		local size = 0
 		for i = group.first, group.last do
@@ -511,49 +514,49 @@ local function records()
 			best, least = group, size
 		end
 		if group.first == group.last then
-			single[#single + 1], sizes[#sizes + 1] = KEYS[group.first], size
+			singles[#singles + 1], sizes[#sizes + 1] = KEYS[group.first], size
 		end
 	end
-	local known = { [best] = true }
-	local at = want > 0 and least > 0 and #single > 1 and best.first == best.last and atOnce(sizes, all, want, 2000)
-	if at then
+	local satisfied = { [best] = true }
+	local intersects = want > 0 and least > 0 and #singles > 1 and best.first == best.last and atOnce(sizes, all, want, 2000)
+	if intersects then
 		for _, group in ipairs(scanned) do
-			known[group] = known[group] or group.first == group.last
+			satisfied[group] = satisfied[group] or group.first == group.last
 		end
 	end
 	local left = {}
 	for _, group in ipairs(filters) do
-		if not known[group] then
+		if not satisfied[group] then
 			left[#left + 1] = group
 		end
 	end
 	filters = left
-	if not at then
+	if not intersects then
 		local keys = {}
 		for i = best.first, best.last do
 			keys[#keys + 1] = KEYS[i]
 		end
 		return #keys > 0 and inOrder(keys) or finish('', '')
 	end
-	single[#single + 1] = 'AGGREGATE'
-	single[#single + 1] = 'MAX'
-	single[#single + 1] = 'WITHSCORES'
-	local members = redis.call('ZINTER', #single - 3, unpack(single))
-	whole = true
+	singles[#singles + 1] = 'AGGREGATE'
+	singles[#singles + 1] = 'MAX'
+	singles[#singles + 1] = 'WITHSCORES'
+	local members = redis.call('ZINTER', #singles - 3, unpack(singles))
+	unlimited = true
 	local candidates = {}
-	local from, to, by = 1, #members, 2
+	local from, to, step = 1, #members, 2
 	if reverse == 1 then
-		from, to, by = #members - 1, 1, -2
+		from, to, step = #members - 1, 1, -2
 	end
 	local begin = tonumber(score)
-	for i = from, to, by do
+	for i = from, to, step do
 		local s = members[i + 1]
-		local ahead = begin and (reverse == 0 and tonumber(s) < begin or reverse == 1 and tonumber(s) > begin)
-		if not ahead and not passed(s, members[i]) then
+		local returned = begin and (reverse == 0 and tonumber(s) < begin or reverse == 1 and tonumber(s) > begin)
+		if not returned and not passed(s, members[i]) then
 			candidates[#candidates + 1] = { id = members[i], value = '', position = s }
 		end
 	end
-	local stopped = see(candidates)
+	local stopped = process(candidates)
 	if stopped and stopped < #candidates then
 		return finish(candidates[stopped].position, candidates[stopped].id)
 	end

@@ -8,8 +8,8 @@ import (
 // stepRecords is the number of records written in one step.
 const stepRecords = 100
 
-// Steps calls step with batches of the ids of the results, and with no id twice, although a
-// changed record may move to a later position. step returns how many of the ids count towards
+// Steps calls step with batches of the ids of the results. It passes each id only once, even if
+// a changed record moves to a later position. step returns how many of the ids count towards
 // the limit. Steps needs about 40 bytes of memory per id.
 func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error)) error {
 	if err := f.forward(); err != nil {
@@ -31,7 +31,7 @@ func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error))
 		}
 		ids := make([]string, 0, len(rows))
 		for _, h := range rows {
-			if _, again := seen[h.id]; !again {
+			if _, duplicate := seen[h.id]; !duplicate {
 				seen[h.id] = struct{}{}
 				ids = append(ids, h.id)
 			}

@@ -19,38 +19,38 @@ import (
 
 // change is one write of a record.
 type change struct {
-	operation  string // create, save or put
-	now        int64  // estimated time of the server for this write; 0: not used
-	id         string
-	expected   string   // for save: "", v and the version, or d and the digest of checked; "+": increment the version
-	checked    []string // names of the fields in the digest
-	due        int64    // when it expires, or 0
-	content    schema.Content
-	entries    []schema.Entry
-	other      []int          // for save and put: fields that the content depends on, and that other writers change without a new version
-	others     []schema.Text  // expected values of other
-	set        []string       // names and values
-	setNew     []string       // more names and values, if the record is new
-	remove     []string       // names
-	token      string         // token of the claims, with several partitions
-	claimed    []unique.Claim // unique values claimed for the record
-	left       []schema.Entry // after the write: the released unique values in other partitions
-	shown      []int          // numbers of the fields to return after the write
-	values     []schema.Text  // values of shown
-	stored     *known         // the current entries of the record, if known
-	byContent  bool           // stored determines everything that matters in the checked fields
-	references []reference    // references to records in the same slot that must exist
+	operation   string // create, save or put
+	now         int64  // estimated time of the server for this write; 0: not used
+	id          string
+	expected    string   // for save: "", v and the version, or d and the digest of checked; "+": increment the version
+	checked     []string // names of the fields in the digest
+	due         int64    // time of expiry in milliseconds, or 0
+	content     schema.Content
+	entries     []schema.Entry
+	watched     []int          // for save and put: fields that the content depends on, and that other writers change without a new version
+	watchedText []schema.Text  // expected values of watched
+	set         []string       // names and values
+	setNew      []string       // more names and values, if the record is new
+	remove      []string       // names
+	token       string         // token of the claims, with several partitions
+	claimed     []unique.Claim // unique values claimed for the record
+	released    []schema.Entry // after the write: the released unique values in other partitions
+	returned    []int          // numbers of the fields to return after the write
+	values      []schema.Text  // values of returned
+	stored      *known         // the current entries of the record, if known
+	byContent   bool           // compare the digest only if the content differs from stored
+	references  []reference    // references to records in the same slot that must exist
 }
 
-// known is a caller's knowledge of the index entries of a stored record.
+// known holds the index entries of a stored record, as read by the caller.
 type known struct {
 	content schema.Content
 	due     int64
-	entries []schema.Entry      // entries of the indexes that the caller knows
+	entries []schema.Entry      // entries of the indexes that the caller declares
 	carried []schema.IndexValue // entries of other indexes, which are kept
 }
 
-// parseKnown parses a content. Like in scripts, damaged content has no entries.
+// parseKnown parses a content. As in scripts, damaged content has no entries.
 func (t *Table) parseKnown(content schema.Content) known {
 	k := known{content: content}
 	due, values, err := schema.Unpack(content)
@@ -68,8 +68,8 @@ func (t *Table) parseKnown(content schema.Content) known {
 	return k
 }
 
-// knownOf derives the entries of a record from its stored fields, or returns nil if entries
-// must be computed, or are unreadable.
+// knownOf derives the entries of a record from its stored fields, or returns nil if fields must
+// be computed or are unreadable.
 func (t *Table) knownOf(stored []schema.Text) *known {
 	if len(t.Schema.Fields) > len(t.Schema.Names) {
 		return nil
@@ -100,7 +100,7 @@ func (k *known) packed(c *change) string {
 	return string(b)
 }
 
-// The modes of apply.lua: what it expects of a record.
+// The modes of apply.lua: whether the record must exist.
 const (
 	mustBeNew = iota
 	mustExist
@@ -112,20 +112,20 @@ type application struct {
 	c       *change
 	mode    int
 	known   known
-	gone    bool           // the record does not exist: its former entries may belong to others by now
+	gone    bool           // the record does not exist: other records may have its former entries by now
 	digest  bool           // compare the digest
-	removes bool           // delete the record, or its leftovers
+	removes bool           // delete the record, or leftovers of a missing record
 	force   bool           // add all entries, even those already in the content; or delete a record that the model did not write
 	keeps   bool           // keep the content, except for the time of expiry
 	drops   bool           // remove entries of other indexes from the content
 	aligns  bool           // keep entries that this process cannot compute
 	removal *removal       // nil: no record can refer to it
-	entered []schema.Entry // unique ones first
-	left    []schema.Entry
+	added   []schema.Entry // entries to add
+	removed []schema.Entry // entries to remove
 }
 
-// know sets the known content of the record.
-func (a *application) know(t *Table, content schema.Content) {
+// setKnown sets the known content of the record.
+func (a *application) setKnown(t *Table, content schema.Content) {
 	a.known = t.parseKnown(content)
 	if a.drops {
 		a.known.carried = nil
@@ -142,6 +142,7 @@ func (a *application) know(t *Table, content schema.Content) {
 	})
 }
 
+// begin returns the first application of a change.
 func (t *Table) begin(c *change) *application {
 	a := &application{c: c, mode: mustBeNew}
 	switch c.operation {
@@ -150,7 +151,7 @@ func (t *Table) begin(c *change) *application {
 		if c.stored != nil {
 			a.known = *c.stored
 		} else {
-			a.known = t.parseKnown(c.content) // possibly no index changes
+			a.known = t.parseKnown(c.content) // assume that no index changes
 		}
 	case "put":
 		a.mode = eitherWay
@@ -160,62 +161,63 @@ func (t *Table) begin(c *change) *application {
 
 // groups holds entries by the kind of their index, in the slot of the record.
 type groups struct {
-	all                      []schema.Entry // in this order:
-	unique, sorted, perValue int
+	all                      []schema.Entry // first unique, then sorted, then perValue
+	unique, sorted, perValue int            // numbers of entries
 }
 
+// groupsOf groups entries by the kind of their index.
 func groupsOf(entries []schema.Entry) (g groups) {
 	g.all = make([]schema.Entry, 0, len(entries))
-	for _, of := range []struct {
+	for _, group := range []struct {
 		count *int
-		is    func(x *schema.Index) bool
+		has   func(x *schema.Index) bool
 	}{
 		{&g.unique, func(x *schema.Index) bool { return x.Unique && x.Place >= 0 }},
 		{&g.sorted, func(x *schema.Index) bool { return !x.Unique && !x.PerValue }},
 		{&g.perValue, func(x *schema.Index) bool { return x.PerValue }},
 	} {
 		for _, e := range entries {
-			if of.is(e.Index) {
+			if group.has(e.Index) {
 				g.all = append(g.all, e)
-				*of.count++
+				*group.count++
 			}
 		}
 	}
 	return g
 }
 
-// without returns the entries that are not in others.
-func without(entries, others []schema.Entry) []schema.Entry {
-	if len(others) == 0 {
+// without returns the entries that are not in excluded.
+func without(entries, excluded []schema.Entry) []schema.Entry {
+	if len(excluded) == 0 {
 		return entries
 	}
-	among := func(e schema.Entry) bool { return slices.Contains(others, e) }
-	if len(others) > 30 {
-		all := make(map[schema.Entry]bool, len(others))
-		for _, e := range others {
+	contains := func(e schema.Entry) bool { return slices.Contains(excluded, e) }
+	if len(excluded) > 30 {
+		all := make(map[schema.Entry]bool, len(excluded))
+		for _, e := range excluded {
 			all[e] = true
 		}
-		among = func(e schema.Entry) bool { return all[e] }
+		contains = func(e schema.Entry) bool { return all[e] }
 	}
-	var left []schema.Entry
+	var remaining []schema.Entry
 	for _, e := range entries {
-		if !among(e) {
-			left = append(left, e)
+		if !contains(e) {
+			remaining = append(remaining, e)
 		}
 	}
-	return left
+	return remaining
 }
 
-// shape has the counts for apply.lua, in its order.
+// shape holds the counts for apply.lua, in the order in which the script unpacks them.
 type shape struct {
-	mode, flags, references, compared, digested, shown, deleted, initial, members, guards int
-	in, out                                                                               groups
+	mode, flags, references, compared, digested, returned, deleted, initial, members, guards int
+	in, out                                                                                  groups
 }
 
 func (s *shape) String() string {
 	b := make([]byte, 0, 32)
 	for _, n := range []int{
-		s.mode, s.flags, s.references, s.compared, s.digested, s.shown, s.deleted, s.initial, s.members, s.guards,
+		s.mode, s.flags, s.references, s.compared, s.digested, s.returned, s.deleted, s.initial, s.members, s.guards,
 		s.in.unique, s.in.sorted, s.in.perValue, s.out.unique, s.out.sorted, s.out.perValue,
 	} {
 		b = binary.BigEndian.AppendUint16(b, uint16(n))
@@ -227,19 +229,19 @@ func (s *shape) String() string {
 func (t *Table) applyCall(a *application) (script.Call, error) {
 	c, p := a.c, t.Layout.Of(a.c.id)
 	content := ""
-	if a.entered, a.left = nil, a.known.entries; !a.removes {
-		a.left = without(a.known.entries, c.entries)
-		if a.entered = without(c.entries, a.known.entries); a.gone || a.force {
-			a.entered = c.entries
+	if a.added, a.removed = nil, a.known.entries; !a.removes {
+		a.removed = without(a.known.entries, c.entries)
+		if a.added = without(c.entries, a.known.entries); a.gone || a.force {
+			a.added = c.entries
 		}
 		content = a.known.packed(c)
 	}
 	if a.keeps {
 		content = unknown
 	}
-	s := &shape{mode: a.mode, in: groupsOf(a.entered), out: groupsOf(a.left), references: len(c.references), shown: len(c.shown), deleted: len(c.remove), initial: len(c.setNew)}
-	keys := append(make([]string, 0, 8+2*(len(a.entered)+len(a.left))), p.Record(c.id), p.Content, p.All, p.Meta)
-	args := append(make([]string, 0, 20+len(c.set)+len(c.setNew)+len(a.entered)+len(a.left)), t.Registry.Stamp(), c.id, "", string(a.known.content), content)
+	s := &shape{mode: a.mode, in: groupsOf(a.added), out: groupsOf(a.removed), references: len(c.references), returned: len(c.returned), deleted: len(c.remove), initial: len(c.setNew)}
+	keys := append(make([]string, 0, 8+2*(len(a.added)+len(a.removed))), p.Record(c.id), p.Content, p.All, p.Meta)
+	args := append(make([]string, 0, 20+len(c.set)+len(c.setNew)+len(a.added)+len(a.removed)), t.Registry.Stamp(), c.id, "", string(a.known.content), content)
 	keys, args = t.appendFlags(a, s, p, keys, args)
 	if a.removal != nil {
 		var err error
@@ -258,7 +260,7 @@ func (t *Table) applyCall(a *application) (script.Call, error) {
 	if s.flags&flagDigest > 0 {
 		args, s.digested = append(args, c.checked...), len(c.checked)
 	}
-	args = append(append(args, t.Schema.NamesOf(c.shown)...), c.remove...)
+	args = append(append(args, t.Schema.NamesOf(c.returned)...), c.remove...)
 	for _, g := range []*groups{&s.in, &s.out} {
 		for _, e := range g.all {
 			key, value := p.Indexes[e.Index.Place], e.Value
@@ -278,7 +280,7 @@ func (t *Table) applyCall(a *application) (script.Call, error) {
 	return script.Call{Keys: keys, Args: args}, nil
 }
 
-// unknown stands for unchanged content.
+// unknown is the content argument of apply.lua for unchanged content.
 const unknown = "?"
 
 // The flags of apply.lua.
@@ -337,18 +339,18 @@ func (t *Table) appendFlags(a *application, s *shape, p *schema.Partition, keys,
 // appendCompared appends the fields to compare, and their expected values.
 func (t *Table) appendCompared(c *change, s *shape, args []string) []string {
 	var expected []string
-	if v, is := strings.CutPrefix(c.expected, "v"); is {
+	if v, ok := strings.CutPrefix(c.expected, "v"); ok {
 		args = append(args, t.Schema.Names[t.Schema.Version])
 		if v = "=" + v; v == "=0" {
 			v = "" // a record without a version
 		}
 		expected = append(expected, v)
 	}
-	for i, field := range c.other {
+	for i, field := range c.watched {
 		args = append(args, t.Schema.Names[field])
 		text := ""
-		if c.others[i].OK {
-			text = "=" + c.others[i].Value
+		if c.watchedText[i].OK {
+			text = "=" + c.watchedText[i].Value
 		}
 		expected = append(expected, text)
 	}
@@ -356,8 +358,8 @@ func (t *Table) appendCompared(c *change, s *shape, args []string) []string {
 	return append(args, expected...)
 }
 
-// errAgain is returned if a record differs from what was known. The application then has the
-// current state.
+// errAgain is returned if the stored record differs from the known one. The application then
+// holds the current state.
 var errAgain = errors.New("the record is not as expected")
 
 // maxApplied limits retries after a record has changed.
@@ -371,7 +373,8 @@ func (t *Table) write(ctx context.Context, c *change) error {
 	return t.Registry.RetryRestored(ctx, func() error { return t.applyAgain(ctx, t.begin(c), errAgain) })
 }
 
-// applyAgain runs apply.lua until the record is as known, or there is another error.
+// applyAgain runs apply.lua until the stored record equals the known one, or there is another
+// error.
 func (t *Table) applyAgain(ctx context.Context, a *application, err error) error {
 	for range maxApplied {
 		if !errors.Is(err, errAgain) {
@@ -385,6 +388,7 @@ func (t *Table) applyAgain(ctx context.Context, a *application, err error) error
 	return err
 }
 
+// applyOnce runs apply.lua once.
 func (t *Table) applyOnce(ctx context.Context, a *application) error {
 	call, err := t.applyCall(a)
 	if err == nil && !a.aligns {
@@ -413,8 +417,8 @@ func (t *Table) applyMany(ctx context.Context, changes []*change) []error {
 	return t.applyAll(ctx, all)
 }
 
-// applyAll runs apply.lua for several records in one pipeline, and again for records that
-// differ from what was known.
+// applyAll runs apply.lua for several records in one pipeline, and again for stored records
+// that differ from the known ones.
 func (t *Table) applyAll(ctx context.Context, all []*application) []error {
 	errs := make([]error, len(all))
 	calls := make([]script.Call, len(all))
@@ -454,8 +458,8 @@ type Alignment struct {
 	Claims  []unique.Claim // claims of values in other partitions that the record does not have yet
 }
 
-// Align adds records to their indexes, whatever their contents: one pipeline. For a record that
-// has changed since it was read it returns a conflict.
+// Align adds records to their indexes, whatever their contents: one pipeline. The error for a
+// record that has changed since it was read is ErrConflict.
 func (t *Table) Align(ctx context.Context, all []Alignment) []error {
 	apps := make([]*application, len(all))
 	for i, w := range all {
@@ -464,11 +468,11 @@ func (t *Table) Align(ctx context.Context, all []Alignment) []error {
 			due: w.Due, entries: w.Entries, content: schema.Pack(w.Due, w.Entries), token: w.Token, claimed: w.Claims,
 		}
 		apps[i] = &application{c: c, mode: mustExist, digest: true, force: true, aligns: true, drops: w.Drops}
-		apps[i].know(t, w.Content)
+		apps[i].setKnown(t, w.Content)
 	}
 	errs := t.applyAll(ctx, apps)
 	for i, a := range apps {
-		for _, e := range a.c.left {
+		for _, e := range a.c.released {
 			if errs[i] == nil {
 				errs[i] = t.Claims.Release(ctx, a.c.id, e)
 			}
@@ -481,7 +485,7 @@ func (t *Table) Align(ctx context.Context, all []Alignment) []error {
 // a claim.
 func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	var missing []schema.Entry
-	for _, e := range a.entered {
+	for _, e := range a.added {
 		if e.Index.Place < 0 && !slices.ContainsFunc(a.c.claimed, func(c unique.Claim) bool { return c.Entry == e }) {
 			missing = append(missing, e)
 		}
@@ -492,7 +496,7 @@ func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	case a.c.token == "":
 		return &unique.Unclaimed{Entries: missing}
 	}
-	// A value that the record already has gets no claim: its content includes it.
+	// A value that the content of the record already includes gets no claim.
 	text, err := t.Client.Do(ctx, t.Client.B().Hget().Key(t.Layout.Of(a.c.id).Content).Field(a.c.id).Build()).ToString()
 	switch {
 	case err != nil && !rueidis.IsRedisNil(err):
@@ -555,10 +559,10 @@ func (t *Table) applied(ctx context.Context, a *application, keys []string, repl
 // wrote stores the values that a write returns, and the released unique values in other
 // partitions.
 func (t *Table) wrote(a *application, list []rueidis.RedisMessage) (err error) {
-	a.c.left, a.c.values = nil, nil
-	for _, e := range a.left {
+	a.c.released, a.c.values = nil, nil
+	for _, e := range a.removed {
 		if e.Index.Place < 0 {
-			a.c.left = append(a.c.left, e)
+			a.c.released = append(a.c.released, e)
 		}
 	}
 	if len(list) == 2 {
@@ -569,7 +573,7 @@ func (t *Table) wrote(a *application, list []rueidis.RedisMessage) (err error) {
 
 // removed releases the unique values of a removed record in other partitions.
 func (t *Table) removed(ctx context.Context, a *application, word string) error {
-	for _, e := range a.left {
+	for _, e := range a.removed {
 		if e.Index.Place < 0 {
 			_ = t.Claims.Release(ctx, a.c.id, e) // on failure, the next process that needs the value takes it over
 		}
@@ -580,11 +584,11 @@ func (t *Table) removed(ctx context.Context, a *application, word string) error 
 	return t.Outcome(a.c.id, word)
 }
 
-// found reads the actual state of an unexpected record: whether it exists, its content, the
-// compared values, and whether the digest matches.
+// found handles the reply FOUND, which has the actual state of the record: whether it exists,
+// its content, the compared values, and whether the digest matches.
 func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 	c := a.c
-	there, err := list[1].AsBool()
+	exists, err := list[1].AsBool()
 	if err != nil {
 		return err
 	}
@@ -593,45 +597,45 @@ func (t *Table) found(a *application, list []rueidis.RedisMessage) error {
 		return err
 	}
 	if a.removal != nil {
-		if a.know(t, schema.Content(content)); !a.removal.refers(&a.known) {
+		if a.setKnown(t, schema.Content(content)); !a.removal.refers(&a.known) {
 			return errLeft
 		}
 	}
 	switch {
-	case there && a.mode == mustBeNew && c.operation == "put":
+	case exists && a.mode == mustBeNew && c.operation == "put":
 		a.mode = eitherWay
-	case there && a.mode == mustBeNew:
+	case exists && a.mode == mustBeNew:
 		return errExists
-	case !there && a.mode == mustExist:
+	case !exists && a.mode == mustExist:
 		return t.Outcome(c.id, "NOTFOUND")
 	}
-	if there {
+	if exists {
 		values, err := parseTexts(list[3])
 		if err != nil {
 			return err
 		}
-		if sound, _ := list[4].AsInt64(); sound == 0 {
+		if digestMatches, _ := list[4].AsInt64(); digestMatches == 0 {
 			return t.Outcome(c.id, "CONFLICT")
 		}
-		if v, is := strings.CutPrefix(c.expected, "v"); is && len(values) > 0 {
+		if v, ok := strings.CutPrefix(c.expected, "v"); ok && len(values) > 0 {
 			if cmp.Or(values[0].Value, "0") != v {
 				return t.Outcome(c.id, "CONFLICT")
 			}
 			values = values[1:]
 		}
-		if !slices.Equal(values, c.others) {
-			return &otherError{values}
+		if !slices.Equal(values, c.watchedText) {
+			return &watchedError{values}
 		}
 	}
-	a.know(t, schema.Content(content))
-	a.digest, a.gone = true, !there
+	a.setKnown(t, schema.Content(content))
+	a.digest, a.gone = true, !exists
 	if a.gone && c.operation == "put" {
 		a.mode = mustBeNew // the known content is that of leftovers, not of a record
 	}
 	return errAgain
 }
 
-// removeExpiredOwner removes the owner of a unique value if that has expired.
+// removeExpiredOwner removes the owner of a unique value if the owner has expired.
 func (t *Table) removeExpiredOwner(ctx context.Context, a *application, list []rueidis.RedisMessage) error {
 	n, err := list[1].AsInt64()
 	if err != nil {
@@ -645,16 +649,16 @@ func (t *Table) removeExpiredOwner(ctx context.Context, a *application, list []r
 	if err != nil {
 		return err
 	}
-	values := groupsOf(a.entered).all
+	values := groupsOf(a.added).all
 	if n < 1 || int(n) > len(values) {
 		return schema.ErrReply(nil)
 	}
-	its := t.parseKnown(schema.Content(content))
+	ownerKnown := t.parseKnown(schema.Content(content))
 	taken := schema.Taken(values[n-1], owner)
-	if its.due == 0 {
+	if ownerKnown.due == 0 {
 		return taken
 	}
-	gone := t.removing(owner, its.content)
+	gone := t.removing(owner, ownerKnown.content)
 	gone.mode = mustBeNew
 	switch err := t.applyOnce(ctx, gone); {
 	case errors.Is(err, errExists):
@@ -688,20 +692,19 @@ func parseTexts(m rueidis.RedisMessage) ([]schema.Text, error) {
 	return all, nil
 }
 
-// otherError is returned if fields on which the content depends have changed. Nothing was
-// written.
-type otherError struct{ values []schema.Text }
+// watchedError is returned if watched fields have changed. Nothing was written.
+type watchedError struct{ values []schema.Text }
 
-func (o *otherError) Error() string {
-	return "another writer has changed a counter, or when it expires"
+func (e *watchedError) Error() string {
+	return "another writer has changed a counter or the time of expiry"
 }
 
 // Unwrap makes the error an ErrConflict.
-func (o *otherError) Unwrap() error { return schema.ErrConflict }
+func (e *watchedError) Unwrap() error { return schema.ErrConflict }
 
 // determined reports whether the new content of a record follows from the old content and the
-// changed fields. It does not if there is an entry with several columns, since nothing is
-// stored if one is absent, or a computed field, which depends on any field.
+// changed fields. It does not follow if an index has several columns, one of which can be
+// absent, or if a field is computed, since a computed field can depend on any field.
 func (t *Table) determined() bool {
 	if len(t.Schema.Fields) > len(t.Schema.Names) {
 		return false

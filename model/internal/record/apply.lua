@@ -1,10 +1,11 @@
--- Compares a record with the caller's knowledge of it, and writes it with its index entries.
--- The caller has computed both: this script does not depend on indexes or fields.
+-- Compares a record with the state that the caller expects, and writes the record with its
+-- index entries. The caller computes the entries, so this script does not depend on indexes or
+-- fields.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, then in this order:
---      expires and voids, if the flags say so
+--      expires and voids, depending on the flags
 --      for each field that may refer to a record to delete: the meta of its model and an index
---      records that references name
+--      the records that the references name
 --      the sets and lists of the record, if its expiry changes or it is deleted
 --      for each entry to add, its index: hashes of unique values, sorted sets, sets of values,
 --      and the directories of these sets; then the same for each entry to remove
@@ -16,14 +17,14 @@
 --      then in this order:
 --      arguments of the flags
 --      for each field that may refer: the stamp of its declaration, the command and the range
---      that count the referring entries, their maximum number, and 1 if the maximum also holds
---      after the record has been deleted
+--      that count the referring entries, their maximum number, and 1 if the maximum also
+--      applies to a missing record
 --      for each reference: its number of keys, one of which must exist
 --      names of fields to compare, and as many values: = and the value, or empty
 --      names of fields to digest; names to return; names to delete
 --      for each entry to add, and then to remove: a unique value, a member, or a value with a
 --      set
---      names and values to write, those of a new record last
+--      names and values to write; those only for a new record come last
 -- Reply one of
 --      OK, or OK and a list of the values to return
 --      NOTFOUND: leftovers of a deleted record were removed
@@ -42,7 +43,7 @@
 
 local call, try, KEYS, ARGV = redis.call, redis.pcall, KEYS, ARGV
 local record, content, all, id, new = KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[5]
-local mode, flags, references, compared, digested, shown, deleted, initial, members, guards, u1, z1, s1, u2, z2, s2 =
+local mode, flags, references, compared, digested, returned, deleted, initial, members, guards, u1, z1, s1, u2, z2, s2 =
 	struct.unpack('>HHHHHHHHHHHHHHHH', ARGV[3])
 local isNew, isThere, either = 0, 1, 2 -- modes
 local k, a = 5, 6 -- the next key and argument
@@ -66,7 +67,7 @@ if flags % 2 == 1 then -- 1: time of expiry, or 0
 	expires, due = KEYS[k], ARGV[a]
 	k, a = k + 1, a + 1
 end
-if flags % 4 > 1 then -- 2: the score of a new record; default: the time
+if flags % 4 > 1 then -- 2: the score of a new record; without it, the time
 	score, a = ARGV[a], a + 1
 end
 if flags > 3 then
@@ -97,30 +98,30 @@ local force = flags % 128 > 63 -- 64: add every entry, and delete even what the 
 local keeps = flags > 127 -- 128: keep the content, except for the time of expiry
 local guard, guarded = k, a
 k, a = k + 2 * guards, a + 6 * guards
-local referred, perReference = k, a -- the first key, and the first number of keys
+local referred, perReference = k, a -- positions of the first key, and of the first number of keys
 for i = 1, references do
 	k = k + tonumber(ARGV[a])
 	a = a + 1
 end
 
 -- Compare. The content of a new record is written without reading it first.
-local values, sound, exists = {}, 1, false
+local values, digestMatches, exists = {}, 1, false
 if compared > 0 then
 	values = call('HMGET', record, unpack(ARGV, a, a + compared - 1))
 	for i = 1, compared do
 		exists = exists or values[i]
 	end
 end
-local known = new == '' and (call('HEXISTS', content, id) == 1 or call('ZSCORE', all, id)) -- to delete, whatever the key holds
-exists = exists and true or call((mode == isNew or known) and 'EXISTS' or 'HLEN', record) > 0 -- HLEN fails if it is not a hash
+local known = new == '' and (call('HEXISTS', content, id) == 1 or call('ZSCORE', all, id)) -- delete the key, whatever its type
+exists = exists and true or call((mode == isNew or known) and 'EXISTS' or 'HLEN', record) > 0 -- HLEN fails if the key is not a hash
 local creates = references == 0 and ARGV[4] == '' and not exists and mode ~= isThere and new ~= ''
 local found = ''
 if not creates or call('HSETNX', content, id, new) == 0 then
 	creates = false
 	found = call('HGET', content, id) or ''
 end
--- Leftovers of an expired record do not prove that it still has unique values: others may have
--- got them.
+-- Leftovers of an expired record do not prove that the record still has its unique values:
+-- other records may have them by now.
 local absent = mode == isNew or mode == either and (found == '' or new == '')
 local right = found == ARGV[4] and (exists and mode ~= isNew or not exists and absent)
 local same = exists and mode ~= isNew and found == new and not force -- then no entry changes
@@ -139,7 +140,7 @@ if digest then
 		parts[i] = value and #value .. ':' .. value or '-'
 	end
 	if redis.sha1hex(table.concat(parts)) ~= digest then
-		right, same, sound = false, false, 0
+		right, same, digestMatches = false, false, 0
 	end
 	a = a + digested
 end
@@ -151,7 +152,7 @@ if keeps and exists then
 	end
 end
 if not right and not same then
-	return { 'FOUND', exists and 1 or 0, found, values, sound }
+	return { 'FOUND', exists and 1 or 0, found, values, digestMatches }
 end
 if new == '' and exists and found == '' and not force and not call('ZSCORE', all, id) then
 	return 'FOREIGN'
@@ -174,16 +175,16 @@ for i = 1, references do
 	end
 	referred = referred + ARGV[perReference + i - 1]
 end
-local shownAt, deletedAt = a, a + shown
+local returnedAt, deletedAt = a, a + returned
 a = deletedAt + deleted
 local n1, n2 = u1 + z1 + s1, u2 + z2 + s2
-local a1, a2, k1 = a - 1, a + n1 - 1, k + members - 1 -- before the first one
+local a1, a2, k1 = a - 1, a + n1 - 1, k + members - 1 -- positions before the first entry
 local k2 = k1 + n1 + s1
 a = a + n1 + n2
 
 if not same then
-	-- It ends at the first reply that is a table: a server error, usually for a key of another
-	-- type, or the owner of a unique value.
+	-- The loop ends at the first reply that is a table: a server error, usually for a key of
+	-- another type, or the owner of a unique value.
 	local entered, left, added, failed = 0, 0, false, nil
 	repeat
 		if due then
@@ -247,8 +248,8 @@ if not same then
 			elseif i <= u2 + z2 then
 				failed = try('ZREM', key, value)
 			else
-				-- While a Cluster moves the slot, it refuses missing keys: do not access the
-				-- key again.
+				-- While a Cluster moves the slot, the server refuses access to missing keys: do
+				-- not access the key again.
 				local last = try('ZCARD', key)
 				failed = try('ZREM', key, id)
 				if failed == 1 and last == 1 then
@@ -328,7 +329,7 @@ elseif due and not same then
 		call('PEXPIREAT', KEYS[i], due)
 	end
 end
-if shown > 0 and (exists or mode == isThere) then
-	return { 'OK', call('HMGET', record, unpack(ARGV, shownAt, shownAt + shown - 1)) }
+if returned > 0 and (exists or mode == isThere) then
+	return { 'OK', call('HMGET', record, unpack(ARGV, returnedAt, returnedAt + returned - 1)) }
 end
 return 'OK'

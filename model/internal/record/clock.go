@@ -11,13 +11,14 @@ import (
 
 // clock estimates the time of a server from the replies of scripts. A write with an estimate
 // that is wrong by more than half a second is refused, and repeated with the time in the reply.
-// So stored times do not depend on the clock of a client, and can be part of index entries,
-// which the client computes.
+// Stored times therefore do not depend on the clock of a client, and can be part of index
+// entries, which the client computes.
 type clock struct{ ahead atomic.Int64 } // ahead of this process, in milliseconds
 
-// now returns the time in milliseconds.
+// now returns the estimated time of the server in milliseconds.
 func (c *clock) now() int64 { return time.Now().UnixMilli() + c.ahead.Load() }
 
+// set sets the time of the server in milliseconds.
 func (c *clock) set(now int64) { c.ahead.Store(now - time.Now().UnixMilli()) }
 
 // clockOf returns the clock of the server of a partition.
@@ -30,8 +31,8 @@ func (t *Table) clockOf(p *schema.Partition) *clock {
 	return &t.clocks[0]
 }
 
-// errClock is returned if the estimate was wrong. Nothing was written.
-var errClock = errors.New("the clock of the server shows another time")
+// errClock is returned if the estimated time of a write was wrong. Nothing was written.
+var errClock = errors.New("the estimated time of the server was wrong")
 
 // maxClockRetries limits retries after a clock mismatch.
 const maxClockRetries = 20

@@ -24,16 +24,17 @@ func (t *Table) incr(ctx context.Context, id string, field *schema.GoField, n in
 	return sum, err
 }
 
+// incrOnce runs counter.lua once.
 func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n int64) (int64, error) {
 	low, high := "", ""
 	if f.Bits < 64 {
-		most := greatest(f)
-		low, high = strconv.FormatInt(-most-1, 10), strconv.FormatInt(most, 10)
+		limit := greatest(f)
+		low, high = strconv.FormatInt(-limit-1, 10), strconv.FormatInt(limit, 10)
 	}
-	least, most := f.Bounds()
+	minimum, maximum := f.Bounds()
 	p := t.Layout.Of(id)
 	keys := []string{p.Record(id), p.Content, p.Meta}
-	args := []string{id, f.Stored, strconv.FormatInt(n, 10), low, high, least, most, t.Registry.Stamp()}
+	args := []string{id, f.Stored, strconv.FormatInt(n, 10), low, high, minimum, maximum, t.Registry.Stamp()}
 	number := t.Schema.Number(f.Stored)
 	for _, x := range t.Schema.Indexes {
 		last := len(x.Columns) - 1
@@ -56,7 +57,7 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 		return 0, schema.ErrReply(nil)
 	case word == "BOUND":
 		value, err := list[1].AsInt64()
-		return value, cmp.Or(err, beyond(id, f, value, n))
+		return value, cmp.Or(err, boundError(id, f, value, n))
 	}
 	sum, err := list[1].AsInt64()
 	if err != nil {
@@ -68,43 +69,45 @@ func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n in
 // greatest returns the largest number of the type of a counter.
 func greatest(f *schema.GoField) int64 { return math.MaxInt64 >> (64 - f.Bits) }
 
+// overflow returns the error for a sum that does not fit into the type of a counter.
 func overflow(id string, f *schema.GoField, n int64) error {
 	return fmt.Errorf("%w: %s of id %q cannot be changed by %d: the number would not fit into %d bits",
 		schema.ErrValue, f.Stored, schema.Shorten(id), n, f.Bits)
 }
 
-func beyond(id string, f *schema.GoField, value, n int64) error {
-	bound, most := f.Bounds()
+// boundError returns the error for a sum that would exceed a bound of a counter.
+func boundError(id string, f *schema.GoField, value, n int64) error {
+	bound, maximum := f.Bounds()
 	if n > 0 {
-		bound = most
+		bound = maximum
 	}
-	limit, _ := strconv.ParseInt(bound, 10, 64) // parsed successfully before
+	limit, _ := strconv.ParseInt(bound, 10, 64) // New has parsed the bound
 	return &schema.BoundError{ID: id, Field: f.Stored, Value: value, By: n, Bound: limit}
 }
 
-// addition is an Incr in a model with computed fields. Since no script can compute the index
+// addition is an Incr in a model with computed fields. Since scripts cannot compute the index
 // entries, the record is written as by Patch.
 type addition struct {
 	field  *schema.GoField
 	n, sum int64
 }
 
-// added returns the change that adds to a counter, and otherwise only writes index entries. It
-// refuses what counter.lua refuses.
+// added returns the change that adds to a counter and updates the index entries. It returns the
+// same errors as counter.lua.
 func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
 	f, n := e.addition.field, e.addition.n
 	value, _ := strconv.ParseInt(stored[o.Declaration.Schema.Number(f.Stored)].Value, 10, 64) // 0 if absent
 	sum := value + n
 	e.addition.sum = sum
-	least, most := f.Bounds()
-	low, lowest := strconv.ParseInt(least, 10, 64)
-	high, highest := strconv.ParseInt(most, 10, 64)
+	minimum, maximum := f.Bounds()
+	low, lowErr := strconv.ParseInt(minimum, 10, 64)
+	high, highErr := strconv.ParseInt(maximum, 10, 64)
 	switch {
 	case n < 0 && sum > value, n > 0 && sum < value:
 		return nil, overflow(e.id, f, n)
-	case n < 0 && lowest == nil && sum < low, n > 0 && highest == nil && sum > high:
+	case n < 0 && lowErr == nil && sum < low, n > 0 && highErr == nil && sum > high:
 		e.addition.sum = value
-		return nil, beyond(e.id, f, value, n)
+		return nil, boundError(e.id, f, value, n)
 	case n < 0 && sum < -greatest(f)-1, n > 0 && sum > greatest(f):
 		return nil, overflow(e.id, f, n)
 	}
@@ -123,8 +126,9 @@ func (o *Objects) added(stored []schema.Text, record reflect.Value, e *edit) (*c
 	return c, o.Table.pack(c, fields)
 }
 
-func digit(is bool) string {
-	if is {
+// digit returns "1" for true, and "0" for false.
+func digit(set bool) string {
+	if set {
 		return "1"
 	}
 	return "0"

@@ -11,9 +11,9 @@
 -- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
 local record, content, meta = unpack(KEYS, 1, 3)
-local id, name, by, low, high, least, most, stamp = unpack(ARGV, 1, 8)
+local id, name, by, low, high, minimum, maximum, stamp = unpack(ARGV, 1, 8)
 
-if not writable(meta, stamp) then -- even for a caller that knows no index of the counter
+if not writable(meta, stamp) then -- checked even if the caller knows no index of the counter
 	return { 'SCHEMA' }
 end
 if call('EXISTS', record) == 0 then
@@ -27,11 +27,12 @@ if #KEYS > 3 then
 	entries, sound = unpacked(call('HGET', content, id))
 end
 
--- Lua is not exact beyond 53 bits. So Redis adds, and a sum out of bounds is undone.
+-- Lua numbers are exact only up to 53 bits. Redis therefore adds, and a sum out of bounds is
+-- undone.
 local before = call('HGET', record, name)
-local done = redis.pcall('HINCRBY', record, name, by)
-if type(done) == 'table' then
-	return done.err:find('overflow', 1, true) and { 'OVERFLOW' } or done
+local reply = redis.pcall('HINCRBY', record, name, by)
+if type(reply) == 'table' then
+	return reply.err:find('overflow', 1, true) and { 'OVERFLOW' } or reply
 end
 local text = call('HGET', record, name)
 local sum = tonumber(text)
@@ -39,7 +40,7 @@ local added = tonumber(by)
 local function outside(low, high)
 	return low ~= '' and added < 0 and sum < tonumber(low) or high ~= '' and added > 0 and sum > tonumber(high)
 end
-local refused = outside(least, most) and 'BOUND' or outside(low, high) and 'OVERFLOW'
+local refused = outside(minimum, maximum) and 'BOUND' or outside(low, high) and 'OVERFLOW'
 if refused then
 	if before then
 		call('HSET', record, name, before)
@@ -77,18 +78,18 @@ if sound then
 	local changed = false
 	for k = 4, #KEYS do
 		local at = 9 + 3 * (k - 4)
-		local number, desc, alone = tonumber(ARGV[at]), ARGV[at + 1] == '1', ARGV[at + 2] == '1'
-		local has = false
+		local number, desc, single = tonumber(ARGV[at]), ARGV[at + 1] == '1', ARGV[at + 2] == '1'
+		local found = false
 		for i = 2, #entries, 2 do
 			if entries[i] == number then
 				local value = entries[i + 1]:sub(1, -9) .. encoded(text, desc)
 				call('ZREM', KEYS[k], entries[i + 1] .. id)
 				call('ZADD', KEYS[k], '0', value .. id)
 				entries[i + 1] = value
-				has, changed = true, true
+				found, changed = true, true
 			end
 		end
-		if alone and not has then
+		if single and not found then
 			local value = encoded(text, desc)
 			call('ZADD', KEYS[k], '0', value .. id)
 			entries[#entries + 1] = number

@@ -14,20 +14,20 @@ import (
 // removal describes the removal of a record, or of leftovers, with its entries.
 type removal struct {
 	id   string
-	via  *schema.Entry // the record must have this entry; if not, the wrong entry is removed
-	gone bool          // only leftovers of a missing record
-	near []*referrer   // fields that may refer to the record
-	// passed are members of their indexes to ignore.
+	via  *schema.Entry // the record must have this entry; otherwise only the entry is removed
+	gone bool          // only remove leftovers of a missing record
+	near []*referrer   // fields in the same slot that may refer to the record
+	// passed holds the members to ignore in the index of each field.
 	passed map[*referrer][]string
 }
 
 // refers reports whether a record has the entry that is required for its removal.
 func (r *removal) refers(k *known) bool { return r.via == nil || slices.Contains(k.entries, *r.via) }
 
-// referred is returned if records refer to the one to delete.
+// referred is returned if a record refers to the record to be deleted.
 type referred struct{ by *referrer }
 
-func (r *referred) Error() string { return "a record refers to it" }
+func (r *referred) Error() string { return "another record refers to the record" }
 
 // Remains describes a missing record, with its leftover content as read.
 type Remains struct {
@@ -35,8 +35,8 @@ type Remains struct {
 	Content schema.Content
 }
 
-// RemoveRemains removes leftovers of missing records: one pipeline. It returns the ids of those
-// that do exist.
+// RemoveRemains removes leftovers of missing records: one pipeline. It returns the ids of the
+// records that do exist.
 func (t *Table) RemoveRemains(ctx context.Context, all []Remains) (exist []string, err error) {
 	apps := make([]*application, len(all))
 	for i, m := range all {
@@ -72,7 +72,7 @@ func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 		commands[i] = t.Client.B().Hget().Key(t.Layout.Of(r.id).Content).Field(r.id).Build()
 	}
 	var apps []*application
-	var of []int
+	var positions []int
 	for i, reply := range t.Client.DoMulti(ctx, commands...) {
 		text, err := reply.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
@@ -87,26 +87,26 @@ func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 			a.mode = mustBeNew
 		}
 		if !r.refers(&a.known) {
-			errs[i] = t.leave(ctx, r)
+			errs[i] = t.removeWrongEntry(ctx, r)
 			continue
 		}
-		apps, of = append(apps, a), append(of, i)
+		apps, positions = append(apps, a), append(positions, i)
 	}
 	for j, err := range t.applyAll(ctx, apps) {
-		r := all[of[j]]
+		r := all[positions[j]]
 		switch {
 		case errors.Is(err, errLeft):
-			err = t.leave(ctx, r)
+			err = t.removeWrongEntry(ctx, r)
 		case errors.Is(err, errExists):
 			err = errKept
 		}
-		errs[of[j]] = err
+		errs[positions[j]] = err
 	}
 	return errs
 }
 
-// leave removes a wrong entry: one that the record does not have.
-func (t *Table) leave(ctx context.Context, r *removal) error {
+// removeWrongEntry removes an entry that the record does not have, and returns errLeft.
+func (t *Table) removeWrongEntry(ctx context.Context, r *removal) error {
 	kind := InSorted
 	if r.via.Index.PerValue {
 		kind = InSet
@@ -119,20 +119,20 @@ func (t *Table) leave(ctx context.Context, r *removal) error {
 }
 
 // appendGuards appends the index entries that apply.lua must count before it deletes a record:
-// those of records that may refer to it.
+// the entries of records that may refer to the record.
 func (r *removal) appendGuards(keys, args []string) (_, _ []string, err error) {
 	for _, f := range r.near {
 		entry, err := f.entry(r.id)
 		if err != nil {
 			return nil, nil, err
 		}
-		theirs := &f.from.Layout.Parts[0]
-		key, from, to := f.members(theirs, entry)
+		partition := &f.from.Layout.Parts[0]
+		key, from, to := f.members(partition, entry)
 		command := "ZLEXCOUNT"
 		if from == "" {
 			command, from, to = "ZCOUNT", "-inf", "+inf"
 		}
-		keys = append(keys, theirs.Meta, key)
+		keys = append(keys, partition.Meta, key)
 		args = append(args, f.from.Registry.Stamp(), command, from, to, strconv.Itoa(len(r.passed[f])), digit(f.rule != schema.Restrict))
 	}
 	return keys, args, nil
@@ -144,8 +144,8 @@ func (r *referrer) entry(id string) (schema.Entry, error) {
 	return schema.Entry{Index: r.index, Value: value}, err
 }
 
-// members returns the key of the records with an entry, and the range within the key; empty:
-// all.
+// members returns the key with the records that have an entry, and their range in the key;
+// empty: all members.
 func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to string) {
 	if r.index.PerValue {
 		return r.from.Layout.ValueKey(p, e), "", ""
@@ -154,7 +154,7 @@ func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to s
 	return r.from.Layout.IndexKey(p, r.index), from, to
 }
 
-// id returns the id of a member of the records with an entry.
+// id returns the record id in a member of the index, given its entry.
 func (r *referrer) id(e schema.Entry, member string) string {
 	if r.index.PerValue {
 		return member

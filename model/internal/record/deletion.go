@@ -14,12 +14,12 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// deletion deletes a record and, by their rules, the records that refer to it, depth first: a
-// record is deleted once no other refers to it. The path is a list rather than a recursion, so
-// that a long chain of references needs no deep stack.
+// deletion deletes a record and, by the rules of their fields, the records that refer to it,
+// depth first: a record is deleted once no other record refers to it. The path is a list rather
+// than a recursion, so that a long chain of references needs no deep stack.
 type deletion struct {
-	down []*deletingRecord
-	way  map[recordRef]bool // the records in down, which will be deleted
+	path   []*deletingRecord
+	inPath map[recordRef]bool // the entered records of path
 }
 
 // recordRef is a record of a table.
@@ -32,50 +32,52 @@ type recordRef struct {
 type deletingRecord struct {
 	recordRef
 	via     *schema.Entry // delete it only while it refers to the previous record by this entry
-	entered bool          // it is being processed
-	gone    bool          // it has been deleted, and is checked once more
+	entered bool          // the record is being processed
+	gone    bool          // the record has been deleted; references are searched once more
 	passed  map[*referrer][]string
 	idle    int // number of attempts without effect
 }
 
 // Limits of a deletion.
 const (
-	maxPassed = 1000 // records in the path that refer to the same record
-	maxIdle   = 100  // attempts to clear a persistent reference
-	clearMany = 16   // records cleared concurrently
-	farMany   = 100  // records read together from an index in another slot
+	maxPassed        = 1000 // records in the path that refer to the same record
+	maxIdle          = 100  // attempts to clear a persistent reference
+	concurrentClears = 16   // records cleared concurrently
+	farBatch         = 100  // members read together from an index outside the script
 )
 
 // Delete deletes a record by the rules of the fields that refer to it.
 func (t *Table) Delete(ctx context.Context, id string) error {
-	d := &deletion{way: map[recordRef]bool{}}
+	d := &deletion{inPath: map[recordRef]bool{}}
 	d.push(t, nil, id)
-	for len(d.down) > 0 {
-		top := d.down[len(d.down)-1]
+	for len(d.path) > 0 {
+		top := d.path[len(d.path)-1]
 		if !top.entered {
 			top.entered = true
-			d.way[top.recordRef] = true
+			d.inPath[top.recordRef] = true
 		}
 		done, err := d.step(ctx, top)
-		if len(d.down) > 1 && isGone(err) {
-			done, err = true, nil // another process was faster
+		if len(d.path) > 1 && isGone(err) {
+			done, err = true, nil // another process has deleted the record
 		}
 		if err != nil {
 			return err
 		}
 		if done {
-			d.down = d.down[:len(d.down)-1]
-			delete(d.way, top.recordRef)
+			d.path = d.path[:len(d.path)-1]
+			delete(d.inPath, top.recordRef)
 		}
 	}
 	return nil
 }
 
+// isGone reports whether an error means that there is nothing left to delete.
 func isGone(err error) bool { return errors.Is(err, schema.ErrNotFound) || errors.Is(err, errLeft) }
 
+// push appends records to the path.
 func (d *deletion) push(t *Table, via *schema.Entry, ids ...string) {
 	for _, id := range ids {
-		d.down = append(d.down, &deletingRecord{recordRef: recordRef{t, id}, via: via, passed: map[*referrer][]string{}})
+		d.path = append(d.path, &deletingRecord{recordRef: recordRef{t, id}, via: via, passed: map[*referrer][]string{}})
 	}
 }
 
@@ -93,13 +95,13 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("%s of %s: %w", r.field, r.from.Options.Name, err)
 		}
-		there := true
+		exists := true
 		if len(members) > 0 && r.rule == schema.Restrict {
-			if there, err = f.t.Rows.ExistMany(ctx, []string{f.id})[0].AsBool(); err != nil {
+			if exists, err = f.t.Rows.ExistMany(ctx, []string{f.id})[0].AsBool(); err != nil {
 				return false, err
 			}
 		}
-		if len(members) > 0 && there {
+		if len(members) > 0 && exists {
 			return false, d.applyRule(ctx, f, r, members)
 		}
 	}
@@ -119,28 +121,29 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	return err == nil && !again, err
 }
 
-// toRead returns the fields whose indexes are read before or after the script: all with the
-// rule restrict, then those in other slots.
+// toRead returns the fields whose indexes are read separately from the script. If there are
+// fields in other slots, these are all fields with the rule restrict, then the other far
+// fields.
 func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
-	var first, then []*referrer
+	var restricting, others []*referrer
 	for _, r := range far {
 		if r.rule != schema.Restrict {
-			then = append(then, r)
+			others = append(others, r)
 		}
 	}
 	if f.gone {
-		return then
+		return others
 	}
 	for _, r := range slices.Concat(far, near) {
 		if r.rule == schema.Restrict && len(far) > 0 {
-			first = append(first, r)
+			restricting = append(restricting, r)
 		}
 	}
-	return append(first, then...)
+	return append(restricting, others...)
 }
 
-// applyRule applies a rule to referring records. Those in the path will be deleted anyway, and are
-// ignored.
+// applyRule applies a rule to referring records. Referring records in the path are ignored,
+// since they will be deleted.
 func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
 	entry, err := r.entry(f.id)
 	if err != nil {
@@ -150,7 +153,7 @@ func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer
 	var ids []string
 	for _, member := range members {
 		id := r.id(entry, member)
-		if d.way[recordRef{r.from, id}] {
+		if d.inPath[recordRef{r.from, id}] {
 			f.passed[r] = append(f.passed[r], member)
 		} else {
 			ids = append(ids, id)
@@ -169,7 +172,8 @@ func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer
 	return d.cascade(ctx, r, ids, via)
 }
 
-// cascade deletes records without references to them, in one pipeline, and defers the others.
+// cascade deletes records that no record refers to, in one pipeline, and adds the others to the
+// path.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	near, far, err := r.from.References.fields(ctx)
 	if err != nil {
@@ -195,16 +199,16 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 	return nil
 }
 
-// cleared removes the references of records.
+// cleared removes the references of records to the record to be deleted.
 func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	var mu sync.Mutex
 	var failed error
 	var kept string
 	var work sync.WaitGroup
-	some := make(chan string)
-	for range min(clearMany, len(ids)) {
+	queue := make(chan string)
+	for range min(concurrentClears, len(ids)) {
 		work.Go(func() {
-			for id := range some {
+			for id := range queue {
 				err := r.clearOne(ctx, id, f.id, via)
 				mu.Lock()
 				if errors.Is(err, errKept) {
@@ -216,15 +220,15 @@ func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string,
 		})
 	}
 	for _, id := range ids {
-		some <- id
+		queue <- id
 	}
-	close(some)
+	close(queue)
 	work.Wait()
 	if kept != "" {
 		f.idle++
 	}
 	if f.idle > maxIdle {
-		return r.wrap(kept, fmt.Errorf("%w: index %s says that the record refers to id %q, and the record does not: run Repair", schema.ErrCorrupt, r.index.Name, schema.Shorten(f.id)))
+		return r.wrap(kept, fmt.Errorf("%w: index %s has an entry for a reference to id %q that the record does not have: run Repair", schema.ErrCorrupt, r.index.Name, schema.Shorten(f.id)))
 	}
 	return failed
 }
@@ -241,10 +245,10 @@ func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error)
 	for i := range t.Layout.Parts {
 		p := &t.Layout.Parts[i]
 		key, from, to := r.members(p, entry)
-		most := int64(farMany + len(passed))
-		read := t.Client.B().Zrange().Key(key).Min("0").Max(strconv.FormatInt(most-1, 10)).Build()
+		limit := int64(farBatch + len(passed))
+		read := t.Client.B().Zrange().Key(key).Min("0").Max(strconv.FormatInt(limit-1, 10)).Build()
 		if from != "" {
-			read = t.Client.B().Zrange().Key(key).Min(from).Max(to).Bylex().Limit(0, most).Build()
+			read = t.Client.B().Zrange().Key(key).Min(from).Max(to).Bylex().Limit(0, limit).Build()
 		}
 		commands = append(commands, t.Client.B().Hmget().Key(p.Meta).Field("digest", "also", "token").Build(), read)
 	}
@@ -273,14 +277,14 @@ func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error)
 }
 
 // restricted returns an error if one of the records exists. It removes the index entries of
-// missing ones.
+// missing records.
 func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Entry) error {
 	for i, reply := range r.from.Rows.ExistMany(ctx, ids) {
-		there, err := reply.AsBool()
+		exists, err := reply.AsBool()
 		if err != nil {
 			return r.wrap(ids[i], err)
 		}
-		if !there {
+		if !exists {
 			if err := r.forget(ctx, ids[i], via); err != nil && !errors.Is(err, errKept) {
 				return err
 			}
@@ -294,8 +298,8 @@ func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Ent
 // clearOne removes the references to a target from one record. If there are none, it removes
 // the entry from the index; errKept means that the entry still exists.
 func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.Entry) error {
-	did, err := r.clear(ctx, id, target)
-	if did {
+	cleared, err := r.clear(ctx, id, target)
+	if cleared {
 		return nil
 	}
 	if err != nil && !errors.Is(err, schema.ErrNotFound) {
@@ -304,8 +308,8 @@ func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.
 	return r.forget(ctx, id, via)
 }
 
-// forget removes the index entry of a record that does not exist or no longer refers; otherwise
-// it returns errKept.
+// forget removes the index entry of a record that does not exist or no longer has the
+// reference. Otherwise it returns errKept.
 func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) error {
 	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
 	switch {

@@ -15,7 +15,7 @@ import (
 
 // targets holds the models that the fields with the option exists refer to. The script that
 // writes a record checks references to models in its slot. References to other models are
-// checked by a read before the write, so such a record can be deleted in between.
+// checked by a read before the write, so a referenced record can be deleted in between.
 type targets struct {
 	mu  sync.RWMutex
 	all map[int][]*Table // by field number
@@ -32,6 +32,7 @@ func (g *targets) add(field int, to *Table) {
 	g.all[field] = append(slices.DeleteFunc(slices.Clone(g.all[field]), same), to) // a new list, since readers may hold the old one
 }
 
+// models returns the models that a field refers to.
 func (g *targets) models(field int) []*Table {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -67,7 +68,7 @@ func (t *Table) required(c *change) ([]reference, error) {
 		case len(ids) > maxReferences:
 			return nil, fmt.Errorf("%w: %s has %d references: a list with the option exists has at most %d", schema.ErrValue, f.Name, len(ids), maxReferences)
 		case len(t.targets.models(field)) == 0 && len(ids) > 0:
-			return nil, fmt.Errorf("%w: the records that field %s refers to must exist: call model.Relate with the stores of %s and of these before records are written",
+			return nil, fmt.Errorf("%w: the records that field %s refers to must exist: call model.Relate with the stores of %s and of the referenced model before records are written",
 				schema.ErrNotRelated, f.Name, t.Options.Name)
 		}
 		for _, id := range ids {
@@ -77,8 +78,9 @@ func (t *Table) required(c *change) ([]reference, error) {
 	return all, nil
 }
 
-// checkReferences returns an error if a change refers to a missing record in another slot; the
-// script checks the others. References that the record already has are not checked.
+// checkReferences returns an error if a change refers to a missing record in another slot. The
+// script checks references within the slot. References that the record already has are not
+// checked.
 func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	all, err := t.required(c)
 	if err != nil {
@@ -108,15 +110,15 @@ func (t *Table) checkReferences(ctx context.Context, c *change) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	had, err := t.referredTo(ctx, c, missing)
+	existing, err := t.referredTo(ctx, c, missing)
 	if err != nil {
 		return err
 	}
 	for _, r := range missing {
 		switch {
-		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(t.targets.models(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
+		case slices.Contains(existing[r.field], r.id) || slices.ContainsFunc(t.targets.models(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
 		case len(r.keys) > 0:
-			c.references = append(c.references, r) // it may be in the slot of the record
+			c.references = append(c.references, r) // the referenced record may be in the slot of the record
 		default:
 			return t.dangling(r.field, r.id)
 		}
@@ -203,19 +205,19 @@ func (t *Table) checksBefore() bool {
 	})
 }
 
-// danglingAt returns the error for a missing reference reported by apply.lua, by number. If the
-// stored record already has the reference, it returns nil, and existing references are not
-// checked again.
+// danglingAt returns the error for a missing reference, reported by apply.lua by number. If the
+// stored record already has the reference, danglingAt excludes existing references from the
+// check and returns errAgain.
 func (t *Table) danglingAt(ctx context.Context, c *change, number *rueidis.RedisMessage) error {
 	n, err := number.AsInt64()
 	if err != nil || n < 1 || int(n) > len(c.references) {
 		return errors.Join(err, schema.ErrReply(err))
 	}
-	had, err := t.referredTo(ctx, c, c.references)
+	existing, err := t.referredTo(ctx, c, c.references)
 	if err != nil {
 		return err
 	}
-	has := func(r reference) bool { return slices.Contains(had[r.field], r.id) }
+	has := func(r reference) bool { return slices.Contains(existing[r.field], r.id) }
 	if r := c.references[n-1]; !has(r) {
 		return t.dangling(r.field, r.id)
 	}

@@ -2,7 +2,7 @@
 --
 -- KEYS 1 content, 2 expires, 3 meta
 -- ARGV 1 stamp of the declaration, 2 maximum number of records
--- Reply SCHEMA, or their ids and their contents
+-- Reply SCHEMA, or the ids and the contents of the records
 
 if not writable(KEYS[3], ARGV[1]) then
 	return 'SCHEMA'

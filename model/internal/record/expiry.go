@@ -10,7 +10,7 @@ import (
 // sweepRecords is the number of records removed in one pipeline.
 const sweepRecords = 100
 
-// Sweep removes the expired records of a partition from the indexes.
+// Sweep removes the expired records of a partition from the indexes, and returns their number.
 func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err error) {
 	if t.Schema.Expires < 0 {
 		return 0, nil
@@ -23,6 +23,7 @@ func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err 
 	return total, err
 }
 
+// sweepOnce is one attempt of Sweep.
 func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (total int, err error) {
 	for {
 		keys := []string{p.Content, p.Expires, p.Meta}

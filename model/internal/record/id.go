@@ -17,7 +17,7 @@ const idBlock = 20
 type idSource struct {
 	t         *Table
 	turn      chan struct{} // held by the goroutine that takes an id
-	next, end int64         // of the reserved block
+	next, end int64         // range of the reserved ids
 }
 
 func newIDSource(t *Table) *idSource { return &idSource{t: t, turn: make(chan struct{}, 1)} }
@@ -57,37 +57,37 @@ func (t *Table) counted(n int64) {
 	}
 }
 
-// maxOwn is the largest id that a caller may choose with a counter.
-const maxOwn = 1<<53 - 1
+// maxCallerID is the largest id that a caller may choose with a counter.
+const maxCallerID = 1<<53 - 1
 
-// checkOwn refuses ids that cannot coexist with those of a counter.
-func checkOwn(id string) error {
-	if n, err := strconv.ParseUint(id, 10, 64); err != nil || n > maxOwn || strconv.FormatUint(n, 10) != id {
-		return fmt.Errorf("%w: id %q: where ids come from a counter, the caller's own is an integer up to %d, without leading zeros; leave it empty for the next one",
-			schema.ErrValue, schema.Shorten(id), int64(maxOwn))
+// checkCallerID refuses ids that cannot coexist with the ids of a counter.
+func checkCallerID(id string) error {
+	if n, err := strconv.ParseUint(id, 10, 64); err != nil || n > maxCallerID || strconv.FormatUint(n, 10) != id {
+		return fmt.Errorf("%w: id %q: with ids from a counter, an id set by the caller must be an integer up to %d without leading zeros; leave it empty for the next id",
+			schema.ErrValue, schema.Shorten(id), int64(maxCallerID))
 	}
 	return nil
 }
 
-// raise raises the counter to the largest id chosen by callers, so that it does not produce
-// these ids again.
+// raise raises the counter to the largest id chosen by callers, so that the counter does not
+// produce these ids again.
 func (t *Table) raise(ctx context.Context, all []*change) error {
 	if t.Options.IDs != schema.Counter {
 		return nil
 	}
 	last := t.last.Load()
-	most := last
+	largest := last
 	for _, c := range all {
 		if n, err := strconv.ParseInt(c.id, 10, 64); err == nil && c.operation != "save" {
-			most = max(most, n)
+			largest = max(largest, n)
 		}
 	}
-	if most == last {
+	if largest == last {
 		return nil
 	}
-	err := raiseScript.Run(ctx, t.Client, []string{t.Options.Counter()}, []string{strconv.FormatInt(most, 10)}).Error()
+	err := raiseScript.Run(ctx, t.Client, []string{t.Options.Counter()}, []string{strconv.FormatInt(largest, 10)}).Error()
 	if err == nil {
-		t.counted(most)
+		t.counted(largest)
 	}
 	return err
 }

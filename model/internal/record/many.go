@@ -16,13 +16,13 @@ import (
 
 // Limits of a pipeline of many records.
 const (
-	manyRecords = 200
-	manyBytes   = 512 << 10
-	oneByOne    = 64 // concurrent writes of records with claims of unique values, which take several steps each
+	manyRecords   = 200
+	manyBytes     = 512 << 10
+	maxIndividual = 64 // concurrent writes of records with claims of unique values, which take several steps each
 )
 
-// many writes many records, in pipelines, and in order within a partition. Each record is
-// written or refused independently.
+// many writes records in pipelines, and in order within a partition. Each record is written or
+// refused independently.
 type many struct {
 	o       *Objects
 	ctx     context.Context
@@ -31,11 +31,11 @@ type many struct {
 
 	open    []pendingItem
 	bytes   int                // bytes in open
-	full    chan []pendingItem // batches to write
+	batches chan []pendingItem // batches to write
 	slots   chan struct{}      // limits records that are written individually
 	working sync.WaitGroup
-	pending sync.WaitGroup        // records sent without an outcome yet
-	ids     map[string]bool       // ids since all records had an outcome
+	pending sync.WaitGroup        // batches and records without an outcome yet
+	ids     map[string]bool       // ids added since the last wait for all outcomes
 	stopped atomic.Pointer[error] // why writing has stopped
 }
 
@@ -62,7 +62,7 @@ type pendingItem struct {
 func (o *Objects) newMany(ctx context.Context, refused func(position int, err error)) *many {
 	m := &many{
 		o: o, ctx: ctx, refused: refused, ids: map[string]bool{},
-		full: make(chan []pendingItem, 1), slots: make(chan struct{}, oneByOne),
+		batches: make(chan []pendingItem, 1), slots: make(chan struct{}, maxIndividual),
 	}
 	m.working.Go(m.writeAll)
 	return m
@@ -71,12 +71,12 @@ func (o *Objects) newMany(ctx context.Context, refused func(position int, err er
 // close writes the remaining records.
 func (m *many) close() {
 	m.flush()
-	close(m.full)
+	close(m.batches)
 	m.working.Wait()
 }
 
-// CreateMany creates records, and sets the ids and versions in the structs that at returns
-// pointers to. refused is called for records that are not written, one at a time.
+// CreateMany creates n records, and sets their ids and versions. at returns a pointer to the
+// record at a position. refused is called for records that are not written, one at a time.
 func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
 	m := o.newMany(ctx, refused)
 	defer m.close()
@@ -130,7 +130,7 @@ func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any,
 const maxIDs = 10_000
 
 // waitForEarlier waits for the outcome of an earlier record with the same id, so that the last
-// one wins.
+// record with an id wins.
 func (m *many) waitForEarlier(id string) {
 	if id == "" {
 		return
@@ -166,7 +166,7 @@ func (m *many) add(it item, id string) {
 	}
 	c, err := it.build(it.record, id, t.now(id))
 	if err == nil {
-		err = t.checkReferences(m.ctx, c) // sends no command, since none of them is in another slot
+		err = t.checkReferences(m.ctx, c) // sends no command: all referenced records are in the slot of the record
 	}
 	if err != nil {
 		m.refuse(it.position, err)
@@ -182,31 +182,31 @@ func (m *many) add(it item, id string) {
 	}
 }
 
-// flush sends the open batch, when there is room for it.
+// flush queues the open batch, once the queue has room.
 func (m *many) flush() {
 	if len(m.open) > 0 {
 		m.pending.Add(1)
-		m.full <- m.open
+		m.batches <- m.open
 		m.open, m.bytes = nil, 0
 	}
 }
 
 // writeAll writes batches of records, one per pipeline.
 func (m *many) writeAll() {
-	for some := range m.full {
-		m.write(some)
+	for batch := range m.batches {
+		m.write(batch)
 		m.pending.Done()
 	}
 }
 
 // write writes records in one pipeline.
-func (m *many) write(some []pendingItem) {
-	changes := make([]*change, len(some))
-	for i, it := range some {
+func (m *many) write(batch []pendingItem) {
+	changes := make([]*change, len(batch))
+	for i, it := range batch {
 		changes[i] = it.c
 	}
 	for i, err := range m.o.Table.applyMany(m.ctx, changes) {
-		m.finish(some[i].item, changes[i], err)
+		m.finish(batch[i].item, changes[i], err)
 	}
 }
 
@@ -217,13 +217,14 @@ func (m *many) finish(it item, c *change, err error) {
 		m.wrote(it, c)
 		return
 	}
-	if _, is := rueidis.IsRedisErr(err); !is && !decided(err) && !errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrSchema) {
+	if _, ok := rueidis.IsRedisErr(err); !ok && !decided(err) && !errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrSchema) {
 		m.stop(err)
 	}
 	m.retryOrRefuse(it, c.id, err)
 }
 
-// inTime retries a record with the current time and the same id if its time was wrong.
+// inTime writes a record again, with the current time and the same id, if its estimated time
+// was wrong.
 func (m *many) inTime(it item, c **change, err error) error {
 	if !errors.Is(err, errClock) {
 		return err
@@ -238,14 +239,14 @@ func (m *many) inTime(it item, c **change, err error) error {
 	})
 }
 
-// retryOrRefuse writes a record individually if that can help, or refuses it.
+// retryOrRefuse writes a record individually if that may succeed, or refuses the record.
 func (m *many) retryOrRefuse(it item, id string, err error) {
-	var other *otherError
+	var watched *watchedError
 	switch {
 	case errors.Is(err, errExists) && it.own:
 		err = takenID(id)
-	case errors.Is(err, errExists), errors.As(err, &other):
-		// The counter was reset, or another program created a record with this id; or the index
+	case errors.Is(err, errExists), errors.As(err, &watched):
+		// The counter was reset, another program created a record with this id, or the index
 		// entries depend on stored fields.
 		it.record.Set(it.given)
 		err = it.writeSingle(m.ctx, it.record.Addr().Interface())
@@ -255,7 +256,8 @@ func (m *many) retryOrRefuse(it item, id string, err error) {
 	}
 }
 
-// stop refuses records not sent yet, because of an error that does not concern a single record.
+// stop makes add refuse further records, because of an error that does not concern a single
+// record.
 func (m *many) stop(err error) { m.stopped.CompareAndSwap(nil, &err) }
 
 // wrote completes a record that was written.
@@ -268,7 +270,7 @@ func (m *many) wrote(it item, c *change) {
 	}
 }
 
-// begin runs f in a goroutine, when there is room for it.
+// begin runs f in a goroutine, once a slot is free.
 func (m *many) begin(f func()) {
 	m.slots <- struct{}{}
 	m.pending.Add(1)
@@ -281,8 +283,8 @@ func (m *many) begin(f func()) {
 	})
 }
 
-// single writes a record individually, when there is room for it: in the steps of package
-// unique, or after checking the records that it refers to.
+// single writes a record individually, once a slot is free: in the steps of package unique, or
+// after checking the records that the record refers to.
 func (m *many) single(it item, id string) {
 	c, err := it.build(it.record, id, m.o.Table.now(id))
 	if err != nil {
@@ -294,6 +296,7 @@ func (m *many) single(it item, id string) {
 	})
 }
 
+// takenID returns the error for an id that another record has.
 func takenID(id string) error {
 	return &schema.TakenError{Field: "id", Value: id, Owner: id}
 }
@@ -303,9 +306,9 @@ func (o *Objects) newRecordID(record reflect.Value) (string, error) {
 	own := o.Declaration.IdOf(record)
 	switch {
 	case own != "" && o.Table.Options.IDs == schema.Counter:
-		return own, checkOwn(own)
+		return own, checkCallerID(own)
 	case own != "" && o.Table.Options.IDs != schema.ClientAssigned:
-		return "", fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.Declaration.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
+		return "", fmt.Errorf("%w: %s is %q: the ids of new records come from Options.IDs, %s; leave it empty", schema.ErrValue, o.Declaration.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
 	case own == "" && o.Table.Options.IDs == schema.ClientAssigned:
 		return "", fmt.Errorf("%w: %s is empty: with model.ClientAssigned the caller sets the id", schema.ErrValue, o.Declaration.ID.GoName)
 	}

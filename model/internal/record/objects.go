@@ -16,7 +16,7 @@ import (
 )
 
 // Objects reads and writes the records of a table as Go structs. Its methods take pointers to
-// structs, so that a Store only adds the type.
+// structs; a Store adds only the type.
 type Objects struct {
 	Declaration *schema.Declaration
 	Table       *Table
@@ -33,7 +33,7 @@ func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects,
 	return o, t.Registry.Open(ctx)
 }
 
-// CheckID refuses ids that no record can have, since their keys could belong to something else.
+// CheckID returns an error for an id that no record can have: other data may have its key.
 func (o *Objects) CheckID(id string) error {
 	if err := o.Declaration.CheckID(id); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (t *Table) checkIsID(id string) error {
 	if t.Layout.IsID(id) {
 		return nil
 	}
-	return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrNotFound, schema.Shorten(id), t.Options.IDs)
+	return fmt.Errorf("%w: id %q: the ids of this model come from Options.IDs, %s", schema.ErrNotFound, schema.Shorten(id), t.Options.IDs)
 }
 
 // recompute checks a stored record, and sets its computed fields.
@@ -94,7 +94,8 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 		} else if own != "" {
 			return takenID(own)
 		}
-		// The counter was reset, or another program created the record: take the next id.
+		// The counter was reset, or another program created a record with this id: take the
+		// next id.
 	}
 }
 
@@ -136,8 +137,8 @@ func (o *Objects) creation(record reflect.Value, id string, now int64) (*change,
 }
 
 // written completes a change that writes a whole record. In an existing record, counters and
-// the time of creation are kept, and so is the version, which the script increments, if the
-// change expects +.
+// the time of creation are kept. If the change expects +, the script increments the stored
+// version.
 func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	fields, err := o.Declaration.Encode(record)
 	if err != nil {
@@ -153,13 +154,13 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	for i, name := range o.Declaration.Schema.Names {
 		stays := c.operation != "create" && (o.Declaration.Schema.Kept(i) || i == o.Declaration.Schema.Version && c.expected == "+")
 		if stays {
-			c.shown = append(c.shown, i)
+			c.returned = append(c.returned, i)
 			if slices.Contains(o.Table.Rows.Relevant, i) {
 				stored := fields[i]
 				if i == o.Declaration.Schema.Version { // the content has the next version
 					stored = versionText(o.Declaration.VersionOf(record) - 1)
 				}
-				c.other, c.others = append(c.other, i), append(c.others, stored)
+				c.watched, c.watchedText = append(c.watched, i), append(c.watchedText, stored)
 			}
 		}
 		switch {
@@ -181,6 +182,7 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	return c, nil
 }
 
+// versionText returns the stored text of a version. Version 0 is not stored.
 func versionText(n int64) schema.Text {
 	if n == 0 {
 		return schema.Text{}
@@ -208,8 +210,8 @@ func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, e
 			if errors.Is(err, schema.ErrNotFound) {
 				continue
 			}
-			var of *schema.RecordError
-			if err != nil && !errors.As(err, &of) {
+			var recordErr *schema.RecordError
+			if err != nil && !errors.As(err, &recordErr) {
 				return err
 			}
 			add(record.Addr().Interface(), err)
@@ -220,9 +222,9 @@ func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, e
 
 // parseInto reads a record from a reply.
 func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
-	var room [32]schema.Text
-	stored := room[:]
-	if len(o.Declaration.Schema.Fields) > len(room) {
+	var buf [32]schema.Text
+	stored := buf[:]
+	if len(o.Declaration.Schema.Fields) > len(buf) {
 		stored = make([]schema.Text, len(o.Declaration.Schema.Fields))
 	}
 	known, err := o.Table.Rows.Parse(id, r, stored)
@@ -272,11 +274,11 @@ func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expecte
 			return err
 		}
 		err = o.Table.put(ctx, c)
-		var other *otherError
-		if !errors.As(err, &other) {
+		var watched *watchedError
+		if !errors.As(err, &watched) {
 			return cmp.Or(err, o.take(c, record))
 		}
-		if err := o.takeOthers(c, other, record); err != nil {
+		if err := o.takeWatched(c, watched, record); err != nil {
 			return err
 		}
 	}
@@ -308,12 +310,12 @@ func (o *Objects) checkPut(record reflect.Value, id string) error {
 		return err
 	}
 	if o.Table.Options.IDs == schema.Counter {
-		if err := checkOwn(id); err != nil {
+		if err := checkCallerID(id); err != nil {
 			return err
 		}
 	}
 	if !o.Table.Layout.IsID(id) {
-		return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrValue, schema.Shorten(id), o.Table.Options.IDs)
+		return fmt.Errorf("%w: id %q: the ids of this model come from Options.IDs, %s", schema.ErrValue, schema.Shorten(id), o.Table.Options.IDs)
 	}
 	return o.Declaration.Check(record)
 }
@@ -325,12 +327,12 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 		return err
 	}
 	err = o.Table.put(ctx, c)
-	var other *otherError
-	if !errors.As(err, &other) {
+	var watched *watchedError
+	if !errors.As(err, &watched) {
 		return cmp.Or(err, o.take(c, record))
 	}
-	// It exists, and has index entries for counters or its time of creation.
-	if err := o.takeOthers(c, other, record); err != nil {
+	// The record exists, and its index entries depend on watched fields.
+	if err := o.takeWatched(c, watched, record); err != nil {
 		return err
 	}
 	if err = o.replace(ctx, record, id, "+"); errors.Is(err, schema.ErrNotFound) {
@@ -339,7 +341,7 @@ func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) 
 	return err
 }
 
-// putting returns the change of Put, as if the record were new.
+// putting returns the change of Put, with the values of a new record.
 func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, error) {
 	o.Declaration.SetVersion(record, 1)
 	o.Declaration.Stamp(record, now, true)
@@ -350,15 +352,15 @@ func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, 
 	return o.written(record, c)
 }
 
-// take sets the fields of a struct that a write has not changed.
+// take sets the fields of a struct that a write has kept to their stored values.
 func (o *Objects) take(c *change, record reflect.Value) error {
 	if c.operation == "put" && len(c.values) == 0 {
 		return nil // a new record
 	}
-	if len(c.values) != len(c.shown) {
+	if len(c.values) != len(c.returned) {
 		return schema.ErrReply(nil)
 	}
-	for i, number := range c.shown {
+	for i, number := range c.returned {
 		if err := o.takeField(c.id, number, c.values[i], record); err != nil {
 			return err
 		}
@@ -366,13 +368,13 @@ func (o *Objects) take(c *change, record reflect.Value) error {
 	return nil
 }
 
-// takeOthers sets kept fields on which index entries depend to their stored values.
-func (o *Objects) takeOthers(c *change, other *otherError, record reflect.Value) error {
-	if len(other.values) != len(c.other) {
+// takeWatched sets the watched fields to their stored values.
+func (o *Objects) takeWatched(c *change, watched *watchedError, record reflect.Value) error {
+	if len(watched.values) != len(c.watched) {
 		return schema.ErrReply(nil)
 	}
-	for i, number := range c.other {
-		if err := o.takeField(c.id, number, other.values[i], record); err != nil {
+	for i, number := range c.watched {
+		if err := o.takeField(c.id, number, watched.values[i], record); err != nil {
 			return err
 		}
 		if number == o.Declaration.Schema.Version {

@@ -30,6 +30,7 @@ type Keys struct {
 	Unique  map[string]string // by the name of the field or index. Default "<name>.by.<field>"
 }
 
+// Limits of Options.
 const (
 	maxName       = 100
 	MaxPartitions = keys.MaxPartitions
@@ -63,7 +64,7 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	case o.Cache < 0:
 		return o, fmt.Errorf("Options.Cache is %v: it cannot be negative", o.Cache)
 	case o.Partitions > 1 && (o.Keys.Record != "" || len(o.Keys.Unique) > 0):
-		return o, fmt.Errorf("Options.Keys cannot be set with Options.Partitions: their keys hold the number of the partition")
+		return o, fmt.Errorf("Options.Keys cannot be set with Options.Partitions: the keys contain the number of the partition")
 	}
 	if client.Mode() == rueidis.ClientModeCluster {
 		return o, o.checkSlots()
@@ -71,7 +72,7 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	return o, nil
 }
 
-// checkSlots refuses keys that are in different slots of a Cluster.
+// checkSlots returns an error if keys are in different slots of a Cluster.
 func (o *Options) checkSlots() error {
 	if o.Partitions > 1 {
 		return nil
@@ -99,17 +100,17 @@ func (o *Options) Counter() string { return schema.CounterOf(o.Name, o.Keys.Coun
 // checkName refuses names that look like a key of another model.
 func (o *Options) checkName() error {
 	if o.Name == registry.ModelsKey {
-		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
+		return fmt.Errorf("Options.Name is %q: this is the key with the list of models: choose another name", o.Name)
 	}
 	k := schema.KeysOf("", "")
 	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Voids, ".lock"} {
 		if model, ok := strings.CutSuffix(o.Name, key); ok {
-			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys of this form: choose another name", o.Name, model)
 		}
 	}
 	for _, key := range []string{k.Index(""), ".of.", k.Lock("")} {
 		if model, _, ok := strings.Cut(o.Name, key); ok {
-			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys of this form: choose another name", o.Name, model)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
--- Finds orphans, entries that their records do not have, and removes them.
+-- Finds and removes orphans: entries that their records do not have.
 --
 -- KEYS 1 meta, 2 content, 3 the key with the entries, 4 the directory of values for s,
 --      otherwise 3 again, then the record of each entry, or for d the set of each value
@@ -8,7 +8,8 @@
 --      3 kind of the key: z sorted set, s set of a value, d directory of values, u unique
 --        index, a all, e expires
 --      4 number of the index
---      then id and value of each entry; an unreadable entry has an empty id, and is all value
+--      then id and value of each entry; for an unreadable entry, the id is empty and the value
+--      is the member
 -- Reply SCHEMA, or the numbers of the wrong entries, from 1
 
 local meta, content, place, directory = unpack(KEYS, 1, 4)

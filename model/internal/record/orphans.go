@@ -9,10 +9,10 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// Orphan is an entry that its record may not have.
+// Orphan is an index entry that its record may not have.
 type Orphan struct{ ID, Value string }
 
-// Place is where entries are, with the name in orphan.lua.
+// Place is the kind of key that holds entries, as named in orphan.lua.
 type Place string
 
 // The places of entries.
@@ -25,21 +25,21 @@ const (
 	InDirectory Place = "d" // a value without a set
 )
 
-// Scope selects the orphans to remove, with the name in orphan.lua.
+// Scope selects the orphans to remove, as named in orphan.lua.
 type Scope string
 
 // The scopes.
 const (
 	None    Scope = "verify"
-	Indexed Scope = "repair" // except those of records that are not indexed yet
+	Indexed Scope = "repair" // except orphans of records that are not indexed yet
 	Any     Scope = "any"
 )
 
 // orphanBatch is the number of entries checked by one script.
 const orphanBatch = 20
 
-// Orphans returns the suspects that their records do not have, and removes them. Entries in a
-// set all have its value.
+// Orphans returns the suspects that their records do not have, and removes them unless the
+// scope is None. With InSet, all suspects must have the same value.
 func (t *Table) Orphans(ctx context.Context, p *schema.Partition, scope Scope, kind Place, x *schema.Index, suspects []Orphan) ([]Orphan, error) {
 	if len(suspects) == 0 {
 		return nil, nil
@@ -56,10 +56,10 @@ func (t *Table) Orphans(ctx context.Context, p *schema.Partition, scope Scope, k
 		key, number = t.Layout.IndexKey(p, x), x.Number
 	}
 	var all []Orphan
-	for some := range slices.Chunk(suspects, orphanBatch) {
+	for chunk := range slices.Chunk(suspects, orphanBatch) {
 		keys := []string{p.Meta, p.Content, key, cmp.Or(directory, key)}
 		args := []string{string(scope), t.Registry.Stamp(), string(kind), strconv.Itoa(number)}
-		for _, s := range some {
+		for _, s := range chunk {
 			if kind == InDirectory {
 				keys = append(keys, t.Layout.ValueKey(p, schema.Entry{Index: x, Value: s.Value}))
 			} else {
@@ -79,10 +79,10 @@ func (t *Table) Orphans(ctx context.Context, p *schema.Partition, scope Scope, k
 			return nil, err
 		}
 		for _, i := range wrong {
-			if i < 1 || int(i) > len(some) {
+			if i < 1 || int(i) > len(chunk) {
 				return nil, schema.ErrReply(nil)
 			}
-			all = append(all, some[i-1])
+			all = append(all, chunk[i-1])
 		}
 	}
 	return all, nil

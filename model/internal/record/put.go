@@ -30,7 +30,7 @@ func (t *Table) put(ctx context.Context, c *change) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: id %q: its claims of unique values expired %d times: do the clocks of the servers differ by more than %v?",
+	return fmt.Errorf("%w: id %q: its claims of unique values expired %d times: check that the clocks of the servers differ by less than %v",
 		schema.ErrConflict, schema.Shorten(c.id), unique.Attempts, unique.Lease/2)
 }
 
@@ -39,8 +39,8 @@ func (t *Table) claims() bool {
 	return t.Layout.Spread() && slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
 }
 
-// putClaimed writes a change with claims of the values known to be new, and of those that the
-// script reports.
+// putClaimed writes a change with claims of the values in wanted, and of further values that
+// write reports as unclaimed.
 func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
 	token := rand.Text()[:16]
 	var claims []unique.Claim
@@ -57,7 +57,7 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 		case errors.As(err, &missing):
 			wanted = missing.Entries
 		case err == nil:
-			t.Claims.Confirm(ctx, c.id, token, claims, c.left)
+			t.Claims.Confirm(ctx, c.id, token, claims, c.released)
 			return nil
 		case decided(err):
 			t.Claims.Abandon(ctx, claims)

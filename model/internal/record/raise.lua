@@ -2,11 +2,11 @@
 --
 -- KEYS 1 counter
 -- ARGV 1 id, a decimal number
--- Reply 1 if it was lower
+-- Reply 1 if the counter was lower, otherwise 0
 
-local now = redis.call('GET', KEYS[1]) or '0'
--- Lua is not exact beyond 53 bits.
-if #now < #ARGV[1] or #now == #ARGV[1] and now < ARGV[1] then
+local current = redis.call('GET', KEYS[1]) or '0'
+-- Compare as text, since Lua numbers are exact only up to 53 bits.
+if #current < #ARGV[1] or #current == #ARGV[1] and current < ARGV[1] then
 	redis.call('SET', KEYS[1], ARGV[1])
 	return 1
 end

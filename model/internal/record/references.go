@@ -15,7 +15,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// add adds a field, or replaces the same one. Fields with the rule restrict come first.
+// add adds a field, or replaces it if it was added before. Fields with the rule restrict come
+// first.
 func (r *references) add(field *referrer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +34,7 @@ func (r *references) add(field *referrer) {
 }
 
 // Publish stores the name of the model that the fields for a Go type refer to. If the server
-// refuses that, the type decides.
+// refuses the write, other programs compare the names of the Go types instead.
 func (r *references) Publish(ctx context.Context, target, name string) error {
 	t := r.t
 	for _, rule := range t.Schema.References {
@@ -52,9 +53,9 @@ func (r *references) Publish(ctx context.Context, target, name string) error {
 // that this program does not know. It reads the database at most once a second.
 func (r *references) check(ctx context.Context) error {
 	r.mu.RLock()
-	all, asked := r.all, r.asked
+	all, readAt := r.all, r.readAt
 	r.mu.RUnlock()
-	if !asked.IsZero() && time.Since(asked) < registry.RefreshInterval {
+	if !readAt.IsZero() && time.Since(readAt) < registry.RefreshInterval {
 		return nil
 	}
 	others, err := r.t.Registry.Neighbours(ctx)
@@ -72,14 +73,14 @@ func (r *references) check(ctx context.Context) error {
 		}
 	}
 	r.mu.Lock()
-	r.asked = time.Now()
+	r.readAt = time.Now()
 	r.mu.Unlock()
 	return nil
 }
 
-// fields returns the fields that refer to records of this model: near those with indexes in the
-// same slot, which the deleting script can check, and far the others. Fields with the rule
-// restrict come first.
+// fields returns the fields that refer to records of this model. near are the fields with
+// indexes in the same slot, which the deleting script can check; far are the other fields.
+// Fields with the rule restrict come first.
 func (r *references) fields(ctx context.Context) (near, far []*referrer, err error) {
 	if err := r.check(ctx); err != nil {
 		return nil, nil, err
@@ -124,8 +125,8 @@ func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target st
 	return cleared && err == nil, err
 }
 
-// clearRefs removes the references to a target from a value: a Ref, or a pointer
-// to one or a list of them.
+// clearRefs removes the references to a target from a value: a Ref, a list of Refs, or a
+// pointer to either.
 func clearRefs(v reflect.Value, target string) bool {
 	cleared := false
 	switch v.Kind() {
@@ -162,8 +163,8 @@ func clearRefs(v reflect.Value, target string) bool {
 	return cleared
 }
 
-// Relate adds the fields of a model that refer to another one, and reports whether there are
-// any.
+// Relate adds the fields of a model that refer to another model, and reports whether there are
+// any such fields.
 func Relate(from, to *Objects) bool {
 	found := false
 	for _, f := range from.Declaration.Refs {

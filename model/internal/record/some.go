@@ -26,14 +26,14 @@ func (o *Objects) Field(ctx context.Context, id string, number int) (reflect.Val
 	return field, err
 }
 
-// TypedField returns the number of the stored field with a name, which must have the Go type t.
+// TypedField returns the number of a stored field, which must have the Go type t.
 func (o *Objects) TypedField(name string, t reflect.Type) (int, error) {
 	number := o.Declaration.Schema.Number(name)
 	if number < 0 || number >= len(o.Declaration.GoFields) {
 		return 0, o.Declaration.Unknown(name)
 	}
-	if is := o.Declaration.GoFields[number].Of(o.Declaration.NewRecord()).Type(); is != t {
-		return 0, fmt.Errorf("%w: field %s is %s, not %s", schema.ErrValue, name, is, t)
+	if fieldType := o.Declaration.GoFields[number].Of(o.Declaration.NewRecord()).Type(); fieldType != t {
+		return 0, fmt.Errorf("%w: field %s is %s, not %s", schema.ErrValue, name, fieldType, t)
 	}
 	return number, nil
 }

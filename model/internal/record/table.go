@@ -33,9 +33,9 @@ type Table struct {
 	Claims     *unique.Claims
 	References references
 	targets    targets
-	clocks     []clock // one per partition, of its server
+	clocks     []clock // one for the server of each partition
 	ids        *idSource
-	last       atomic.Int64                                // the last known value of the counter
+	last       atomic.Int64                                // lower bound for the value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and sets its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
 	Opaque     string                                      // numbers of the indexes that this process cannot compute, each between commas
@@ -44,6 +44,7 @@ type Table struct {
 	Patience time.Duration
 }
 
+// patience is the default Patience of a Table.
 const patience = 5 * time.Second
 
 // NewTable returns the table of a declaration.
@@ -94,8 +95,8 @@ func OpenTable(client rueidis.Client, name, text string, r *registry.Published) 
 	return openTable(client, name, w, &s, r)
 }
 
-// OpenObjects returns the records of a published schema, as structs of a type as described at
-// schema.Untyped.
+// OpenObjects returns the records of a published schema, as structs of the record type that
+// schema.Untyped describes.
 func OpenObjects(client rueidis.Client, name, text string, r *registry.Published, record reflect.Type) (*Objects, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
@@ -109,6 +110,7 @@ func OpenObjects(client rueidis.Client, name, text string, r *registry.Published
 	return &Objects{d, t}, err
 }
 
+// openTable returns the table of a parsed schema.
 func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Schema, r *registry.Published) (*Table, error) {
 	if w.Partitions < 1 || w.Partitions > MaxPartitions {
 		return nil, fmt.Errorf("%w: the schema: %d partitions", schema.ErrCorrupt, w.Partitions)
@@ -130,8 +132,8 @@ func (t *Table) IsOpaque(x *schema.Index) bool {
 	return strings.Contains(t.Opaque, ","+strconv.Itoa(x.Number)+",")
 }
 
-// TypeError names the key of the model that has another type, if that is the cause of an error.
-// keys may include sets of values.
+// TypeError returns an error that names the key with another type, if that is the cause of err;
+// otherwise it returns err. keys may include sets of values.
 func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error {
 	if !rediserr.IsWrongType(err) {
 		return err
@@ -162,7 +164,7 @@ func (t *Table) Outcome(id, word string) error {
 	case "LATE":
 		return unique.ErrLate
 	case "FOREIGN":
-		return fmt.Errorf("%w: key %q is one: Delete leaves it alone unless Options.Adopt accepts its id", schema.ErrUnknown, t.Layout.Of(id).Record(id))
+		return fmt.Errorf("%w: Delete does not delete key %q unless Options.Adopt accepts its id", schema.ErrUnknown, t.Layout.Of(id).Record(id))
 	}
 	return t.Registry.SchemaError()
 }
@@ -195,11 +197,11 @@ func (t *Table) relevantFields() []int {
 }
 
 // CheckTypes returns an error if a key of the model has another type, which no script can use.
-// The model does not delete such a key. more are keys of sorted sets.
-func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
+// The model does not delete such a key. CheckTypes also checks sortedSets, keys of sorted sets.
+func (t *Table) CheckTypes(ctx context.Context, sortedSets ...string) error {
 	type key struct{ name, kind string }
 	var keys []key
-	for _, name := range more {
+	for _, name := range sortedSets {
 		keys = append(keys, key{name, "zset"})
 	}
 	if t.Options.IDs == schema.Counter {
@@ -235,20 +237,20 @@ func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 
 var (
 	// errLeft is returned if a record does not have the entry required for its removal.
-	errLeft = errors.New("the record no longer refers")
-	// errKept is returned if a record exists.
-	errKept = errors.New("the record is there")
+	errLeft = errors.New("the record no longer has the reference")
+	// errKept is returned if a record to be removed as missing exists.
+	errKept = errors.New("the record still exists")
 )
 
 // references holds the fields of this and other models that refer to the records of a table.
 type references struct {
-	t     *Table
-	mu    sync.RWMutex
-	all   []*referrer
-	asked time.Time // when other models were last read from the database
+	t      *Table
+	mu     sync.RWMutex
+	all    []*referrer
+	readAt time.Time // when other models were last read from the database
 }
 
-// referrer is a field of a model that refers to records of another one.
+// referrer is a field that refers to records of a model.
 type referrer struct {
 	from  *Table
 	field string

@@ -27,7 +27,7 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 		return err
 	}
 	indexed := slices.ContainsFunc(o.Declaration.Schema.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Declaration.Schema.Expires) })
-	if indexed || len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) { // index entries depend, or may depend, on it
+	if indexed || len(o.Declaration.Schema.Fields) > len(o.Declaration.Schema.Names) { // index entries may depend on the time of expiry
 		return patch()
 	}
 	t := o.Table
@@ -44,8 +44,8 @@ func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error
 	return err
 }
 
-// touchOnce changes the time of expiry. rewrite reports that the record has no content, and
-// must be written.
+// touchOnce changes the time of expiry. It returns true if the record must be written by Patch
+// instead, because its content is missing or damaged.
 func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (rewrite bool, err error) {
 	t := o.Table
 	p := t.Layout.Of(id)

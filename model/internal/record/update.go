@@ -12,12 +12,12 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// edit is an Update or Patch of a record, or an Incr that no script can do.
+// edit is an Update or Patch of a record, or an Incr in a model with computed fields.
 type edit struct {
 	id string
 	f  func(ptr any, now int64) error
-	// patched are the numbers of the fields that Patch sets. Their old values need not be
-	// readable, and no other field is written. nil: an Update.
+	// patched holds the numbers of the fields that Patch sets; nil: an Update. The old values
+	// of these fields need not be readable, and no other field is written.
 	patched   []int
 	unchecked bool      // skip validation
 	timed     bool      // a patched field depends on the time of the server
@@ -54,6 +54,7 @@ func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (
 	return o.edit(ctx, e)
 }
 
+// edit applies an edit, with retries after conflicts.
 func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
 	if err := o.CheckID(e.id); err != nil {
 		return nil, err
@@ -92,6 +93,7 @@ func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 	return ptrOf(record), o.Table.put(ctx, c)
 }
 
+// ptrOf returns a pointer to a record, or nil for the zero Value.
 func ptrOf(record reflect.Value) any {
 	if !record.IsValid() {
 		return nil
@@ -100,7 +102,7 @@ func ptrOf(record reflect.Value) any {
 }
 
 // checked returns the fields that must not have changed since they were read. Update and
-// Validate may depend on any field; Patch depends only on those with index entries.
+// Validate may depend on any field; Patch depends only on fields with index entries.
 func (o *Objects) checked(e *edit) []int {
 	if e.patched != nil && o.Declaration.Validate == nil {
 		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Declaration.Schema.Counters[i] })
@@ -163,9 +165,10 @@ func (o *Objects) storedVersion(stored []schema.Text) int64 {
 }
 
 // difference returns the change that writes the fields of a record that differ from before: the
-// encoding of the decoded record or, for Patch, the stored fields. So parts of a stored value
-// that its Go type does not know are kept if the field does not change. It returns nil if no
-// field differs, and sets fields that the caller cannot change.
+// encoding of the decoded record or, for Patch, the stored fields. Parts of a stored value that
+// the Go type does not have are therefore kept if the field does not change. difference returns
+// nil if no field differs. It also resets the fields of the record that the caller cannot
+// change.
 func (o *Objects) difference(stored, before []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
 	version := o.storedVersion(stored)
 	o.Declaration.SetVersion(record, version)
@@ -199,10 +202,10 @@ func (o *Objects) difference(stored, before []schema.Text, record reflect.Value,
 		c.now = now
 	}
 	for i, name := range o.Declaration.Schema.Names {
-		ours := i == o.Declaration.Schema.Version || i == o.Declaration.Schema.Updated || i == o.Declaration.Schema.Expires && o.Declaration.Schema.TTL > 0
+		setByStore := i == o.Declaration.Schema.Version || i == o.Declaration.Schema.Updated || i == o.Declaration.Schema.Expires && o.Declaration.Schema.TTL > 0
 		// A Patch also writes equal values, since another Patch may have changed them
 		// meanwhile.
-		writes := changed[i] || ours && fields[i] != stored[i] || e.patched != nil && patched(i)
+		writes := changed[i] || setByStore && fields[i] != stored[i] || e.patched != nil && patched(i)
 		switch {
 		case !writes || o.Declaration.Schema.Kept(i):
 			fields[i] = stored[i]
@@ -228,7 +231,7 @@ func (o *Objects) expect(c *change, stored []schema.Text) {
 	for i, counter := range o.Declaration.Schema.Counters {
 		touched := i == o.Declaration.Schema.Expires && o.Declaration.Schema.Version >= 0 // Touch does not change the version
 		if (counter || touched) && slices.Contains(o.Table.Rows.Relevant, i) {
-			c.other, c.others = append(c.other, i), append(c.others, stored[i])
+			c.watched, c.watchedText = append(c.watched, i), append(c.watchedText, stored[i])
 		}
 	}
 }
@@ -239,7 +242,7 @@ func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
 		number := o.Declaration.Schema.Number(name)
-		if ttl, is := value.(time.Duration); is && number == o.Declaration.Schema.Expires {
+		if ttl, ok := value.(time.Duration); ok && number == o.Declaration.Schema.Expires {
 			o.Declaration.SetTime(record, number, now+ttl.Milliseconds())
 			continue
 		}

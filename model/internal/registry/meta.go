@@ -4,9 +4,9 @@ import "strings"
 
 // Published is the content of user.meta in one partition.
 type Published struct {
-	Digest, Schema       string            // in force
-	also                 string            // digest of another declaration that may write
-	Wanted, WantedDigest string            // of the last New with a different declaration, since the last Migrate
+	Digest, Schema       string            // of the declaration in force
+	also                 string            // digest of another declaration whose programs may write
+	Wanted, WantedDigest string            // schema and digest of the last New with a different declaration since the last Migrate
 	token                string            // token of the numbers of the indexes
 	migration            string            // "": all records are in all indexes; see migrate_begin.lua
 	Indexes              map[string]string // identity to number and key, including dropped indexes
@@ -31,6 +31,6 @@ func ParsePublished(meta map[string]string) Published {
 
 // DescribeIndex formats the identity of an index: name (columns and options).
 func DescribeIndex(identity string) string {
-	name, rest, _ := strings.Cut(identity, "=")
-	return name + " (" + rest + ")"
+	name, options, _ := strings.Cut(identity, "=")
+	return name + " (" + options + ")"
 }

@@ -13,22 +13,22 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// keyPattern is a key, or all keys with a prefix and a rest of a certain form.
+// keyPattern matches a key, or all keys with a prefix and a suffix of a certain form.
 type keyPattern struct {
-	text string
-	rest form
+	text   string // the key or the prefix
+	suffix form
 }
 
-// form is the form of the rest of a key after a prefix.
+// form is the form of a key after a prefix.
 type form string
 
 const (
 	nothing  form = ""         // an exact key
-	anything form = "anything" // including an empty rest
+	anything form = "anything" // any text, which may be empty
 )
 
-// starts reports whether text of the form can start with s.
-func (f form) starts(s string) bool {
+// canStartWith reports whether text of the form can start with s.
+func (f form) canStartWith(s string) bool {
 	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	switch f {
 	case nothing:
@@ -41,13 +41,13 @@ func (f form) starts(s string) bool {
 	return true
 }
 
-// meets reports whether a key can match both patterns.
-func (p keyPattern) meets(q keyPattern) bool {
+// overlaps reports whether a key can match both patterns.
+func (p keyPattern) overlaps(q keyPattern) bool {
 	if len(p.text) > len(q.text) {
 		p, q = q, p
 	}
 	rest, ok := strings.CutPrefix(q.text, p.text)
-	return ok && p.rest.starts(rest)
+	return ok && p.suffix.canStartWith(rest)
 }
 
 // keySpace returns patterns for the keys of a model in its first partitions.
@@ -74,7 +74,7 @@ func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 }
 
 func (p keyPattern) String() string {
-	if p.rest == nothing {
+	if p.suffix == nothing {
 		return strconv.Quote(p.text)
 	}
 	return strconv.Quote(p.text + "…")
@@ -93,8 +93,8 @@ func (g *Registry) CheckOwnKeys() error {
 	all := append(keySpace(&w, g.Layout.Name, 1), keyPattern{ModelsKey, nothing})
 	for i, p := range all {
 		for _, q := range all[:i] {
-			if p.meets(q) {
-				return fmt.Errorf("the keys %s and %s of the model can be equal: choose others in Options.Keys", p, q)
+			if p.overlaps(q) {
+				return fmt.Errorf("the keys %s and %s of the model can be equal: choose other keys in Options.Keys", p, q)
 			}
 		}
 	}
@@ -139,27 +139,28 @@ func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	return slices.DeleteFunc(all, func(n Neighbour) bool { return n.Partitions == 0 }), nil
 }
 
-// checkNeighbours returns an error if a key of the model could belong to another model. With
-// later, it does so only if the name sorts after that of the other, so that one of two
-// conflicting models stays.
+// checkNeighbours returns an error if a key of the model could belong to another model. If
+// later is set, it checks only models whose names sort before the name of this model, so that
+// one of two conflicting models stays.
 func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	all, err := g.Neighbours(ctx)
 	if err != nil {
 		return err
 	}
-	mine := g.Layout.Stored()
+	own := g.Layout.Stored()
 	for _, n := range all {
 		if later && g.Layout.Name < n.Name {
 			continue
 		}
-		// The partition number is part of the keys of both.
+		// If both models have partitions, comparing the first ones is enough: every key
+		// contains the number of its partition.
 		ours, theirs := len(g.Layout.Parts), n.Partitions
 		if g.Layout.Spread() && n.Partitions > 1 {
 			ours, theirs = 1, 1
 		}
-		for _, p := range keySpace(&mine, g.Layout.Name, ours) {
+		for _, p := range keySpace(&own, g.Layout.Name, ours) {
 			for _, q := range keySpace(&n.Stored, n.Name, theirs) {
-				if p.meets(q) {
+				if p.overlaps(q) {
 					return fmt.Errorf("%w: its keys %s can be keys %s of model %s: choose another Options.Name, or Options.Keys.Record",
 						schema.ErrDeclaration, p, q, n.Name)
 				}
@@ -169,23 +170,24 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	return nil
 }
 
-// Has reports whether a key belongs to the model by a prefix of more than `more` bytes.
-func (n *Neighbour) Has(key string, more int) bool {
+// Has reports whether a key belongs to the model by a prefix longer than prefixLen bytes.
+func (n *Neighbour) Has(key string, prefixLen int) bool {
 	for _, q := range keySpace(&n.Stored, n.Name, n.Partitions) {
 		rest, ok := strings.CutPrefix(key, q.text)
-		if ok && len(q.text) > more && q.rest.starts(rest) {
+		if ok && len(q.text) > prefixLen && q.suffix.canStartWith(rest) {
 			return true
 		}
 	}
 	return false
 }
 
-// TargetField returns the prefix of the fields of meta that name the models a field refers to.
+// TargetField returns the prefix of the fields of meta that name the models that a field refers
+// to.
 func TargetField(field string) string { return "refers:" + field + ":" }
 
 // RefersTo reports whether a field refers to a model: as published or, if nothing was
-// published, by the name of the Go type. In the latter case a field of the model's own type
-// refers to the model itself.
+// published, by the name of the Go type. Without published targets, a reference to the Go type
+// of the referring model itself refers to that model.
 func (n *Neighbour) RefersTo(r schema.Reference, model string, s *schema.Schema) bool {
 	known := false
 	for field := range n.meta {

@@ -14,9 +14,9 @@ func (g *Registry) Open(ctx context.Context) error {
 	if err != nil || !added {
 		return err
 	}
-	// Another model may have been published at the same time.
+	// Another model may have been published concurrently.
 	if err = g.checkNeighbours(ctx, true); err != nil {
-		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Layout.Name).Build()).Error() // it is refused either way
+		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Layout.Name).Build()).Error() // New fails in any case
 	}
 	return err
 }

@@ -14,18 +14,18 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// RefreshInterval is how long a state read from the database is used. Migrate may run in another
-// process.
+// RefreshInterval is how long the state of an index, as read from the database, is used.
+// Another process may run Migrate meanwhile.
 const RefreshInterval = time.Second
 
 // CheckBuilt returns an error unless all records are in an index. It reads the database at most
-// once a second, also to notice that another process has dropped the index.
+// once a second, since another process may drop the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	asked, now := x.State.Asked.Load(), elapsed.Now()
 	if now-asked >= int64(RefreshInterval) && x.State.Asked.CompareAndSwap(asked, now) {
 		parts := g.Layout.Parts
 		if x.State.Built.Load() {
-			parts = parts[:1] // a migration would drop it there first
+			parts = parts[:1] // a migration drops the index in the first partition first
 		}
 		built, err := g.IsBuilt(ctx, x, parts)
 		if err != nil {
@@ -53,7 +53,7 @@ func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.
 		commands[i] = g.client.B().Hexists().Key(parts[i].Meta).Field(field).Build()
 	}
 	for _, r := range g.client.DoMulti(ctx, commands...) {
-		if there, err := r.AsBool(); err != nil || !there {
+		if built, err := r.AsBool(); err != nil || !built {
 			return false, err
 		}
 	}

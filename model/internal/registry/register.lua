@@ -6,18 +6,19 @@
 --      2 schema
 --      3 its fixed part
 --      4 token of the numbers of the indexes, used if there is no meta
---      5 follow: the token is that of another partition; or empty
---      6 number of given index numbers, then each of these after its identity
---      then the identities of the indexes, each after its name
+--      5 follow if the token is the token of another partition, or empty
+--      6 number of indexes with given numbers, then for each its identity, and its number and
+--        name
+--      then for each index its name and its identity
 -- Reply an error: SCHEMA and the published fixed part; DROPPING; or OTHER and the names
---      of the fields of its records, if the declaration has none of them. Otherwise the digest
---      in force, the token of the numbers, then for each index its number, its name in the
---      key, and 1 if it is built
+--      of the fields of the stored records, if the declaration has none of these fields.
+--      Otherwise the digest in force, the token of the numbers, then for each index its number,
+--      its name in the key, and 1 if it is built
 --
--- An index keeps its number and key even if no declaration has it any longer: a program that
--- still declares it uses the same one.
+-- An index keeps its number and key even if no declaration has it any longer, since a program
+-- may still declare the index.
 --
--- Existing values are not written again, so that a read-only server can be used for reading.
+-- Existing values are not written again, so that programs can read from a read-only server.
 
 local meta = KEYS[1]
 local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
@@ -50,15 +51,15 @@ local function kindsOf(text)
 	return kinds
 end
 
-local had = kindsOf(found[3] or '{}')
-local has = kindsOf(schema)
+local oldKinds = kindsOf(found[3] or '{}')
+local newKinds = kindsOf(schema)
 local shared, changed, names = false, false, {}
-for name, kind in pairs(had) do
-	shared = shared or has[name]
-	changed = changed or has[name] and has[name] ~= kind
+for name, kind in pairs(oldKinds) do
+	shared = shared or newKinds[name]
+	changed = changed or newKinds[name] and newKinds[name] ~= kind
 	names[#names + 1] = name
 end
-if #names > 0 and next(has) and not shared and redis.call('EXISTS', KEYS[2]) == 1 then
+if #names > 0 and next(newKinds) and not shared and redis.call('EXISTS', KEYS[2]) == 1 then
 	table.sort(names)
 	return redis.error_reply('OTHER ' .. table.concat(names, ', ', 1, math.min(#names, 5)))
 end
@@ -127,20 +128,20 @@ for i = first, #ARGV, 2 do
 end
 
 -- If other indexes are in force, the declaration waits for a migration. Until then its programs
--- may write if they know all indexes in force. New fields, sets and lists need no migration; a
--- changed kind of a field does, because records must be changed.
+-- may write if the declaration has all indexes in force. New fields, sets and lists need no
+-- migration; a changed kind of a field does, because records must be changed.
 if reply[1] == digest then
 	if not changed then
 		put('schema', schema)
 	end
 else
-	local knows = true
+	local complete = true
 	for identity in redis.call('HGET', meta, 'identities'):gmatch('[^\n]+') do
-		knows = knows and wanted[identity]
+		complete = complete and wanted[identity]
 	end
 	put('wanted', schema)
 	put('wanteddigest', digest)
-	if knows then
+	if complete then
 		put('also', digest)
 	end
 end

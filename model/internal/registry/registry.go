@@ -33,7 +33,7 @@ type Registry struct {
 	Schema   *schema.Schema
 	Digest   string
 	token    atomic.Pointer[string] // token of the numbers of the indexes
-	restores sync.Mutex
+	restores sync.Mutex             // serializes restore
 }
 
 // New returns the registry of a model that is not published yet.
@@ -73,8 +73,8 @@ func (g *Registry) publish(ctx context.Context) error {
 	return nil
 }
 
-// publishedFirst returns the partitions, those with a meta key first: others may have lost
-// theirs with their server, or New was interrupted.
+// publishedFirst returns the partitions, sorted so that partitions with a meta key come first.
+// A partition may have lost its meta key with its server, or New was interrupted.
 func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
 	all := make([]*schema.Partition, len(g.Layout.Parts))
 	for i := range g.Layout.Parts {
@@ -83,11 +83,11 @@ func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, err
 	if !g.Layout.Spread() {
 		return all, nil
 	}
-	there, err := g.exist(ctx, all, func(p *schema.Partition) string { return p.Meta })
+	exists, err := g.exist(ctx, all, func(p *schema.Partition) string { return p.Meta })
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b *schema.Partition) int { return cmp.Compare(there[b], there[a]) })
+	slices.SortStableFunc(all, func(a, b *schema.Partition) int { return cmp.Compare(exists[b], exists[a]) })
 	return all, nil
 }
 
@@ -97,15 +97,15 @@ func (g *Registry) exist(ctx context.Context, parts []*schema.Partition, key fun
 	for i, p := range parts {
 		commands[i] = g.client.B().Exists().Key(key(p)).Build()
 	}
-	there := map[*schema.Partition]int64{}
+	exists := map[*schema.Partition]int64{}
 	for i, reply := range g.client.DoMulti(ctx, commands...) {
 		n, err := reply.AsInt64()
 		if err != nil {
 			return nil, err
 		}
-		there[parts[i]] = n
+		exists[parts[i]] = n
 	}
-	return there, nil
+	return exists, nil
 }
 
 // numbering returns the numbers of the indexes as arguments of register.lua.
@@ -151,12 +151,12 @@ func (g *Registry) publishIn(ctx context.Context, parts []*schema.Partition, tok
 	return replies, nil
 }
 
-// registered decodes a reply of register.lua.
+// registered decodes a reply of register.lua, or returns its error.
 func (g *Registry) registered(p *schema.Partition, r rueidis.RedisResult) ([]string, error) {
 	reply, err := r.AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
 		w := g.Layout.Stored()
-		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Layout.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
+		return nil, fmt.Errorf("%w: %s stores %s, not %s", schema.ErrSchema, g.Layout.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, g.errDropping()
 	} else if ok && strings.HasPrefix(e.Error(), "OTHER ") {
@@ -169,6 +169,7 @@ func (g *Registry) registered(p *schema.Partition, r rueidis.RedisResult) ([]str
 	return reply, err
 }
 
+// errDropping returns the error for a model that is being deleted.
 func (g *Registry) errDropping() error {
 	return fmt.Errorf("%w: the model is being deleted: wait until Drop has finished", schema.ErrSchema)
 }
@@ -187,7 +188,7 @@ func (g *Registry) legacyKeys() []string {
 	return all
 }
 
-// takeNumbers reads the numbers in a reply of register.lua.
+// takeNumbers sets the numbers, keys and states of the indexes from a reply of register.lua.
 func (g *Registry) takeNumbers(first bool, reply []string) error {
 	for i, x := range g.Schema.Indexes {
 		number, err := strconv.Atoi(reply[2+3*i])
@@ -205,9 +206,9 @@ func (g *Registry) takeNumbers(first bool, reply []string) error {
 	return nil
 }
 
-// publishName adds the name of the model to the list of models, and reports whether it is new.
-// If the server refuses it, because the program may only write its own keys, the model is not
-// listed but otherwise works.
+// publishName adds the name of the model to the list of models, and reports whether the name is
+// new. If the server refuses the write, because the program may only write its own keys, the
+// model is not listed but otherwise works.
 func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	n, err := g.client.Do(ctx, g.client.B().Hset().Key(ModelsKey).FieldValue().
 		FieldValue(g.Layout.Name, strconv.Itoa(len(g.Layout.Parts))).Build()).AsInt64()
@@ -221,13 +222,13 @@ func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 // indexes: the digest of the declaration and the token of the numbers.
 func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
 
-// SchemaError is the error for a declaration that is not in force.
+// SchemaError returns the error for a declaration that is not in force.
 func (g *Registry) SchemaError() error {
 	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first: Pending lists what it would do", schema.ErrSchema, g.Layout.Name)
 }
 
-// Adopt takes the published numbers of the indexes. It returns the numbers of indexes that need
-// the Go type, each between commas.
+// Adopt sets the numbers of the indexes as published. It returns the numbers of the indexes
+// that need the Go type, each between commas.
 func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error) {
 	identities := g.Schema.Identities()
 	g.Digest = schema.DigestOf(expires, identities)
@@ -248,9 +249,9 @@ func (g *Registry) Adopt(r *Published, expires string) (opaque string, err error
 	return opaque, nil
 }
 
-// ModelsKey is the key of a hash from the names of all models that New has opened to their
-// numbers of partitions. On a Cluster it is in its own slot, so it is written separately, and
-// again by every New.
+// ModelsKey is the key of a hash that maps the names of all models that New has opened to their
+// numbers of partitions. On a Cluster the hash is in its own slot, so every New writes it
+// separately.
 const ModelsKey = "models"
 
 // Published reads the meta of a partition.

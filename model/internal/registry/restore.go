@@ -13,8 +13,8 @@ import (
 // Dropping replaces the digest in meta while a model is deleted.
 const Dropping = "dropping"
 
-// RetryRestored calls do. If that fails because the database was emptied or restarted without
-// its data, it publishes the schema again and retries once.
+// RetryRestored calls do. If do fails because the database was emptied or restarted without its
+// data, RetryRestored publishes the schema again and calls do once more.
 func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	err := do()
 	if !errors.Is(err, schema.ErrSchema) {
@@ -34,11 +34,11 @@ func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 // none before.
 var errPublished = fmt.Errorf("%w: another process has just published the schema", schema.ErrSchema)
 
-// maxRestores limits retries because another process restores the same partitions.
+// maxRestores limits retries while another process restores the same partitions.
 const maxRestores = 10
 
 // restore publishes the schema again in empty partitions, with this process's numbers of the
-// indexes. It reports whether the declaration is in force then.
+// indexes. It reports whether the declaration is in force afterwards.
 func (g *Registry) restore(ctx context.Context) (restored bool, err error) {
 	g.restores.Lock()
 	defer g.restores.Unlock()
@@ -64,12 +64,12 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 		if all[i].Digest != "" {
 			token = all[i].token
 			if !g.sameNumbers(&all[i]) {
-				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s differently: restart this one",
+				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s differently: restart this process",
 					schema.ErrSchema, g.Layout.Name)
 			}
 		}
 	}
-	may := true
+	inForce := true
 	var empty, unnumbered []*schema.Partition
 	for i := range all {
 		p := &g.Layout.Parts[i]
@@ -79,7 +79,7 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 		case !all[i].hasIndexes(g.Schema.Identities()):
 			unnumbered = append(unnumbered, p) // another process, with different indexes, was first
 		default:
-			may = may && all[i].token == token && (all[i].Digest == g.Digest || all[i].also == g.Digest)
+			inForce = inForce && all[i].token == token && (all[i].Digest == g.Digest || all[i].also == g.Digest)
 		}
 	}
 	if err := g.checkEmpty(ctx, empty); err != nil {
@@ -98,20 +98,20 @@ func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 	if _, err := g.publishName(ctx); err != nil {
 		return false, err
 	}
-	return may, nil
+	return inForce, nil
 }
 
 // sameNumbers reports whether a meta is compatible with this process's numbers of the indexes.
 func (g *Registry) sameNumbers(r *Published) bool {
-	of := map[string]string{}
-	for identity, called := range r.Indexes {
-		number, _, _ := strings.Cut(called, " ")
-		of[number] = identity
+	identities := map[string]string{}
+	for identity, entry := range r.Indexes {
+		number, _, _ := strings.Cut(entry, " ")
+		identities[number] = identity
 	}
 	for i, given := 0, g.numbering(); i < len(given); i += 2 {
-		called, there := r.Indexes[given[i]]
+		entry, exists := r.Indexes[given[i]]
 		number, _, _ := strings.Cut(given[i+1], " ")
-		if there && called != given[i+1] || !there && of[number] != "" {
+		if exists && entry != given[i+1] || !exists && identities[number] != "" {
 			return false
 		}
 	}
@@ -128,15 +128,15 @@ func (r *Published) hasIndexes(identities []string) bool {
 	return true
 }
 
-// checkEmpty refuses to publish the schema in partitions with records. It returns errPublished
-// if another process has published it there, and may have written them.
+// checkEmpty returns an error if a partition without a schema has records: errPublished if
+// another process has published the schema meanwhile, and may have written the records.
 func (g *Registry) checkEmpty(ctx context.Context, parts []*schema.Partition) error {
-	there, err := g.exist(ctx, parts, func(p *schema.Partition) string { return p.All })
+	exists, err := g.exist(ctx, parts, func(p *schema.Partition) string { return p.All })
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if there[p] == 0 {
+		if exists[p] == 0 {
 			continue
 		}
 		now, err := g.Published(ctx, p)

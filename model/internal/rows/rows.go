@@ -25,8 +25,8 @@ type Rows struct {
 	Schema   *schema.Schema
 	cache    time.Duration // Options.Cache
 	Writes   recentWrites
-	Relevant []int       // fields that the indexes depend on
-	partly   atomic.Bool // read many records by field names
+	Relevant []int       // numbers of the fields that the indexes depend on
+	byName   atomic.Bool // read many records with HMGET instead of HGETALL
 }
 
 // New returns the rows of a model. cache is how long the client may cache them; 0: no caching.
@@ -60,7 +60,7 @@ func (r *Rows) cached(id string) rueidis.Cacheable {
 // Do reads a record, from the client-side cache if the model is cached and fresh is false.
 func (r *Rows) Do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
 	if r.cache > 0 && !fresh {
-		reply := r.client.DoCache(ctx, r.static(r.cached(id)), r.cache)
+		reply := r.client.DoCache(ctx, r.staticTTL(r.cached(id)), r.cache)
 		if !refused(reply) {
 			return reply
 		}
@@ -73,19 +73,19 @@ func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	if r.cache > 0 {
 		commands := make([]rueidis.CacheableTTL, len(ids))
 		for i, id := range ids {
-			commands[i] = rueidis.CT(r.static(r.cached(id)), r.cache)
+			commands[i] = rueidis.CT(r.staticTTL(r.cached(id)), r.cache)
 		}
 		results := r.client.DoMultiCache(ctx, commands...)
 		if !slices.ContainsFunc(results, refused) {
 			return results
 		}
 	}
-	if !r.partly.Load() {
-		results := r.doWhole(ctx, ids)
+	if !r.byName.Load() {
+		results := r.doHgetall(ctx, ids)
 		if !slices.ContainsFunc(results, isFlat) {
 			return results
 		}
-		r.partly.Store(true)
+		r.byName.Store(true)
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -94,10 +94,10 @@ func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	return r.client.DoMulti(ctx, commands...)
 }
 
-// doWhole reads all fields of records with HGETALL: without field names to parse, this takes
-// the server a third of the time per record. It is no longer used if hashes have many other
-// fields, or the client uses RESP2, in which the replies of both commands look alike.
-func (r *Rows) doWhole(ctx context.Context, ids []string) []rueidis.RedisResult {
+// doHgetall reads all fields of records with HGETALL: without field names to parse, this takes
+// the server a third of the time per record. DoMany stops using it if hashes have many other
+// fields, or if the client uses RESP2, in which the replies of HGETALL and HMGET look alike.
+func (r *Rows) doHgetall(ctx context.Context, ids []string) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
 		commands[i] = r.client.B().Hgetall().Key(r.Layout.Of(id).Record(id)).Build()
@@ -111,8 +111,8 @@ func isFlat(reply rueidis.RedisResult) bool {
 	return err == nil && m.IsArray()
 }
 
-// parseWhole parses the reply to HGETALL.
-func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known bool, err error) {
+// parseHgetall parses the reply to HGETALL.
+func (r *Rows) parseHgetall(m rueidis.RedisMessage, fields []schema.Text) (known bool, err error) {
 	all, err := m.AsStrMap()
 	if err != nil {
 		return false, err
@@ -131,16 +131,17 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 			other += len(name) + len(s)
 		}
 		if other > 3*declared+1000 {
-			r.partly.Store(true)
+			r.byName.Store(true)
 		}
 	}
 	return len(all) > 0, nil
 }
 
-// static makes the client cache a record for Options.Cache without reading the TTL of its key.
-// It would read that in a transaction, which a server that is out of memory refuses. Models
-// whose records expire need the TTL, since the server may report an expiry late.
-func (r *Rows) static(command rueidis.Cacheable) rueidis.Cacheable {
+// staticTTL makes the client cache a record for Options.Cache without reading the TTL of its
+// key. The client would read the TTL in a transaction, which a server that is out of memory
+// refuses. Models whose records expire need the TTL, since the server may report an expiry
+// late.
+func (r *Rows) staticTTL(command rueidis.Cacheable) rueidis.Cacheable {
 	if r.Schema.Expires >= 0 {
 		return command
 	}
@@ -166,7 +167,7 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 		return false, r.ReadError(id, err)
 	}
 	if m.IsMap() {
-		return r.parseWhole(m, fields)
+		return r.parseHgetall(m, fields)
 	}
 	list, err := m.ToArray()
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 	return known, nil
 }
 
-// ReadError returns the error of a read: that of NotHash if the key has another type.
+// ReadError returns the error of a read, or the error of NotHash if the key has another type.
 func (r *Rows) ReadError(id string, err error) error {
 	if rediserr.IsWrongType(err) {
 		return r.NotHash(id)
@@ -200,8 +201,8 @@ func (r *Rows) NotHash(id string) error {
 	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Layout.Of(id).Record(id))}
 }
 
-// Absent returns ErrNotFound unless the record exists without any of the declared fields: one
-// more round trip in that rare case.
+// Absent returns ErrNotFound for a record without any of the declared fields, unless its key
+// exists: one more round trip.
 func (r *Rows) Absent(ctx context.Context, id string) error {
 	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Layout.Of(id).Record(id)).Build()).AsInt64()
 	if err == nil && n == 0 {
@@ -225,9 +226,9 @@ func (r *Rows) Read(ctx context.Context, id string) ([]schema.Text, error) {
 func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + DigestOf(fields, r.Relevant) }
 
 // DigestOf returns the digest of fields, as scripts compute it.
-func DigestOf(fields []schema.Text, some []int) string {
+func DigestOf(fields []schema.Text, numbers []int) string {
 	var b []byte
-	for _, i := range some {
+	for _, i := range numbers {
 		b = appendDigested(b, fields[i])
 	}
 	return hexSum(string(b))
@@ -241,6 +242,7 @@ func appendDigested(b []byte, f schema.Text) []byte {
 	return append(append(strconv.AppendInt(b, int64(len(f.Value)), 10), ':'), f.Value...)
 }
 
+// hexSum returns the SHA-1 digest of s in hexadecimal.
 func hexSum(s string) string {
 	sum := sha1.Sum([]byte(s))
 	return hex.EncodeToString(sum[:])

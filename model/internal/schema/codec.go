@@ -50,11 +50,11 @@ func (c *codec) zero(t reflect.Type) (zero *string) {
 type Types struct {
 	Collection func(t reflect.Type) string       // "set", "list" or ""
 	Target     func(t reflect.Type) reflect.Type // target of a Ref; nil for other types
-	Prefixed   func(t reflect.Type) bool         // the order of its text is useful: it starts with what people search for
+	Prefixed   func(t reflect.Type) bool         // whether the text of a type starts with what programs search for
 }
 
 // hasOrder reports whether the index of a field can be ordered. For most types that marshal
-// themselves the order of the text is not that of the values.
+// themselves, the text does not sort as the values do.
 func (y Types) hasOrder(t reflect.Type, c *codec) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -113,7 +113,7 @@ func (y Types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
 }
 
-// endless reports whether a type is a list of itself or a pointer to itself.
+// endless reports whether a type contains only lists of itself or pointers to itself.
 func endless(t reflect.Type) bool {
 	var seen []reflect.Type
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Pointer {
@@ -126,7 +126,8 @@ func endless(t reflect.Type) bool {
 	return false
 }
 
-// writesJSON reports whether a type has its own MarshalJSON: its JSON may or may not be a list.
+// writesJSON reports whether a type has its own MarshalJSON, so that its JSON need not be a
+// list.
 func writesJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
@@ -138,7 +139,7 @@ func boolCodec() codec {
 		Decode: func(v reflect.Value, s string) error {
 			b, err := strconv.ParseBool(s)
 			v.SetBool(b)
-			return plain(err, s, "1 or 0")
+			return parseError(err, s, "1 or 0")
 		},
 	}
 }
@@ -152,7 +153,7 @@ func intCodec(t reflect.Type) codec {
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, bits)
 			v.SetInt(n)
-			return plain(err, s, fmt.Sprintf("an integer of %d bits", bits))
+			return parseError(err, s, fmt.Sprintf("an integer of %d bits", bits))
 		},
 	}
 }
@@ -167,7 +168,7 @@ func uintCodec(t reflect.Type) codec {
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseUint(s, 10, bits)
 			v.SetUint(n)
-			return plain(err, s, fmt.Sprintf("an unsigned integer of %d bits", bits))
+			return parseError(err, s, fmt.Sprintf("an unsigned integer of %d bits", bits))
 		},
 	}
 }
@@ -189,13 +190,13 @@ func floatCodec(t reflect.Type) codec {
 		Decode: func(v reflect.Value, s string) error {
 			f, err := strconv.ParseFloat(s, bits)
 			v.SetFloat(f)
-			return plain(err, s, "a number")
+			return parseError(err, s, "a number")
 		},
 	}
 }
 
-// plain replaces the errors of strconv and time.
-func plain(err error, s, want string) error {
+// parseError replaces an error of strconv or time by one that names the expected format.
+func parseError(err error, s, want string) error {
 	if err == nil {
 		return nil
 	}
@@ -218,7 +219,7 @@ func timeCodec() codec {
 		Decode: func(v reflect.Value, s string) error {
 			t, err := time.Parse(time.RFC3339Nano, s)
 			*v.Addr().Interface().(*time.Time) = t.UTC()
-			return plain(err, s, "a time such as 2026-11-21T10:00:00Z")
+			return parseError(err, s, "a time such as 2026-11-21T10:00:00Z")
 		},
 	}
 }
@@ -236,7 +237,7 @@ func unixCodec() codec {
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, 64)
 			*v.Addr().Interface().(*time.Time) = time.Unix(n, 0).UTC()
-			return plain(err, s, "seconds since 1970")
+			return parseError(err, s, "seconds since 1970")
 		},
 	}
 }
@@ -250,7 +251,7 @@ func durationCodec() codec {
 		Decode: func(v reflect.Value, s string) error {
 			d, err := time.ParseDuration(s)
 			v.SetInt(int64(d))
-			return plain(err, s, "a duration such as 1h30m")
+			return parseError(err, s, "a duration such as 1h30m")
 		},
 	}
 }
@@ -286,8 +287,8 @@ func (y Types) pointerCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// marshalerCodec returns the codec of a type that marshals itself. For other types the kind is
-// "".
+// marshalerCodec returns the codec of a type that marshals itself. For other types, the kind of
+// the codec is "".
 func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	p := reflect.PointerTo(t)
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
@@ -299,7 +300,7 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 		toBytes   = encoding.BinaryMarshaler
 		fromBytes = encoding.BinaryUnmarshaler
 	)
-	one := func(to, from bool, what string) error {
+	checkPair := func(to, from bool, what string) error {
 		if to != from {
 			return fmt.Errorf("%s has only one of Marshal%s and Unmarshal%s", t, what, what)
 		}
@@ -334,7 +335,7 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 			return v.Addr().Interface().(fromBytes).UnmarshalBinary([]byte(s))
 		}
 	default:
-		return c, errors.Join(one(writesText, readsText, "Text"), one(writesBytes, readsBytes, "Binary"))
+		return c, errors.Join(checkPair(writesText, readsText, "Text"), checkPair(writesBytes, readsBytes, "Binary"))
 	}
 	c.Target = y.Target(t)
 	return c, nil
@@ -357,11 +358,11 @@ func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 			if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
 				return Text{}, nil
 			}
-			b, err := marshalled(v)
+			b, err := marshalJSON(v)
 			return Text{Value: string(b), OK: err == nil}, err
 		},
 		Decode: func(v reflect.Value, s string) error {
-			if err := unmarshalled(s, v.Addr().Interface()); err != nil {
+			if err := unmarshalJSON(s, v.Addr().Interface()); err != nil {
 				return fmt.Errorf("%q is not the JSON of a %s: %w", Shorten(s), t, err)
 			}
 			return nil
@@ -391,8 +392,8 @@ func elementKind(t reflect.Type, e codec) kind {
 	return e.Kind
 }
 
-// marshalled returns an addressable value as JSON, without HTML escapes.
-func marshalled(v reflect.Value) ([]byte, error) {
+// marshalJSON encodes an addressable value as JSON, without HTML escapes.
+func marshalJSON(v reflect.Value) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -14,12 +14,12 @@ type Declaration struct {
 	Schema   Schema
 	types    Types
 	GoType   reflect.Type
-	GoFields []GoField // like Fields, without the computed ones
+	GoFields []GoField // the fields of Schema that are not computed
 	computes []computation
 	ID       GoField
 	Refs     []RefField
 	Kinds    map[string]string // "set" or "list", by the name of the collection
-	// WithoutType: see Untyped.
+	// WithoutType is set by Untyped.
 	WithoutType bool
 	Validate    func(record any) error // calls the method of the type on a pointer; nil: no method
 }
@@ -35,12 +35,12 @@ type GoField struct {
 	typed   *typedField // for a record without its Go type
 }
 
-// computation computes a field.
+// computation is a computed field, with the function that computes its value.
 type computation struct {
 	codec
-	name   string
-	of     func(record any) any
-	result reflect.Type
+	name    string
+	compute func(record any) any
+	result  reflect.Type
 }
 
 // RefField is a field that refers to other records.
@@ -65,7 +65,7 @@ type IndexDeclaration struct {
 	Columns []string
 	Unique  bool
 	Fold    bool
-	Compute func(record any) any // takes a pointer, and returns one; nil: a composite
+	Compute func(record any) any // takes a pointer to the record, and returns a pointer to the value; nil: a composite
 	Result  reflect.Type
 }
 
@@ -93,6 +93,7 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 	return d, nil
 }
 
+// addFields adds the fields of a struct, and of the structs embedded in it.
 func (d *Declaration) addFields(t reflect.Type, path []int) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -125,8 +126,9 @@ func (y Types) writesItself(t reflect.Type) bool {
 	return err != nil || c.Kind != "" || writesJSON(t)
 }
 
-// checkWithin refuses options of fields within a type that is stored as JSON, since they would
-// have no effect. The type of another model, which has an id, may keep its options.
+// checkWithin returns an error if fields within a type that is stored as JSON have options,
+// since these would have no effect. The type of another model, which has an id, may have
+// options.
 func checkWithin(t reflect.Type, seen []reflect.Type) error {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -134,23 +136,24 @@ func checkWithin(t reflect.Type, seen []reflect.Type) error {
 	if t.Kind() != reflect.Struct || slices.Contains(seen, t) {
 		return nil
 	}
-	var with error
+	var found error
 	for i := range t.NumField() {
 		f := t.Field(i)
 		_, options, has := strings.Cut(f.Tag.Get("redis"), ",")
 		if has && slices.Contains(strings.Split(options, ","), "id") {
 			return nil
 		}
-		if has && options != "" && with == nil {
-			with = fmt.Errorf("%s.%s has options, and is stored as a part of this field, as JSON: embed %s by value, or leave the options out", t.Name(), f.Name, t.Name())
+		if has && options != "" && found == nil {
+			found = fmt.Errorf("%s.%s has options, and is stored as a part of this field, as JSON: embed %s by value, or leave the options out", t.Name(), f.Name, t.Name())
 		}
-		if err := checkWithin(f.Type, append(seen, t)); err != nil && with == nil {
-			with = err
+		if err := checkWithin(f.Type, append(seen, t)); err != nil && found == nil {
+			found = err
 		}
 	}
-	return with
+	return found
 }
 
+// addField adds a field, with its indexes and rules.
 func (d *Declaration) addField(f reflect.StructField, text string, path []int) error {
 	tag, err := parseTag(text, f.Name)
 	if err != nil {
@@ -218,7 +221,7 @@ func (d *Declaration) addTTL(tag tag) (err error) {
 	d.Schema.TTL, err = time.ParseDuration(text)
 	switch {
 	case !tag.has("expires"):
-		return errors.New("ttl says when a record expires: it belongs to the field with the option expires")
+		return errors.New("ttl sets when a record expires: add it to the field with the option expires")
 	case err != nil || d.Schema.TTL < time.Millisecond:
 		return fmt.Errorf("ttl=%s is not a duration such as 1h30m, of at least a millisecond", text)
 	}
@@ -288,7 +291,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 			return errors.New("a field has this name: give the index another one")
 		}
 		d.Schema.Fields = append(d.Schema.Fields, Field{Name: name, Kind: c.Kind, Element: c.element, Computed: true, Zero: c.zero(decl.Result)})
-		d.computes = append(d.computes, computation{name: name, of: decl.Compute, codec: c, result: decl.Result})
+		d.computes = append(d.computes, computation{name: name, compute: decl.Compute, codec: c, result: decl.Result})
 	} else if len(decl.Columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")
 	}
@@ -316,6 +319,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 	return d.Schema.addSpec(x)
 }
 
+// addID sets the id field.
 func (d *Declaration) addID(g GoField, t reflect.Type) error {
 	if d.ID.path != nil {
 		return errors.New("another field is the id already")
@@ -327,6 +331,7 @@ func (d *Declaration) addID(g GoField, t reflect.Type) error {
 	return nil
 }
 
+// addCollection adds a Set or List.
 func (d *Declaration) addCollection(t tag, kind string) error {
 	if len(t.options) > 0 {
 		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])

@@ -16,10 +16,9 @@ import (
 )
 
 // Content is the index entries of one record, as stored in user.content. It allows a script to
-// remove the record from all indexes, or to check conditions without reading the record. It is
-// a MessagePack list, which Lua unpacks in one call:
-//
-// →expiry in milliseconds since 1970, or 0; number of an index, value; …
+// remove the record from all indexes, or to check conditions without reading the record. A
+// Content is a MessagePack list, which Lua unpacks in one call: the expiry in milliseconds
+// since 1970 or 0, then the number of the index and the value of each entry.
 type Content string
 
 // Entry is one value of a record in one index.
@@ -53,7 +52,7 @@ func (s *Schema) EntriesOf(indexes []*Index, record []Text) ([]Entry, error) {
 }
 
 // AppendEntries appends the entries of a record in one index. A record without a value for one
-// of the columns has no entry; an absent field has the value that Get returns.
+// of the columns has no entry. An absent field has the value that Get returns.
 func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, error) {
 	for _, f := range x.FieldNumbers {
 		if !s.Fields[f].indexed(record[f]).OK {
@@ -120,8 +119,8 @@ func (x *Index) value(s *Schema, record []Text, element string) (string, error) 
 	return string(b), nil
 }
 
-// plain returns the value in a unique index with one column: its text, which people can read
-// and other programs can look up.
+// plain returns the value in a unique index with one column: a readable text that other
+// programs can look up.
 func (x *Index) plain(s *Schema, t string) string {
 	if t == "-0" && s.Fields[x.FieldNumbers[0]].ValueKind() == kindFloat {
 		return "0"
@@ -137,8 +136,8 @@ func (x *Index) plain(s *Schema, t string) string {
 	return t
 }
 
-// canonical returns the value in an index with a set per value: a text that is the same for
-// equal values, and that people and other programs can read in the key.
+// canonical returns the value in an index with a set per value: a readable text that is the
+// same for equal values.
 func (x *Index) canonical(s *Schema, t string) (string, error) {
 	f := &s.Fields[x.FieldNumbers[0]]
 	kind := f.ValueKind()
@@ -207,10 +206,10 @@ func (x *Index) folded(s string) string {
 }
 
 // digested shortens long text for an index that only supports equality. A digest has 59 bytes;
-// text of that length is digested, too, so that no text can equal a digest.
+// text of 59 bytes is digested as well, so that no text can equal a digest.
 func digested(s string) string {
-	const keep, most = 24, 58
-	if len(s) <= most {
+	const keep, maxPlain = 24, 58
+	if len(s) <= maxPlain {
 		return s
 	}
 	sum := sha256.Sum256([]byte(s))
@@ -232,6 +231,7 @@ func Pack(due int64, entries []Entry) Content {
 	return Content(b)
 }
 
+// PackList appends the header of a MessagePack list with n elements.
 func PackList(b []byte, n int) []byte {
 	if n < 16 {
 		return append(b, 0x90|byte(n))
@@ -239,6 +239,7 @@ func PackList(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint16(append(b, 0xdc), uint16(n))
 }
 
+// PackInt appends a MessagePack integer.
 func PackInt(b []byte, n int64) []byte {
 	if n < 128 {
 		return append(b, byte(n))
@@ -246,6 +247,7 @@ func PackInt(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
 }
 
+// PackText appends a MessagePack string.
 func PackText(b []byte, s string) []byte {
 	switch {
 	case len(s) < 32:
@@ -258,6 +260,7 @@ func PackText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+// Taken returns the error for an entry whose unique value belongs to owner.
 func Taken(e Entry, owner string) *TakenError {
 	value := e.Value
 	if len(e.Index.Columns) > 1 {

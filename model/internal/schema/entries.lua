@@ -2,7 +2,7 @@
 --
 -- The content of a record is a MessagePack list: the millisecond at which it expires or 0, then
 -- the index number and the value of each entry. A member of a sorted set is the value followed
--- by the id. An index with a set per value has ids in these sets, with the same scores as in
+-- by the id. An index with a set per value stores ids in these sets, with the same scores as in
 -- all, and the values in its directory.
 
 local call = redis.call -- avoids repeated lookups
@@ -38,14 +38,14 @@ local function has(entries, number, value)
 	return false
 end
 
--- inForce reports whether the declaration of a caller is in force.
+-- inForce reports whether the declaration of a caller is in force, given its stamp: the digest
+-- of the declaration and the token of its index numbers.
 local function inForce(meta, stamp)
 	local found = call('HMGET', meta, 'digest', 'token')
 	return stamp == (found[1] or '') .. (found[2] or '')
 end
 
--- writable reports whether a caller may write, given the digest of its declaration and the
--- token of its index numbers.
+-- writable reports whether a caller may write, given its stamp.
 local function writable(meta, stamp)
 	local found = call('HMGET', meta, 'digest', 'also', 'token')
 	local token = found[3] or ''

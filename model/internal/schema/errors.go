@@ -15,8 +15,8 @@ var (
 	ErrConflict    = errors.New("the record has changed since it was read")
 	ErrValue       = ordered.ErrValue
 	ErrInvalid     = errors.New("the record is not valid")
-	ErrBound       = errors.New("the counter would leave its bounds")
-	ErrDeclaration = errors.New("not a model")
+	ErrBound       = errors.New("the counter would exceed its bounds")
+	ErrDeclaration = errors.New("not a valid model")
 	ErrSchema      = errors.New("the declaration is not in force")
 	ErrUnknown     = errors.New("there are keys that the model did not write")
 	ErrCorrupt     = errors.New("the record is damaged")
@@ -24,13 +24,13 @@ var (
 	ErrCursor      = errors.New("the cursor belongs to another query")
 	ErrReferenced  = errors.New("another record refers to it")
 	ErrNotRelated  = errors.New("a model refers to the records by a rule, and Relate was not called")
-	ErrDangling    = errors.New("there is no record that it refers to")
+	ErrDangling    = errors.New("the referenced record does not exist")
 )
 
 // TakenError names the owner of a unique value.
 type TakenError struct {
 	Field string // the unique field or index; "id" for an id
-	Value string // for an index on several fields, all of them: room="a",day=3
+	Value string // for an index on several fields, all values: room="a",day=3
 	Owner string // id of the record that has it
 }
 
@@ -50,9 +50,9 @@ type InvalidError struct {
 	Problems []FieldError
 }
 
-// FieldError is a violation of a field, or of the whole record.
+// FieldError is a violation by a field, or by the record as a whole.
 type FieldError struct {
-	Field string // its name in Redis; empty: the record as a whole
+	Field string // name of the field in Redis; empty: the record as a whole
 	Err   error
 }
 
@@ -77,11 +77,11 @@ func (e *InvalidError) Unwrap() []error {
 
 // BoundError is returned if a counter would exceed its bounds.
 type BoundError struct {
-	ID    string // of the record
+	ID    string // id of the record
 	Field string
 	Value int64 // current value of the counter
-	By    int64 // the number that Incr should add
-	Bound int64 // the minimum, or the maximum
+	By    int64 // the number passed to Incr
+	Bound int64 // the minimum or maximum that the sum would exceed
 }
 
 func (e *BoundError) Error() string {
@@ -98,7 +98,7 @@ func (e *BoundError) Is(target error) bool { return target == ErrBound }
 // RecordError is the error of an unreadable record.
 type RecordError struct {
 	ID    string
-	Field string // its name in Redis; empty: the record as a whole
+	Field string // name of the field in Redis; empty: the record as a whole
 	Err   error
 }
 
@@ -107,11 +107,11 @@ func (e *RecordError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferencedError names a record that refers to the one to delete.
+// ReferencedError names a record that refers to the record to be deleted.
 type ReferencedError struct {
 	Model string // the referring model
-	Field string // its field, with the rule restrict
-	ID    string // one of its records
+	Field string // field of the referring model, with the rule restrict
+	ID    string // id of the referring record
 }
 
 func (e *ReferencedError) Error() string {
@@ -143,6 +143,7 @@ func Shorten(s string) string {
 	return s
 }
 
+// IsNotFound reports whether an error is an ErrNotFound.
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
 // ErrReply returns the error for an unexpected reply of a script, or nil if err is not nil.

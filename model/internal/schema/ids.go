@@ -7,7 +7,7 @@ type IDs string
 const (
 	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id
 	ULID           IDs = "ulid"    // 26 letters and digits in time order, without a round trip
-	ClientAssigned IDs = "own"     // the caller sets them
+	ClientAssigned IDs = "own"     // set by the caller
 )
 
 // maxID is the maximum length of an id, in bytes.

@@ -7,7 +7,7 @@ import (
 // Keys are the keys of one partition of a model, all in one hash slot.
 type Keys struct {
 	RecordPrefix string // prefix of user:<id>: hash, one record
-	Base         string // prefix of all others:
+	Base         string // prefix of the following keys, and of the keys of indexes and collections
 	Content      string // user.content: hash, id to Content
 	All          string // user.all: sorted set, ids in creation order
 	Meta         string // user.meta: hash, the published schema and the state of the indexes
@@ -19,8 +19,8 @@ type Keys struct {
 func (k *Keys) Record(id string) string { return k.RecordPrefix + id }
 
 // Index returns the key of an index, such as user.by.age: a sorted set, or a hash for a unique
-// index. The name may have a number appended, to distinguish it from an older index of that
-// name.
+// index. The name may have a number appended, to distinguish the index from an older index of
+// the same name.
 func (k *Keys) Index(name string) string { return k.Base + ".by." + name }
 
 // Value returns the key of the ids with one value of an index, such as user.by.city:London: a
@@ -33,6 +33,7 @@ func (k *Keys) Collection(name, id string) string { return k.Base + ".of." + nam
 // Lock returns the name of the lock of a record.
 func (k *Keys) Lock(id string) string { return k.Base + ".lock:" + id }
 
+// KeysOf returns the keys with a base, and with a prefix for records.
 func KeysOf(base, record string) Keys {
 	return Keys{
 		RecordPrefix: record, Base: base,

@@ -81,7 +81,7 @@ func decimalText(text string) (string, error) {
 	return text, nil
 }
 
-// Value parses the text of a field for its column.
+// Value parses the text of a field into a value for its column.
 func (k kind) Value(name, text string) (any, error) {
 	switch k {
 	case KindString, kindBytes:
@@ -96,16 +96,16 @@ func (k kind) Value(name, text string) (any, error) {
 	return k.column(name, false).Parse(text)
 }
 
-// elements returns the distinct texts of the elements of a JSON list.
-func elements(text string, of kind) ([]string, error) {
+// elements returns the distinct texts of the elements of a JSON list, given their kind.
+func elements(text string, element kind) ([]string, error) {
 	var raw []json.RawMessage
-	if err := unmarshalled(text, &raw); err != nil {
+	if err := unmarshalJSON(text, &raw); err != nil {
 		return nil, fmt.Errorf("not a JSON list: %w", err)
 	}
 	texts := make([]string, 0, len(raw))
 	seen := make(map[string]bool, len(raw))
 	for i, r := range raw {
-		s, err := fromJSON(r, of)
+		s, err := fromJSON(r, element)
 		if err != nil {
 			return nil, fmt.Errorf("element %d: %w", i+1, err)
 		}
@@ -151,6 +151,7 @@ func fromJSON(raw json.RawMessage, k kind) (string, error) {
 	return n.String(), nil
 }
 
+// boolText returns the stored text of a bool.
 func boolText(b bool) string {
 	if b {
 		return "1"

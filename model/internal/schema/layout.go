@@ -18,8 +18,9 @@ type Layout struct {
 	Schema  *Schema
 }
 
-// Partition has the keys of one partition, and of its indexes by position: the directories of
-// indexes with a set per value, and the unique ones only if there is a single partition.
+// Partition has the keys of one partition, and the keys of its indexes by Index.Place: for
+// indexes with a set per value, their directories; unique indexes only if there is a single
+// partition.
 type Partition struct {
 	Keys
 	Indexes []string
@@ -28,8 +29,8 @@ type Partition struct {
 // Of returns the partition of an id.
 func (l *Layout) Of(id string) *Partition { return &l.Parts[keys.Partition(id, len(l.Parts))] }
 
-// Spread reports whether there are several partitions, so that unique values and records can be
-// in different slots.
+// Spread reports whether the model has several partitions, so that unique values and their
+// records can be in different slots.
 func (l *Layout) Spread() bool { return len(l.Parts) > 1 }
 
 // Arrange computes the positions and keys of the indexes.
@@ -79,7 +80,7 @@ func (l *Layout) RecordPrefix() string {
 	if !l.Spread() {
 		return l.Parts[0].RecordPrefix
 	}
-	// {user.0}:
+	// The prefix of the first partition is, for example, {user.0}:
 	before, _, _ := strings.Cut(l.Parts[0].RecordPrefix, ".0}")
 	return before + "."
 }
@@ -95,7 +96,8 @@ func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 	return nil, "", false
 }
 
-// ParseValueKey returns the partition of the key of a set, and the entry of its records.
+// ParseValueKey returns the partition of the key of a set of a value, and the entry of the
+// records in the set.
 func (l *Layout) ParseValueKey(key string) (*Partition, Entry, bool) {
 	for i := range l.Parts {
 		p := &l.Parts[i]
@@ -132,8 +134,8 @@ func (l *Layout) CreationScore(id string) string {
 	return ""
 }
 
-// IsID reports whether the part of a key after the prefix can be the id of a record: other keys
-// may have the same prefix.
+// IsID reports whether a text can be the id of a record. Keys that are not records may have the
+// same prefix.
 func (l *Layout) IsID(id string) bool {
 	switch l.IDs {
 	case Counter:

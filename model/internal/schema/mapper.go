@@ -33,7 +33,7 @@ func (d *Declaration) Reencoded(record reflect.Value) []Text {
 		f := &d.GoFields[i]
 		t, err := f.encode(f.Of(record))
 		if err != nil {
-			t = Text{Value: "?"} // with OK false
+			t = Text{Value: "?"} // OK is false
 		}
 		all[i] = t
 	}
@@ -47,7 +47,7 @@ const maxField = 512 << 20
 func (d *Declaration) Compute(record reflect.Value, all []Text) error {
 	for i := range d.computes {
 		c := &d.computes[i]
-		result, err := call(c.name, c.of, record.Addr().Interface())
+		result, err := call(c.name, c.compute, record.Addr().Interface())
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (d *Declaration) Compute(record reflect.Value, all []Text) error {
 	return nil
 }
 
-// call runs a function of the application. A panic becomes an error of the record.
+// call runs the function of a computed field. A panic becomes an error of the record.
 func call(name string, compute func(record any) any, record any) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -125,6 +125,7 @@ func (d *Declaration) IdOf(record reflect.Value) string {
 	return t.Value
 }
 
+// SetID sets the id in a struct.
 func (d *Declaration) SetID(record reflect.Value, id string) error {
 	return d.ID.Decode(d.ID.Of(record), id)
 }
@@ -137,6 +138,7 @@ func (d *Declaration) VersionOf(record reflect.Value) int64 {
 	return d.GoFields[d.Schema.Version].Of(record).Int()
 }
 
+// SetVersion sets the version in a struct, if the model has versions.
 func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 	if d.Schema.Version >= 0 {
 		d.GoFields[d.Schema.Version].Of(record).SetInt(version)
@@ -165,8 +167,8 @@ func (d *Declaration) SetTime(record reflect.Value, field int, ms int64) {
 func (d *Declaration) Stamp(record reflect.Value, now int64, isNew bool) {
 	zero := func(field int) bool {
 		v := d.GoFields[field].Of(record)
-		t, is := v.Interface().(time.Time)
-		return is && t.IsZero() || v.Kind() == reflect.Pointer && v.IsNil()
+		t, ok := v.Interface().(time.Time)
+		return ok && t.IsZero() || v.Kind() == reflect.Pointer && v.IsNil()
 	}
 	if d.Schema.Created >= 0 && isNew && zero(d.Schema.Created) {
 		d.SetTime(record, d.Schema.Created, now)

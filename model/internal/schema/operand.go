@@ -32,7 +32,7 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 		return "", err
 	}
 	if f.Element != "" {
-		raw, err := marshalled(v)
+		raw, err := marshalJSON(v)
 		if err != nil {
 			return "", err
 		}
@@ -62,34 +62,34 @@ func (d *Declaration) Beyond(number int, value any) (side int, closest any) {
 	if !v.IsValid() || !isNumber(typ.Kind()) || !isNumber(v.Kind()) || v.CanFloat() && math.IsNaN(v.Float()) {
 		return 0, nil
 	}
-	least, most := limits(typ)
+	smallest, largest := limits(typ)
 	switch n := exact(v); {
-	case n.Cmp(exact(least)) < 0:
-		return -1, least.Interface()
-	case n.Cmp(exact(most)) > 0:
-		return 1, most.Interface()
+	case n.Cmp(exact(smallest)) < 0:
+		return -1, smallest.Interface()
+	case n.Cmp(exact(largest)) > 0:
+		return 1, largest.Interface()
 	}
 	return 0, nil
 }
 
 // limits returns the smallest and the largest value of a number type.
-func limits(t reflect.Type) (least, most reflect.Value) {
-	least, most = reflect.New(t).Elem(), reflect.New(t).Elem()
+func limits(t reflect.Type) (smallest, largest reflect.Value) {
+	smallest, largest = reflect.New(t).Elem(), reflect.New(t).Elem()
 	switch {
-	case least.CanInt():
-		least.SetInt(math.MinInt64 >> (64 - t.Bits()))
-		most.SetInt(math.MaxInt64 >> (64 - t.Bits()))
-	case least.CanUint():
-		most.SetUint(math.MaxUint64 >> (64 - t.Bits()))
+	case smallest.CanInt():
+		smallest.SetInt(math.MinInt64 >> (64 - t.Bits()))
+		largest.SetInt(math.MaxInt64 >> (64 - t.Bits()))
+	case smallest.CanUint():
+		largest.SetUint(math.MaxUint64 >> (64 - t.Bits()))
 	default:
 		limit := math.MaxFloat64
 		if t.Bits() == 32 {
 			limit = math.MaxFloat32
 		}
-		least.SetFloat(-limit)
-		most.SetFloat(limit)
+		smallest.SetFloat(-limit)
+		largest.SetFloat(limit)
 	}
-	return least, most
+	return smallest, largest
 }
 
 // exact returns the exact value of a number, which may be infinite.
@@ -154,7 +154,7 @@ func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	return into, convert(into, ref, v)
 }
 
-// convert sets a value from an equivalent one of another type.
+// convert sets a value to an equivalent value of another type.
 func convert(into reflect.Value, ref bool, v reflect.Value) error {
 	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
@@ -193,7 +193,7 @@ func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// setNumber sets a number to the same number of another type, or returns false if it does not
+// setNumber sets a number to a number of another type. It returns false if the number does not
 // fit.
 func setNumber(into, v reflect.Value) bool {
 	switch {
@@ -230,6 +230,6 @@ func setFloat(into reflect.Value, f float64) bool {
 		return false
 	}
 	into.SetFloat(f)
-	// A constant such as 0.8 means the float32 of the same text.
+	// A constant such as 0.8 equals the float32 with the same shortest text.
 	return into.Float() == f || into.Type().Bits() == 32 && strconv.FormatFloat(into.Float(), 'g', -1, 32) == strconv.FormatFloat(f, 'g', -1, 64)
 }

@@ -3,6 +3,7 @@ package schema
 // Operator is the comparison of a condition.
 type Operator string
 
+// The operators of conditions, with their names in errors and plans.
 const (
 	OpEq      Operator = "="
 	OpIn      Operator = "in"

@@ -9,8 +9,7 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Range is a range of bytes, from Low up to but excluding High; an empty High means no
-// end.
+// Range is a range of strings, from Low up to but excluding High. An empty High means no end.
 type Range struct{ Low, High string }
 
 // successor returns the smallest string greater than all strings with the prefix p, or "" if
@@ -39,10 +38,10 @@ func (s Range) Lex() (from, to string) {
 	return from, to
 }
 
-// empty reports whether the range contains nothing.
+// empty reports whether the range contains no string.
 func (s Range) empty() bool { return s.High != "" && s.Low >= s.High }
 
-// WithPrefix prepends a prefix to everything in the range.
+// WithPrefix returns the range with a prefix prepended to each string.
 func (s Range) WithPrefix(prefix string) Range {
 	if s.High == "" {
 		return Range{prefix + s.Low, successor(prefix)}
@@ -81,7 +80,7 @@ func lowerEnd(a, b string) string {
 	return a
 }
 
-// SortRanges sorts ranges, without empty ones and duplicates.
+// SortRanges sorts ranges, and removes empty ranges and duplicates.
 func SortRanges(all []Range) []Range {
 	all = slices.DeleteFunc(all, Range.empty)
 	slices.SortFunc(all, func(a, b Range) int { return strings.Compare(a.Low, b.Low) })
@@ -106,6 +105,7 @@ func (x *Index) Ranges(s *Schema, column int, op Operator, texts []string) ([]Ra
 	return SortRanges(orderedRanges(op, x.Columns[column].Desc, encoded)), nil
 }
 
+// RangesOf returns the sorted ranges that f returns for values.
 func RangesOf(values []string, f func(string) Range) []Range {
 	all := make([]Range, len(values))
 	for i, v := range values {

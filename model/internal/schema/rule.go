@@ -37,7 +37,7 @@ func ruleOf(t tag, typ reflect.Type) (rule, error) {
 	case t.has("id"), t.has("version"):
 		return r, errors.New("the store sets the id and the version: leave required, min and max out")
 	case r.required && typ.Kind() == reflect.Bool:
-		return r, errors.New("required: false is a value of a bool: leave it out")
+		return r, errors.New("required: false is a valid bool: leave required out")
 	case r.required && t.has("counter"):
 		return r, errors.New("required and counter: 0 is a value of a counter: use min=1")
 	}
@@ -81,19 +81,19 @@ func (r *rule) parseBound(text string, typ reflect.Type) (*bound, error) {
 		var n uint64
 		n, err = strconv.ParseUint(text, 10, 62)
 		b.int = int64(n)
-		err = plain(err, text, "a number of "+r.unit)
+		err = parseError(err, text, "a number of "+r.unit)
 	case typ == reflect.TypeFor[time.Duration]():
 		var d time.Duration
 		d, err = time.ParseDuration(text)
-		b.int, err = int64(d), plain(err, text, "a duration such as 1h30m")
+		b.int, err = int64(d), parseError(err, text, "a duration such as 1h30m")
 	case typ.Kind() == reflect.Float32 || typ.Kind() == reflect.Float64:
 		b.float, err = strconv.ParseFloat(text, typ.Bits())
-		if err = plain(err, text, "a number"); err == nil && (math.IsNaN(b.float) || math.IsInf(b.float, 0)) {
+		if err = parseError(err, text, "a number"); err == nil && (math.IsNaN(b.float) || math.IsInf(b.float, 0)) {
 			err = errors.New("it is not finite")
 		}
 	default:
 		b.int, err = strconv.ParseInt(text, 10, 54)
-		err = plain(err, text, "an integer of 54 bits") // scripts compare counters with it
+		err = parseError(err, text, "an integer of 54 bits") // scripts compare counters with the bound
 	}
 	return b, err
 }
@@ -156,6 +156,7 @@ func (r *rule) outside(v reflect.Value) (low, high bool) {
 	return r.min != nil && n < r.min.int, r.max != nil && n > r.max.int
 }
 
+// lengthOf returns the number of characters, elements or bytes of a value.
 func lengthOf(v reflect.Value) int {
 	if v.Kind() == reflect.String {
 		return utf8.RuneCountInString(v.String())
@@ -179,8 +180,8 @@ func (d *Declaration) Checks() bool {
 	return d.Validate != nil || slices.ContainsFunc(d.GoFields, func(f GoField) bool { return f.rule != rule{} })
 }
 
-// Check returns an *InvalidError if a record violates the rules in the tags of its fields. If it
-// passes, Check also calls its Validate method.
+// Check returns an *InvalidError if a record violates the rules in the tags of its fields.
+// Otherwise it calls the Validate method of the record, if any.
 func (d *Declaration) Check(record reflect.Value) error {
 	var problems []FieldError
 	for i := range d.GoFields {

@@ -22,8 +22,8 @@ type Schema struct {
 	Fields      []Field // stored fields, then computed ones
 	Indexes     []*Index
 	Collections []string      // names of the Sets and Lists of a record
-	Names       []string      // of the stored fields
-	Counters    []bool        // which of them are counters
+	Names       []string      // names of the stored fields
+	Counters    []bool        // by the number of the field: whether it is a counter
 	Version     int           // number of the field, or -1
 	Expires     int           // number of the field, or -1
 	Created     int           // number of the field, or -1
@@ -76,9 +76,9 @@ type Index struct {
 	FieldNumbers []int            `json:"-"` // number of the field of each column
 	ListColumn   int              `json:"-"` // the column that is a list, or -1
 	Encoding     ordered.Encoding `json:"-"`
-	Number       int              `json:"-"` // its number in the content of records
-	Key          string           `json:"-"` // its name in its key: Name, or Name with a suffix
-	Place        int              `json:"-"` // its position in Partition.Indexes, or -1
+	Number       int              `json:"-"` // number of the index in contents
+	Key          string           `json:"-"` // name in the key: Name, or Name with a suffix
+	Place        int              `json:"-"` // position in Partition.Indexes, or -1
 	State        *IndexState      `json:"-"`
 }
 
@@ -98,9 +98,9 @@ func (s *Schema) Timed() bool { return s.Created >= 0 || s.Updated >= 0 || s.TTL
 func (s *Schema) Kept(field int) bool { return s.Counters[field] || field == s.Created }
 
 // NamesOf returns the names of stored fields.
-func (s *Schema) NamesOf(some []int) []string {
-	all := make([]string, len(some))
-	for i, field := range some {
+func (s *Schema) NamesOf(numbers []int) []string {
+	all := make([]string, len(numbers))
+	for i, field := range numbers {
 		all[i] = s.Names[field]
 	}
 	return all
@@ -137,7 +137,7 @@ func (s *Schema) addSpec(x Index) error {
 		if f.Kind == KindJSON {
 			switch {
 			case f.Element == "":
-				return fmt.Errorf("%s cannot be indexed: of what is stored as JSON, only lists of strings, numbers, bools, times and references can", c.Field)
+				return fmt.Errorf("%s cannot be indexed: it is stored as JSON, and is not a list of strings, numbers, bools, times or references", c.Field)
 			case x.ListColumn >= 0:
 				return fmt.Errorf("%s and %s are both lists: an index has one list at most", x.Columns[x.ListColumn].Field, c.Field)
 			}
@@ -175,8 +175,8 @@ func (f *Field) ValueKind() kind {
 	return f.Kind
 }
 
-// Identity returns a text that identifies the declaration of an index: an index of the same
-// name with a different declaration has another identity.
+// Identity returns a text that identifies the declaration of an index. Indexes with the same
+// name but different declarations have different identities.
 func (x *Index) Identity(s *Schema) string {
 	words := make([]string, len(x.Columns))
 	for i, c := range x.Columns {
@@ -191,10 +191,10 @@ func (x *Index) Identity(s *Schema) string {
 	}
 	text := x.Name + "=" + strings.Join(words, ",")
 	for _, o := range []struct {
-		is   bool
+		set  bool
 		word string
 	}{{x.Unique, "unique"}, {x.PerValue, perValue}, {x.CaseInsensitive, "fold"}} {
-		if o.is {
+		if o.set {
 			text += " " + o.word
 		}
 	}
@@ -279,8 +279,8 @@ func (s *Schema) Identities() []string {
 	return all
 }
 
-// DigestOf returns the digest of a declaration. Programs whose declarations have the
-// same digest write the same entries.
+// DigestOf returns the digest of a declaration. Programs whose declarations have equal digests
+// write the same entries.
 func DigestOf(expires string, identities []string) string {
 	sum := sha256.Sum256([]byte(expires + "\n" + strings.Join(slices.Sorted(slices.Values(identities)), "\n")))
 	return hex.EncodeToString(sum[:8])
@@ -313,7 +313,7 @@ func (x *Index) Describe(value string) string {
 	return strings.Join(words, ",")
 }
 
-// SplitMember splits a member of the sorted set of several values into value and id.
+// SplitMember splits a member of the sorted set of an index into value and id.
 func (x *Index) SplitMember(member string) (value, id string, ok bool) {
 	rest := member
 	for i := range x.Columns {
@@ -338,12 +338,12 @@ func (x *Index) NotBuilt() error {
 // ColumnOf returns the column of a field, or -1.
 func (x *Index) ColumnOf(field int) int { return slices.Index(x.FieldNumbers, field) }
 
-// Built reports whether all records are in the index, as far as this process knows. The
-// scripts of queries notice if another process has dropped it.
+// Built reports whether all records are in the index, as far as this process knows. The scripts
+// of queries notice if another process has dropped the index.
 func (x *Index) Built() bool { return x.State.Built.Load() }
 
-// FieldIndex returns the non-unique index on a single field. For a field with a rule, New has
-// checked that it exists.
+// FieldIndex returns the non-unique index on a single field, or nil. Fields with a rule have
+// one, as New checks.
 func (s *Schema) FieldIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -371,7 +371,7 @@ func (s *Schema) ValueIndex(field int) *Index {
 	return nil
 }
 
-// IndexState is a process's knowledge of an index in the database.
+// IndexState is the state of an index in the database, as last read by this process.
 type IndexState struct {
 	Built atomic.Bool  // all records are in the index
 	Asked atomic.Int64 // when the database was last read, by package elapsed

@@ -9,7 +9,7 @@ import (
 // tag is the struct tag of a field: `redis:"name,option,…"`.
 type tag struct {
 	name    string
-	options []string          // without their values
+	options []string          // options without their values
 	values  map[string]string // values by option
 }
 
@@ -28,7 +28,7 @@ func tagOptions() []string {
 	}
 }
 
-// parseTag reads a struct tag. The default name is that of the Go field, in lower case.
+// parseTag parses a struct tag. The default name is the name of the Go field in lower case.
 func parseTag(text, goName string) (tag, error) {
 	name, rest, more := strings.Cut(text, ",")
 	t := tag{name: name, values: map[string]string{}}
@@ -65,7 +65,7 @@ func parseTag(text, goName string) (tag, error) {
 
 // checkTogether refuses options that contradict or duplicate each other.
 func (t *tag) checkTogether() error {
-	for _, not := range []struct {
+	for _, pair := range []struct {
 		a, b, why string
 	}{
 		{"index", "range", "range includes index: leave index out"},
@@ -97,8 +97,8 @@ func (t *tag) checkTogether() error {
 		{string(Cascade), string(Clear), "one of them is enough"},
 		{string(Clear), "required", "a required reference cannot be removed: use restrict or cascade"},
 	} {
-		if t.has(not.a) && t.has(not.b) {
-			return fmt.Errorf("%s and %s: %s", not.a, not.b, not.why)
+		if t.has(pair.a) && t.has(pair.b) {
+			return fmt.Errorf("%s and %s: %s", pair.a, pair.b, pair.why)
 		}
 	}
 	if t.has("caseinsensitive") && !t.has("index") && !t.has("range") && !t.has("unique") {
@@ -110,6 +110,7 @@ func (t *tag) checkTogether() error {
 // optionExists is the option of a Ref whose record must exist.
 const optionExists = "exists"
 
+// has reports whether the tag has an option.
 func (t *tag) has(option string) bool { return slices.Contains(t.options, option) }
 
 // checkFieldName refuses names that are ambiguous within a declaration or a key.
@@ -128,6 +129,6 @@ type OnDelete string
 // The rules for references, as options in the tag of a Ref.
 const (
 	Restrict OnDelete = "restrict" // the record cannot be deleted
-	Cascade  OnDelete = "cascade"  // the referring record is deleted, too
+	Cascade  OnDelete = "cascade"  // the referring record is also deleted
 	Clear    OnDelete = "clear"    // the reference is removed
 )

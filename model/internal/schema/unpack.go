@@ -38,7 +38,7 @@ type reader struct {
 	bad  bool
 }
 
-// take takes n bytes.
+// take returns the next n bytes.
 func (r *reader) take(n int) string {
 	if n > len(r.rest) {
 		r.bad, r.rest = true, ""
@@ -49,6 +49,7 @@ func (r *reader) take(n int) string {
 	return s
 }
 
+// byte reads one byte.
 func (r *reader) byte() byte {
 	if s := r.take(1); s != "" {
 		return s[0]
@@ -63,6 +64,7 @@ func (r *reader) uint(bytes int) int {
 	return int(binary.BigEndian.Uint64(b[:]))
 }
 
+// length reads the header of a list.
 func (r *reader) length() int {
 	switch b := r.byte(); {
 	case b&0xf0 == 0x90:
@@ -76,6 +78,7 @@ func (r *reader) length() int {
 	return 0
 }
 
+// int reads an integer.
 func (r *reader) int() int64 {
 	switch b := r.byte(); {
 	case b < 0x80:
@@ -89,6 +92,7 @@ func (r *reader) int() int64 {
 	return 0
 }
 
+// text reads a string.
 func (r *reader) text() string {
 	switch b := r.byte(); {
 	case b&0xe0 == 0xa0:

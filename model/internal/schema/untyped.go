@@ -15,12 +15,12 @@ type typedField struct {
 }
 
 // Untyped returns a declaration for a published schema, for programs without the Go type. The
-// record type must be a struct with a string, the id, and a list of structs of two strings, the
-// names and texts of the fields.
+// record type must be a struct of a string, the id, and a list with a struct for each field,
+// which consists of two strings: the name and the text of the field.
 func Untyped(s Schema, record reflect.Type) (*Declaration, error) {
-	none := Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }, Prefixed: func(reflect.Type) bool { return true }}
-	d := &Declaration{Schema: s, types: none, GoType: record, Kinds: map[string]string{}, WithoutType: true}
-	text, err := none.codecOf(reflect.TypeFor[string](), false)
+	y := Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }, Prefixed: func(reflect.Type) bool { return true }}
+	d := &Declaration{Schema: s, types: y, GoType: record, Kinds: map[string]string{}, WithoutType: true}
+	text, err := y.codecOf(reflect.TypeFor[string](), false)
 	if err != nil {
 		return nil, err
 	}
@@ -31,17 +31,17 @@ func Untyped(s Schema, record reflect.Type) (*Declaration, error) {
 		if f.Element != "" {
 			t = reflect.SliceOf(f.Element.goType())
 		}
-		c, err := none.codecOf(t, f.Kind == kindUnix)
+		c, err := y.codecOf(t, f.Kind == kindUnix)
 		if err != nil {
 			return nil, fmt.Errorf("%w: the schema: field %s: %w", ErrCorrupt, f.Name, err)
 		}
 		name := f.Name
 		d.GoFields = append(d.GoFields, GoField{
 			codec: codec{Kind: f.Kind, Decode: func(v reflect.Value, s string) error {
-				one := reflect.New(v.Type().Elem()).Elem()
-				one.Field(0).SetString(name)
-				one.Field(1).SetString(s)
-				v.Set(reflect.Append(v, one))
+				field := reflect.New(v.Type().Elem()).Elem()
+				field.Field(0).SetString(name)
+				field.Field(1).SetString(s)
+				v.Set(reflect.Append(v, field))
 				return nil
 			}},
 			path: []int{1}, GoName: name, Stored: name, typed: &typedField{t, c},

@@ -25,6 +25,7 @@ func checkText(value reflect.Value, written []byte) error {
 	return nil // the value itself contains the replacement character
 }
 
+// errNotUTF8 returns the error for a text that is not valid UTF-8.
 func errNotUTF8(what string) error {
 	return fmt.Errorf("%s is not UTF-8, as text in lists, maps and structs must be: convert it, or use []byte", what)
 }
@@ -32,8 +33,9 @@ func errNotUTF8(what string) error {
 // textSearch searches a value for invalid UTF-8 in the parts that encoding/json writes.
 type textSearch struct{ seen map[uintptr]bool }
 
+// in returns the first text in a value that is not valid UTF-8.
 func (s *textSearch) in(v reflect.Value) (bad string, found bool) {
-	if text, is := ownText(v); is {
+	if text, ok := ownText(v); ok {
 		return text, !utf8.ValidString(text)
 	}
 	switch v.Kind() {
@@ -55,9 +57,9 @@ func (s *textSearch) in(v reflect.Value) (bad string, found bool) {
 			bad, found = s.in(v.Index(i))
 		}
 	case reflect.Map:
-		for each := v.MapRange(); !found && each.Next(); {
-			if bad, found = s.in(each.Key()); !found {
-				bad, found = s.in(each.Value())
+		for iter := v.MapRange(); !found && iter.Next(); {
+			if bad, found = s.in(iter.Key()); !found {
+				bad, found = s.in(iter.Value())
 			}
 		}
 	case reflect.Struct:
@@ -78,17 +80,17 @@ func ownText(v reflect.Value) (string, bool) {
 	if v.CanAddr() {
 		v = v.Addr()
 	}
-	writer, is := v.Interface().(encoding.TextMarshaler)
-	if _, own := v.Interface().(json.Marshaler); !is || own {
+	writer, ok := v.Interface().(encoding.TextMarshaler)
+	if _, marshalsJSON := v.Interface().(json.Marshaler); !ok || marshalsJSON {
 		return "", false
 	}
 	text, err := writer.MarshalText()
 	return string(text), err == nil
 }
 
-// unmarshalled decodes stored JSON. It refuses invalid UTF-8, which would otherwise be
+// unmarshalJSON decodes stored JSON. It refuses invalid UTF-8, which would otherwise be
 // replaced.
-func unmarshalled(text string, into any) error {
+func unmarshalJSON(text string, into any) error {
 	if !utf8.ValidString(text) {
 		return errors.New("it has bytes that are not UTF-8")
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // In a model with several partitions, a record and its unique values are in different slots, so
-// no script can change both. They are kept consistent in three steps:
+// no script can change both. A write takes three steps:
 //
 //  1. Claim the value in its own partition: the hash gets the id, a token and the deadline of
 //     the claim.
@@ -24,13 +24,14 @@ import (
 //     now on the record has the value.
 //  3. Confirm the claim: the hash now has the id and the token.
 //
-// The record is authoritative: it has a value if its content includes it. A process that finds
-// a value claimed or confirmed reads the partition of that record. If the record does not have
-// the value, the process revokes the claim there, so that a write in progress is refused, and
-// changes the hash if that is still unchanged. A claim gets a grace period of half a second
-// first. Its deadline, and the time for which the revocation is kept, are measured by the clock
-// of a single server, so no clocks need to be synchronized. A process that dies at any point
-// leaves at worst a value that the next process that needs it takes over.
+// The record is authoritative: it has a value if its content includes the value. A process that
+// finds a value claimed or confirmed reads the content of the record. If the record does not
+// have the value, the process revokes the claim in the partition of the record, so that a write
+// in progress is refused, and changes the hash field if the field is still unchanged. A claim
+// gets a grace period of half a second first. The server of the record checks the deadline of a
+// claim and keeps revocations until the deadline, by the same clock, so the clocks of servers
+// need not be synchronized. A process that dies at any point leaves at worst a claim, which the
+// next process that needs the value takes over.
 const (
 	Lease    = 10 * time.Second
 	Grace    = 500 * time.Millisecond
@@ -46,12 +47,12 @@ type Claims struct {
 // Claim is a unique value claimed for a record.
 type Claim struct {
 	schema.Entry
-	Text     string // value in the hash
+	Text     string // the hash field
 	Deadline string
 }
 
-// Entries returns the entries of unique indexes, in the same order for all writers, so that no
-// two wait for each other.
+// Entries returns the entries of unique indexes, in the same order for all writers, so that two
+// writers never wait for each other.
 func Entries(entries []schema.Entry) []schema.Entry {
 	var all []schema.Entry
 	for _, e := range entries {
@@ -69,7 +70,7 @@ func Entries(entries []schema.Entry) []schema.Entry {
 }
 
 // ErrLate is returned if a claim expired before the record was written.
-var ErrLate = errors.New("a claim was late")
+var ErrLate = errors.New("a claim expired before the record was written")
 
 // Unclaimed is returned for values that a record would get without a claim.
 type Unclaimed struct{ Entries []schema.Entry }
@@ -82,8 +83,8 @@ type conflictingClaim struct {
 	since time.Time
 }
 
-// longEnough reports whether a claim has had its grace period.
-func (m *conflictingClaim) longEnough(text string) bool {
+// graceElapsed reports whether the grace period of a claim has elapsed.
+func (m *conflictingClaim) graceElapsed(text string) bool {
 	if m.text != text {
 		*m = conflictingClaim{text, time.Now()}
 	}
@@ -93,6 +94,7 @@ func (m *conflictingClaim) longEnough(text string) bool {
 // ClaimText is the parsed hash field of a unique value.
 type ClaimText struct{ ID, token, Deadline string }
 
+// ParseClaim parses the hash field of a unique value.
 func ParseClaim(text string) ClaimText {
 	id, rest, _ := strings.Cut(text, "\x00")
 	token, deadline, _ := strings.Cut(rest, "\x00")
@@ -125,20 +127,20 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 	key := u.Layout.UniqueKey(e)
 	lease := strconv.FormatInt(Lease.Milliseconds(), 10)
 	expected := ""
-	var met conflictingClaim
+	var conflict conflictingClaim
 	for attempt := 0; ; attempt++ {
 		reply, err := claimScript.Run(ctx, u.Client, []string{key}, []string{e.Value, expected, id, token, lease}).ToArray()
 		if err != nil || len(reply) != 2 {
 			return Claim{}, errors.Join(err, ctx.Err())
 		}
 		found, _ := reply[0].ToString()
-		if ours, _ := reply[1].AsInt64(); ours == 1 {
+		if claimed, _ := reply[1].AsInt64(); claimed == 1 {
 			return Claim{Entry: e, Text: found, Deadline: ParseClaim(found).Deadline}, nil
 		}
 		if expected = ""; found == "" {
 			continue
 		}
-		overdue := met.longEnough(found)
+		overdue := conflict.graceElapsed(found)
 		has, err := u.Has(ctx, e, found, overdue)
 		switch owner := ParseClaim(found).ID; {
 		case err != nil:
@@ -157,8 +159,9 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 	}
 }
 
-// Has reports whether the record named in a hash has its value. If so, it confirms the claim of
-// a writer that died; if not, and revoke is set, it revokes the claim.
+// Has reports whether the record named in a hash field has the value. If it has, Has confirms a
+// pending claim, whose writer may have died. If it has not and revoke is set, Has revokes the
+// claim.
 func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bool) (bool, error) {
 	c := ParseClaim(text)
 	pending := c.Deadline != ""
@@ -172,7 +175,7 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bo
 	return has, err
 }
 
-// Revoke reports whether the record of a claim has its value, and revokes the claim if not.
+// Revoke reports whether the record of a claim has the value. If not, it revokes the claim.
 func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has bool, err error) {
 	p := u.Layout.Of(c.ID)
 	args := []string{c.ID, strconv.Itoa(e.Index.Number), e.Value, c.token, c.Deadline}
@@ -180,21 +183,23 @@ func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has b
 }
 
 // Confirm confirms the claims of a written record, and releases its former values. Errors are
-// ignored: the record has been written, and the next process that needs a value resolves it.
-func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, left []schema.Entry) {
+// ignored: the record has been written, and the next process that needs a value resolves its
+// claim.
+func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, released []schema.Entry) {
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
 		swaps[i] = swap{u.Layout.UniqueKey(c.Entry), []string{c.Value, c.Text, id + "\x00" + token}}
 	}
 	u.swapMany(ctx, swaps)
-	for _, e := range left {
-		_ = u.Release(ctx, id, e) // see above
+	for _, e := range released {
+		_ = u.Release(ctx, id, e)
 	}
 }
 
 // Abandon releases the values claimed for a record that was not written.
 func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
-	// Even if the context has ended: otherwise the next process would have to wait.
+	// Release them even if the context has ended: otherwise the next process would have to
+	// wait.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	swaps := make([]swap, len(claims))
@@ -204,8 +209,8 @@ func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
 	u.swapMany(ctx, swaps)
 }
 
-// swapMany runs swap.lua in one pipeline. If it fails, the next process revokes the
-// claim.
+// swapMany runs swap.lua in one pipeline. If a swap fails, the next process that needs the
+// value resolves its claim.
 func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 	switch len(swaps) {
 	case 0:
@@ -224,7 +229,7 @@ func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 // after the record is read: a claim made meanwhile has another token.
 func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 	key := u.Layout.UniqueKey(e)
-	var met conflictingClaim
+	var conflict conflictingClaim
 	for attempt := 0; ; attempt++ {
 		text, err := u.Client.Do(ctx, u.Client.B().Hget().Key(key).Field(e.Value).Build()).ToString()
 		c := ParseClaim(text)
@@ -234,7 +239,7 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 		if err != nil {
 			return err
 		}
-		overdue := met.longEnough(text)
+		overdue := conflict.graceElapsed(text)
 		has, err := u.Has(ctx, e, text, overdue)
 		if err != nil || has {
 			return err
@@ -242,8 +247,8 @@ func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 		if c.Deadline == "" || overdue {
 			return u.Replace(ctx, key, e.Value, text, "")
 		}
-		// The writer of the claim may have written the record before the value was released:
-		// its confirmation would then stay in the hash.
+		// The claim is pending. Its writer may have written the record before the value was
+		// released: a confirmation would then stay in the hash.
 		if err := backoff.Pause(ctx, attempt); err != nil {
 			return err
 		}

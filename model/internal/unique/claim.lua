@@ -1,9 +1,9 @@
 -- Claims a unique value for a record in another partition, if the hash field is unchanged.
 --
 -- KEYS 1 hash of the unique index
--- ARGV 1 value, 2 expected hash field, or empty, 3 id, 4 token of the claim, 5 its lease in
---      milliseconds
--- Reply the resulting hash field, and 1 if that is the claim
+-- ARGV 1 value, 2 expected hash field, or empty if there must be none, 3 id, 4 token of the
+--      claim, 5 lease of the claim in milliseconds
+-- Reply the resulting hash field, and 1 if it is the new claim, otherwise 0
 
 local value, expected, id, token, lease = unpack(ARGV)
 local found = redis.call('HGET', KEYS[1], value) or ''

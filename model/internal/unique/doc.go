@@ -1,2 +1,2 @@
-// Package unique claims unique values for records in other hash slots.
+// Package unique claims unique values for records that are in other hash slots than the values.
 package unique

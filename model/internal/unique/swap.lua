@@ -1,8 +1,8 @@
--- Changes the hash field of a unique value, if it is unchanged.
+-- Changes the hash field of a unique value, if it has the expected value.
 --
 -- KEYS 1 hash of the unique index
--- ARGV 1 value, 2 expected hash field, 3 new hash field, or empty: remove it
--- Reply 1 if it was changed
+-- ARGV 1 value, 2 expected hash field, 3 new hash field, or empty to remove it
+-- Reply 1 if the hash field was changed, otherwise 0
 
 local value, expected, text = unpack(ARGV)
 if redis.call('HGET', KEYS[1], value) ~= expected then
