@@ -8,14 +8,14 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Type is the type of the values of a column.
+// Type is the type of a column's values.
 type Type string
 
 // The types of columns, with the Go types of the values they return.
 //
-// Each accepts values of that type, and text that Column.Parse reads. Number columns accept
+// A column accepts values of its Go type and text that Column.Parse reads. Number columns accept
 // every Go number that they hold exactly: a Decimal of scale 2 accepts 28, 28.44 and "28.440",
-// but not 28.444. Other values return ErrValue.
+// but not 28.444. Any other value is refused with ErrValue.
 const (
 	String  Type = "string"  // string, any bytes
 	Bytes   Type = "bytes"   // []byte
@@ -33,7 +33,8 @@ type Column struct {
 	Name string // letters, digits, - and _, but not id
 	Type Type
 	// Digits is the maximum number of decimal digits of an Int, Uint or Decimal, before and
-	// after the point. Default: 19, 20 and 18; 19 and 20 hold every int64 and uint64.
+	// after the point. Default: 19, 20 and 18, respectively; 19 digits hold every int64, and 20
+	// every uint64.
 	Digits int
 	// Scale is the number of digits of a Decimal after the point.
 	Scale int
@@ -118,6 +119,7 @@ func splitColumns(text string) []string {
 	return append(all, text[begin:])
 }
 
+// parseColumn parses one column of a declaration.
 func parseColumn(text string) (Column, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	if !ok {
@@ -128,7 +130,7 @@ func parseColumn(text string) (Column, error) {
 	order := ""
 	if bracket {
 		if numbers, order, ok = strings.Cut(numbers, ")"); !ok {
-			return Column{}, fmt.Errorf("the parenthesis is not closed")
+			return Column{}, fmt.Errorf("missing closing parenthesis")
 		}
 	} else {
 		kind, order, _ = strings.Cut(strings.TrimSpace(kind), " ")
@@ -149,7 +151,7 @@ func parseColumn(text string) (Column, error) {
 	return c.normalize()
 }
 
-// setNumbers parses the numbers in parentheses after a type.
+// setNumbers parses the numbers in parentheses after the type and sets the column's widths.
 func (c *Column) setNumbers(text string) error {
 	var numbers []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -169,7 +171,7 @@ func (c *Column) setNumbers(text string) error {
 	case c.Type == BigInt && len(numbers) == 1:
 		c.Bits = numbers[0]
 	default:
-		return fmt.Errorf("%s takes no (%s)", c.Type, text)
+		return fmt.Errorf("%s does not take the parameters (%s)", c.Type, text)
 	}
 	if c.Digits == 0 && (c.Type == Int || c.Type == Uint) || c.Bits == 0 && c.Type == BigInt || c.Digits == 0 && len(numbers) == 2 {
 		return fmt.Errorf("the width is 0")

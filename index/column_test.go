@@ -41,12 +41,12 @@ func TestDeclarations(t *testing.T) {
 		"a:int(x)":         `"x" is not a number`,
 		"a:int(20)":        "from 1 to 19 digits",
 		"a:int(0)":         "the width is 0",
-		"a:string(3)":      "string takes no (3)",
+		"a:string(3)":      "string does not take the parameters (3)",
 		"a:decimal(2,3)":   "not (2,3)",
 		"a:bigint(7)":      "a multiple of 8",
 		"a:int up":         `"up" is not an order`,
 		"a:decimal(-1)":    "not (18,-1)",
-		"a:decimal(9,2,1)": "takes no",
+		"a:decimal(9,2,1)": "does not take",
 	} {
 		if _, err := ParseColumns(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, expected %q", text, err, want)

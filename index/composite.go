@@ -22,9 +22,9 @@ import (
 	"retwis/maintain"
 )
 
-// Composite is an index on several columns, sorted by the first column, then the second, and so
-// on, then by id. It finds the ids with given values in the leading columns and a range of
-// values in the next one.
+// Composite is an index on several columns, sorted by the first column, then by the second,
+// and so on, and finally by id. It finds the ids with given values in the leading columns and a
+// range of values in the next column.
 //
 //	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{
 //		{Name: "room", Type: index.Int},
@@ -34,7 +34,7 @@ import (
 //	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 //
 // It is the tutorial's composite index: a sorted set whose scores are 0. A member consists of
-// the values of the columns and the id. Values are encoded as bytes that sort as the values do:
+// the values of the columns and the id. Values are encoded as bytes in sort order:
 // integers are big endian with the sign bit inverted, floats are their IEEE 754 bits, and
 // strings have a terminator and escaped zero bytes, as in FoundationDB's tuples. All bytes of a
 // descending column are inverted.
@@ -49,14 +49,14 @@ type Options struct {
 	// Columns are the columns of the index, in order: from 1 to 32.
 	Columns []Column
 	// Partitions is the number of hash slots over which the index is sharded by id, so that a
-	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
+	// Cluster can spread the index over several servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
 // Entry is an entry of a Composite.
 type Entry struct {
 	ID     string
-	Values []any // one per column, of the Go type of its Type
+	Values []any // one per column, of the Go type of the column
 	member string
 }
 
@@ -77,9 +77,10 @@ func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, e
 	return newComposite(client, key, opt, false)
 }
 
+// newComposite implements NewComposite. readable selects the tutorial's text encoding.
 func newComposite(client rueidis.Client, key string, opt Options, readable bool) (*Composite, error) {
 	if len(opt.Columns) < 1 || len(opt.Columns) > maxColumns {
-		return nil, fmt.Errorf("index: %s: Options.Columns has %d columns: it must have from 1 to %d", key, len(opt.Columns), maxColumns)
+		return nil, fmt.Errorf("index: %s: Options.Columns has %d columns: it must have 1 to %d", key, len(opt.Columns), maxColumns)
 	}
 	c := &Composite{opt: opt}
 	c.opt.Columns = slices.Clone(opt.Columns)
@@ -112,8 +113,8 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 	return c, err
 }
 
-// OpenComposite returns the existing index at a key with the columns it was created with, or
-// ErrNotFound: one round trip.
+// OpenComposite returns the index at a key with its declared columns, or ErrNotFound if there is
+// no index: one round trip.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
 	d, err := partition.ReadKind(ctx, client, key, kindComposite)
 	if err != nil {
@@ -133,12 +134,12 @@ func (c *Composite) Key() string { return c.entries.Set.Key }
 // Columns returns the columns of the index, in order.
 func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
 
-// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
-// for an index whose objects come later.
+// Create creates an empty index unless it exists. Put and Rebuild also create a missing
+// index; use Create if there are no objects yet.
 func (c *Composite) Create(ctx context.Context) error { return c.entries.Create(ctx) }
 
-// Put adds or moves the entry of an id, with one value per column: one script. If a column
-// cannot hold a value exactly, it returns ErrValue.
+// Put adds or moves the entry of an id, with one value per column: one script. It returns
+// ErrValue if a column cannot hold a value exactly.
 func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err != nil {
@@ -148,8 +149,8 @@ func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 }
 
 // PutMany puts entries in pipelined scripts of a hundred, and returns the number written. Each
-// entry is written completely or not at all. After an error the entries before it have been
-// written; repeating the call is safe. If an id occurs twice, the last entry wins.
+// entry is written completely or not at all. The entries before an invalid entry are written;
+// repeating the call is safe. If an id occurs twice, the last entry wins.
 func (c *Composite) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	return c.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
 		for e := range all {
@@ -166,7 +167,7 @@ func (c *Composite) member(id string, values []any) (string, error) {
 		return "", err
 	}
 	if len(values) != len(c.encoding) {
-		return "", fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, ranged.Shorten(id), len(values), len(c.encoding))
+		return "", fmt.Errorf("%w: id %s: got %d values for %d columns", ErrValue, ranged.Shorten(id), len(values), len(c.encoding))
 	}
 	b, err := c.encoding.AppendAll(make([]byte, 0, 64), values)
 	if err != nil {
@@ -175,7 +176,7 @@ func (c *Composite) member(id string, values []any) (string, error) {
 	return string(append(b, id...)), nil
 }
 
-// Check returns the error with which Put would refuse an entry, without asking the server.
+// Check returns the error that Put would return for an invalid entry. It sends no command.
 func (c *Composite) Check(id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err == nil {
@@ -218,7 +219,7 @@ func (c *Composite) describe(member string) string {
 	return strings.Join(texts, " ")
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip for
+// Remove removes ids from the index and returns the number removed: one round trip for
 // thousands of ids.
 func (c *Composite) Remove(ctx context.Context, ids ...string) (int, error) {
 	return c.entries.Remove(ctx, ids...)
@@ -252,7 +253,7 @@ func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error)
 // stored decodes the entry of an id in key.content.
 func (c *Composite) stored(ctx context.Context, e entries.Entry) (Entry, error) {
 	if id, err := c.id(e.Value); err != nil || id != e.ID {
-		return Entry{}, c.entries.Wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, ranged.Shorten(e.ID)))
+		return Entry{}, c.entries.Wrap(ctx, fmt.Errorf("%w: key.content has no valid entry for id %s: see Verify", ErrCorrupt, ranged.Shorten(e.ID)))
 	}
 	entry, err := c.entry(e.ID, e.Value)
 	return entry, c.entries.Wrap(ctx, err)
@@ -264,10 +265,10 @@ func (c *Composite) Len(ctx context.Context) (int64, error) { return c.entries.L
 // Select yields the entries that match all conditions, in the order of the index.
 //
 // Eq and In conditions on the leading columns, and one range condition on the next column, are
-// ranges of the sorted set: each costs O(log n) and the entries returned. Conditions on later
-// columns are filters, which a script applies to a thousand entries of a range at a time: they
-// also cost the entries skipped. An In on such a column is applied by the client. Select reads
-// in steps of one round trip: the first has 100 entries or Limit, later ones 500.
+// ranges of the sorted set: each range costs O(log n) plus the entries returned. Conditions on
+// later columns are filters, which a script applies to a thousand entries of a range at a time,
+// so filters also cost the entries skipped. The client applies In conditions on these columns.
+// Select reads 100 entries, or Limit, in the first round trip and 500 in each later one.
 func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q, none, err := c.plan(conditions)
@@ -304,7 +305,7 @@ func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] 
 }
 
 // Count returns the number of entries that match all conditions. It takes one round trip if the
-// conditions are ranges, as described at Select; otherwise one per thousand entries of these
+// conditions are ranges, as described at Select; otherwise one per thousand entries in the
 // ranges.
 func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
 	q, none, err := c.plan(conditions)
@@ -315,8 +316,8 @@ func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, 
 }
 
 // Hashes returns a source of the Redis hashes whose keys match a pattern such as room:*. Each
-// column is the field of the same name. A hash that lacks one of the fields is not in the
-// index. See the function Hashes.
+// column is read from the field of the same name. A hash that lacks one of the fields is not in
+// the index. See the function Hashes.
 func (c *Composite) Hashes(pattern string) (Source[[]any], error) {
 	return Hashes(c.entries.Set.Client, pattern, c.parse)
 }
@@ -337,33 +338,33 @@ func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok 
 	return values, true, nil
 }
 
-// Verify reports entries that disagree with the reverse index or, unless src is nil, with its
-// objects. It works in steps of 200 while the index is in use.
+// Verify reports entries that disagree with the reverse index or, unless src is nil, with the
+// objects of src. It works in steps of 200 entries while the index is in use.
 func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Verify(ctx, c.source(src), opt)
 }
 
-// Repair corrects what Verify reports. The objects win, then the reverse index key.content; if
-// that is lost, it is restored from the entries. If an id then has several entries, only its
-// object can show which is right; without one they are reported and stay. Each entry is
-// compared again in the step that changes it, so that concurrent writes are not overwritten. A
-// source needs a Lookup.
+// Repair corrects what Verify reports. Objects win over the reverse index key.content, which
+// wins over the entries. A lost reverse index is restored from the entries; an id with several
+// entries then needs its object to show the right one, and without the object its entries are
+// reported and kept. Each entry is compared again in the step that changes it, so that
+// concurrent writes are not overwritten. src needs a Lookup.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Repair(ctx, c.source(src), opt)
 }
 
-// Rebuild builds a new index from a source next to the old one, which serves queries until the
-// new one has caught up with all concurrent writes and replaces it, in one atomic step per
-// partition. Concurrent writes win over the source. Ids that are in neither are removed. A run
-// that fails or whose context ends changes nothing, except for partitions already replaced.
-// Leftovers of a killed run are removed by Repair, or by the first write a minute later.
+// Rebuild builds a new index from a source while the old index serves queries. Once the new
+// index has caught up with all concurrent writes, it replaces the old index, in one atomic step
+// per partition. Concurrent writes win over the source. Other ids are removed. A run that fails
+// or whose context ends changes nothing, except for partitions already replaced. Leftovers of a
+// killed run are removed by Repair, or by the first write a minute later.
 func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Rebuild(ctx, c.source(&src), opt)
 }
 
 // Adopt turns a sorted set created by hand into this index: it adds the declaration and the
 // reverse index, in steps of 200. It accepts entries in the encoding of this package, and
-// entries in the tutorial's text encoding such as 0056:0028.44:90, which stay as they are:
+// entries in the tutorial's text encoding such as 0056:0028.44:90, which are kept:
 // integers and decimals padded with zeros to their Digits, and a colon after each column. Such
 // an index works like any other; open it with OpenComposite from then on.
 //
@@ -373,7 +374,7 @@ func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain
 // If no entry is readable, Adopt fails. It can be repeated, but must not run concurrently with
 // other methods.
 func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
-	readable, err := c.adoptsReadable(ctx)
+	readable, err := c.readableIndex(ctx)
 	if err != nil {
 		return maintain.Report{}, c.entries.Wrap(ctx, err)
 	}
@@ -386,14 +387,14 @@ func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.R
 // adoptSample is the number of entries examined to detect their encoding.
 const adoptSample = 100
 
-// adoptsReadable returns this index with the text encoding if the key is declared so or,
-// without a declaration, if most of the first entries are text.
-func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
+// readableIndex returns the index with the text encoding if the key is declared with it or,
+// without a declaration, if most of the first entries are text. Otherwise it returns nil.
+func (c *Composite) readableIndex(ctx context.Context) (*Composite, error) {
 	client, key := c.entries.Set.Client, c.entries.Set.Keys[0].Index
-	readable, unsuited := newComposite(client, c.Key(), c.opt, true)
+	readable, readableErr := newComposite(client, c.Key(), c.opt, true)
 	d, err := Declared(ctx, client, c.Key())
 	switch {
-	case err == nil && unsuited == nil && d == Declaration(readable.entries.Set.Declaration()):
+	case err == nil && readableErr == nil && d == Declaration(readable.entries.Set.Declaration()):
 		return readable, nil
 	case err == nil:
 		return nil, nil
@@ -413,18 +414,19 @@ func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
 	switch {
 	case 2*text <= len(sample):
 		return nil, nil
-	case unsuited != nil:
-		return nil, fmt.Errorf("%w: the entries of %q are text, which has no floats, big integers or descending columns", ErrValue, c.Key())
+	case readableErr != nil:
+		return nil, fmt.Errorf("%w: the entries of %q are text, which does not support floats, big integers or descending columns", ErrValue, c.Key())
 	}
 	return readable, nil
 }
 
-// isPrintable reports whether a member is text. Binary numbers, unless huge, and terminators of
-// binary strings contain control characters or invalid UTF-8.
+// isPrintable reports whether a member looks like text. Binary numbers, unless huge, and
+// terminators of binary strings contain control characters or invalid UTF-8.
 func isPrintable(member string) bool {
 	return utf8.ValidString(member) && !strings.ContainsFunc(member, unicode.IsControl)
 }
 
+// source converts src for package entries.
 func (c *Composite) source(src *Source[[]any]) *entries.Source {
 	if src == nil {
 		return nil

@@ -1,16 +1,17 @@
-// Package index provides secondary indexes for Redis: it finds ids by values.
+// Package index provides secondary indexes for Redis, which find ids by values.
 //
 // Redis looks up a value by its key only. A program that needs all users of an age, the rooms
-// below a price or the newest orders has to keep sorted sets next to its objects, and keep the
-// two consistent: when an object changes, its old entry must be replaced by the new one in one
-// step, and disagreements must be detected. This package does that on every Redis and Valkey
+// below a price or the newest orders has to maintain sorted sets next to its objects: when an
+// object changes, its old entry must be replaced by the new entry in one step, and
+// inconsistencies must be detected. This package maintains such sets on every Redis and Valkey
 // server from 6.2 on, without modules.
 //
 //   - [Numeric] finds ids by a number: a sorted set ordered by score.
 //   - [Composite] finds ids by the values of several typed columns: the tutorial's composite
 //     lexicographic index, exact for every value.
 //
-// An index of rooms by number and price, and the rooms with number 56 that cost from 10 to 30:
+// The following code indexes rooms by number and price, and selects the rooms with number 56
+// that cost from 10 to 30:
 //
 //	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{
 //		{Name: "room", Type: index.Int},
@@ -20,8 +21,8 @@
 //	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 //
 // Other kinds of index have packages of their own: suggest (completion), graph (triples), space
-// (multidimensional points) and text (full-text search). Rings, capped lists and random draws are
-// in package collection.
+// (multidimensional points) and text (full-text search). Rings, capped lists and random draws
+// are in package collection.
 //
 // # Keys
 //
@@ -46,18 +47,18 @@
 //
 // # Queries
 //
-// Queries are iterators, and [Page] selects a part of the result. They read in steps of one
-// round trip each, so neither the program nor the server holds a large result in memory. Each
-// entry has a Cursor, with which the next page can be read even if entries have been added or
+// Queries return iterators, and [Page] selects a part of the result. A query reads in steps of
+// one round trip, so neither the program nor the server holds a large result in memory. Each
+// entry has a Cursor. The next page can be read from a Cursor even if entries have been added or
 // removed in between.
 //
 // # Cost and limits
 //
 // A Put or Get is one round trip, and a Put is O(log n). PutMany writes up to a hundred entries
 // in a script, which takes the server less than half a millisecond. A query on the leading
-// columns costs O(log n) and what it returns; conditions on other columns also cost the entries
-// that they skip. An id has at most 4 KB, an entry 64 KB; a Composite has at most 32 columns, and
-// an index at most 1024 partitions.
+// columns costs O(log n) plus the entries returned; conditions on other columns also cost the
+// entries skipped. An id has at most 4 KB, an entry 64 KB; a Composite has at most 32 columns,
+// and an index at most 1024 partitions.
 //
 // The design follows "Secondary indexing with Redis" in the Redis documentation.
 package index

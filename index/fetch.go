@@ -18,8 +18,8 @@ type FetchOptions struct {
 	// Fields are the fields to get. A hash that has none of them is returned without fields, at
 	// the cost of one more round trip. Default: all.
 	Fields []string
-	// Repair corrects entries that disagree with their hashes (read repair). It is only valid
-	// for the Fetch method of an index, not for the function Fetch.
+	// Repair corrects entries that disagree with their hashes (read repair). Only the Fetch
+	// method of an index supports Repair, not the function Fetch.
 	Repair bool
 }
 
@@ -37,7 +37,7 @@ type Fetched struct {
 // index also compares the hashes with its entries.
 func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOptions) ([]Fetched, error) {
 	if opt.Repair {
-		return nil, errors.New("index: FetchOptions.Repair is for the Fetch of an index, which knows its entries")
+		return nil, errors.New("index: FetchOptions.Repair requires the Fetch method of an index")
 	}
 	keys := ids
 	if opt.Key != nil {
@@ -61,17 +61,17 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 
 // Fetch gets the hashes of entries returned by a query, in their order, omitting those that do
 // not exist, like the function Fetch: one round trip per thousand entries. It compares each
-// hash with its entry at no extra cost, taking each column as the field of the same name, and
-// marks hashes that differ as Stale.
+// hash with its entry at no extra cost, reading each column from the field of the same name,
+// and marks hashes that differ as Stale.
 //
-// If the two differ, it reads both again, since a program may have written only one of them so
-// far, and reports remaining differences: Stale if the hash has other values, Missing if its
-// entry is gone, Dangling if the hash does not exist or lacks a column, Invalid if it has
-// values that the index cannot hold. Report.Checked counts the entries.
+// If an entry and its hash differ, Fetch reads both again, since a program may have written only
+// one of the two so far, and reports the remaining differences: Stale if the hash has other
+// values, Missing if its entry is gone, Dangling if the hash does not exist or lacks a column,
+// Invalid if the hash has values that the index cannot hold. Report.Checked counts the entries.
 //
-// With FetchOptions.Repair it then makes these entries agree with their hashes, as the method
-// Repair does: no concurrent write is lost. It changes nothing while another process repairs or
-// rebuilds the index, or for a minute after such a process was killed. Report.Repaired counts
+// With FetchOptions.Repair, Fetch then corrects these entries from their hashes, as the method
+// Repair does: no concurrent write is lost. Fetch changes nothing while another process repairs
+// or rebuilds the index, or for a minute after such a process was killed. Report.Repaired counts
 // the changed entries.
 func (c *Composite) Fetch(ctx context.Context, read []Entry, opt FetchOptions) ([]Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
@@ -101,8 +101,8 @@ func (c *Composite) Fetch(ctx context.Context, read []Entry, opt FetchOptions) (
 	})
 }
 
-// Fetch gets the hashes of entries returned by a query, in their order, and compares the two:
-// see Composite.Fetch. The number is the field named like the column.
+// Fetch gets the hashes of entries returned by a query, in their order, and compares entries
+// with hashes: see Composite.Fetch. The number is read from the field with the column's name.
 func (x *Numeric[N]) Fetch(ctx context.Context, read []NumericEntry[N], opt FetchOptions) ([]Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
 	for i, e := range read {

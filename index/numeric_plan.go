@@ -10,10 +10,11 @@ import (
 	"retwis/internal/ordered"
 )
 
-// plan translates conditions into sorted ranges of scores; no ranges if nothing can match.
+// plan translates conditions into sorted ranges of scores. It returns no ranges if no entry can
+// match.
 func (x *Numeric[N]) plan(where []Condition) ([]ranged.Range, error) {
-	all := ranged.AllScores()
-	var values []float64 // if exact: the values allowed by In
+	scores := ranged.AllScores()
+	var values []float64 // if exact is set, the values allowed by In
 	exact := false
 	for _, c := range conditionsOf(where) {
 		numbers, err := x.numbers(c)
@@ -27,26 +28,26 @@ func (x *Numeric[N]) plan(where []Condition) ([]ranged.Range, error) {
 			}
 			values, exact = numbers, true
 		case conditions.Between:
-			all.Raise(numbers[0], false)
-			all.Lower(numbers[1], false)
+			scores.Raise(numbers[0], false)
+			scores.Lower(numbers[1], false)
 		case conditions.AtLeast, conditions.Above:
-			all.Raise(numbers[0], c.Op == conditions.Above)
+			scores.Raise(numbers[0], c.Op == conditions.Above)
 		case conditions.AtMost, conditions.Below:
-			all.Lower(numbers[0], c.Op == conditions.Below)
+			scores.Lower(numbers[0], c.Op == conditions.Below)
 		case conditions.Prefix:
 			return nil, conditions.NoPrefix(x.column.ordered())
 		}
 	}
 	switch {
-	case all.Empty():
+	case scores.Empty():
 		return nil, nil
 	case !exact:
-		return []ranged.Range{all.Range()}, nil
+		return []ranged.Range{scores.Range()}, nil
 	}
 	slices.Sort(values)
 	var ranges []ranged.Range
 	for _, f := range slices.Compact(values) {
-		if all.Has(f) {
+		if scores.Has(f) {
 			ranges = append(ranges, ranged.Scores{Low: f, High: f}.Range())
 		}
 	}
@@ -88,8 +89,8 @@ func (x *Numeric[N]) numbers(c conditions.Condition) ([]float64, error) {
 	return numbers, nil
 }
 
-// integerBound returns a bound for integers, rounded up or down. It is infinite beyond the
-// integers that a score holds.
+// integerBound returns a bound for integers, rounded up or down. It returns an infinity beyond
+// the integers that a score holds exactly.
 func integerBound(v any, up bool) (float64, error) {
 	d, err := ordered.Number(v, "a number")
 	if err != nil {

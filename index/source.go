@@ -17,8 +17,8 @@ import (
 type Source[V any] struct {
 	// All yields all objects, in any order. An object may occur twice.
 	All func(ctx context.Context) iter.Seq2[Object[V], error]
-	// Lookup returns the objects of ids, omitting those that do not exist. Repair needs it to
-	// compare again before it changes an entry, and Verify to find entries without an object.
+	// Lookup returns the objects of ids, omitting missing objects. Repair needs Lookup to
+	// compare an entry again before changing it, and Verify to find entries without an object.
 	Lookup func(ctx context.Context, ids []string) ([]Object[V], error)
 }
 
@@ -26,8 +26,8 @@ type Source[V any] struct {
 type Object[V any] struct {
 	ID    string
 	Value V
-	// Err is set if the index cannot hold the value of the object. Verify and Repair report it
-	// and do not change the entry; Rebuild fails, since it would lose the entry.
+	// Err is set if the index cannot hold the value of the object. Verify and Repair report
+	// Err and do not change the entry; Rebuild fails, since it would lose the entry.
 	Err error
 }
 
@@ -39,8 +39,8 @@ func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 // Hashes returns a source of the Redis hashes whose keys match a pattern with one asterisk,
 // such as room:*; the id is the part that the asterisk matches. value converts the fields to a
 // value, or returns false if the object does not belong in the index. Every matching hash is
-// read with all its fields, so choose an index key that does not match: otherwise its .content
-// hash, which may be large, is read, too.
+// read with all its fields, so choose an index key that does not match: otherwise the .content
+// hash of the index, which may be large, is read, too.
 //
 // All scans every master, in pages of 200 hashes. Lookup takes one round trip per 1,000 ids.
 func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {

@@ -1,9 +1,8 @@
-// Package decimal provides exact decimal numbers, such as prices: no float64 equals 28.44, and
-// text neither compares nor adds up.
+// Package decimal provides exact decimal numbers, such as prices. A float64 cannot represent
+// 28.44 exactly, and text does not sort or add as numbers do.
 //
 // [Decimal] is the Go type of decimal columns in package index and decimal dimensions in
-// package space. It supports parsing and comparison; for arithmetic use its Rat, a *big.Rat, or
-// its units.
+// package space. It supports parsing and comparison; for arithmetic, use Rat or Units.
 package decimal
 
 import (
@@ -21,7 +20,7 @@ const maxDigits = 2000
 // ErrSyntax is returned for text that is not a decimal number such as -28.44.
 var ErrSyntax = errors.New("not a number such as 28.44")
 
-// Decimal is an integer number of units of its last digit: 28.44 is 2844 units at scale 2. The
+// Decimal is an integer count of units of its last digit: 28.44 is 2844 units at scale 2. The
 // zero value is 0. Two Decimals of the same scale whose units fit into an int64 can be compared
 // with ==; Cmp compares any two.
 type Decimal struct {
@@ -146,20 +145,19 @@ func powerOf10(n int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
-// Rescale returns the same number at another scale, and false if the number has more digits
-// after the point than that.
+// Rescale returns d at another scale, rounded down, and reports whether the result is exact.
 func (d Decimal) Rescale(scale int) (Decimal, bool) {
 	e, exact := d.rescale(scale)
 	return e, exact
 }
 
-// Floor returns the largest number of the scale that is not greater than d.
+// Floor returns the largest number at the scale that is not greater than d.
 func (d Decimal) Floor(scale int) Decimal {
 	e, _ := d.rescale(scale)
 	return e
 }
 
-// Ceil returns the smallest number of the scale that is not less than d.
+// Ceil returns the smallest number at the scale that is not less than d.
 func (d Decimal) Ceil(scale int) Decimal {
 	e, exact := d.rescale(scale)
 	if !exact {
@@ -184,8 +182,8 @@ func (d Decimal) rescale(scale int) (Decimal, bool) {
 		return NewBig(d.unitsAt(scale), scale), true
 	}
 	// Euclidean division rounds down, since the divisor is positive.
-	integer, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
-	return NewBig(integer, scale), rest.Sign() == 0
+	quotient, remainder := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
+	return NewBig(quotient, scale), remainder.Sign() == 0
 }
 
 // rescaleSmall is rescale for int64 units; ok is false if it overflows.
@@ -199,12 +197,12 @@ func (d Decimal) rescaleSmall(scale int) (e Decimal, exact, ok bool) {
 	}
 	exact = true
 	for s := d.scale; s > scale; s-- {
-		rest := n % 10
+		digit := n % 10
 		n /= 10
-		if rest < 0 {
+		if digit < 0 {
 			n-- // round down
 		}
-		exact = exact && rest == 0
+		exact = exact && digit == 0
 	}
 	return New(n, scale), exact, true
 }
@@ -214,7 +212,7 @@ func (d Decimal) Rat() *big.Rat { return new(big.Rat).SetFrac(d.Units(), powerOf
 
 // Float64 returns the nearest float64.
 func (d Decimal) Float64() float64 {
-	f, _ := strconv.ParseFloat(d.String(), 64) // ±Inf beyond the range
+	f, _ := strconv.ParseFloat(d.String(), 64) // ±Inf if out of range
 	return f
 }
 
@@ -238,7 +236,7 @@ func format(units string, scale int) string {
 	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 }
 
-// MarshalText returns String, so that JSON holds the number as text, without loss.
+// MarshalText returns String, so that JSON holds the exact number as text.
 func (d Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText parses text like Parse.

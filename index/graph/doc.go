@@ -1,7 +1,7 @@
 // Package graph stores facts and finds them by any of their parts: a hexastore.
 //
 // A relation between two things is easy to store in Redis, but hard to query from the other
-// end: who does matteo follow, who follows matteo, how do two people know each other? Each
+// end: whom does matteo follow, who follows matteo, how do two people know each other? Each
 // question needs its own key, and all keys must change together. In this package a fact is a
 // Triple of subject, predicate and object. A sorted set has six entries per triple, one for
 // each order of the three parts:
@@ -18,21 +18,21 @@
 // Bernstein (VLDB 2008), with the entries of the Redis tutorial on secondary indexes. It needs
 // no Redis module.
 //
-// Put and Remove write all orders in one script: no reader sees part of a triple, and a crashed
-// writer leaves none behind. Select yields the triples of a pattern, and Query joins several
-// patterns and paths:
+// Put and Remove write all orders in one script: no reader sees part of a triple, and a crash
+// leaves no partial triple behind. Select yields the triples of a pattern, and Query joins
+// several patterns and paths:
 //
 //	q, err := graph.Parse(`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`)
 //	for b, err := range g.Query(ctx, q) {
 //		fmt.Println(b.Get("x"))
 //	}
 //
-// While a graph is in use, Verify and Repair check and correct it, and Rebuild builds it anew
-// from a source. Adopt accepts a sorted set created by hand. See package retwis/maintain.
+// Verify, Repair and Rebuild check, correct and rebuild a graph while it is in use. Adopt
+// accepts a sorted set created by hand. See package retwis/maintain.
 //
 // # Limits
 //
-// The import and export format is lines of three names (ParseTSV); RDF formats are not
+// Triples are imported and exported as lines of three names (ParseTSV); RDF formats are not
 // supported. A path repeats a single predicate; it supports no alternatives, inverses or
 // sequences. There is no delete by pattern: select the triples and remove them.
 //
@@ -47,6 +47,6 @@
 // # Cost
 //
 // A triple takes six entries of about 110 bytes plus the names. With Options.Compact it takes
-// three, which still answer every pattern with one range. Reading a pattern costs O(log n) and
-// the triples returned.
+// three, which still answer every pattern with one range. Reading a pattern costs O(log n)
+// plus the triples returned.
 package graph

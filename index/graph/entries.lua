@@ -1,4 +1,4 @@
--- Shared by the scripts that write triples; it precedes each of them.
+-- Functions for the scripts that write triples. This file precedes each of these scripts.
 -- ARGV[2], the declaration, determines the orders of the graph.
 
 -- secondary returns all entries of a triple except spo, which identifies it. The names are
@@ -25,7 +25,7 @@ end
 local function append(list, values)
 	local n = #list
 	for i = 1, #values do
-		list[n + 1], list[n + 2] = '0', values[i] -- a number would be converted each time
+		list[n + 1], list[n + 2] = '0', values[i] -- as a string, which needs no conversion
 		n = n + 2
 	end
 end

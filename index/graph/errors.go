@@ -16,9 +16,9 @@ func invalid(format string, args ...any) error {
 }
 
 // syntaxError describes an error in the text of a query or in a line of triples, and its
-// position. It is an index.ErrValue.
+// position. It wraps index.ErrValue.
 type syntaxError struct {
-	Column int // in characters, from 1; 0: the text as a whole
+	Column int // in characters, from 1; 0 for the whole text
 	Text   string
 }
 

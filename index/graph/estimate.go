@@ -11,19 +11,19 @@ import (
 // estimate is a pattern of a query with its cardinality.
 type estimate struct {
 	Pattern
-	at    int // in Query.Where
-	count int64
-	rows  float64 // estimated number of matches
-	empty bool    // there are no matches
+	position int // in Query.Where
+	count    int64
+	rows     float64 // estimated number of matches
+	empty    bool    // there are no matches
 }
 
 // estimate counts the triples of each pattern: one round trip.
 func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
-	counted := make([]Pattern, len(patterns)) // followed by all triples of the predicate of each path
+	counted := make([]Pattern, len(patterns)) // followed by one pattern for the predicate of each path
 	for i, p := range patterns {
 		p = p.simple()
-		all[i], counted[i] = estimate{Pattern: p, at: i}, p.names()
+		all[i], counted[i] = estimate{Pattern: p, position: i}, p.names()
 		if p.P.is(syntax.Path) {
 			counted[i].P = Name(p.P.term.Text)
 			if counted[i].S.is(syntax.Name) {
@@ -45,31 +45,31 @@ func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, 
 	}
 	paths := counts[len(patterns):]
 	for i := range all {
-		e, first := &all[i], counts[i]
-		e.count, e.rows, e.empty = first, float64(first), first == 0
+		e, count := &all[i], counts[i]
+		e.count, e.rows, e.empty = count, float64(count), count == 0
 		if path := e.P.term; path.Kind == syntax.Path {
-			// A guess: each further step reaches ten times as many names, up to 4 steps.
+			// Assume that each further step reaches ten times as many names, up to 4 steps.
 			longest := path.Max
 			if longest == 0 {
 				longest = 4
 			}
 			e.count, paths = paths[0], paths[1:]
-			e.rows = 1 + min(float64(first)*math.Pow(10, float64(min(longest, 4)-1)), float64(e.count))
-			e.empty = first == 0 && path.Min > 0
+			e.rows = 1 + min(float64(count)*math.Pow(10, float64(min(longest, 4)-1)), float64(e.count))
+			e.empty = count == 0 && path.Min > 0
 		}
 	}
 	return all, nil
 }
 
-// names returns the pattern with all parts open except names, as Select accepts it.
+// names returns the pattern with all parts open except names, so that Select accepts it.
 func (p Pattern) names() Pattern {
-	only := func(t Term) Term {
+	nameOrOpen := func(t Term) Term {
 		if t.is(syntax.Name) {
 			return t
 		}
 		return Term{}
 	}
-	return Pattern{S: only(p.S), P: only(p.P), O: only(p.O)}
+	return Pattern{S: nameOrOpen(p.S), P: nameOrOpen(p.P), O: nameOrOpen(p.O)}
 }
 
 // open returns the letters of the parts that are not names.
@@ -98,16 +98,16 @@ func (e estimate) join(bound map[string]bool) joinKind {
 	if !e.canStart(bound) {
 		return joinBlocked
 	}
-	all, some := true, false
+	allBound, someBound := true, false
 	for _, t := range [3]Term{e.S, e.P, e.O} {
 		isBound := t.is(syntax.Variable) && bound[t.term.Text]
-		some = some || isBound
-		all = all && (isBound || t.is(syntax.Name))
+		someBound = someBound || isBound
+		allBound = allBound && (isBound || t.is(syntax.Name))
 	}
 	switch {
-	case all:
+	case allBound:
 		return joinFilter
-	case some || e.P.is(syntax.Path) && !e.S.free() && !e.O.free():
+	case someBound || e.P.is(syntax.Path) && !e.S.free() && !e.O.free():
 		return joinShared
 	}
 	return joinProduct

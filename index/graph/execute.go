@@ -7,10 +7,10 @@ import (
 )
 
 // Query yields the answers to a query, in no particular order unless it has an OrderBy. It
-// counts the triples of each pattern (one round trip), starts with the rarest, and follows
-// shared variables, 1,000 rows per round trip. Each batch of rows passes all patterns before
-// the next is read, so the first answers come early, and stopping early saves work. Triples
-// that are put or removed during the iteration may be missing.
+// counts the triples of each pattern (one round trip), starts with the rarest pattern, and
+// follows shared variables, 1,000 rows per round trip. Each batch of rows passes all patterns
+// before the next batch is read, so the first answers come early, and stopping early saves
+// work. Triples that are put or removed during the iteration may be missing.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {
 		p, err := g.store.plan(ctx, q)
@@ -32,7 +32,7 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 		if len(p.order) > 0 {
 			x.ranking = &ranking{keys: p.order, memory: &x.memory, seen: x.seen}
 			if p.limit > 0 {
-				x.ranking.most = p.offset + p.limit
+				x.ranking.limit = p.offset + p.limit
 			}
 		}
 		err = x.process(0, [][]string{make([]string, len(p.vars))})
@@ -52,14 +52,14 @@ const batchRows = 1000
 var errStop = errors.New("stop")
 
 // executor runs one query. A batch of rows passes all steps of the plan before the next
-// batch is read: depth first, so that memory does not grow with the answer.
+// batch is read: depth first, so that memory does not grow with the number of answers.
 type executor struct {
 	joiner
 	plan    *plan
 	yield   func(Binding) bool
 	seen    map[string]struct{} // answers so far, if duplicates are possible
 	ranking *ranking            // if the answers are sorted
-	count   int
+	count   int                 // answers so far, including skipped ones
 }
 
 // process passes rows through a step and all steps after it.
@@ -92,9 +92,9 @@ func (x *executor) process(i int, rows [][]string) error {
 // emit yields rows as answers, or collects them to be sorted.
 func (x *executor) emit(rows [][]string) error {
 	for _, row := range rows {
-		b := Binding{vars: x.plan.selected, names: at(row, x.plan.columns)}
+		b := Binding{vars: x.plan.selected, names: project(row, x.plan.columns)}
 		if x.ranking != nil {
-			if err := x.ranking.add(b, at(row, x.plan.keys)); err != nil {
+			if err := x.ranking.add(b, project(row, x.plan.keys)); err != nil {
 				return err
 			}
 			continue
@@ -137,8 +137,8 @@ func (x *executor) answer(b Binding) error {
 	return nil
 }
 
-// at returns the names in some columns of a row.
-func at(row []string, columns []int) []string {
+// project returns the names in some columns of a row.
+func project(row []string, columns []int) []string {
 	names := make([]string, len(columns))
 	for i, column := range columns {
 		names[i] = row[column]

@@ -10,7 +10,7 @@ import (
 type Plan struct {
 	Steps []Step
 	// OrderBy are the keys by which the answers are sorted after the last step. Keep is the
-	// number of answers held in memory for that; 0: all.
+	// number of answers held in memory for the sort; 0: all.
 	OrderBy []SortKey
 	Keep    int
 	// empty is set if the counts show that there is no answer.
@@ -20,7 +20,7 @@ type Plan struct {
 // Step is one pattern of a plan.
 type Step struct {
 	Pattern Pattern
-	Count   int64  // number of triples that match the pattern alone; for a path, of its predicate
+	Count   int64  // triples that match the pattern alone or, for a path, have its predicate
 	How     string // how the pattern is read
 }
 
@@ -73,6 +73,7 @@ func (g *Graph) Explain(ctx context.Context, q Query) (Plan, error) {
 	return plan, nil
 }
 
+// describe returns Step.How.
 func (s *planStep) describe() string {
 	switch s.operator {
 	case existenceCheck:

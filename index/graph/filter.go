@@ -14,8 +14,8 @@ type Filter struct {
 	text string
 }
 
-// matches keeps answers in which the name bound to a variable contains a match of a regular
-// expression.
+// matches returns a filter that keeps answers in which the name bound to a variable matches a
+// regular expression.
 func matches(variable string, expression *regexp.Regexp) Filter {
 	f := Filter{vars: []string{variable}}
 	if expression != nil {
@@ -25,11 +25,11 @@ func matches(variable string, expression *regexp.Regexp) Filter {
 	return f
 }
 
-// Compare keeps answers in which a comparison of two terms is true. The operator is <, <=, >,
-// >=, = or !=; a term is a variable or a name.
+// Compare returns a filter that keeps answers in which a comparison of two terms is true. The
+// operator is <, <=, >, >=, = or !=; a term is a variable or a name.
 //
 // A name that is a decimal number, such as 10, -0.5 and 1e3, is compared as a number. Any other
-// name is a text.
+// name is compared as text.
 //
 //   - Two numbers compare by their exact values: 10 = 10.0, and 9 < 10.
 //   - Two texts compare byte by byte.
@@ -72,7 +72,7 @@ func (t Term) in(b Binding) string {
 	return t.term.Text
 }
 
-// equalValues returns a filter function that compares two terms by = or !=.
+// equalValues returns a filter function for = if keep is true, and for != otherwise.
 func equalValues(a, b Term, keep bool) func(Binding) bool {
 	left, right := a.value(), b.value()
 	return func(found Binding) bool {

@@ -1,5 +1,5 @@
--- Catches up with concurrent writes of a Rebuild, a hundred triples per call, fewer with long
--- names. Preceded by declare.lua, finish.lua of package maintain and entries.lua.
+-- Applies concurrent writes to the new graph of a Rebuild: a hundred triples per call, or fewer if
+-- names are long. Preceded by declare.lua, finish.lua of package maintain and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
@@ -12,8 +12,8 @@ if refusal then
 	return refusal
 end
 
--- cut returns the end of the escaped name that starts at a position.
-local function cut(entry, from)
+-- nameEnd returns the position after the escaped name that starts at a position.
+local function nameEnd(entry, from)
 	while true do
 		local at = string.find(entry, '[:;]', from)
 		if not at or string.sub(entry, at, at) == ':' then
@@ -23,28 +23,28 @@ local function cut(entry, from)
 	end
 end
 
-local put, gone = {}, {}
+local put, removed = {}, {}
 for _, id in ipairs(changes(100, 65536)) do
-	local first = cut(id, 5)
-	local second = cut(id, first + 1)
+	local first = nameEnd(id, 5)
+	local second = nameEnd(id, first + 1)
 	local entries = secondary(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
 	entries[#entries + 1] = id
-	local there = 0
+	local present = 0
 	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
-		there = there + (score and 1 or 0)
+		present = present + (score and 1 or 0)
 	end
-	if there * 2 >= #entries then -- as in repair.lua
+	if present * 2 >= #entries then -- as in repair.lua
 		append(put, entries)
 	else
 		for _, entry in ipairs(entries) do
-			gone[#gone + 1] = entry
+			removed[#removed + 1] = entry
 		end
 	end
 end
 if #put > 0 then
 	redis.call('ZADD', KEYS[4], unpack(put))
 end
-if #gone > 0 then
-	redis.call('ZREM', KEYS[4], unpack(gone))
+if #removed > 0 then
+	redis.call('ZREM', KEYS[4], unpack(removed))
 end
 return finished({KEYS[1], KEYS[4]})

@@ -11,7 +11,7 @@ import (
 type joiner struct {
 	store    *store
 	ctx      context.Context // of the call that uses the joiner
-	prefetch bool            // the query reads everything
+	prefetch bool            // the query reads all answers
 	memory   memory
 }
 
@@ -20,8 +20,8 @@ type joiner struct {
 func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 	s := out.step
 	var spans []entries.Range
-	var rowsOf [][][]string // of each span
-	at := map[string]int{}
+	var rowsOf [][][]string    // rows of each span
+	spanOf := map[string]int{} // by prefix
 	for _, row := range rows {
 		p := Pattern{}
 		for k, t := range [3]*Term{&p.S, &p.P, &p.O} {
@@ -30,10 +30,10 @@ func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 			}
 		}
 		span := p.in(s.order, s.fixed)
-		k, ok := at[span.Prefix]
+		k, ok := spanOf[span.Prefix]
 		if !ok {
 			k = len(spans)
-			at[span.Prefix] = k
+			spanOf[span.Prefix] = k
 			spans, rowsOf = append(spans, span), append(rowsOf, nil)
 		}
 		rowsOf[k] = append(rowsOf[k], row)
@@ -102,7 +102,7 @@ func (j *joiner) checkExistence(out *sink, rows [][]string) error {
 }
 
 // hashJoin is checkExistence for many rows: it reads all matches of the pattern once and keeps
-// the rows among them. done is false if the matches need too much memory.
+// the matching rows. done is false if the matches need too much memory.
 func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	s := out.step
 	p := s.pattern.names()
@@ -142,7 +142,7 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 // sink filters the rows of a step and passes them to the next step in batches.
 type sink struct {
 	step *planStep
-	vars []string // of the columns
+	vars []string // variable of each column
 	next func(rows [][]string) error
 	rows [][]string
 	slab slab
@@ -165,6 +165,7 @@ func (o *sink) add(row []string) error {
 	return o.flush()
 }
 
+// flush passes the collected rows to the next step.
 func (o *sink) flush() error {
 	rows := o.rows
 	o.rows = nil

@@ -21,18 +21,18 @@ const (
 
 // Verify scans all entries in bounded steps. It reports triples that lack an order or have a
 // score other than 0, and entries that do not belong to a triple. If source is not nil, it
-// yields the triples that the graph should have, and Verify also reports missing ones. It does
-// not report triples that are not in the source: Rebuild drops them.
+// yields the triples that the graph should have, and Verify also reports missing triples. Verify
+// does not report triples that are not in the source; Rebuild drops them.
 //
-// Redis may return an entry twice while a sorted set grows; it is then counted twice.
+// While a sorted set grows, Redis may return an entry twice; such an entry is counted twice.
 func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, false)
 }
 
-// Repair finds what Verify finds and corrects it. It completes triples that have at least half
+// Repair corrects what Verify reports. It completes triples that have at least half
 // of their orders, and removes other incomplete triples and entries that do not belong to a
 // triple. The script that changes a triple compares it again, so that concurrent writes are
-// kept. Missing triples of the source are put.
+// kept. Triples of the source that the graph lacks are put.
 func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, true)
 }
@@ -43,8 +43,8 @@ func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt
 // corrects them. Report.Checked is the number of triples that are now in the graph. Adopt can
 // be repeated, and does not harm an existing graph.
 //
-// If no entry is that of a triple, Adopt returns index.ErrValue; if the key does not exist,
-// index.ErrNotFound. A graph that has only the orders of Options.Compact is adopted only with
+// Adopt returns index.ErrValue if the set has no spo entries, and index.ErrNotFound if the key
+// does not exist. A graph that has only the orders of Options.Compact is adopted only with
 // that option.
 func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	all, err := g.store.Set.Len(ctx)
@@ -80,6 +80,7 @@ func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 	return report, g.store.Wrap(ctx, g.store.Set.Adopt(ctx))
 }
 
+// compare runs Verify or, if repair is set, Repair.
 func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options, repair bool) (maintain.Report, error) {
 	c := checker{Run: engine.Start(opt), g: g, repair: repair}
 	err := c.run(ctx, source)
@@ -106,16 +107,16 @@ func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) erro
 
 // source compares the triples of a source with the graph.
 func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) error {
-	for some, err := range inBatches(source, sourceBatch) {
+	for batch, err := range inBatches(source, sourceBatch) {
 		if err != nil {
 			return err
 		}
-		found, err := c.g.store.present(ctx, some)
+		found, err := c.g.store.present(ctx, batch)
 		if err != nil {
 			return err
 		}
 		var missing []Triple
-		for i, t := range some {
+		for i, t := range batch {
 			if !found[i] {
 				missing = append(missing, t)
 				c.Found(maintain.Problem{Kind: maintain.Missing, ID: t.id(), Want: "the triple of the source"})
@@ -128,7 +129,7 @@ func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) e
 				return err
 			}
 		}
-		if err := c.Step(ctx, len(some)); err != nil {
+		if err := c.Step(ctx, len(batch)); err != nil {
 			return err
 		}
 	}
@@ -139,11 +140,11 @@ func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) e
 func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error] {
 	return func(yield func([]Triple, error) bool) {
 		var batch []Triple
-		number := 0
+		position := 0
 		for t, err := range source {
-			number++
+			position++
 			if err == nil && t.check() != nil {
-				err = fmt.Errorf("graph: triple %d of the source: %w", number, t.check())
+				err = fmt.Errorf("graph: triple %d of the source: %w", position, t.check())
 			}
 			if err != nil {
 				yield(nil, err)
@@ -162,37 +163,37 @@ func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error
 	}
 }
 
-// Rebuild builds a new graph from a source, which yields all triples, next to the current one,
-// and replaces that atomically, partition by partition. Concurrent writes win over the source.
-// The report counts the triples of the source.
+// Rebuild builds a new graph from a source, which yields all triples. The new graph then
+// replaces the current one atomically, partition by partition. Concurrent writes win over the
+// source. The report counts the triples of the source.
 //
 // A failed rebuild changes nothing, except for partitions already replaced. Leftovers of a
-// killed one are removed a minute later by the next write or Repair. If another rebuild starts,
-// the first one returns maintain.ErrReplaced.
+// killed rebuild are removed a minute later by the next write or Repair. If another rebuild
+// starts, the first rebuild returns maintain.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
-	var failed error // of the source
+	var sourceErr error
 	err := g.tracker.Rebuild(ctx, engine.Rebuild{Finish: g.finish, Fill: func(ctx context.Context, name string) error {
 		w, err := g.newWriter(ctx, g.fill, name)
 		if err != nil {
 			return err
 		}
-		for some, err := range inBatches(source, sourceBatch) {
-			if failed = err; err != nil {
+		for batch, err := range inBatches(source, sourceBatch) {
+			if sourceErr = err; err != nil {
 				_ = w.Close() // the first error is returned
 				return err
 			}
-			for _, t := range some {
+			for _, t := range batch {
 				if err := w.Add(g.place(t)); err != nil {
 					return err
 				}
 			}
-			if err := run.Step(ctx, len(some)); err != nil {
+			if err := run.Step(ctx, len(batch)); err != nil {
 				_ = w.Close()
 				return err
 			}
 		}
 		return w.Close()
 	}})
-	return run.Report, cmp.Or(failed, g.store.Wrap(ctx, err))
+	return run.Report, cmp.Or(sourceErr, g.store.Wrap(ctx, err))
 }

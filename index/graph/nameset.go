@@ -2,13 +2,13 @@ package graph
 
 import "fmt"
 
-// memory limits the memory for names that a query holds.
+// memory is the budget for the names that a query holds, in bytes.
 type memory struct{ limit, left int64 }
 
-// reserve accounts for a name. It returns ErrMemory at the limit.
+// reserve accounts for a name. It returns ErrMemory if the budget is exceeded.
 func (m *memory) reserve(name string) error { return m.take(memoryOf(name)) }
 
-// take accounts for bytes. It returns ErrMemory at the limit.
+// take accounts for bytes. It returns ErrMemory if the budget is exceeded.
 func (m *memory) take(bytes int64) error {
 	m.left -= bytes
 	if m.left < 0 {
@@ -27,6 +27,7 @@ type nameSet struct {
 	memory int64
 }
 
+// has reports whether the set contains a name.
 func (s *nameSet) has(name string) bool {
 	_, ok := s.set[name]
 	return ok

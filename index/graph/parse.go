@@ -17,7 +17,7 @@ const maxQuery = 64 << 10
 // A word is one of
 //
 //	beer              a name
-//	"ice cream"       a name with blanks in it; \" and \\ are " and \, \n and \t too
+//	"ice cream"       a name with blanks; the escapes are \" \\ \n and \t
 //	?x                a variable
 //	*                 anything
 //	friend-of*1..3    as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or
@@ -31,16 +31,16 @@ const maxQuery = 64 << 10
 //	?x ~ ^b           a regular expression matches
 //
 // Syntax of other query languages, such as $x, or a|b, a/b, ^p, !p and p? as predicates, is
-// refused with a hint on the equivalent. In double quotes it is a name.
+// refused with a hint. In double quotes, such syntax is a name.
 //
-// An invalid query returns an index.ErrValue that names the column.
+// For an invalid query, Parse returns an index.ErrValue that gives the column.
 func Parse(text string) (Query, error) {
 	if len(text) > maxQuery {
 		return Query{}, invalid("the query has %d bytes: at most %d are allowed", len(text), maxQuery)
 	}
 	parsed, err := syntax.Parse(text)
-	if wrong := (*syntax.Error)(nil); errors.As(err, &wrong) {
-		return Query{}, &syntaxError{Column: wrong.Column, Text: wrong.Text}
+	if syntaxErr := (*syntax.Error)(nil); errors.As(err, &syntaxErr) {
+		return Query{}, &syntaxError{Column: syntaxErr.Column, Text: syntaxErr.Text}
 	}
 	if err != nil {
 		return Query{}, err

@@ -45,8 +45,8 @@ func (j *joiner) followPath(out *sink, rows [][]string) error {
 	return each(starts[0], s.reached)
 }
 
-// addReached adds a row for each name reached by a path, or the row itself if its other end is
-// known and reached.
+// addReached adds a row for each name that a path reaches. If the other end of the path is
+// known, it adds the row itself if that end is reached.
 func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 	if to.known() {
 		if reached.has(to.in(row)) {
@@ -66,8 +66,9 @@ func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 	return nil
 }
 
-// searchEach searches from several names together, one round trip per step, and calls each with
-// the names that a start reaches. If these need too much memory it halves the number of starts.
+// searchEach searches from all starts at once, one round trip per step, and calls each with the
+// names that a start reaches. If the names need too much memory, it searches from half of the
+// starts at a time.
 func (j *joiner) searchEach(s *planStep, starts []string, each func(start string, reached *nameSet) error) error {
 	left := j.memory.left
 	reached, err := j.search(s, starts)
@@ -94,7 +95,7 @@ func (j *joiner) searchEach(s *planStep, starts []string, each func(start string
 
 // search returns the names that a path reaches from each start. Up to the minimum length it
 // keeps only the names of the last step, since a path may return to a name. After that it is a
-// breadth-first search that keeps every name once, so that cycles end.
+// breadth-first search that visits every name once, so that cycles end.
 func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 	path := s.pattern.P.term
 	reached := newNameSets(len(starts))
@@ -116,14 +117,14 @@ func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 		}
 		reached = next
 	}
-	followed := make([]int, len(reached)) // number of names of each set
+	expanded := make([]int, len(reached)) // number of expanded names of each set
 	for k := path.Min; path.Max == 0 || k < path.Max; k++ {
-		frontier := namesOf(reached, followed)
+		frontier := namesOf(reached, expanded)
 		if !slices.ContainsFunc(frontier, func(names []string) bool { return len(names) > 0 }) {
 			break
 		}
 		for i, set := range reached {
-			followed[i] = len(set.names)
+			expanded[i] = len(set.names)
 		}
 		if err := j.expand(s, frontier, reached); err != nil {
 			return nil, err
@@ -132,12 +133,12 @@ func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 	return reached, nil
 }
 
-// namesOf returns the names of each set, without the first after[i] of them.
-func namesOf(sets []*nameSet, after []int) [][]string {
+// namesOf returns the names of each set without the first skip[i] names.
+func namesOf(sets []*nameSet, skip []int) [][]string {
 	names := make([][]string, len(sets))
 	for i, set := range sets {
-		if names[i] = set.names; after != nil {
-			names[i] = set.names[after[i]:]
+		if names[i] = set.names; skip != nil {
+			names[i] = set.names[skip[i]:]
 		}
 	}
 	return names
@@ -151,18 +152,18 @@ func newNameSets(n int) []*nameSet {
 	return sets
 }
 
-// expand adds the neighbours of each frontier to the set of the same search. It reads the names
-// of all frontiers together.
+// expand adds the neighbours of each frontier to the reached set of the same search. It reads
+// all frontiers together.
 func (j *joiner) expand(s *planStep, frontiers [][]string, reached []*nameSet) error {
 	var spans []entries.Range
-	var searches [][]int // searches that have the name of the span in their frontier
-	at := map[string]int{}
+	var searches [][]int       // searches whose frontier has the name of each span
+	spanOf := map[string]int{} // by name
 	for i, names := range frontiers {
 		for _, name := range names {
-			k, ok := at[name]
+			k, ok := spanOf[name]
 			if !ok {
 				k = len(spans)
-				at[name] = k
+				spanOf[name] = k
 				spans, searches = append(spans, s.neighbours(name)), append(searches, nil)
 			}
 			searches[k] = append(searches[k], i)

@@ -9,7 +9,7 @@ import (
 // matches any name.
 type Term struct{ term syntax.Term }
 
-// Name returns a term that matches exactly this name.
+// Name returns a term that matches only the given name.
 func Name(name string) Term { return Term{syntax.Term{Kind: syntax.Name, Text: name}} }
 
 // Var returns a variable of a Query. It is bound to the same name in all patterns.
@@ -39,7 +39,7 @@ type Pattern struct {
 	// Order is the sort order of Select: "spo", "sop", "pso", "pos", "osp" or "ops". The graph
 	// must store the order, and it must begin with the parts that are names. For a given
 	// predicate, "pso" sorts by subject and "pos" by object. Default: open parts are sorted by
-	// subject, predicate, object, if the graph stores that order. A Query ignores it.
+	// subject, predicate, object, if the graph stores that order. A Query ignores Order.
 	Order string
 }
 
@@ -87,7 +87,7 @@ func (p Pattern) leads(order tripleOrder, fixed int) bool {
 	return true
 }
 
-// in returns the range of a pattern in an order that begins with its names.
+// in returns the range of a pattern in an order whose first fixed parts are names.
 func (p Pattern) in(order tripleOrder, fixed int) entries.Range {
 	r := entries.Range{Prefix: string(order) + ":", Whole: fixed == 3}
 	for i := range fixed {

@@ -13,10 +13,10 @@ import (
 // plan is an executable query. A row has a column for each variable.
 type plan struct {
 	steps    []*planStep
-	vars     []string // of the columns
+	vars     []string // variable of each column
 	selected []string
 	columns  []int // of selected
-	distinct bool  // duplicates are possible and unwanted
+	distinct bool  // duplicates are possible and must be omitted
 	order    []SortKey
 	keys     []int // columns of order
 	offset   int
@@ -45,7 +45,7 @@ type operator int
 
 const (
 	rangeScan       operator = iota // a range for each row
-	existenceCheck                  // whether the triple of each row exists
+	existenceCheck                  // checks whether the triple of each row exists
 	pathFromSubject                 // breadth-first search
 	pathFromObject
 )
@@ -80,9 +80,9 @@ func (o operand) in(row []string) string {
 // operand returns the operand for a letter of an order.
 func (s *planStep) operand(letter byte) operand { return s.operands[strings.IndexByte("spo", letter)] }
 
-// plan validates a query and orders its patterns: first those whose parts are all bound,
-// since they only remove rows; then those that share a variable with the rows; within
-// each kind the pattern with the fewest estimated matches.
+// plan validates a query and orders its patterns: first patterns whose parts are all bound,
+// since these only remove rows; then patterns that share a variable with the rows; within each
+// kind, the pattern with the fewest estimated matches.
 func (st *store) plan(ctx context.Context, q Query) (*plan, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -91,22 +91,22 @@ func (st *store) plan(ctx context.Context, q Query) (*plan, error) {
 		return nil, err
 	}
 	p := newPlan(q)
-	left, err := st.estimate(ctx, q.Where)
+	remaining, err := st.estimate(ctx, q.Where)
 	if err != nil {
 		return nil, err
 	}
 	filters := slices.Clone(q.Filters)
 	bound := map[string]bool{}
-	for len(left) > 0 {
-		next := slices.MinFunc(left, func(a, b estimate) int {
+	for len(remaining) > 0 {
+		next := slices.MinFunc(remaining, func(a, b estimate) int {
 			return cmp.Or(cmp.Compare(a.join(bound), b.join(bound)), cmp.Compare(a.rows, b.rows))
 		})
-		left = slices.DeleteFunc(left, func(e estimate) bool { return e.at == next.at })
+		remaining = slices.DeleteFunc(remaining, func(e estimate) bool { return e.position == next.position })
 		p.empty = p.empty || next.empty
 		p.add(next, bound, st.compact)
 		last := p.steps[len(p.steps)-1]
 		filters = slices.DeleteFunc(filters, func(f Filter) bool {
-			ready := len(left) == 0 || len(f.vars) > 0 && !slices.ContainsFunc(f.vars, func(v string) bool { return !bound[v] })
+			ready := len(remaining) == 0 || len(f.vars) > 0 && !slices.ContainsFunc(f.vars, func(v string) bool { return !bound[v] })
 			if ready {
 				last.filters = append(last.filters, f)
 			}
@@ -143,7 +143,7 @@ func (p Pattern) hasOpenPart() bool {
 	return p.S.is(syntax.Anything) || p.P.is(syntax.Anything) || p.O.is(syntax.Anything)
 }
 
-// add adds the step of a pattern, and its variables to bound.
+// add adds a step for a pattern, and adds the variables of the pattern to bound.
 func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	s := &planStep{pattern: e.Pattern, count: e.count, operands: p.operands(e.Pattern, bound)}
 	if e.P.is(syntax.Path) {
@@ -168,7 +168,7 @@ func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	if s.fixed == 3 {
 		s.operator = existenceCheck
 		// Reading entries in sequence takes the server a third of the time of as many
-		// lookups. The number of rows is known only for the first step; use it as a bound.
+		// lookups. The number of rows is known only for the first step and serves as a bound.
 		s.hashable = p.readsAll() && len(p.steps) > 0 && s.count <= 3*p.steps[0].count && len(e.names().open()) == 1
 	}
 	p.steps = append(p.steps, s)

@@ -16,7 +16,8 @@ const (
 type Query struct {
 	// Where are the patterns, from 1 to 64, in any order.
 	Where []Pattern
-	// Filters must all accept an answer. Each one runs as soon as its variables are bound.
+	// Filters are conditions that an answer must meet. Each filter runs as soon as its variables
+	// are bound.
 	Filters []Filter
 	// Select are the variables of an answer. Default: all, in the order of their
 	// first use in Where.
@@ -25,12 +26,12 @@ type Query struct {
 	// is selected and no part is open.
 	Distinct bool
 	// OrderBy sorts the answers by variables of Where: numbers by value, as Compare does, then
-	// texts byte by byte, and the reverse for descending keys. Ties are broken by name, so the
+	// texts byte by byte, in reverse for descending keys. Ties are broken by name, so the
 	// order is deterministic. With Distinct, only selected variables can be keys. A query with
 	// an order reads all answers before it yields the first; it holds the first Offset + Limit
 	// of them in memory, or all of them without a Limit. Default: no particular order.
 	OrderBy []SortKey
-	// Offset is the number of answers to skip. They are read nevertheless.
+	// Offset is the number of answers to skip. Skipped answers are still read.
 	Offset int
 	// Limit is the maximum number of answers. Default: all.
 	Limit int
@@ -72,12 +73,12 @@ func (q *Query) check() error {
 		case slices.ContainsFunc(q.OrderBy[:i], func(other SortKey) bool { return other.Var == k.Var }):
 			return invalid("?%s is a sort key twice", k.Var)
 		case q.Distinct && len(q.Select) > 0 && !slices.Contains(q.Select, k.Var):
-			return invalid("?%s is a sort key but not selected: an answer that is distinct without it can have several", k.Var)
+			return invalid("?%s is a sort key but not selected: with Distinct, sort keys must be selected", k.Var)
 		}
 	}
 	for i, f := range q.Filters {
 		if f.keep == nil {
-			return invalid("filter %d, %s, is not valid", i+1, f.text)
+			return invalid("filter %d is invalid: %s", i+1, f.text)
 		}
 		for _, v := range f.vars {
 			if !slices.Contains(vars, v) {
@@ -91,7 +92,7 @@ func (q *Query) check() error {
 // check validates a pattern of a query.
 func (p Pattern) check() error {
 	if p.S.is(syntax.Path) || p.O.is(syntax.Path) {
-		return invalid("in %s a path is not the predicate", p)
+		return invalid("%s has a path that is not the predicate", p)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
 		if t.is(syntax.Variable) && t.term.Text == "" {
@@ -109,25 +110,25 @@ func (p Pattern) check() error {
 	return nil
 }
 
-// unbound returns a path of which no pattern binds an end, and false; or true if there is none.
-// The result does not depend on the order of the patterns.
+// unbound returns a path whose ends no pattern binds, and false; or true if there is no such
+// path. The result does not depend on the order of the patterns.
 func (q *Query) unbound() (Pattern, bool) {
 	known := map[string]bool{}
-	left := slices.Clone(q.Where)
+	remaining := slices.Clone(q.Where)
 	for {
-		next := slices.IndexFunc(left, func(p Pattern) bool { return p.canStart(known) })
+		next := slices.IndexFunc(remaining, func(p Pattern) bool { return p.canStart(known) })
 		if next < 0 {
 			break
 		}
-		for _, t := range [3]Term{left[next].S, left[next].P, left[next].O} {
+		for _, t := range [3]Term{remaining[next].S, remaining[next].P, remaining[next].O} {
 			if t.is(syntax.Variable) {
 				known[t.term.Text] = true
 			}
 		}
-		left = slices.Delete(left, next, next+1)
+		remaining = slices.Delete(remaining, next, next+1)
 	}
-	if len(left) > 0 {
-		return left[0], false
+	if len(remaining) > 0 {
+		return remaining[0], false
 	}
 	return Pattern{}, true
 }

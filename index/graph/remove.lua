@@ -4,7 +4,7 @@
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   subject, predicate, object of each triple, escaped; at most 100
 --
--- Reply    how many existed
+-- Reply    the number of triples that existed
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then

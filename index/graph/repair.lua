@@ -1,17 +1,17 @@
 -- Repairs incomplete triples and removes orphaned entries. Preceded by declare.lua and
 -- entries.lua.
 --
--- It compares each triple again and leaves those that a writer has put or removed meanwhile. A
--- triple with at least half of its entries is completed; others are removed. It does not record
--- changes for a concurrent rebuild, whose source wins.
+-- It compares each triple again and skips triples that a writer has put or removed meanwhile. A
+-- triple with at least half of its entries is completed; other triples are removed. Changes are
+-- not recorded for a concurrent rebuild, whose source wins.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the number of triples, at most 100
--- ARGV[5..]   subject, predicate, object of each, escaped
+-- ARGV[5..]   subject, predicate, object of each triple, escaped
 -- then        entries to remove, at most 500
 --
--- Reply    how many triples and entries were repaired or removed
+-- Reply    the number of triples and entries repaired or removed
 
 local _, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
@@ -23,17 +23,17 @@ for i = 5, last, 3 do
 	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 	local entries = secondary(s, p, o)
 	entries[#entries + 1] = primary(s, p, o)
-	local there, right = 0, 0
+	local present, correct = 0, 0
 	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
 		if score then
-			there = there + 1
+			present = present + 1
 			if tonumber(score) == 0 then
-				right = right + 1
+				correct = correct + 1
 			end
 		end
 	end
-	if there > 0 and right < #entries then
-		if there * 2 >= #entries then
+	if present > 0 and correct < #entries then
+		if present * 2 >= #entries then
 			local scored = {}
 			append(scored, entries)
 			redis.call('ZADD', KEYS[1], unpack(scored))

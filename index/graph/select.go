@@ -48,8 +48,8 @@ func (g *Graph) All(ctx context.Context, page index.Page) iter.Seq2[Triple, erro
 	return g.Select(ctx, Pattern{}, page)
 }
 
-// prepare validates the arguments of Select, and returns the range and the entry after
-// which it starts.
+// prepare validates the arguments of Select, and returns the range to read and the entry after
+// which to start.
 func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entries.Range, after string, err error) {
 	switch {
 	case page.Limit < 0 || page.Offset < 0:
@@ -74,18 +74,18 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s entr
 		}
 		stored, t, ok := parseEntry(id)
 		if !ok || stored != spo {
-			return s, "", invalid("the cursor is not one of this index")
+			return s, "", invalid("the cursor does not belong to this graph")
 		}
 		after = order.entry(t.escaped())
 		if !strings.HasPrefix(after, s.Prefix) {
-			return s, "", invalid("the cursor belongs to another pattern than %s", p)
+			return s, "", invalid("the cursor does not belong to the pattern %s", p)
 		}
 	}
 	return s, after, g.store.Check(ctx)
 }
 
-// Count returns the number of triples that match a pattern without variables. It does not read
-// them: one round trip, O(log n).
+// Count returns the number of triples that match a pattern without variables. It reads
+// no triples: one round trip, O(log n).
 func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	s, _, err := g.prepare(ctx, p, index.Page{})
 	if err != nil {

@@ -21,7 +21,7 @@ func Asc(variable string) SortKey { return SortKey{Var: variable} }
 // Desc sorts by a variable in descending order. See Query.OrderBy.
 func Desc(variable string) SortKey { return SortKey{Var: variable, Desc: true} }
 
-// String formats the key like retwis graph query --order-by.
+// String formats the key for the flag --order-by of retwis graph query.
 func (k SortKey) String() string {
 	if k.Desc {
 		return k.Var + " desc"
@@ -40,7 +40,7 @@ type ranked struct {
 // ranking collects the first answers in sort order: a heap with the last answer on top.
 type ranking struct {
 	keys   []SortKey
-	most   int // number of answers to keep; 0: all
+	limit  int // number of answers to keep; 0: all
 	memory *memory
 	seen   map[string]struct{} // the answers in the heap, if duplicates must be omitted
 	all    []ranked
@@ -59,14 +59,14 @@ func (r *ranking) compare(a, b ranked) int {
 	return cmp.Or(slices.Compare(a.names, b.names), slices.Compare(a.binding.names, b.binding.names))
 }
 
-// add adds an answer, unless enough others come before it. names are the names of the sort
-// keys.
+// add adds an answer unless limit other answers come before it. names are the names bound to the
+// sort keys.
 func (r *ranking) add(b Binding, names []string) error {
 	a := ranked{binding: b, names: names, values: make([]value.Value, len(names))}
 	for i, name := range names {
 		a.values[i] = value.Of(name)
 	}
-	full := r.most > 0 && len(r.all) == r.most
+	full := r.limit > 0 && len(r.all) == r.limit
 	if full && r.compare(a, r.all[0]) >= 0 {
 		return nil
 	}

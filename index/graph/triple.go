@@ -25,8 +25,8 @@ func (t Triple) id() string { return spo.entry(t.escaped()) }
 // check validates the names of a triple.
 func (t Triple) check() error {
 	for i, name := range [3]string{t.S, t.P, t.O} {
-		if wrong := nameError(i, name); wrong != "" {
-			return fmt.Errorf("%w: %s", index.ErrValue, wrong)
+		if problem := nameError(i, name); problem != "" {
+			return fmt.Errorf("%w: %s", index.ErrValue, problem)
 		}
 	}
 	return nil
@@ -82,8 +82,8 @@ const (
 	ops tripleOrder = "ops"
 )
 
-// ordersOf returns the orders of a graph. The first one that serves a pattern yields its
-// triples by subject, then predicate, then object.
+// ordersOf returns the orders of a graph. The first order that serves a pattern yields the
+// triples of the pattern by subject, then predicate, then object.
 func ordersOf(compact bool) []tripleOrder {
 	if compact {
 		return []tripleOrder{spo, pos, osp}
@@ -96,7 +96,7 @@ func (o tripleOrder) entry(t Triple) string {
 	return string(o) + ":" + t.part(o[0]) + ":" + t.part(o[1]) + ":" + t.part(o[2])
 }
 
-// parseEntry is the inverse of tripleOrder.entry. It refuses all other strings.
+// parseEntry is the inverse of tripleOrder.entry. It returns false for any other string.
 func parseEntry(entry string) (tripleOrder, Triple, bool) {
 	o, rest, ok := strings.Cut(entry, ":")
 	if !ok {
@@ -115,7 +115,7 @@ func parseEntry(entry string) (tripleOrder, Triple, bool) {
 	return order, t, true
 }
 
-// parse reads the escaped parts for some letters of an order.
+// parse sets the parts for letters of an order from their escaped text.
 func (t *Triple) parse(letters, text string) bool {
 	for i := range len(letters) {
 		name, rest, more, ok := entries.CutName(text)

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseTSV parses a line of tab-separated values: subject, predicate and object. In a name \t
-// \n \r and \\ are a tab, a line feed, a carriage return and a backslash. An invalid line
-// returns an index.ErrValue.
+// ParseTSV parses a line of tab-separated values: subject, predicate and object. In a name, \t,
+// \n, \r and \\ are a tab, a line feed, a carriage return and a backslash. For an invalid line,
+// ParseTSV returns an index.ErrValue.
 func ParseTSV(line string) (Triple, error) {
 	parts := strings.SplitN(line, "\t", 5)
 	if len(parts) != 3 {
@@ -17,7 +17,7 @@ func ParseTSV(line string) (Triple, error) {
 		case 1:
 			found = "1 part"
 		case 5:
-			found = "more"
+			found = "5 or more parts"
 		}
 		return Triple{}, &syntaxError{Text: "expected subject, tab, predicate, tab, object; found " + found}
 	}
@@ -28,8 +28,8 @@ func ParseTSV(line string) (Triple, error) {
 		if at >= 0 {
 			return Triple{}, &syntaxError{Column: column + utf8.RuneCountInString(part[:at]), Text: `write a backslash as \\; the other escapes are \t, \n and \r`}
 		}
-		if wrong := nameError(i, name); wrong != "" {
-			return Triple{}, &syntaxError{Column: column, Text: wrong}
+		if problem := nameError(i, name); problem != "" {
+			return Triple{}, &syntaxError{Column: column, Text: problem}
 		}
 		t.set("spo"[i], name)
 		column += utf8.RuneCountInString(part) + 1

@@ -26,7 +26,7 @@ func TestTSV(t *testing.T) {
 		"a b c":                    "expected subject, tab, predicate, tab, object; found 1 part",
 		"a\tb":                     "found 2 parts",
 		"a\tb\tc\td":               "found 4 parts",
-		"a\tb\tc\td\te\tf":         "found more",
+		"a\tb\tc\td\te\tf":         "found 5 or more parts",
 		"é\t\tc":                   "column 3: the predicate has 0 bytes",
 		`é` + "\t" + `é\x` + "\tc": `column 4: write a backslash as \\`,
 		"a\tb\tc\\":                "column 6: write a backslash",

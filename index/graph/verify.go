@@ -18,33 +18,34 @@ type checker struct {
 	repair bool
 }
 
-// entries compares a page of entries of a partition, each followed by its score.
-func (c *checker) entries(ctx context.Context, at int, page []string) (int, error) {
+// entries compares a page of a partition: entries, each followed by its score.
+func (c *checker) entries(ctx context.Context, part int, page []string) (int, error) {
 	var entries []string
 	for i := 0; i < len(page); i += 2 {
 		entries = append(entries, page[i])
 	}
-	return len(entries), c.compareEntries(ctx, at, entries)
+	return len(entries), c.compareEntries(ctx, part, entries)
 }
 
-// compareEntries reports problems of entries of a partition and, in a Repair, corrects them.
-func (c *checker) compareEntries(ctx context.Context, at int, entries []string) error {
+// compareEntries reports problems of entries of a partition. In a Repair, it also corrects the
+// problems.
+func (c *checker) compareEntries(ctx context.Context, part int, entries []string) error {
 	var orphans []string
 	orders := map[Triple][]tripleOrder{} // of each triple among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
-		if !ok || !slices.Contains(ordersOf(c.g.store.compact), order) || c.g.store.Set.Index(t.S) != at {
+		if !ok || !slices.Contains(ordersOf(c.g.store.compact), order) || c.g.store.Set.Index(t.S) != part {
 			orphans = append(orphans, entry)
 			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: entry, Found: entry})
 			continue
 		}
 		orders[t] = append(orders[t], order)
 	}
-	triples, err := c.owned(ctx, at, orders)
+	triples, err := c.owned(ctx, part, orders)
 	if err != nil {
 		return err
 	}
-	scores, err := c.scores(ctx, at, triples)
+	scores, err := c.scores(ctx, part, triples)
 	if err != nil {
 		return err
 	}
@@ -59,13 +60,13 @@ func (c *checker) compareEntries(ctx context.Context, at int, entries []string) 
 	if !c.repair {
 		return nil
 	}
-	return c.correct(ctx, at, broken, orphans)
+	return c.correct(ctx, part, broken, orphans)
 }
 
-// owned returns the triples that this page may have to report. So that a triple is reported
-// once, it belongs to the page with its spo entry or, if that is missing, with the first entry
-// that exists. For most entries it is enough to check that spo exists.
-func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]tripleOrder) ([]Triple, error) {
+// owned returns the triples that this page may have to report. A triple is reported once: on
+// the page of its spo entry or, if the spo entry is missing, of its first existing entry. For
+// most entries, it is enough to check that the spo entry exists.
+func (c *checker) owned(ctx context.Context, part int, ordersOf map[Triple][]tripleOrder) ([]Triple, error) {
 	var owned, others []Triple
 	var ids []string
 	for t, orders := range ordersOf {
@@ -75,7 +76,7 @@ func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]tripl
 			others, ids = append(others, t), append(ids, t.id())
 		}
 	}
-	scores, err := c.lookUp(ctx, at, ids)
+	scores, err := c.lookUp(ctx, part, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]tripl
 }
 
 // scores returns the scores of the entries of triples, in the orders of the graph.
-func (c *checker) scores(ctx context.Context, at int, triples []Triple) ([][]*float64, error) {
+func (c *checker) scores(ctx context.Context, part int, triples []Triple) ([][]*float64, error) {
 	orders := ordersOf(c.g.store.compact)
 	entries := make([]string, 0, len(triples)*len(orders))
 	for _, t := range triples {
@@ -97,20 +98,20 @@ func (c *checker) scores(ctx context.Context, at int, triples []Triple) ([][]*fl
 			entries = append(entries, order.entry(e))
 		}
 	}
-	scores, err := c.lookUp(ctx, at, entries)
+	scores, err := c.lookUp(ctx, part, entries)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Collect(slices.Chunk(scores, len(orders))), nil
 }
 
-// lookUp returns the scores of entries, nil for missing ones, in one round trip.
-func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*float64, error) {
+// lookUp returns the scores of entries, nil for missing entries, in one round trip.
+func (c *checker) lookUp(ctx context.Context, part int, entries []string) ([]*float64, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	client := c.g.store.Set.Client
-	replies, err := client.Do(ctx, client.B().Zmscore().Key(c.g.store.Set.Keys[at].Index).Member(entries...).Build()).ToArray()
+	replies, err := client.Do(ctx, client.B().Zmscore().Key(c.g.store.Set.Keys[part].Index).Member(entries...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +129,11 @@ func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*floa
 	return scores, nil
 }
 
-// problem returns the problem of a triple, if any, the orders that exist, and the order whose
-// page must report it.
+// problem returns the kind of problem of a triple, if any, the orders that exist, and the order
+// whose page must report the problem.
 func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, owner tripleOrder) {
 	var present []string
-	wrong := false
+	wrongScore := false
 	for i, order := range ordersOf(c.g.store.compact) {
 		score := scores[i]
 		switch {
@@ -141,7 +142,7 @@ func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, 
 		case *score == 0:
 			present = append(present, string(order))
 		default:
-			wrong = true
+			wrongScore = true
 			present = append(present, fmt.Sprintf("%s with score %v", order, *score))
 		}
 		if owner == "" {
@@ -155,16 +156,16 @@ func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, 
 		kind = maintain.Dangling
 	case len(present) < len(scores):
 		kind = maintain.Missing
-	case wrong:
+	case wrongScore:
 		kind = maintain.Stale
 	}
 	return kind, found, owner
 }
 
 // correct repairs triples of a partition and removes orphaned entries.
-func (c *checker) correct(ctx context.Context, at int, broken []Triple, orphans []string) error {
+func (c *checker) correct(ctx context.Context, part int, broken []Triple, orphans []string) error {
 	run := func(args []string) error {
-		n, err := c.g.repair.Run(ctx, c.g.store.Set.Client, c.g.store.Set.Keys[at].All(), args).AsInt64()
+		n, err := c.g.repair.Run(ctx, c.g.store.Set.Client, c.g.store.Set.Keys[part].All(), args).AsInt64()
 		c.Report.Repaired += n
 		return err
 	}
@@ -173,9 +174,9 @@ func (c *checker) correct(ctx context.Context, at int, broken []Triple, orphans 
 			return err
 		}
 	}
-	for some := range slices.Chunk(broken, scriptTriples) {
-		args := append(c.g.store.Set.Args(), strconv.Itoa(len(some)))
-		for _, t := range some {
+	for chunk := range slices.Chunk(broken, scriptTriples) {
+		args := append(c.g.store.Set.Args(), strconv.Itoa(len(chunk)))
+		for _, t := range chunk {
 			e := t.escaped()
 			args = append(args, e.S, e.P, e.O)
 		}

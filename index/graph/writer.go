@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	scriptTriples = 50        // triples per script
-	scriptBytes   = 256 << 10 // or approximate bytes of names
-	windowTriples = 32 * scriptTriples
-	windowBytes   = 4 << 20
+	scriptTriples = 50                 // triples per script
+	scriptBytes   = 256 << 10          // approximate bytes of names per script
+	windowTriples = 32 * scriptTriples // triples per pipeline
+	windowBytes   = 4 << 20            // approximate bytes of names per pipeline
 )
 
 // Put adds a triple and reports whether it is new: one round trip, O(log n) for each order.
@@ -25,19 +25,20 @@ func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
 	return n > 0, err
 }
 
-// PutMany adds triples and returns how many are new. A script adds 50 triples atomically, and a
-// pipeline has 1,600; the next pipeline is collected meanwhile. It stops at the first error:
-// the triples before it have been added, and putting them again has no effect.
+// PutMany adds triples and returns the number of new ones. A script adds 50 triples atomically,
+// and a pipeline of scripts 1,600; the next pipeline is filled meanwhile. PutMany stops at the
+// first error. The triples before an invalid triple are added. Repeating the call is safe.
 func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.put, triples)
 }
 
-// Remove removes triples and returns how many existed: one round trip per 1,600.
+// Remove removes triples and returns the number that existed: one round trip per 1,600 triples.
 func (g *Graph) Remove(ctx context.Context, triples ...Triple) (int, error) {
 	return g.RemoveMany(ctx, slices.Values(triples))
 }
 
-// RemoveMany removes triples in the way that PutMany adds them, and returns how many existed.
+// RemoveMany removes triples in pipelines, as PutMany adds them, and returns the number that
+// existed.
 func (g *Graph) RemoveMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.remove, triples)
 }
@@ -48,12 +49,12 @@ func (g *Graph) change(ctx context.Context, script script.Script, triples iter.S
 	if err != nil {
 		return 0, g.store.Wrap(ctx, err)
 	}
-	at := 0
+	position := 0
 	for t := range triples {
-		at++
+		position++
 		if err := t.check(); err != nil {
 			_ = w.Close() // the first error is returned
-			return int(w.Reply), fmt.Errorf("graph: triple %d: %w", at, err)
+			return int(w.Reply), fmt.Errorf("graph: triple %d: %w", position, err)
 		}
 		if w.Add(g.place(t)) != nil {
 			break // Close returns the error
@@ -73,7 +74,7 @@ func (g *Graph) place(t Triple) placed { return placed{t.escaped(), g.store.Set.
 
 func (t placed) size() int { return len(t.S) + len(t.P) + len(t.O) }
 
-// newWriter returns a writer for a script whose arguments are the declaration, words, and
+// newWriter returns a writer for a script with the arguments declaration, words and
 // triples.
 func (g *Graph) newWriter(ctx context.Context, script script.Script, words ...string) (*batch.Writer[placed], error) {
 	return batch.New(ctx, g.store.Set, batch.Spec[placed]{

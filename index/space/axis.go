@@ -47,12 +47,13 @@ func (a *axis) point(v any) (uint64, error) {
 	return uint64(n) - uint64(a.min), err
 }
 
+// outside returns the error for a value outside the range of the dimension.
 func (a *axis) outside(v any) error {
 	return fmt.Errorf("%s is outside of %s..%s", shorten(fmt.Sprint(v)), a.format(a.Min), a.format(a.Max))
 }
 
-// bound returns the code of an end of a box: of the smallest value >= v or, if up is false, of
-// the largest value <= v. If v is below the range, side is -1; if it is above, side is 1.
+// bound returns the code of an end of a box: of the smallest value >= v if up, otherwise of the
+// largest value <= v. side is -1 if v is below the range of the dimension, and 1 if v is above.
 func (a *axis) bound(v any, up bool) (code uint64, side int, err error) {
 	if a.Type == Time {
 		t, err := ordered.ToTime(v)
@@ -84,8 +85,8 @@ func (a *axis) column() ordered.Column {
 	return ordered.Column{Name: a.Name, Type: ordered.Type(a.Type), Scale: a.Scale}
 }
 
-// round converts a number of any scale to units of the last digit, rounded up or down. If it
-// does not fit into an int64, side is its sign.
+// round converts a number of any scale to units of the last digit, rounded up or down. If the
+// result does not fit into an int64, side is its sign.
 func (a *axis) round(v any, up bool) (n int64, side int, err error) {
 	d, err := ordered.Number(v, "a number such as 75 or -28.44")
 	if err != nil {
@@ -116,8 +117,8 @@ func (a *axis) value(code uint64) any {
 	}
 }
 
-// distance returns the weighted distance of two codes, in value units or seconds, multiplied by
-// unit.
+// distance returns the weighted distance between two codes, in value units or seconds,
+// multiplied by unit.
 func (a *axis) distance(p, q uint64, weight, unit float64) float64 {
 	steps := float64(max(p, q) - min(p, q))
 	if unit < a.unit() {

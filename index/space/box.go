@@ -12,9 +12,9 @@ import (
 type Box []Side
 
 // Side is the range of a box in one dimension. Both ends are inclusive; nil means open. The
-// accepted types are those of the dimension, but an end may be outside of its range or have
-// more digits. In an index with GeoDims, a longitude side whose Min is greater than its Max
-// crosses the 180th meridian; any other such side is refused.
+// accepted types are those of the dimension, but an end may be outside of the range of the
+// dimension or have more digits. In an index with GeoDims, a longitude side whose Min is
+// greater than its Max crosses the 180th meridian; any other such side is refused.
 type Side struct{ Min, Max any }
 
 // block is a box in codes of the axes.
@@ -31,34 +31,34 @@ func (x *points) blockOf(box Box) (block, bool, error) {
 	low, high := make([]uint64, len(box)), make([]uint64, len(box))
 	empty := false
 	for d := range x.axes {
-		nothing, err := x.axes[d].ends(box[d], &low[d], &high[d])
+		sideEmpty, err := x.axes[d].ends(box[d], &low[d], &high[d])
 		if err != nil {
 			return block{}, false, fmt.Errorf("%w: dimension %s: %w", index.ErrValue, x.axes[d].Name, err)
 		}
-		empty = empty || nothing
+		empty = empty || sideEmpty
 	}
 	return x.block(low, high), !empty, nil
 }
 
-// blocksOf converts a box to blocks: none if no point can be in it, two if it is on earth and
-// crosses the 180th meridian.
+// blocksOf converts a box to blocks: none if no point can be in the box, two if the box is on
+// earth and crosses or touches the 180th meridian.
 func (x *points) blocksOf(box Box) ([]block, error) {
 	var blocks []block
 	for _, b := range x.halves(box) {
-		b, some, err := x.blockOf(b)
+		b, ok, err := x.blockOf(b)
 		if err != nil {
 			return nil, err
 		}
-		if some {
+		if ok {
 			blocks = append(blocks, b)
 		}
 	}
 	return blocks, nil
 }
 
-// halves splits a box on earth that crosses the 180th meridian, so that its longitude ends
-// before it begins, or touches it: the longitudes 180 and -180 are the same. Other boxes are
-// returned unchanged.
+// halves splits a box on earth that crosses the 180th meridian, so that the longitude ends
+// before it begins, or that touches the meridian: the longitudes 180 and -180 are the same.
+// Other boxes are returned unchanged.
 func (x *points) halves(box Box) []Box {
 	if !x.geo || len(box) != len(x.axes) {
 		return []Box{box}
@@ -71,10 +71,10 @@ func (x *points) halves(box Box) []Box {
 	if empty, err := lon.ends(Side{Max: side.Max}, new(uint64), &east); empty || err != nil {
 		return []Box{box}
 	}
-	crosses := false // ends between the same two values do not cross either
+	crosses := false // a side without any value between its ends does not cross
 	if side.Min != nil && side.Max != nil {
-		down, _, _ := lon.bound(side.Min, false) // the error was returned above
-		crosses = down > east
+		floor, _, _ := lon.bound(side.Min, false) // the error was returned above
+		crosses = floor > east
 	}
 	switch {
 	case crosses:
@@ -88,7 +88,7 @@ func (x *points) halves(box Box) []Box {
 }
 
 // ends sets low and high to the codes of the ends of a side. empty reports whether there is no
-// value between them.
+// value between the ends.
 func (a *axis) ends(s Side, low, high *uint64) (empty bool, err error) {
 	*low, *high = 0, a.span
 	lowSide, highSide := -1, 1
@@ -118,7 +118,7 @@ func (a *axis) ends(s Side, low, high *uint64) (empty bool, err error) {
 	}
 	// An empty range between two neighbouring values is valid; ends in reverse order are an
 	// error.
-	if down, _, err := a.bound(s.Min, false); err != nil || down > *high || a.Type == Time {
+	if floor, _, err := a.bound(s.Min, false); err != nil || floor > *high || a.Type == Time {
 		return false, fmt.Errorf("%s..%s ends before it begins", a.format(s.Min), a.format(s.Max))
 	}
 	return true, nil
@@ -129,9 +129,9 @@ func (x *points) block(low, high []uint64) block {
 	return block{low, high, x.layout.interleave(low), x.layout.interleave(high)}
 }
 
-// open returns the high codes of a block for covering it. At the end of the range of a
-// dimension it rounds up to a power of two, since there are no points to exclude.
-func (x *points) open(b *block) []uint64 {
+// coverHigh returns the high codes with which to cover a block. A code at the end of a
+// dimension is rounded up to a power of two minus 1, since there are no points beyond it.
+func (x *points) coverHigh(b *block) []uint64 {
 	high := slices.Clone(b.high)
 	for d := range high {
 		if span := x.axes[d].span; high[d] == span {
@@ -145,7 +145,7 @@ func (x *points) open(b *block) []uint64 {
 type region struct {
 	blocks []block
 	coarse []span                   // few ranges
-	spans  []span                   // up to MaxRanges ranges, once the query needs them
+	spans  []span                   // up to MaxRanges ranges; nil until the query needs them
 	pieces []span                   // pieces of the spans for a skip scan; nil: no skip scan
 	filter func(member string) bool // an additional filter; nil: none
 }
@@ -159,7 +159,7 @@ func (x *points) regionOf(blocks []block) region {
 func (x *points) covering(blocks []block, n int) []span {
 	var spans []span
 	for i := range blocks {
-		spans = append(spans, x.layout.cover(blocks[i].low, x.open(&blocks[i]), max(1, n/len(blocks)))...)
+		spans = append(spans, x.layout.cover(blocks[i].low, x.coverHigh(&blocks[i]), max(1, n/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
 		spans = x.joinOverlaps(spans)

@@ -14,22 +14,22 @@ const (
 	cutsPerRange = 16
 	// maxCuts limits the work of fineCover.
 	maxCuts = 1 << 13
-	// minShare is the minimum share of the numbers read that is worth a separate range.
+	// minShare is the smallest gap worth a separate range, as a share of the numbers read.
 	minShare = 1.0 / 4096
 )
 
 // cell is a part of a box that the curve enters at its lowest corner and leaves at its highest
 // corner. Cells are in curve order.
 type cell struct {
-	low, high []uint64 // numbers of its corners
-	min, max  []uint64 // their codes
+	low, high []uint64 // numbers of the corners
+	min, max  []uint64 // codes of the corners
 	length    float64  // count of numbers from low to high
-	volume    float64  // count of these in the box
-	gap       float64  // count of numbers between the previous cell and this one
-	next      int      // the next cell; -1: none
+	volume    float64  // count of these numbers in the box
+	gap       float64  // count of numbers between the previous cell and this cell
+	next      int      // index of the next cell; -1: none
 }
 
-// waste returns approximately how much of a cell is outside of the box.
+// waste returns the approximate count of numbers of a cell outside of the box.
 func (c *cell) waste() float64 {
 	if w := c.length - c.volume; w > 1e-9*c.length {
 		return w
@@ -37,8 +37,8 @@ func (c *cell) waste() float64 {
 	return 0
 }
 
-// full reports whether the curve fills a cell without leaving it: all bits from the first one
-// in which its corners differ are free.
+// full reports whether the curve fills a cell without leaving it: all bits from the first bit
+// in which the corners differ are free.
 func (l *layout) full(c *cell) bool {
 	free := l.differs(c.low, c.high) + 1
 	for i := range c.low {
@@ -56,13 +56,13 @@ type span struct {
 	length, volume float64
 }
 
-// cover returns at most n disjoint ranges, in order, that cover a box. Of all choices, they
-// read the fewest points outside of the box if points are evenly distributed.
+// cover returns at most n disjoint ranges, in order, that cover a box. Of all such
+// ranges, they read the fewest points outside of the box if points are evenly distributed.
 //
 // The curve runs through a box in pieces. Outside of the box, n ranges must read all gaps
 // between pieces except the n-1 widest. Gaps are found by cutting the box where the curve
-// halves it; no gap of a cell is wider than its waste. So the cell with the most waste is cut
-// first, until n-1 gaps are wider than the waste of any cell.
+// halves the box; no gap of a cell is wider than the waste of the cell. So the cell with the
+// most waste is cut first, until n-1 gaps are wider than the waste of any cell.
 func (l *layout) cover(low, high []uint64, n int) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
 	var widest ranked // the n-1 widest gaps, narrowest first
@@ -104,6 +104,7 @@ func (t *cutting) copyOf(words []uint64) []uint64 {
 	return c
 }
 
+// newCutting returns a cutting of a box whose only cell is the whole box.
 func newCutting(l *layout, low, high []uint64, rank func(*cell) float64) *cutting {
 	t := &cutting{layout: l, rank: rank}
 	c := cell{low: l.interleave(low), high: l.interleave(high), min: low, max: high, next: -1}
@@ -113,6 +114,7 @@ func newCutting(l *layout, low, high []uint64, rank func(*cell) float64) *cuttin
 	return t
 }
 
+// volumeOf returns the count of numbers in a box, in units.
 func volumeOf(low, high []uint64) float64 {
 	v := unit
 	for d := range low {
@@ -190,8 +192,8 @@ func (t *cutting) group(n int) []span {
 	return t.join(least, len(gaps)-slices.Index(gaps, least))
 }
 
-// join merges cells into ranges. They leave out the gaps wider than least, and the first ties
-// gaps that are exactly as wide.
+// join merges cells into ranges. The ranges leave out the gaps wider than least, and the first
+// ties gaps that are as wide as least.
 func (t *cutting) join(least float64, ties int) []span {
 	var spans []span
 	for i := 0; i >= 0; i = t.cells[i].next {
@@ -213,8 +215,8 @@ func (t *cutting) join(least float64, ties int) []span {
 	return spans
 }
 
-// fineCover returns the ranges between all gaps of at least a width, or between most of these gaps
-// if there are very many.
+// fineCover returns the ranges between all gaps of at least a width, or between most of these
+// gaps if there are very many.
 func (l *layout) fineCover(low, high []uint64, width float64) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
 	for cuts := 0; len(t.queue) > 0 && cuts < maxCuts && t.queue[0].rank >= width; cuts++ {

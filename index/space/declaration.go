@@ -63,6 +63,7 @@ func ParseDims(text string) ([]Dim, error) {
 	return dims, nil
 }
 
+// errSyntax is returned for a declaration of a dimension that cannot be parsed.
 var errSyntax = errors.New("write NAME:TYPE(MIN..MAX), as in x:int(0..400) or price:decimal(2)(0..1000)")
 
 func parseDim(text string) (axis, error) {
@@ -86,8 +87,8 @@ func parseDim(text string) (axis, error) {
 		}
 	}
 	inner, closed := strings.CutSuffix(rest, ")")
-	low, high, two := strings.Cut(inner, "..")
-	if !closed || !two || low == "" || high == "" {
+	low, high, isRange := strings.Cut(inner, "..")
+	if !closed || !isRange || low == "" || high == "" {
 		return axis{}, errSyntax
 	}
 	d.Min, d.Max = low, high
@@ -118,16 +119,16 @@ func newAxis(d Dim) (axis, error) {
 		return axis{}, err
 	}
 	if d.Scale < 0 || d.Scale > maxScale || d.Scale != 0 && d.Type != Decimal {
-		return axis{}, fmt.Errorf("%s cannot have %d digits after the point: a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
+		return axis{}, fmt.Errorf("%s cannot have %d digits after the point: only a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
 	}
 	a := axis{Dim: d}
 	var low, high error
-	narrow := false
+	emptyRange := false
 	switch d.Type {
 	case Int, Decimal:
 		a.min, low = a.column().Int64(d.Min)
 		a.max, high = a.column().Int64(d.Max)
-		a.span, narrow = uint64(a.max)-uint64(a.min), a.min >= a.max
+		a.span, emptyRange = uint64(a.max)-uint64(a.min), a.min >= a.max
 	case Time:
 		a.from, low = ordered.ToTime(d.Min)
 		a.to, high = ordered.ToTime(d.Max)
@@ -136,18 +137,18 @@ func newAxis(d Dim) (axis, error) {
 			if a.span, ok = nanoseconds(a.from, a.to); !ok && a.from.Before(a.to) {
 				return a, errors.New("a time spans at most 584 years")
 			}
-			narrow = !a.from.Before(a.to)
+			emptyRange = !a.from.Before(a.to)
 		}
 	default:
 		return a, fmt.Errorf("%q is not a type: use int, decimal or time", shorten(string(d.Type)))
 	}
 	switch {
 	case low != nil:
-		return a, fmt.Errorf("the least value: %w", low)
+		return a, fmt.Errorf("the minimum: %w", low)
 	case high != nil:
-		return a, fmt.Errorf("the greatest value: %w", high)
-	case narrow:
-		return a, errors.New("the least value must be less than the greatest")
+		return a, fmt.Errorf("the maximum: %w", high)
+	case emptyRange:
+		return a, errors.New("the minimum must be less than the maximum")
 	}
 	a.setBounds()
 	return a, nil

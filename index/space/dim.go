@@ -9,8 +9,9 @@ import (
 // Type is the type of the values of a dimension.
 type Type string
 
-// The types of dimensions, with the Go types of the values they return. They accept the same
-// values as index.Type: values of that type, every Go number that they hold exactly, and text:
+// The types of dimensions, with the Go types of the values they return. A dimension accepts the
+// same values as a column of index.Type: values of its Go type, every Go number that it holds
+// exactly, and text:
 // "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
 const (
 	Int     Type = "int"     // int64
@@ -25,11 +26,11 @@ type Dim struct {
 	// Scale is the number of digits of a Decimal after the point, at most 18.
 	Scale int
 	// Min and Max are the smallest and the largest value, inclusive. The range of an Int or
-	// Decimal must fit into an int64 in units of the last digit; that of a Time is at most 584
-	// years.
+	// Decimal must fit into an int64 in units of the last digit; the range of a Time is at
+	// most 584 years.
 	//
-	// Declare the actual range of the values, since boxes are cut where this range is halved
-	// repeatedly.
+	// Declare the actual range of the values, since boxes are cut at repeated halves of this
+	// range.
 	Min, Max any
 }
 

@@ -29,7 +29,7 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	p := x.reader.points
 	blocks, err := p.blocksOf(box)
 	if err != nil {
-		return nil, x.reader.named(err)
+		return nil, x.reader.wrap(err)
 	}
 	e := &Explanation{}
 	if len(blocks) == 0 {
@@ -80,9 +80,10 @@ type rangeRead struct {
 }
 
 // readLog records what a query reads, in order: first the beginnings of ranges, then the rest
-// of some of them in finer ranges. A nil log records nothing.
+// of some ranges in finer ranges. A nil log records nothing.
 type readLog struct{ first, finer []rangeRead }
 
+// addChunks records the parts of ranges that were read first.
 func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 	if l == nil {
 		return
@@ -95,6 +96,7 @@ func (l *readLog) addChunks(ranges []ranged.Range, chunks []chunk) {
 	}
 }
 
+// addFiner records finer ranges.
 func (l *readLog) addFiner(ranges []ranged.Range) {
 	if l == nil {
 		return
@@ -123,7 +125,7 @@ func rangeAt(ranges []rangeRead, member string) *rangeRead {
 	return &ranges[i]
 }
 
-// joined returns all ranges in order, with adjacent ones merged.
+// joined returns all ranges in order, with adjacent ranges merged.
 func (l *readLog) joined() []rangeRead {
 	ranges := slices.Concat(l.first, l.finer)
 	slices.SortStableFunc(ranges, func(a, b rangeRead) int { return strings.Compare(a.Min[1:], b.Min[1:]) })

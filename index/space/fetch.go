@@ -8,9 +8,9 @@ import (
 	"retwis/maintain"
 )
 
-// Fetch gets the hashes of points returned by a query, in their order, compares the two, and on
-// request repairs the points: see index.Composite.Fetch. Each dimension is the field of the
-// same name.
+// Fetch gets the hashes of points returned by a query, in their order, compares points with
+// hashes, and repairs the points if opt.Repair is set: see index.Composite.Fetch. Each dimension
+// is read from the field of the same name.
 func (x *Index) Fetch(ctx context.Context, read []Entry, opt index.FetchOptions) ([]index.Fetched, maintain.Report, error) {
 	all := make([]entries.Entry, len(read))
 	for i, e := range read {
@@ -18,7 +18,7 @@ func (x *Index) Fetch(ctx context.Context, read []Entry, opt index.FetchOptions)
 		if e.member == "" { // not returned by a query
 			var err error
 			if all[i].Value, err = x.reader.points.member(e.ID, e.Values); err != nil {
-				return nil, maintain.Report{}, x.reader.named(err)
+				return nil, maintain.Report{}, x.reader.wrap(err)
 			}
 		}
 	}

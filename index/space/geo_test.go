@@ -79,7 +79,7 @@ func chord(a, b Place) float64 {
 	for i := range u {
 		sum += (u[i] - v[i]) * (u[i] - v[i])
 	}
-	return 2 * earth * math.Asin(math.Min(1, math.Sqrt(sum)/2))
+	return 2 * earthRadius * math.Asin(math.Min(1, math.Sqrt(sum)/2))
 }
 
 func TestWithinAndNearest(t *testing.T) {

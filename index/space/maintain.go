@@ -8,22 +8,22 @@ import (
 	"retwis/maintain"
 )
 
-// Verify compares the entries with the reverse index and, unless src is nil, with its objects,
-// in steps of 200, like index.Composite.Verify.
+// Verify compares the entries with the reverse index and, unless src is nil, with the
+// objects of src, in steps of 200, like index.Composite.Verify.
 func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return x.reader.entries.Verify(ctx, x.source(src), opt)
 }
 
-// Repair finds what Verify finds and corrects it. On conflict the object wins, then the reverse
-// index key.content; if that is lost, it is restored from the entries. Each entry is compared
-// again in the step that changes it, so that concurrent writes are kept. A source needs a
+// Repair corrects what Verify reports. Objects win over the reverse index key.content, which
+// wins over the entries. A lost reverse index is restored from the entries. Each entry is
+// compared again in the step that changes it, so that concurrent writes are kept. src needs a
 // Lookup.
 func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return x.reader.entries.Repair(ctx, x.source(src), opt)
 }
 
-// Rebuild builds a new index from a source next to the old one, which serves queries until the
-// new one has caught up with all concurrent writes and replaces it: see
+// Rebuild builds a new index from a source while the old index serves queries. Once the new
+// index has caught up with all concurrent writes, it replaces the old index: see
 // index.Composite.Rebuild.
 func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return x.reader.entries.Rebuild(ctx, x.source(&src), opt)
@@ -35,7 +35,7 @@ func (x *Index) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 	return x.reader.entries.Adopt(ctx, opt)
 }
 
-// source converts a source of values to one of members.
+// source converts a source of values to a source of members.
 func (x *Index) source(src *index.Source[[]any]) *entries.Source {
 	if src == nil {
 		return nil

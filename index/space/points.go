@@ -16,7 +16,7 @@ import (
 // Entry is a point of the index.
 type Entry struct {
 	ID     string
-	Values []any // one per dimension, of the Go type of its Type
+	Values []any // one per dimension, of the Go type of the dimension
 	member string
 }
 
@@ -40,8 +40,8 @@ func newPoints(axes []axis, maxRanges int) *points {
 	}
 	x.layout = newLayout(spans)
 	x.head = x.layout.bytes
-	earth, _ := newAxes(GeoDims())
-	x.geo = slices.Equal(axes, earth)
+	geoAxes, _ := newAxes(GeoDims())
+	x.geo = slices.Equal(axes, geoAxes)
 	return x
 }
 
@@ -62,7 +62,7 @@ func (x *points) parse(_ string, fields map[string]string) (values []any, ok boo
 // digits.
 func (x *points) codes(values []any) ([]uint64, error) {
 	if len(values) != len(x.axes) {
-		return nil, fmt.Errorf("%w: there are %d values for %d dimensions", index.ErrValue, len(values), len(x.axes))
+		return nil, fmt.Errorf("%w: got %d values for %d dimensions", index.ErrValue, len(values), len(x.axes))
 	}
 	codes := make([]uint64, len(values))
 	for d, v := range values {
@@ -90,7 +90,7 @@ func (x *points) member(id string, values []any) (string, error) {
 	return string(append(b, id...)), nil
 }
 
-// id returns the id of a member, or an error if Put could not have written it.
+// id returns the id of a member, or an error if Put could not have written the member.
 func (x *points) id(member string) (string, error) {
 	var codes [maxDims]uint64
 	if err := x.readCodes(codes[:len(x.axes)], member); err != nil {
@@ -105,6 +105,7 @@ func (x *points) codesOf(member string) ([]uint64, error) {
 	return codes, x.readCodes(codes, member)
 }
 
+// readCodes decodes the codes of a member.
 func (x *points) readCodes(codes []uint64, member string) error {
 	if len(member) <= x.head {
 		return errMember
@@ -130,7 +131,7 @@ func (x *points) overflows(z []uint64) bool {
 	return used < 64 && z[0]>>used != 0
 }
 
-// entry decodes a member, which belongs to id.
+// entry decodes the member of an id.
 func (x *points) entry(id, member string) (Entry, error) {
 	var buffer [maxDims]uint64
 	codes := buffer[:len(x.axes)]
@@ -144,6 +145,7 @@ func (x *points) entry(id, member string) (Entry, error) {
 	return x.entryAt(member, codes), nil
 }
 
+// entryAt returns the entry of a member with its codes.
 func (x *points) entryAt(member string, codes []uint64) Entry {
 	e := Entry{ID: member[x.head:], Values: make([]any, len(codes)), member: member}
 	for d, code := range codes {

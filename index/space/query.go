@@ -9,14 +9,15 @@ import (
 )
 
 // Select yields exactly the points in a box, ends included, in curve order. Eight ranges cover
-// the box, and one round trip reads the first hundred points of each, which is all of a small
-// box. If a range has more, the rest is read in up to Options.MaxRanges finer ranges: one more
-// round trip, and another for each 500 points of a range. With a small Limit the first two
-// ranges are read first.
+// the box, and one round trip reads up to a hundred points of each range, which is all of a
+// small box. If a range has more points, the rest is read in up to Options.MaxRanges finer
+// ranges: one more round trip, and another for each 500 points of a range. With a small Limit
+// the first two ranges are read first.
 //
-// The finer ranges of a long and thin box can still contain many points outside of it. Select
-// counts them. If there are more than a thousand, a script skips the gaps within the ranges
-// that have more points than a skip costs (a skip scan), 512 gaps per round trip.
+// The finer ranges of a long and thin box can still contain many points outside of the box.
+// Select estimates their number. If there are more than a thousand, a script skips the gaps
+// within the ranges that have more points than a skip costs (a skip scan), 128 pieces per round
+// trip.
 //
 // A point that is put, moved or removed during the query may or may not be yielded, but never
 // partially; a point that is moved forward may be yielded twice.
@@ -24,7 +25,7 @@ func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[
 	return func(yield func(Entry, error) bool) {
 		blocks, err := x.reader.points.blocksOf(box)
 		if err != nil {
-			yield(Entry{}, x.reader.named(err))
+			yield(Entry{}, x.reader.wrap(err))
 			return
 		}
 		if len(blocks) > 0 {
@@ -76,7 +77,7 @@ func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yi
 }
 
 // countRanges is the factor by which Count uses more ranges than a query: the server counts the
-// ranges inside the box without reading them.
+// points of a range inside the box without reading the points.
 const countRanges = 8
 
 // Count returns the exact number of points in a box. The server counts the ranges inside the
@@ -84,32 +85,33 @@ const countRanges = 8
 func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 	blocks, err := x.reader.points.blocksOf(box)
 	if err != nil {
-		return 0, x.reader.named(err)
+		return 0, x.reader.wrap(err)
 	}
-	var all int64
+	var total int64
 	for i := range blocks {
 		n, err := x.reader.countBlock(ctx, &blocks[i])
 		if err != nil {
 			return 0, err
 		}
-		all += n
+		total += n
 	}
-	return all, nil
+	return total, nil
 }
 
+// countBlock returns the number of points in a block.
 func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) {
-	inside, shared := x.points.countSpans(b)
+	inside, crossing := x.points.countSpans(b)
 	if len(inside) > 0 {
 		if n, err = x.entries.Count(ctx, ranged.Query{Ranges: x.points.ranges(inside)}); err != nil {
 			return 0, err
 		}
 	}
-	if len(shared) == 0 {
+	if len(crossing) == 0 {
 		return n, nil
 	}
 	r := region{blocks: []block{*b}}
 	keep := x.points.keep(&r)
-	for m, err := range x.entries.Select(ctx, ranged.Query{Ranges: x.points.ranges(shared)}) {
+	for m, err := range x.entries.Select(ctx, ranged.Query{Ranges: x.points.ranges(crossing)}) {
 		if err != nil {
 			return 0, err
 		}
@@ -122,8 +124,8 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 
 // countSpans cuts a box into ranges inside of it, and ranges across its sides, which are as
 // small as possible.
-func (x *points) countSpans(b *block) (inside, shared []span) {
-	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
+func (x *points) countSpans(b *block) (inside, crossing []span) {
+	t := newCutting(&x.layout, b.low, x.coverHigh(b), func(c *cell) float64 {
 		if x.layout.full(c) {
 			return 0
 		}
@@ -135,7 +137,7 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 	wasInside := false
 	for i := 0; i >= 0; i = t.cells[i].next {
 		c := &t.cells[i]
-		list := &shared
+		list := &crossing
 		if x.layout.full(c) {
 			list = &inside
 		}
@@ -146,11 +148,11 @@ func (x *points) countSpans(b *block) (inside, shared []span) {
 		}
 		wasInside = list == &inside
 	}
-	return inside, shared
+	return inside, crossing
 }
 
-// estimate returns approximately how many points of ranges are in the box, assuming that they
-// are evenly distributed in each range: one round trip.
+// estimate returns approximately how many points of ranges are in the box, assuming that
+// points are evenly distributed in each range: one round trip.
 func (x *reader) estimate(ctx context.Context, spans []span) (float64, error) {
 	counts, err := x.counts(ctx, x.points.ranges(spans))
 	if err != nil {

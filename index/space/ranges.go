@@ -23,7 +23,7 @@ func (x *points) lexRange(low, high []uint64) ranged.Range {
 	return r
 }
 
-// ranges returns the spans of a region as ranges of members.
+// ranges converts spans to ranges of members.
 func (x *points) ranges(spans []span) []ranged.Range {
 	all := make([]ranged.Range, len(spans))
 	for i, s := range spans {
@@ -32,7 +32,7 @@ func (x *points) ranges(spans []span) []ranged.Range {
 	return all
 }
 
-// joinOverlaps sorts ranges and merges overlapping ones.
+// joinOverlaps sorts ranges and merges overlapping ranges.
 func (x *points) joinOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
 	joined := spans[:0]
@@ -51,8 +51,8 @@ func (x *points) joinOverlaps(spans []span) []span {
 	return joined
 }
 
-// intersect returns the intersection of two lists of ranges. Both are disjoint and in ascending
-// order.
+// intersect returns the intersection of two lists of ranges. The ranges of each list
+// are disjoint and in ascending order.
 func intersect(ranges, others []ranged.Range) []ranged.Range {
 	var all []ranged.Range
 	for _, o := range others {
@@ -75,16 +75,16 @@ func intersect(ranges, others []ranged.Range) []ranged.Range {
 
 // clip returns ranges in the reading order of a page, starting at its cursor.
 func clip(ranges []ranged.Range, page index.Page) ([]ranged.Range, error) {
-	at, err := scan.DecodeCursor(page.After)
+	cursor, err := scan.DecodeCursor(page.After)
 	if err != nil {
 		return nil, err
 	}
 	if page.After != "" {
-		rest := ranged.Range{Min: "(" + at, Max: "+"}
+		remaining := ranged.Range{Min: "(" + cursor, Max: "+"}
 		if page.Reverse {
-			rest = ranged.Range{Min: "[", Max: "(" + at}
+			remaining = ranged.Range{Min: "[", Max: "(" + cursor}
 		}
-		ranges = intersect(ranges, []ranged.Range{rest})
+		ranges = intersect(ranges, []ranged.Range{remaining})
 	}
 	if page.Reverse {
 		slices.Reverse(ranges)

@@ -13,13 +13,13 @@ import (
 )
 
 // A query starts with a few ranges, and reads a hundred members of each in one round trip. For
-// a small region that is all: a range costs the server as much as five members, so more ranges
-// would cost more than they leave out. If a range has more members, the rest is read in the
+// a small region, this is enough: a range costs the server as much as five members, so more
+// ranges would cost more than they save. If a range has more members, the rest is read in the
 // ranges of a finer cover.
 const (
 	coarseRanges = 8
 	firstRead    = 100
-	// A small page reads the first two ranges first, which usually fill it.
+	// A small page reads the first two ranges first, which usually fill the page.
 	fewRanges = 2
 	smallPage = 100
 )
@@ -31,7 +31,7 @@ type chunk struct {
 }
 
 // read yields the members of a region in curve order, starting at the cursor of a page, and
-// some others near the region.
+// some members near the region.
 func (x *reader) read(ctx context.Context, r *region, page index.Page, log *readLog) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ranges, err := clip(x.points.ranges(r.coarse), page)
@@ -39,21 +39,21 @@ func (x *reader) read(ctx context.Context, r *region, page index.Page, log *read
 			err = x.set.Check(ctx)
 		}
 		if err != nil {
-			yield("", x.named(err))
+			yield("", x.wrap(err))
 			return
 		}
 		for few := page.Limit > 0 && page.Limit+page.Offset <= smallPage; len(ranges) > 0; few = false {
-			now := ranges
+			batch := ranges
 			if few {
-				now = ranges[:min(fewRanges, len(ranges))]
+				batch = ranges[:min(fewRanges, len(ranges))]
 			}
-			ranges = ranges[len(now):]
-			chunks, err := x.begin(ctx, now, page.Reverse)
+			ranges = ranges[len(batch):]
+			chunks, err := x.begin(ctx, batch, page.Reverse)
 			if err != nil {
 				yield("", err)
 				return
 			}
-			log.addChunks(now, chunks)
+			log.addChunks(batch, chunks)
 			if !x.complete(ctx, r, chunks, page.Reverse, log, yield) {
 				return
 			}
@@ -79,14 +79,14 @@ func (x *reader) begin(ctx context.Context, ranges []ranged.Range, reverse bool)
 	for i, r := range ranges {
 		var err error
 		if chunks[i], err = x.chunk(replies[i*len(x.set.Keys):][:len(x.set.Keys)], r, reverse); err != nil {
-			return nil, x.named(x.set.Error(ctx, err))
+			return nil, x.wrap(x.set.Error(ctx, err))
 		}
 	}
 	return chunks, nil
 }
 
 // chunk merges the replies of the partitions for the first members of a range. If a reply is
-// full, members beyond its end are left for the rest.
+// full, members beyond its last member are left for the rest.
 func (x *reader) chunk(replies []rueidis.RedisResult, r ranged.Range, reverse bool) (c chunk, err error) {
 	compare := order(reverse)
 	end, full := "", false
@@ -123,8 +123,8 @@ func order(reverse bool) func(a, b string) int {
 	return strings.Compare
 }
 
-// complete yields the members of chunks and, reading them only when reached, of their rests. It
-// reports whether to continue.
+// complete yields the members of chunks and of the rests of their ranges, which it reads only
+// when reached. It reports whether to continue.
 func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, reverse bool, log *readLog, yield func(string, error) bool) bool {
 	// flush yields the first n remaining chunks.
 	flush := func(n int) bool {

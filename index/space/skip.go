@@ -15,17 +15,18 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// In a skip scan the server reads the pieces of a range and skips the gaps between them. A
-// script of skipPieces pieces takes about 0.2 ms, one of skipMembers members less than 1 ms.
+// In a skip scan the server reads the pieces of a range and skips the gaps between the pieces. A
+// script that reads skipPieces pieces takes about 0.2 ms, and a script that reads skipMembers
+// members less than 1 ms.
 const (
 	skipPieces  = 32   // per script
-	skipScripts = 4    // per pipeline; the next pipeline is in flight while one is read
+	skipScripts = 4    // per pipeline; the next pipeline is in flight while a reply is read
 	skipMembers = 1000 // per script
 )
 
-// refine covers a region with MaxRanges ranges. If they contain far more points than the
-// region, as for a long and thin box, it cuts them into pieces for a skip scan. Counting these
-// points takes one round trip, which other boxes do not need.
+// refine covers a region with MaxRanges ranges. If the ranges contain far more points than the
+// region, as for a long and thin box, refine cuts the ranges into pieces for a skip scan. It
+// counts points, in one round trip, only if the ranges are much larger than the region.
 func (x *reader) refine(ctx context.Context, r *region) error {
 	if r.spans != nil {
 		return nil
@@ -42,13 +43,13 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	if err != nil || points*(1-volume/length) < x.minWaste {
 		return err
 	}
-	// Never finer than the gaps between ranges, so that each piece is in one range.
+	// No wider than the gaps between ranges, so that each piece is in one range.
 	width := x.minGap * length / points
 	for i := 1; i < len(r.spans); i++ {
 		width = min(width, x.points.layout.length(r.spans[i-1].high, r.spans[i].low))
 	}
 	for i := range r.blocks {
-		r.pieces = append(r.pieces, x.points.layout.fineCover(r.blocks[i].low, x.points.open(&r.blocks[i]), width)...)
+		r.pieces = append(r.pieces, x.points.layout.fineCover(r.blocks[i].low, x.points.coverHigh(&r.blocks[i]), width)...)
 	}
 	if len(r.blocks) > 1 {
 		r.pieces = x.points.joinOverlaps(r.pieces)
@@ -56,7 +57,8 @@ func (x *reader) refine(ctx context.Context, r *region) error {
 	return nil
 }
 
-// pointsIn estimates the number of points in ranges by counting the longest ones.
+// pointsIn estimates the number of points in ranges by counting the points in the
+// longest ranges.
 func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (float64, error) {
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
@@ -81,7 +83,7 @@ func (x *reader) skipScan(ctx context.Context, pieces []ranged.Range, reverse bo
 		}
 		for member, err := range scan.Merge(order(reverse), sources...) {
 			if err != nil {
-				err = x.named(x.set.Error(ctx, err))
+				err = x.wrap(x.set.Error(ctx, err))
 			}
 			if !yield(member, err) || err != nil {
 				return
@@ -120,7 +122,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 		next := send(windows[0])
 		defer func() {
 			if next != nil {
-				<-next // else its goroutine would outlive the reader
+				<-next // so that its goroutine does not outlive the iterator
 			}
 		}()
 		for i, batches := range windows {
@@ -129,7 +131,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 				next = send(windows[i+1])
 			}
 			for j, reply := range replies {
-				for rest := batches[j]; ; reply = x.skip.Run(ctx, x.set.Client, keys.All()[:1], call(rest).Args) {
+				for pending := batches[j]; ; reply = x.skip.Run(ctx, x.set.Client, keys.All()[:1], call(pending).Args) {
 					done, members, err := skipReply(reply)
 					if err != nil {
 						yield("", err)
@@ -140,13 +142,13 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 							return
 						}
 					}
-					if rest = slices.Clone(rest[done:]); len(rest) == 0 {
+					if pending = slices.Clone(pending[done:]); len(pending) == 0 {
 						break
 					}
 					if last := members[len(members)-1]; reverse {
-						rest[0].Max = "(" + last
+						pending[0].Max = "(" + last
 					} else {
-						rest[0].Min = "(" + last
+						pending[0].Min = "(" + last
 					}
 				}
 			}
@@ -154,6 +156,7 @@ func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []rang
 	}
 }
 
+// skipReply decodes a reply of skip.lua.
 func skipReply(reply rueidis.RedisResult) (done int64, members []string, err error) {
 	all, err := reply.ToArray()
 	if err != nil {

@@ -9,18 +9,18 @@
 -- Reply  number of pieces read to their ends, then an array of the members of
 --        each piece. A piece that is not read to its end continues after its last
 --        member.
-local left = tonumber(ARGV[1])
+local remaining = tonumber(ARGV[1])
 local reply = {0}
 for i = 3, #ARGV, 2 do
 	local found
 	if ARGV[2] == '1' then
-		found = redis.call('ZREVRANGEBYLEX', KEYS[1], ARGV[i + 1], ARGV[i], 'LIMIT', 0, left)
+		found = redis.call('ZREVRANGEBYLEX', KEYS[1], ARGV[i + 1], ARGV[i], 'LIMIT', 0, remaining)
 	else
-		found = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[i], ARGV[i + 1], 'LIMIT', 0, left)
+		found = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[i], ARGV[i + 1], 'LIMIT', 0, remaining)
 	end
 	reply[#reply + 1] = found
-	left = left - #found
-	if left <= 0 then
+	remaining = remaining - #found
+	if remaining <= 0 then
 		break
 	end
 	reply[1] = reply[1] + 1

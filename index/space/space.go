@@ -21,10 +21,10 @@ var skipLua string
 
 // Limits of a skip scan.
 const (
-	// minGap is the number of points a gap must contain to be skipped: finding its other side
-	// takes the server as long as reading so many points.
+	// minGap is the number of points that a gap must contain to be skipped: finding the end of
+	// the gap takes the server as long as reading that many points.
 	minGap = 5
-	// minWaste is the number of points outside of a box from which a skip scan pays.
+	// minWaste is the number of points outside of a box at which a skip scan pays off.
 	minWaste = 1000
 )
 
@@ -51,11 +51,11 @@ type Options struct {
 	// Dims are the dimensions, 1 to 16. Their order is part of the declaration.
 	Dims []Dim
 	// Partitions is the number of hash slots over which the index is sharded by id, so that a
-	// Cluster can spread it over several servers. A query reads all of them. Default: 1.
+	// Cluster can spread the index over several servers. A query reads all of them. Default: 1.
 	Partitions int
 	// MaxRanges is the maximum number of ranges of the curve that cover a large box: fewer
 	// ranges read more points outside of the box, more ranges take the server longer to find.
-	// It is not part of the declaration. Default: 32, at most 4,096.
+	// MaxRanges is not part of the declaration. Default: 32, at most 4,096.
 	MaxRanges int
 }
 
@@ -93,8 +93,8 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	return x, nil
 }
 
-// Open returns the existing index at a key with the dimensions it was created with, or
-// index.ErrNotFound: one round trip.
+// Open returns the index at a key with its declared dimensions, or index.ErrNotFound if there
+// is no index: one round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.ReadKind(ctx, client, key, kind)
 	if err != nil {
@@ -116,23 +116,23 @@ func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 // Partitions returns the number of hash slots over which the index is sharded.
 func (x *Index) Partitions() int { return len(x.reader.set.Keys) }
 
-// Create creates an empty index unless it exists. Put and Rebuild create it, too; use Create
-// for an index whose objects come later.
+// Create creates an empty index unless it exists. Put and Rebuild also create a missing
+// index; use Create if there are no objects yet.
 func (x *Index) Create(ctx context.Context) error { return x.reader.entries.Create(ctx) }
 
-// Put adds or moves the point of an id, with one value per dimension: one script. If a
-// dimension cannot hold a value, it returns index.ErrValue.
+// Put adds or moves the point of an id, with one value per dimension: one script. It returns
+// index.ErrValue if a dimension cannot hold a value.
 func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 	m, err := x.reader.points.member(id, values)
 	if err != nil {
-		return x.reader.named(err)
+		return x.reader.wrap(err)
 	}
 	return x.reader.entries.Put(ctx, entries.Entry{ID: id, Value: m})
 }
 
 // PutMany puts points in pipelined scripts of a hundred, and returns the number written. Each
-// point is written completely or not at all. After an error the points before it have been
-// written; repeating the call is safe. If an id occurs twice, the last point wins.
+// point is written completely or not at all. The points before an invalid point are written;
+// repeating the call is safe. If an id occurs twice, the last point wins.
 func (x *Index) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	return x.reader.entries.PutMany(ctx, func(yield func(entries.Entry, error) bool) {
 		for e := range all {
@@ -143,15 +143,15 @@ func (x *Index) PutMany(ctx context.Context, all iter.Seq[Entry]) (int, error) {
 	})
 }
 
-// Check returns the error with which Put would refuse a point, without asking the server.
+// Check returns the error that Put would return for an invalid point. It sends no command.
 func (x *Index) Check(id string, values ...any) error {
 	if _, err := x.reader.points.member(id, values); err != nil {
-		return x.reader.named(err)
+		return x.reader.wrap(err)
 	}
 	return nil
 }
 
-// Remove removes ids from the index and returns how many were in it: one round trip for
+// Remove removes ids from the index and returns the number removed: one round trip for
 // thousands of ids.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.reader.entries.Remove(ctx, ids...)
@@ -177,7 +177,7 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	all := make([]Entry, len(found))
 	for i, e := range found {
 		if all[i], err = x.reader.points.entry(e.ID, e.Value); err != nil {
-			return nil, x.reader.named(err)
+			return nil, x.reader.wrap(err)
 		}
 	}
 	return all, nil
@@ -187,11 +187,11 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 func (x *Index) Len(ctx context.Context) (int64, error) { return x.reader.entries.Len(ctx) }
 
 // Hashes returns a source of the Redis hashes whose keys match a pattern such as point:*. Each
-// dimension is the field of the same name. A hash that lacks one of the fields is not in the
-// index. See index.Hashes.
+// dimension is read from the field of the same name. A hash that lacks one of the fields is not
+// in the index. See index.Hashes.
 func (x *Index) Hashes(pattern string) (index.Source[[]any], error) {
 	return index.Hashes(x.reader.set.Client, pattern, x.reader.points.parse)
 }
 
-// named adds the key of the index to an error.
-func (x *reader) named(err error) error { return fmt.Errorf("space: %s: %w", x.set.Key, err) }
+// wrap adds the package and the key of the index to an error.
+func (x *reader) wrap(err error) error { return fmt.Errorf("space: %s: %w", x.set.Key, err) }

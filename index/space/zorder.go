@@ -8,7 +8,7 @@ import (
 
 // layout describes how the bits of several dimensions are interleaved into one number.
 //
-// The most significant bits of all dimensions come first, then the next ones, so that
+// The most significant bits of all dimensions come first, then the next bits, so that
 // successive cuts halve the ranges of the dimensions in turn, whatever their widths. A
 // dimension without bits left is skipped.
 type layout struct {
@@ -41,15 +41,15 @@ func newLayout(spans []uint64) layout {
 		l.masks[d] = make([]uint64, l.words)
 	}
 	for i, b := range l.bits {
-		word, at := l.at(len(l.bits) - 1 - i)
+		word, at := l.locate(len(l.bits) - 1 - i)
 		l.masks[b.dim][word] |= 1 << at
 	}
 	return l
 }
 
-// at returns the word of a number that contains bit p, counted from the end, and the position
-// in the word.
-func (l *layout) at(p int) (word int, at uint) { return l.words - 1 - p/64, uint(p % 64) }
+// locate returns the word of a number that contains bit p, counted from the end, and the
+// position in the word.
+func (l *layout) locate(p int) (word int, at uint) { return l.words - 1 - p/64, uint(p % 64) }
 
 // interleave returns the number for codes, most significant word first.
 func (l *layout) interleave(codes []uint64) []uint64 {
@@ -60,11 +60,11 @@ func (l *layout) interleave(codes []uint64) []uint64 {
 
 func (l *layout) interleaveTo(z []uint64, codes []uint64) {
 	var w uint64
-	left := len(l.bits)
+	remaining := len(l.bits)
 	for _, b := range l.bits {
 		w = w<<1 | codes[b.dim]>>b.shift&1
-		if left--; left%64 == 0 {
-			z[l.words-1-left/64] = w
+		if remaining--; remaining%64 == 0 {
+			z[l.words-1-remaining/64] = w
 			w = 0
 		}
 	}
@@ -73,10 +73,10 @@ func (l *layout) interleaveTo(z []uint64, codes []uint64) {
 // deinterleave writes the codes of a number.
 func (l *layout) deinterleave(codes []uint64, z []uint64) {
 	clear(codes)
-	left := len(l.bits)
+	remaining := len(l.bits)
 	for _, b := range l.bits {
-		left--
-		codes[b.dim] = codes[b.dim]<<1 | z[l.words-1-left/64]>>(left%64)&1
+		remaining--
+		codes[b.dim] = codes[b.dim]<<1 | z[l.words-1-remaining/64]>>(remaining%64)&1
 	}
 }
 
@@ -106,8 +106,8 @@ func (l *layout) read(z []uint64, member string) {
 	}
 }
 
-// within reports whether each dimension of a number is between those of low and high. It
-// compares without deinterleaving: the masked bits of one dimension sort as its codes do.
+// within reports whether each dimension of a number is from low to high.
+// It compares without deinterleaving: the masked bits of one dimension sort as its codes do.
 func (l *layout) within(z, low, high []uint64) bool {
 	if l.words == 1 {
 		n, low, high := z[0], low[0], high[0]
@@ -126,6 +126,7 @@ func (l *layout) within(z, low, high []uint64) bool {
 	return true
 }
 
+// compareMasked compares the masked bits of two numbers.
 func compareMasked(a, b, mask []uint64) int {
 	for i, m := range mask {
 		switch x, y := a[i]&m, b[i]&m; {
@@ -150,9 +151,9 @@ func (l *layout) differs(a, b []uint64) int {
 }
 
 // cut sets dimension d of z to the last code before the cut at bit p or, if up, to the first
-// one after it: LITMAX and BIGMIN of Tropf and Herzog.
+// code after the cut: LITMAX and BIGMIN of Tropf and Herzog.
 func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
-	word, at := l.at(p)
+	word, at := l.locate(p)
 	mask := l.masks[d]
 	for i := word; i < l.words; i++ {
 		below := ^uint64(0)
@@ -172,18 +173,18 @@ func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	}
 }
 
-// unit is the length of one number. It is small so that lengths and volumes of a space of 1024
-// bits fit into a float64.
+// unit is the length of one number, small enough for the lengths and volumes of a space of 1024
+// bits to fit into a float64.
 const unit = 0x1p-512
 
 // length returns the count of numbers from a to b, inclusive, in units.
 func (l *layout) length(a, b []uint64) float64 {
-	sum, borrow, worth := unit, uint64(0), unit
+	sum, borrow, weight := unit, uint64(0), unit
 	for i := l.words - 1; i >= 0; i-- {
 		var w uint64
 		w, borrow = bits.Sub64(b[i], a[i], borrow)
-		sum += float64(w) * worth
-		worth *= 0x1p64
+		sum += float64(w) * weight
+		weight *= 0x1p64
 	}
 	return sum
 }
@@ -192,7 +193,7 @@ func (l *layout) length(a, b []uint64) float64 {
 func (l *layout) text(z []uint64) string {
 	var b strings.Builder
 	for i := len(l.bits) - 1; i >= 0; i-- {
-		word, at := l.at(i)
+		word, at := l.locate(i)
 		b.WriteByte('0' + byte(z[word]>>at&1))
 	}
 	return b.String()

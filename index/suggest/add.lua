@@ -8,16 +8,16 @@
 -- ARGV[4]      the rebuild whose new index is filled; empty: the current index
 -- ARGV[5]      the half-life in microseconds; empty: none
 -- ARGV[6]      '1': reply with the counts
--- ARGV[7]…     term, value, …; each term once. A value is searches to add, a count, a tab
---              and a spelling, …, or a count alone for the spelling that equals the term. An
---              '=' before it replaces those of the term. A line feed and a payload may
---              follow: without them '=' removes the payload, and a count keeps it
+-- ARGV[7]…     term, value, …; each term once. A value has the searches to add: a count, a tab
+--              and a spelling, …; a count alone is for the spelling that equals the term. A
+--              leading '=' replaces the searches of the term. A line feed and a payload may
+--              follow; without a payload, '=' removes the stored payload, else it is kept
 --
--- Reply        the new count of each as text, "0" for a blocked term, and finally the time
---              in half-lives since 1970, the unit of the counts, "0" without one; or none
+-- Reply        with ARGV[6] '1', the new count of each term as text, "0" for a blocked term, and
+--              the time in half-lives since 1970, "0" without a half-life; otherwise empty
 --
--- If another client writes a term while a rebuild fills it, its count may be wrong until
--- finish.lua corrects it.
+-- If another client writes a term while a rebuild fills the term, the count of the term may be
+-- wrong until finish.lua corrects it.
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
@@ -26,9 +26,9 @@ end
 local index, content, cache = KEYS[1], KEYS[2], KEYS[7]
 local filling = ARGV[4] ~= ''
 if filling then
-	local ended = replaced(KEYS[3], ARGV[4])
-	if ended then
-		return ended
+	local refused = replaced(KEYS[3], ARGV[4])
+	if refused then
+		return refused
 	end
 	index, content, cache = KEYS[4], KEYS[5], KEYS[8]
 end
@@ -41,42 +41,42 @@ end
 local blocked = redis.call('EXISTS', KEYS[9]) == 1 and redis.call('SMISMEMBER', KEYS[9], unpack(terms)) or {}
 
 local now = halfLives(ARGV[5])
-local most = 9007199254740991
+local maxCount = 9007199254740991
 
--- sum adds searches to a count. With a half-life, a search weighs twice as much as one a
--- half-life earlier, and a count is the binary logarithm of the sum of the weights. So counts
--- and their order do not change as time passes.
+-- sum adds searches to a count. With a half-life, a search weighs twice as much as a search one
+-- half-life earlier, and a count is the binary logarithm of the sum of the weights. So counts and
+-- their order do not change as time passes.
 local function sum(was, n)
 	if not now then
-		return math.min((was or 0) + n, most)
+		return math.min((was or 0) + n, maxCount)
 	end
 	local fresh = now + math.log(n) / math.log(2)
 	if not was then
 		return fresh
 	end
-	local more, less = math.max(was, fresh), math.min(was, fresh)
-	return more + math.log(1 + 2 ^ (less - more)) / math.log(2)
+	local larger, smaller = math.max(was, fresh), math.min(was, fresh)
+	return larger + math.log(1 + 2 ^ (smaller - larger)) / math.log(2)
 end
 
 local payloads = false
 
 -- apply sets the new count and value of a change.
-local function apply(c, given)
-	-- In most cases the only spelling is the current one of the term.
-	local one, spelling = match(given, '^(%d+)(\t?[^\t\n]*)$')
-	if one and (not c.was or match(c.value, '^[%d.]+(\t?[^\t\n]*)$') == spelling) then
-		c.count = sum(c.was, tonumber(one))
-		c.text = (c.was or now) and text(c.count) .. spelling or given
+local function apply(c, value)
+	-- In most cases the only spelling is the current spelling of the term.
+	local single, spelling = match(value, '^(%d+)(\t?[^\t\n]*)$')
+	if single and (not c.was or match(c.value, '^[%d.]+(\t?[^\t\n]*)$') == spelling) then
+		c.count = sum(c.was, tonumber(single))
+		c.text = (c.was or now) and text(c.count) .. spelling or value
 		return
 	end
-	local replaces = byte(given) == 61
+	local replaces = byte(value) == 61
 	local list, payload = {}, nil
 	if c.was and not replaces then
 		c.count = c.was
 		list, payload = spellingsOf(c.value)
 	end
-	local votes = headOf(given)
-	local stored = sub(given, #votes + 2)
+	local votes = headOf(value)
+	local stored = sub(value, #votes + 2)
 	if stored ~= '' then
 		payload, payloads = stored, true
 	end

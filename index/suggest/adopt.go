@@ -19,11 +19,12 @@ import (
 
 // Adopt turns a sorted set created by hand, with entries as in the tutorial,
 // normalized:count:original or term:count, into an index. Entries with the same normalized form
-// become one term. Until it has finished, all methods of the index return index.ErrForeign. It
-// can be repeated, and resumes an interrupted adoption; it does not change an existing index.
+// become one term. Until Adopt has finished, all methods of the index return index.ErrForeign.
+// Adopt can be repeated, and resumes an interrupted adoption. It does not change an existing
+// index.
 //
-// Report.Checked is the number of entries. If some are invalid, Adopt reports them as Dangling,
-// returns index.ErrValue and changes nothing: remove these entries first.
+// Report.Checked is the number of entries. If some entries are invalid, Adopt reports them
+// as Dangling, returns index.ErrValue and changes nothing: remove these entries first.
 func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, run maintain.Options) (report maintain.Report, err error) {
 	defer func() {
 		if err != nil {
@@ -54,13 +55,13 @@ func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, 
 		}
 	}
 	adopted := key + ".adopted"
-	adopt := func(do string) (bool, error) {
-		reply := x.scripts.adopt.Run(ctx, client, append(x.keys[0].All(), adopted), append(x.set.Args(), do, opt.declaration()))
+	adopt := func(action string) (bool, error) {
+		reply := x.scripts.adopt.Run(ctx, client, append(x.keys[0].All(), adopted), append(x.set.Args(), action, opt.declaration()))
 		found, err := reply.AsBool()
 		return found, x.set.Error(ctx, err)
 	}
 	if found, err := adopt("begin"); err != nil || !found {
-		return report, cmp.Or(err, errNotMade)
+		return report, cmp.Or(err, errNoSortedSet)
 	}
 	report, err = x.rebuild(ctx, func(yield func(Suggestion, error) bool) {
 		for entry, err := range x.members(ctx, adopted) {
@@ -81,8 +82,8 @@ func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, 
 	return report, err
 }
 
-// errNotMade is returned for a key without a sorted set.
-var errNotMade = fmt.Errorf("%w: there is no sorted set", index.ErrNotFound)
+// errNoSortedSet is returned for a key without a sorted set.
+var errNoSortedSet = fmt.Errorf("%w: there is no sorted set", index.ErrNotFound)
 
 // validate returns an error if a sorted set created by hand has invalid entries, or no entries.
 func (x *Index) validate(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
@@ -98,9 +99,9 @@ func (x *Index) validate(ctx context.Context, opt maintain.Options) (maintain.Re
 	}
 	switch {
 	case run.Report.Dangling > 0:
-		return run.Report, fmt.Errorf("%w: %d entries are not normalized:count:original: nothing was changed", index.ErrValue, run.Report.Dangling)
+		return run.Report, fmt.Errorf("%w: %d entries do not have the form normalized:count:original: nothing was changed", index.ErrValue, run.Report.Dangling)
 	case !found:
-		return run.Report, errNotMade
+		return run.Report, errNoSortedSet
 	}
 	return run.Report, nil
 }
@@ -135,7 +136,7 @@ func (x *Index) parseHandMade(entry string) (s Suggestion, err error) {
 		s.Term = original
 	}
 	if s.Count, err = strconv.ParseInt(digits, 10, 64); err != nil || name == "" {
-		return s, fmt.Errorf("%w: it is not normalized:count:original", index.ErrValue)
+		return s, fmt.Errorf("%w: it does not have the form normalized:count:original", index.ErrValue)
 	}
 	_, err = x.request(s)
 	return s, err

@@ -33,7 +33,7 @@ func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) 
 	return found[0], nil
 }
 
-// GetMany returns terms in the given order, omitting those that do not exist: one round trip.
+// GetMany returns terms in the given order, omitting missing terms: one round trip.
 func (x *Index) GetMany(ctx context.Context, terms ...string) (all []Suggestion, err error) {
 	defer x.wrap(&err)
 	return x.getMany(ctx, terms)
@@ -89,7 +89,7 @@ func (x *Index) list(ctx context.Context, part int, e bounds) (topList, error) {
 // All yields the terms with a prefix, normalized as for Complete, in the byte order of their
 // normalized forms: "a", "a b", "a1", "ab". The order does not depend on counts, so pages are
 // stable under concurrent writes, without duplicates or gaps. It reads 500 terms per round
-// trip, or page.Limit if that is less.
+// trip, or page.Limit if it is less.
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		sequences, err := x.sequences(ctx, prefix, page)
@@ -125,7 +125,7 @@ func (x *Index) sequences(ctx context.Context, prefix string, page index.Page) (
 	}
 	after, err := scan.DecodeCursor(page.After)
 	if err == nil && (!utf8.ValidString(after) || strings.ContainsFunc(after, unicode.IsControl)) {
-		err = errors.New("the cursor is not one of All")
+		err = errors.New("the cursor was not returned by All")
 	}
 	switch {
 	case err != nil:
@@ -141,7 +141,7 @@ func (x *Index) sequences(ctx context.Context, prefix string, page index.Page) (
 		e.count = min(page.Limit+page.Offset, step)
 	}
 	if word, ended := strings.CutSuffix(name, " "); ended {
-		// The term that ends there sorts first, with no other term in between.
+		// The term that ends at the blank sorts first, with no other term in between.
 		e.low = "[" + word + "\t"
 	}
 	if after != "" {
@@ -154,8 +154,8 @@ func (x *Index) sequences(ctx context.Context, prefix string, page index.Page) (
 	return sequences, nil
 }
 
-// from returns the bounds of the entries after a name, whatever its current count: the tab that
-// ends a name sorts before every continuation of a longer name.
+// from returns the bounds of the entries after a name, whatever the current count of the name:
+// the tab that ends a name sorts before every continuation of a longer name.
 func (e bounds) from(name string) bounds {
 	if after := "[" + name + "\n"; !e.reverse && after[1:] > e.low[1:] {
 		e.low = after
@@ -176,7 +176,7 @@ func (x *Index) scan(ctx context.Context, part int, e bounds) iter.Seq2[Entry, e
 				return
 			}
 			if len(l.terms) < l.read {
-				yield(Entry{}, fmt.Errorf("%w: %s has members that are no entries: Repair removes them", index.ErrCorrupt, x.keys[part].Index))
+				yield(Entry{}, fmt.Errorf("%w: %s has members that are not entries: Repair removes them", index.ErrCorrupt, x.keys[part].Index))
 				return
 			}
 			for _, t := range l.terms {

@@ -5,7 +5,7 @@
 -- ARGV[1]  the prefix
 -- ARGV[2]  the maximum number of extensions to try
 -- ARGV[3]  byte: extend by a byte; letter: by a letter (the prefix must not end within
---          one) and a suffix
+--          a letter) and a suffix
 -- ARGV[4]  letter: the suffix if the letter substitutes another
 -- ARGV[5]  letter: the suffix if the letter is inserted
 --
@@ -23,14 +23,15 @@ local function width(byte)
 	return 4
 end
 
+-- exists reports whether the index has terms with a prefix.
 local function exists(prefix)
 	return #redis.call('ZRANGEBYLEX', KEYS[1], from(prefix), to(prefix), 'LIMIT', 0, 1) > 0
 end
 
 local prefix, reply, seen = ARGV[1], {}, 0
-local at = after(prefix)
+local start = after(prefix)
 while seen < tonumber(ARGV[2]) do
-	local first = redis.call('ZRANGEBYLEX', KEYS[1], at, to(prefix), 'LIMIT', 0, 1)[1]
+	local first = redis.call('ZRANGEBYLEX', KEYS[1], start, to(prefix), 'LIMIT', 0, 1)[1]
 	if not first then
 		break
 	end
@@ -46,6 +47,6 @@ while seen < tonumber(ARGV[2]) do
 		end
 	end
 	seen = seen + 1
-	at = to(child)
+	start = to(child)
 end
 return reply

@@ -21,11 +21,11 @@ const maxComplete = 1000
 // The result is exact. It takes one round trip that reads about 64 terms, whatever the number
 // of matches. It reads more if k is above 32 (the maximum is 1,000), or if the best terms of
 // the prefix have been removed: it then rebuilds the cached list of the prefix, which is a
-// write. If it cannot, because counts differ from those of the entries, it returns
-// index.ErrCorrupt.
+// write. If the list cannot be rebuilt because counts differ from those of the entries, Complete
+// returns index.ErrCorrupt.
 func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.completing(ctx, prefix, k)
+	name, err := x.checkPrefix(ctx, prefix, k)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,9 @@ func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Sugg
 	return x.respond(ctx, found, now)
 }
 
-// completing validates the arguments, checks the declaration, and returns the normalized
+// checkPrefix validates the arguments, checks the declaration, and returns the normalized
 // prefix.
-func (x *Index) completing(ctx context.Context, prefix string, k int) (string, error) {
+func (x *Index) checkPrefix(ctx context.Context, prefix string, k int) (string, error) {
 	name, err := x.opt.Punctuation.prefix(prefix)
 	switch {
 	case err != nil:
@@ -50,7 +50,7 @@ func (x *Index) completing(ctx context.Context, prefix string, k int) (string, e
 }
 
 // exact returns the k best terms with a normalized prefix, and the time of the server. If
-// the prefix ends with a blank, that includes the term that ends there.
+// the prefix ends with a blank, the result includes the term that ends at the blank.
 func (x *Index) exact(ctx context.Context, prefix string, k int) ([]term, float64, error) {
 	prefixes := []string{prefix}
 	if word, ended := strings.CutSuffix(prefix, " "); ended {
@@ -90,9 +90,9 @@ func (x *Index) choose(found []term) term {
 	for _, t := range found {
 		sum += 1 / t.count
 	}
-	at := rand.Float64() * sum
+	point := rand.Float64() * sum
 	for _, t := range found {
-		if at -= 1 / t.count; at <= 0 {
+		if point -= 1 / t.count; point <= 0 {
 			return t
 		}
 	}

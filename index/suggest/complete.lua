@@ -9,7 +9,7 @@
 -- ARGV[2]  the half-life in microseconds; empty: none
 --
 -- Reply    {list, values of its members, {}, time} or, without a list, {'', entries, values,
---          time}: all entries, or SCAN_LIMIT + 1, which shows that a list is missing. The
+--          time}: all entries, or SCAN_LIMIT + 1 of them if a list is missing. The
 --          values are {} in an index without payloads. The time is in half-lives since 1970
 
 local prefix, now = ARGV[1], halfLives(ARGV[2])
@@ -23,8 +23,8 @@ local entries = redis.call('ZRANGEBYLEX', KEYS[1], from(prefix), to(prefix), 'LI
 if #entries > SCAN_LIMIT then
 	return {'', entries, {}, now}
 elseif #entries > CACHE_ABOVE then
-	-- The list was lost, or no writer has noticed yet that it is needed. A server that refuses
-	-- writes replies without storing it.
+	-- The list was lost, or no writer has stored it yet. If the server refuses writes, the
+	-- reply is the same, but the list is not stored.
 	keep(KEYS[3], prefix, ranked(entries, prefix), redis.pcall)
 end
 return {'', entries, payloadsOf(KEYS[2], KEYS[4], entries), now}

@@ -1,4 +1,4 @@
--- Catches up with terms that writers changed during a Rebuild. Preceded by declare.lua,
+-- Copies terms that writers changed during a Rebuild to the new index. Preceded by declare.lua,
 -- finish.lua of package maintain, value.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
@@ -7,7 +7,7 @@
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the name of the run
 -- ARGV[5]      the maximum number of terms
--- ARGV[6]      the number of bytes of terms after which it stops
+-- ARGV[6]      the number of bytes of terms after which the script stops
 --
 -- Reply        1 if the new index is in place, 0: call again
 

@@ -14,11 +14,11 @@ import (
 	"retwis/maintain"
 )
 
-// Cleanup decrements the counts of n random terms, removes those that reach 0, and returns the
-// number removed. Terms that are searched once and never again disappear in this way, as with
-// Options.Cleanup, but at a time of your choice and over the whole index. It takes one round
-// trip per 100 terms, at opt.Rate. An index with a half-life, whose counts decay anyway,
-// returns index.ErrValue.
+// Cleanup decrements the counts of n random terms, removes terms that reach 0, and returns the
+// number removed. Like Options.Cleanup, it removes terms that are searched once and never again,
+// but at a time of your choice and over the whole index. It takes one round trip per 100 terms,
+// at opt.Rate. For an index with a half-life, whose counts decay anyway, it returns
+// index.ErrValue.
 func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (removed int, err error) {
 	defer x.wrap(&err)
 	switch {
@@ -37,8 +37,8 @@ func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (remov
 		if err != nil || len(terms) == 0 {
 			return removed, err
 		}
-		lost, err := x.remove(ctx, "lose", 1, terms)
-		removed += lost
+		deleted, err := x.remove(ctx, "lose", 1, terms)
+		removed += deleted
 		if err != nil {
 			return removed, err
 		}
@@ -89,20 +89,20 @@ func sample(ctx context.Context, x *Index, n int) ([]string, error) {
 	return names[:min(n, len(names))], nil
 }
 
-// Prune removes terms with a count below least, and returns the number removed. With a
+// Prune removes terms with a count below minCount, and returns the number removed. With a
 // half-life it compares the decayed count; decay alone removes no term. It reads all terms, a
-// few hundred per step, at opt.Rate; the script that removes a term checks its count again. It
-// can be interrupted and repeated.
-func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (removed int, err error) {
+// few hundred per step, at opt.Rate; the script that removes a term checks the count of the term
+// again. Prune can be interrupted and repeated.
+func (x *Index) Prune(ctx context.Context, minCount int64, opt maintain.Options) (removed int, err error) {
 	defer x.wrap(&err)
-	if least < 1 {
-		return 0, fmt.Errorf("%w: counts are never below %d", index.ErrValue, least)
+	if minCount < 1 {
+		return 0, fmt.Errorf("%w: counts are never below %d", index.ErrValue, minCount)
 	}
 	run := engine.Start(opt)
 	if run.Total, err = x.set.Len(ctx); err != nil {
 		return 0, err
 	}
-	below := float64(least)
+	below := float64(minCount)
 	if x.opt.HalfLife > 0 {
 		now, err := x.now(ctx)
 		if err != nil {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	minFuzzy = 3 // minimum letters of a prefix for fuzzy matching
-	maxFuzzy = 32
-	letters  = 256 // candidates for one position
+	minFuzzy   = 3 // minimum letters of a prefix for fuzzy matching
+	maxFuzzy   = 32
+	maxLetters = 256 // candidates for one position
 )
 
 // CompleteFuzzy is like Complete, but tolerates one typo. The terms with the prefix are
-// followed by those at an edit distance of one from it: an insertion, deletion, substitution or
-// transposition. Both groups are sorted by frequency. A trailing blank does not count as a
-// letter. A prefix of fewer than 3 or more than 32 letters is completed exactly.
+// followed by terms with a prefix at an edit distance of one: an insertion, deletion,
+// substitution or transposition. Both groups are sorted by frequency. A trailing blank does not
+// count as a letter. A prefix of fewer than 3 or more than 32 letters is completed exactly.
 //
 // It takes two more round trips than Complete, but only if Complete returns fewer than k terms.
 // For each position in the prefix the server tries up to 256 letters that occur there: in
 // scripts with more letters, such as Chinese, some matches may be missed.
 func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.completing(ctx, prefix, k)
+	name, err := x.checkPrefix(ctx, prefix, k)
 	if err != nil {
 		return nil, err
 	}
@@ -49,25 +49,25 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	for _, t := range terms {
 		seen[t.name] = true
 	}
-	var more []term
+	var fuzzy []term
 	for _, list := range found {
 		for _, t := range list {
 			if !seen[t.name] {
 				seen[t.name] = true
-				more = append(more, t)
+				fuzzy = append(fuzzy, t)
 			}
 		}
 	}
-	slices.SortFunc(more, compare)
-	terms = append(terms, more...)
+	slices.SortFunc(fuzzy, compare)
+	terms = append(terms, fuzzy...)
 	return x.respond(ctx, terms[:min(k, len(terms))], now)
 }
 
-// variants returns the prefixes at an edit distance of one from a word. Those with an inserted
-// or substituted letter are only included if they have terms. One round trip.
+// variants returns the prefixes at an edit distance of one from a word. Prefixes
+// with an inserted or substituted letter are included only if they have terms. One round trip.
 //
-// A typo in the last position is covered by the prefix without the last letter: it
-// includes a deleted or substituted last letter, and an insertion before it.
+// A typo in the last position is covered by the prefix without the last letter, which includes
+// a deleted or substituted last letter, and an insertion before the last letter.
 func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	last := len(word) - 1
 	all := []string{string(word[:last])}
@@ -79,7 +79,7 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 		for p, k := range x.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
-				Args: []string{before, strconv.Itoa(letters), "letter", after, letter + after},
+				Args: []string{before, strconv.Itoa(maxLetters), "letter", after, letter + after},
 			})
 		}
 	}
@@ -91,12 +91,13 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 		all = append(all, found...)
 	}
 	slices.Sort(all)
-	// Drop variants that have another variant as a prefix: its terms include theirs.
-	var short []string
+	// Drop variants that have another variant as a prefix, since the shorter variant has all
+	// their terms.
+	var kept []string
 	for _, v := range all {
-		if len(short) == 0 || !strings.HasPrefix(v, short[len(short)-1]) {
-			short = append(short, v)
+		if len(kept) == 0 || !strings.HasPrefix(v, kept[len(kept)-1]) {
+			kept = append(kept, v)
 		}
 	}
-	return short, nil
+	return kept, nil
 }

@@ -5,7 +5,7 @@
 -- KEYS[3]      hash: its top-k cache, which is not read
 -- KEYS[4]      hash: its metadata
 -- ARGV[1]      the command: ZRANGEBYLEX or ZREVRANGEBYLEX
--- ARGV[2],[3]  its bounds
+-- ARGV[2],[3]  the bounds of the range
 -- ARGV[4]      the maximum number of entries
 -- ARGV[5]      the half-life in microseconds; empty: none
 --

@@ -16,25 +16,26 @@ import (
 // the names, since each byte of a name ends a prefix that may have a cached list.
 const (
 	firstStep = 10
-	mostStep  = 50
+	maxStep   = 50
 )
 
 // Verify compares entries, terms and the top-k cache with each other. It reports entries
 // without a term, terms without an entry or with a different count, entries with a wrong score,
-// and cached lists that lack a term. A step compares about fifty entries, or fewer long ones,
-// atomically, so that concurrent writes do not affect it. Without an index it returns
-// index.ErrNotFound.
+// and cached lists that lack a term. A step compares about fifty entries, or fewer if they are
+// long, atomically, so that concurrent writes do not affect the comparison. If there is no
+// index, Verify returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, false)
 }
 
-// Repair finds what Verify finds and corrects it in the same step. On conflict the term in
-// <key>.content wins over its entry; a lost term is restored from its entry, without its
+// Repair corrects what Verify reports, in the same step. The term in <key>.content wins over its
+// entry; a lost term is restored from its entry, without its
 // payload. A wrong cached list is rebuilt by the next completion that reads it.
 func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, true)
 }
 
+// compare runs Verify or, if repair is set, Repair.
 func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
 	defer x.wrap(&err)
 	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
@@ -51,9 +52,10 @@ func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) 
 		return c.Report, err
 	}
 	for part := range x.keys {
-		// In this order: invalid entries must be removed before missing ones are searched for.
-		for _, what := range []string{"entries", "content"} {
-			if err := c.scan(ctx, part, what); err != nil {
+		// In this order: invalid entries must be removed before missing entries are searched
+		// for.
+		for _, target := range []string{"entries", "content"} {
+			if err := c.scan(ctx, part, target); err != nil {
 				return c.Report, err
 			}
 		}
@@ -69,11 +71,11 @@ type checker struct {
 	size   int    // entries in the next step
 }
 
-// scan compares all entries or terms of a partition.
-func (c *checker) scan(ctx context.Context, part int, what string) (err error) {
+// scan compares all entries or terms of a partition. target is entries or content.
+func (c *checker) scan(ctx context.Context, part int, target string) (err error) {
 	c.size = firstStep
 	for cursor, more := "0", true; more; more = cursor != "0" {
-		if cursor, err = c.step(ctx, part, what, cursor); err != nil {
+		if cursor, err = c.step(ctx, part, target, cursor); err != nil {
 			return err
 		}
 	}
@@ -81,8 +83,8 @@ func (c *checker) scan(ctx context.Context, part int, what string) (err error) {
 }
 
 // step compares the next entries of a partition and returns the cursor after them.
-func (c *checker) step(ctx context.Context, part int, what, cursor string) (next string, err error) {
-	args := append(c.x.set.Args(), what, cursor, strconv.Itoa(c.size), c.repair)
+func (c *checker) step(ctx context.Context, part int, target, cursor string) (next string, err error) {
+	args := append(c.x.set.Args(), target, cursor, strconv.Itoa(c.size), c.repair)
 	reply, err := c.x.scripts.verify.Run(ctx, c.x.set.Client, c.x.keys[part].all(), args).ToArray()
 	if err := c.x.set.Error(ctx, err); err != nil {
 		return "", err
@@ -103,7 +105,7 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 		return "", err
 	}
 	if n > 0 {
-		c.size = int(max(1, min(mostStep, batchBytes*n/max(bytes, 1))))
+		c.size = int(max(1, min(maxStep, batchBytes*n/max(bytes, 1))))
 	}
 	for p := range slices.Chunk(problems, 4) {
 		c.Found(maintain.Problem{Kind: maintain.Kind(p[0]), ID: p[1], Found: p[2], Want: p[3]})
@@ -111,7 +113,7 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 			c.Report.Repaired++
 		}
 	}
-	if what != "entries" {
+	if target != "entries" {
 		return next, c.Uncounted(ctx, int(n))
 	}
 	return next, c.Step(ctx, int(n))

@@ -17,7 +17,8 @@ const maxTerm = 512
 
 // Punctuation selects how normalization treats punctuation, the characters of the Unicode
 // category P. In every case white space becomes a single blank, and symbols such as + and €
-// stay, as does the # of C#. Apostrophes are removed, except with PunctuationKeep.
+// stay. Apostrophes are removed, except with PunctuationKeep. PunctuationSpace keeps a # that
+// follows another character, as in C#.
 type Punctuation string
 
 // The treatments of punctuation.
@@ -40,7 +41,7 @@ func (p Punctuation) name(term string) (string, error) {
 	return name, nil
 }
 
-// prefix is like name, for a prefix of a term, which may be empty. It keeps a trailing blank,
+// prefix is like name for a prefix of a term, which may be empty. It keeps a trailing blank,
 // since "new " is not a prefix of "newton".
 func (p Punctuation) prefix(term string) (string, error) {
 	switch {

@@ -23,8 +23,8 @@ type Options struct {
 	// server, so that recent searches overtake old ones. At least a second; 0: no decay.
 	HalfLife time.Duration
 	// Cleanup is the fraction of completions, from 0 to 1, that decrement the count of a random
-	// term of their result and remove it at 0. Terms that are searched once and never again
-	// disappear in this way, without a Prune. Such a completion costs one more round trip.
+	// term of their result and remove the term at 0. This removes terms that are searched once
+	// and never again, without a Prune. Such a completion costs one more round trip.
 	// Default 0: none.
 	Cleanup float64
 	// CleanupRare makes rarer terms of a result more likely to be chosen.
@@ -41,7 +41,7 @@ func (o Options) validate() error {
 	case !(o.Cleanup >= 0 && o.Cleanup <= 1): // also NaN
 		return fmt.Errorf("Options.Cleanup is %v: it must be from 0 to 1", o.Cleanup)
 	case o.Cleanup > 0 && o.HalfLife > 0:
-		return errors.New("Options.Cleanup and HalfLife exclude each other")
+		return errors.New("Options.Cleanup and Options.HalfLife cannot be combined")
 	}
 	return nil
 }
@@ -69,6 +69,7 @@ func (o Options) declaration() string {
 	return strings.Join(words, ", ")
 }
 
+// parseDeclaration is the inverse of declaration.
 func parseDeclaration(text string) (opt Options, err error) {
 	if text == "" {
 		return opt, nil

@@ -11,14 +11,14 @@ import (
 	"retwis/maintain"
 )
 
-// Rebuild builds a new index from a source next to the current one, and replaces that
+// Rebuild builds a new index from a source. The new index then replaces the current one
 // atomically, partition by partition. The source yields terms with numbers of searches, each
 // term once or, as in a log, many times; blocked terms are skipped. Concurrent writes win over
 // the source. The report counts the terms of the source.
 //
 // A failed rebuild changes nothing, except for partitions already replaced. Leftovers of a
-// killed one are removed by Repair, or by the first write a minute later. If another rebuild
-// starts, the first one returns maintain.ErrReplaced.
+// killed rebuild are removed by Repair, or by the first write a minute later. If another rebuild
+// starts, the first rebuild returns maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
 	report, err := x.rebuild(ctx, source, opt)
 	if err != nil {

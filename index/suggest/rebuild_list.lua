@@ -21,6 +21,7 @@ end
 local best = {}
 local threshold, highest -- the highest threshold, and its prefix
 
+-- addList adds the terms of the list of a longer prefix to best.
 local function addList(child, list)
 	if list.threshold and (not threshold or outranks(list.threshold, list.term, threshold.count, threshold.term)) then
 		threshold, highest = {term = list.term, count = list.threshold}, child
@@ -38,9 +39,9 @@ local function addList(child, list)
 	end
 end
 
-local at = after(prefix)
+local start = after(prefix)
 while true do
-	local first = redis.call('ZRANGEBYLEX', KEYS[1], at, to(prefix), 'LIMIT', 0, 1)[1]
+	local first = redis.call('ZRANGEBYLEX', KEYS[1], start, to(prefix), 'LIMIT', 0, 1)[1]
 	if not first then
 		break
 	end
@@ -51,7 +52,7 @@ while true do
 		addList(child, list)
 	else
 		local all = redis.call('ZRANGEBYLEX', KEYS[1], from(child), to(child), 'LIMIT', 0, CACHE_ABOVE + 1)
-		if #all > CACHE_ABOVE then -- its list was lost
+		if #all > CACHE_ABOVE then -- the list of child was lost
 			return child
 		end
 		for _, member in ipairs(all) do
@@ -61,7 +62,7 @@ while true do
 			end
 		end
 	end
-	at = to(child)
+	start = to(child)
 end
 
 -- Terms below the highest threshold may be missing.

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Remove removes terms, in any spelling, and returns how many existed: one round trip per
-// 3,200.
+// Remove removes terms, in any spelling, and returns the number that existed: one round trip per
+// 3,200 terms.
 func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err error) {
 	defer x.wrap(&err)
 	names, err := x.names(terms)
@@ -24,7 +24,7 @@ func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err e
 
 // Block removes terms, in any spelling, and keeps them from being counted and suggested until
 // Unblock: blocking "damn" blocks "Damn!". Longer terms with these prefixes are not blocked. A
-// rebuild skips blocked terms. It takes as many round trips as Remove.
+// rebuild skips blocked terms. Block takes as many round trips as Remove.
 func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
 	names, err := x.names(terms)
@@ -86,8 +86,8 @@ func (x *Index) names(terms []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// remove runs remove.lua on names and returns how many terms it removed.
-func (x *Index) remove(ctx context.Context, how string, amount float64, names []string) (removed int, err error) {
+// remove runs remove.lua on names and returns the number of terms removed.
+func (x *Index) remove(ctx context.Context, mode string, amount float64, names []string) (removed int, err error) {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
 			return 0, err
@@ -98,7 +98,7 @@ func (x *Index) remove(ctx context.Context, how string, amount float64, names []
 		p := x.set.Index(name)
 		parts[p] = append(parts[p], name)
 	}
-	head := append(x.set.Args(), how, strconv.FormatFloat(amount, 'f', -1, 64))
+	head := append(x.set.Args(), mode, strconv.FormatFloat(amount, 'f', -1, 64))
 	var calls []script.Call
 	for p, part := range parts {
 		bytes := batchBytes

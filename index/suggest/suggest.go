@@ -30,6 +30,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	return x, nil
 }
 
+// newIndex returns the index at a key with a declaration.
 func newIndex(client rueidis.Client, key string, opt Options, declaration string) (*Index, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err

@@ -7,13 +7,13 @@
 -- The first line is the threshold: the count and name of a term. Every other line is a term
 -- without the prefix. INVARIANT: EVERY TERM OF THE PREFIX THAT IS NOT IN THE LIST RANKS BELOW
 -- THE THRESHOLD. The threshold is empty if the list is complete. So the members that do not
--- rank below the threshold are the best of the prefix. If a count rises to the threshold, its
+-- rank below the threshold are the best terms of the prefix. If a count rises to the threshold, its
 -- term is added to the list; if a count falls, or a term is removed, the list does not change.
 -- If too few members rank above the threshold, rebuild_list.lua rebuilds the list.
 --
--- If a prefix has a list, so has each of its shorter prefixes. A writer that finds no list can
--- therefore skip the longer prefixes. A lost or unreadable list is a question mark until a
--- completion reads it: see keep.
+-- If a prefix has a list, each of its shorter prefixes has a list, too. A writer that finds no
+-- list can therefore skip the longer prefixes. A lost or unreadable list is replaced by a question
+-- mark until a completion rebuilds the list: see keep.
 
 local TOP_K = 32         -- members of a new list
 local MAX_LIST = 64      -- members above which a list is trimmed to the best
@@ -21,14 +21,14 @@ local CACHE_ABOVE = 64   -- terms above which a prefix gets a list
 local UNCACHE_AT = 32    -- terms at which a prefix loses its list
 local SCAN_LIMIT = 1000  -- maximum terms read for a prefix without a list
 local FEW = 8            -- maximum changes whose prefixes are looked up at once
-local CHECK_EVERY = 16   -- one of so many new terms checks whether a prefix needs a list
+local CHECK_EVERY = 16   -- one in this many new terms checks whether a prefix needs a list
 
 -- outranks reports whether a term ranks above another: by count, then by name.
-local function outranks(count, term, other, than, common)
-	if count ~= other then
-		return count > other
+local function outranks(count, term, otherCount, otherTerm, common)
+	if count ~= otherCount then
+		return count > otherCount
 	end
-	return less(term, than, common)
+	return less(term, otherTerm, common)
 end
 
 -- from and to are the bounds of the range of a prefix in the index.
@@ -67,7 +67,7 @@ local function lookup(key, terms)
 	return all
 end
 
--- insertRanked inserts a term into a sorted list of the best terms, if it is one of them. The
+-- insertRanked inserts a term into a sorted list of the best terms, if it ranks high enough. The
 -- field ranks of the list maps its terms to counts.
 local function insertRanked(best, limit, term, count)
 	local n = #best
@@ -231,7 +231,7 @@ local function listsOf(cache, changes)
 		for l = #c.term, 0, -1 do
 			local prefix = sub(c.term, 1, l)
 			if known[prefix] ~= nil then
-				break -- so are the shorter prefixes
+				break -- the shorter prefixes are known, too
 			end
 			known[prefix] = false
 			n = n + 1
@@ -258,8 +258,8 @@ end
 -- unknown.
 local function listsByByte(cache, changes)
 	local known, l = {}, 0
-	-- A run has the changes first to last, and the list with the lowest threshold of its
-	-- shorter prefixes.
+	-- A run has the changes first to last. least is the list with the lowest threshold of the
+	-- shorter prefixes of the run.
 	local runs, first, last, least = 1, {1}, {#changes}, {}
 	while runs > 0 do
 		local prefixes, wanted, n = {}, {}, 0
@@ -279,7 +279,7 @@ local function listsByByte(cache, changes)
 		for r = 1, runs do
 			local prefix, lowest = prefixes[r], least[r]
 			local list = known[prefix]
-			local begun
+			local current
 			if list and not list.lost and not (lowest and list.threshold and belongs(lowest, list.term, list.threshold)) then
 				lowest = list
 			end
@@ -289,11 +289,11 @@ local function listsByByte(cache, changes)
 				if not next then
 					-- There is no list, or the prefix is the complete term.
 					c.least, c.uncached = lowest, not list and prefix
-					begun = nil
-				elseif next == begun then
+					current = nil
+				elseif next == current then
 					lasts[m] = i
 				else
-					m, begun = m + 1, next
+					m, current = m + 1, next
 					firsts[m], lasts[m], leasts[m] = i, i, lowest
 				end
 			end
@@ -303,7 +303,8 @@ local function listsByByte(cache, changes)
 	return known
 end
 
--- promote adds a term to the lists to which its new count, but not its old one, belongs.
+-- promote adds a term to the lists in which the term belongs with its new count, but not with
+-- its old count.
 local function promote(content, known, dirty, c)
 	local term, count, was = c.term, c.count, c.was
 	for l = 0, #term do
@@ -320,7 +321,7 @@ local function promote(content, known, dirty, c)
 	end
 end
 
--- cachePrefixes builds missing lists of prefixes of a new term, if these have many terms. It
+-- cachePrefixes builds missing lists of prefixes of a new term, if the prefixes have many terms. It
 -- builds up to 8, so that a long prefix shared by all terms soon has its list. If a prefix has
 -- very many terms, its list was lost, and rebuild_list.lua rebuilds it.
 local function cachePrefixes(index, known, dirty, c)

@@ -78,11 +78,11 @@ func (x *Index) topTerms(ctx context.Context, prefixes []string, k int) (found [
 			if err := x.rebuildList(ctx, l.part, l.prefix); err != nil {
 				return nil, 0, err
 			}
-			again, err := x.read(ctx, lists[i:i+1])
+			rebuilt, err := x.read(ctx, lists[i:i+1])
 			if err != nil {
 				return nil, 0, err
 			}
-			lists[i] = again[0]
+			lists[i] = rebuilt[0]
 		}
 		terms, err := x.descend(ctx, *l, k)
 		if err != nil {
@@ -101,13 +101,13 @@ func (x *Index) topTerms(ctx context.Context, prefixes []string, k int) (found [
 // read reads the lists of prefixes, 100 per pipeline.
 func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
 	lists := make([]topList, 0, len(wanted))
-	for piece := range slices.Chunk(wanted, 100) {
-		calls := make([]script.Call, len(piece))
-		for i, l := range piece {
+	for chunk := range slices.Chunk(wanted, 100) {
+		calls := make([]script.Call, len(chunk))
+		for i, l := range chunk {
 			calls[i] = script.Call{Keys: x.keys[l.part].reading(), Args: []string{l.prefix, x.opt.halfLife()}}
 		}
 		for i, r := range x.scripts.complete.RunMany(ctx, x.set.Client, calls) {
-			l, err := parseList(topList{part: piece[i].part, prefix: piece[i].prefix}, r)
+			l, err := parseList(topList{part: chunk[i].part, prefix: chunk[i].prefix}, r)
 			if err != nil {
 				return nil, err
 			}
@@ -121,22 +121,22 @@ func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
 
 // rebuildList rebuilds the cached list of a prefix, after the lists of longer prefixes on which
 // it depends. A step reads at most one list per possible next byte. If one of these lists is
-// never good enough, because counts differ from those of the entries, it returns
-// index.ErrCorrupt.
+// still too short after ten attempts, because counts differ from those of the entries, it
+// returns index.ErrCorrupt.
 func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error {
-	todo, asked := []string{prefix}, map[string]int{}
-	for len(todo) > 0 {
-		first, err := x.scripts.rebuildList.Run(ctx, x.set.Client, x.keys[part].reading(), todo[len(todo)-1:]).ToString()
+	pending, attempts := []string{prefix}, map[string]int{}
+	for len(pending) > 0 {
+		first, err := x.scripts.rebuildList.Run(ctx, x.set.Client, x.keys[part].reading(), pending[len(pending)-1:]).ToString()
 		switch {
 		case err != nil:
 			return err
-		case asked[first] == 10: // writers may invalidate it now and then
-			return fmt.Errorf("%w: the counts below %q are not those of the entries: Repair corrects it", index.ErrCorrupt, first)
+		case attempts[first] == 10: // writers may invalidate a list now and then
+			return fmt.Errorf("%w: the counts below %q differ from those of the entries: Repair corrects them", index.ErrCorrupt, first)
 		case first != "":
-			asked[first]++
-			todo = append(todo, first)
+			attempts[first]++
+			pending = append(pending, first)
 		default:
-			todo = todo[:len(todo)-1]
+			pending = pending[:len(pending)-1]
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@
 
 local sub, byte, find, match = string.sub, string.byte, string.find, string.match
 
--- A further spelling replaces the rarest one and inherits its count. So a spelling with more
+-- A further spelling replaces the rarest spelling and inherits its count. So a spelling with more
 -- than 1/8 of the count of its term is always kept.
 local MAX_SPELLINGS = 8
 
@@ -86,9 +86,9 @@ local function spellingsOf(value)
 	return list, payload ~= '' and payload or nil
 end
 
--- rarest returns the position of the least frequent spelling; among equals, the last by bytes.
--- With most, it returns the most frequent spelling; among equals, the first by bytes.
-local function rarest(list, term, most)
+-- rarest returns the position of the least frequent spelling; ties go to the last in byte order.
+-- If reverse is set, it returns the most frequent spelling; ties go to the first in byte order.
+local function rarest(list, term, reverse)
 	local at = 1
 	for i = 2, #list do
 		local a, b = list[i], list[at]
@@ -98,15 +98,15 @@ local function rarest(list, term, most)
 		else
 			before = less(a.spelling == '' and term or a.spelling, b.spelling == '' and term or b.spelling)
 		end
-		if before == (most or false) then
+		if before == (reverse or false) then
 			at = i
 		end
 	end
 	return at
 end
 
--- vote adds searches to the count of a spelling. add returns the sum of a count, or nil, and
--- these searches.
+-- vote adds searches to the count of a spelling. add returns the sum of these searches
+-- and a count, which may be nil.
 local function vote(list, term, spelling, add)
 	for _, s in ipairs(list) do
 		if s.spelling == spelling then
@@ -122,7 +122,7 @@ local function vote(list, term, spelling, add)
 	s.spelling, s.count = spelling, add(s.count)
 end
 
--- lose subtracts searches from the rarest spellings, so that the displayed one stays.
+-- lose subtracts searches from the rarest spellings, so that the displayed spelling stays.
 local function lose(list, term, n)
 	while #list > 1 do
 		local at = rarest(list, term)

@@ -10,7 +10,7 @@
 -- ARGV[6]      approximate number of entries or terms
 -- ARGV[7]      '1': repair
 --
--- Reply        {next cursor, '0' at the end; how many were compared;
+-- Reply        {next cursor, '0' at the end; the number compared;
 --              for each problem kind, id, found and want; the bytes of the terms that were
 --              compared}
 
@@ -27,6 +27,7 @@ end
 local index, content, cache = KEYS[1], KEYS[2], KEYS[7]
 local problems, known, payloads = {}, nil, false
 
+-- problem reports a problem.
 local function problem(kind, id, found, want)
 	for _, field in ipairs({kind, id, found, want}) do
 		problems[#problems + 1] = field
@@ -72,7 +73,7 @@ local function checkLists(term, count)
 	end
 end
 
--- checkEntry compares an entry with its term, which wins if it is valid.
+-- checkEntry compares an entry with its term, which wins if the term is valid.
 local function checkEntry(member, score)
 	local term, count, head = entry(member)
 	if not count then
@@ -87,11 +88,11 @@ local function checkEntry(member, score)
 		value, stored = value and head .. sub(value, #headOf(value) + 1) or head, count
 		fix(term, 'HSET', content, term, value)
 	end
-	local right = term .. '\t' .. headOf(value)
-	if member ~= right then
-		problem('stale', term, member, right)
+	local expected = term .. '\t' .. headOf(value)
+	if member ~= expected then
+		problem('stale', term, member, expected)
 		fix(nil, 'ZREM', index, member)
-		fix(term, 'ZADD', index, 0, right)
+		fix(term, 'ZADD', index, 0, expected)
 	elseif tonumber(score) ~= 0 then
 		problem('stale', term, member .. ' at ' .. score, member .. ' at 0')
 		fix(nil, 'ZADD', index, 0, member)
@@ -100,8 +101,8 @@ local function checkEntry(member, score)
 end
 
 -- checkContent restores the entry of a term. A term with an entry has been compared already.
--- But if the entry was lost, a writer may have restored it meanwhile, assuming that the lists
--- contain its term.
+-- But a writer may have restored a lost entry meanwhile, assuming that the lists contain the
+-- term.
 local function checkContent(term, value)
 	local count = countOf(value)
 	payloads = payloads or match(value, '^[^\n]*\n[^\n]') ~= nil

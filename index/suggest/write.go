@@ -28,7 +28,7 @@ const (
 	manyBytes = 4 << 20 // bytes of texts and payloads per batch
 
 	batchTerms = 100     // terms per script
-	batchBytes = 4 << 10 // bytes of names per script; limits the cached lists that it reads
+	batchBytes = 4 << 10 // bytes of names per script; limits the cached lists that a script reads
 	pipeline   = 32      // scripts per pipeline
 )
 
@@ -40,19 +40,19 @@ func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err
 	return x.addOne(ctx, Suggestion{Term: term, Count: n}, false)
 }
 
-// Put stores a term with a spelling, count and payload, replacing existing ones. It reports
-// whether it stored the term, which is false for a blocked one. It can be repeated. One round
-// trip.
+// Put stores a term with a spelling, count and payload, replacing the existing ones. It reports
+// whether the term was stored: blocked terms are not. Put can be repeated. One round trip.
 func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) {
 	defer x.wrap(&err)
 	count, err := x.addOne(ctx, s, true)
 	return count > 0, err
 }
 
-// AddMany is like Add for many terms; a nonempty payload replaces that of the term. It writes
-// batches of 64,000 terms or four megabytes: sorted, 100 terms per script and 32 scripts per
-// round trip. Larger batches cost less per term. It returns the number of terms processed. On
-// an error these are the first n of the sequence, which must not be added again. If a term is
+// AddMany is like Add for many terms; a nonempty payload replaces the payload of the term. It
+// writes sorted batches of 64,000 terms or four megabytes, with 100 terms per script and 32
+// scripts per round trip. Larger batches cost less per term. It returns the number of terms
+// processed. On an error these are the first n terms of the sequence, which must not be added
+// again. If a term is
 // invalid, none of its batch is counted; if the database fails, some of the batch may have been
 // counted.
 func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
@@ -61,13 +61,14 @@ func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int,
 }
 
 // PutMany is like Put for many terms, as fast as AddMany, and returns the number processed. If
-// a term occurs twice, the last one wins. It can be repeated after an error.
+// a term occurs twice, the last occurrence wins. PutMany can be repeated after an error.
 func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
 	return x.writeMany(ctx, terms, true)
 }
 
-// Check returns the error with which Add and Put would refuse a term. It sends no command.
+// Check returns the error that Add and Put would return for an invalid term. It sends no
+// command.
 func (x *Index) Check(s Suggestion) error {
 	if _, err := x.request(s); err != nil {
 		return fmt.Errorf("suggest: %w", err)
@@ -94,6 +95,7 @@ func (x *Index) addOne(ctx context.Context, s Suggestion, replace bool) (int64, 
 	return x.countOf(count, now), err
 }
 
+// writeMany implements AddMany and, if replace is set, PutMany.
 func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
 	var batch []request
 	bytes := 0
@@ -153,14 +155,14 @@ func (x *Index) request(s Suggestion) (r request, err error) {
 
 // writing describes how to write requests.
 type writing struct {
-	replace bool      // counts and payloads replace those of the terms
+	replace bool      // counts and payloads replace the stored ones
 	rebuild string    // the rebuild whose new index is filled; empty: the current index
 	reply   string    // "1": reply with counts
 	counts  *[]string // the reply for a single term
 }
 
 // write writes requests, sorted by partition and name: neighbours share the lists of their
-// prefixes, and memory locality in the server.
+// prefixes and are close in the memory of the server.
 func (x *Index) write(ctx context.Context, requests []request, w writing) error {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
@@ -254,13 +256,13 @@ func (w writing) value(requests []*request) string {
 }
 
 // run runs calls of a script in pipelines. It stops after a pipeline with an error.
-func (x *Index) run(ctx context.Context, s script.Script, calls []script.Call, reply func(rueidis.RedisResult) error) (failed error) {
-	for some := range slices.Chunk(calls, pipeline) {
-		for _, r := range s.RunMany(ctx, x.set.Client, some) {
-			failed = cmp.Or(failed, x.set.Error(ctx, reply(r)))
+func (x *Index) run(ctx context.Context, s script.Script, calls []script.Call, reply func(rueidis.RedisResult) error) (firstErr error) {
+	for chunk := range slices.Chunk(calls, pipeline) {
+		for _, r := range s.RunMany(ctx, x.set.Client, chunk) {
+			firstErr = cmp.Or(firstErr, x.set.Error(ctx, reply(r)))
 		}
-		if failed != nil {
-			return failed
+		if firstErr != nil {
+			return firstErr
 		}
 	}
 	return nil

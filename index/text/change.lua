@@ -10,7 +10,7 @@
 -- ARGV[5]      the next generation; empty: none
 -- ARGV[6]      the name of a rebuild: only its generation is changed; empty: a write
 -- ARGV[7]      '1': a repair, which changes postings even if the record is right
--- ARGV[8]      the id; [9] as 8 bytes; [10] the field of its record
+-- ARGV[8]      the id; [9] the id as 8 bytes; [10] the field of the record
 -- ARGV[11]     the expected record; empty: none
 -- ARGV[12]     the new record
 -- ARGV[13]     keys per term: 2 or 4
@@ -19,28 +19,28 @@
 -- ARGV[16]     maximum size of a segment in bytes
 -- ARGV[17]     size of the list of words up to which rare words are listed, too
 -- ARGV[18]     number of terms that are new in the document
--- ARGV[19]     number of terms of the document; the remaining terms are its former ones
+-- ARGV[19]     number of terms of the document; the remaining terms are to be removed
 -- ARGV[20]…    terms
 --
--- Reply        {status, number of a term whose tail must be sealed, …}, with the status ok;
---              same: nothing had to change; conflict; removed; or old: call again with four
---              keys per term, because of an id in a segment. Or {moved, generation, next}:
---              call again with these. Terms are
---              counted from 1, those of the next generation after the others
+-- Reply        {status, number of a term whose tail must be sealed, …}. The status is ok;
+--              same: nothing had to change; conflict; removed; or old: an id is in a segment,
+--              call again with four keys per term. Or {moved, generation, next}: call again
+--              with these generations. Terms are numbered from 1, first the terms of the
+--              current generation, then the terms of the next
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
 local state = call('HMGET', KEYS[3], 'generation', 'next')
-local present, coming = state[1] or '0', rebuilding and state[2] or ''
+local current, nextGeneration = state[1] or '0', rebuilding and state[2] or ''
 if ARGV[6] ~= '' then
-	local ended = replaced(KEYS[3], ARGV[6])
-	if ended then
-		return ended
+	local refused = replaced(KEYS[3], ARGV[6])
+	if refused then
+		return refused
 	end
-elseif present ~= ARGV[4] or coming ~= ARGV[5] then
-	return {'moved', present, coming}
+elseif current ~= ARGV[4] or nextGeneration ~= ARGV[5] then
+	return {'moved', current, nextGeneration}
 end
 
 local id, bytes, field = tonumber(ARGV[8]), ARGV[9], ARGV[10]
@@ -57,14 +57,15 @@ local function target(number, list)
 	return {number = number, first = 7 + number * (1 + terms * stride), list = list, added = added, removed = all + 1, plan = {}}
 end
 
+-- keyOf returns a key of a term: rare, tail, dir or seg.
 local function keyOf(t, i, which)
 	return KEYS[t.first + (i - 1) * stride + which]
 end
 
 -- look reads what a change of a term needs, before anything is written. It returns true if the
--- id follows the last one of the tail, the usual case; the ids of a rare term, or false; or a
--- table for an id in the middle of a tail or in a segment. It returns nil if the call lacks the
--- keys of segments.
+-- id follows the last id of the tail, the usual case; the ids of a rare term, or false if the
+-- term has no ids; or a table for an id in the middle of a tail or in a segment. It returns nil
+-- if the call lacks the keys of segments.
 local function look(t, i)
 	local tail = keyOf(t, i, 2)
 	local last = call('GETRANGE', tail, '-8', '-1')
@@ -84,6 +85,7 @@ local function look(t, i)
 	return found
 end
 
+-- lookAll sets the plan of terms. It returns false if the call lacks the keys of segments.
 local function lookAll(t, from, to)
 	for i = from, to do
 		local found = look(t, i)
@@ -153,8 +155,8 @@ local function add(t, i)
 			recount(t, i, found.tail, 1)
 		end
 	else
-		local at, isThere = find(found.tail, header, 8, id)
-		if not isThere then
+		local at, exists = find(found.tail, header, 8, id)
+		if not exists then
 			local tail = sub(found.tail, 1, at) .. bytes .. sub(found.tail, at + 1)
 			call('SET', keyOf(t, i, 2), tail)
 			mustSeal(t, i, #tail)
@@ -188,8 +190,8 @@ local function remove(t, i)
 			recount(t, i, found.tail, -1)
 		end
 	else
-		local at, isThere = find(found.tail, header, 8, id)
-		if not isThere then
+		local at, exists = find(found.tail, header, 8, id)
+		if not exists then
 			return
 		end
 		local tail = sub(found.tail, 1, at) .. sub(found.tail, at + 9)
@@ -218,8 +220,8 @@ local function status(t)
 	return 'conflict', now
 end
 
--- statusNext is status for the generation that a rebuild builds. The document may not have been
--- filled in yet. A conflict is recorded for later, since the current generation decides.
+-- statusNext is status for the generation that a rebuild builds. The rebuild may not have written
+-- the document yet. A conflict is recorded for later, since the current generation decides.
 local function statusNext(t)
 	local refused, now = status(t)
 	if refused == 'conflict' and now == '' then
@@ -244,12 +246,12 @@ if ARGV[6] ~= '' then
 else
 	targets[1] = target(0, KEYS[1])
 	local refused = status(targets[1])
-	if refused and not (refused == 'same' and coming ~= '') then
+	if refused and not (refused == 'same' and nextGeneration ~= '') then
 		return {refused}
 	elseif refused then
 		targets[1] = nil
 	end
-	if coming ~= '' then
+	if nextGeneration ~= '' then
 		local next = target(1, KEYS[4])
 		if not statusNext(next) then
 			targets[#targets + 1] = next

@@ -21,8 +21,8 @@ type completion struct {
 
 const (
 	levels       = 10  // magnitudes of words: see relist in postings.lua
-	listedWords  = 128 // of each magnitude that are read
-	countedWords = 64
+	listedWords  = 128 // words read per magnitude
+	countedWords = 64  // words whose documents are counted
 )
 
 // complete returns the n most frequent words with a prefix, which must be folded, most frequent
@@ -30,19 +30,19 @@ const (
 //
 // It covers all words of a small index, up to 20,000 per partition, and beyond that the words
 // of at least 32 documents in a partition. Words are listed by magnitude, each 8 times the
-// previous one: if more than 128 words of a magnitude have the prefix, it takes the first of
-// them in alphabetical order.
+// previous one: if more than 128 words of a magnitude have the prefix, it takes the first
+// 128 in alphabetical order.
 func (x reader) complete(ctx context.Context, prefix string, n int) ([]completion, error) {
-	likely, err := x.listed(ctx, prefix, n)
-	if err != nil || len(likely) == 0 {
+	candidates, err := x.listed(ctx, prefix, n)
+	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}
-	counts, err := x.counts(ctx, likely)
+	counts, err := x.counts(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
-	best := make([]completion, len(likely))
-	for i, word := range likely {
+	best := make([]completion, len(candidates))
+	for i, word := range candidates {
 		best[i] = completion{word, counts[i]}
 	}
 	best = slices.DeleteFunc(best, func(c completion) bool { return c.documents == 0 })
@@ -52,8 +52,8 @@ func (x reader) complete(ctx context.Context, prefix string, n int) ([]completio
 	return best[:min(n, len(best))], nil
 }
 
-// listed returns the words that may be among the n most frequent ones of a prefix, according to
-// their magnitudes.
+// listed returns the words that may be among the n most frequent words with a prefix, according
+// to their magnitudes.
 func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, error) {
 	var commands rueidis.Commands
 	for level := range levels {
@@ -94,10 +94,10 @@ func (x reader) listed(ctx context.Context, prefix string, n int) ([]string, err
 func (x reader) counts(ctx context.Context, terms []string) ([]int64, error) {
 	var commands rueidis.Commands
 	b := x.set.Client.B
-	read := make([]names, len(x.keys))
+	current := make([]names, len(x.keys))
 	for i, k := range x.keys {
-		n := k.forGeneration(x.state[i].Load().now, false)
-		read[i] = n
+		n := k.forGeneration(x.state[i].Load().current, false)
+		current[i] = n
 		for _, term := range terms {
 			commands = append(commands, b().Hstrlen().Key(n.rare(term)).Field(term).Build(),
 				b().Strlen().Key(n.tail(term)).Build(), b().Getrange().Key(n.tail(term)).Start(0).End(7).Build())
@@ -110,7 +110,7 @@ func (x reader) counts(ctx context.Context, terms []string) ([]int64, error) {
 	results := x.set.Client.DoMulti(ctx, commands...)
 	last := len(results) - len(x.keys)
 	for i, r := range results[last:] {
-		if err := x.sameGeneration(i, read[i].generation, r); err != nil {
+		if err := x.sameGeneration(i, current[i].generation, r); err != nil {
 			return nil, err
 		}
 	}

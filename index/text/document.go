@@ -26,7 +26,7 @@ type Document struct {
 const (
 	maxText = 100 << 10 // bytes
 	maxTerm = words.MaxWord - len(exactMark)
-	// MaxID is the largest id of a document: all integers up to it are exact in Lua.
+	// MaxID is the largest id of a document: all integers up to MaxID are exact in Lua.
 	MaxID = codec.MaxID
 )
 
@@ -44,6 +44,7 @@ func checkTerm(term string) error {
 	return nil
 }
 
+// checkID returns an error for an id out of range.
 func checkID(id int64) error {
 	if id < 1 || id > MaxID {
 		return invalid("the id %d is not from 1 to 2^53-1", id)
@@ -112,6 +113,7 @@ func (d digest) String() string {
 	return string(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, d[0]), d[1]))
 }
 
+// digestOf returns the record of a document with terms.
 func digestOf(terms []string) string {
 	var d digest
 	for _, term := range terms {
@@ -120,13 +122,13 @@ func digestOf(terms []string) string {
 	return d.String()
 }
 
-// difference returns the elements of a sorted list that are not in another one.
+// difference returns the elements of a sorted list that are not in another sorted list.
 func difference(terms, others []string) []string {
-	var left []string
+	var missing []string
 	for _, term := range terms {
 		if _, found := slices.BinarySearch(others, term); !found {
-			left = append(left, term)
+			missing = append(missing, term)
 		}
 	}
-	return left
+	return missing
 }

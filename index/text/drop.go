@@ -7,9 +7,9 @@ import (
 	"retwis/maintain"
 )
 
-// Drop removes the index with all its keys, in steps, and returns the number of keys. It
-// removes the declaration last, so that an interrupted Drop can be repeated. There must be no
-// concurrent writes: they could be lost in part. To write to a new index at the key, other
+// Drop removes the index with all its keys, in steps, and returns the number of keys removed.
+// It removes the declaration last, so that an interrupted Drop can be repeated. There must be
+// no concurrent writes: they could be lost in part. To write to a new index at the key, other
 // processes must call New again.
 func (x *Index) Drop(ctx context.Context, opt maintain.Options) (keys int64, err error) {
 	keys, err = x.store.removeAll(ctx, engine.Start(opt))

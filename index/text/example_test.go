@@ -68,7 +68,7 @@ func Example() {
 	// pan* [3]
 	// 👍 [3]
 	// 東京 [4]
-	// text: column 1: this only excludes: add a word that must be there
+	// text: column 1: the query only excludes words: add a word to find
 }
 
 // Narrow a typed query with exact terms and id bounds.

@@ -155,7 +155,7 @@ func (e *Expr) size(depth int) (n int, err error) {
 	case opExact:
 		return 1, checkTerm(e.text)
 	case opWord, opPhrase, opPrefix:
-		return max(1, spaced(plainAtoms(e.text))), nil
+		return max(1, countWords(plainAtoms(e.text))), nil
 	}
 	for _, arg := range e.args {
 		if (e.op == opOr || e.op == opNot) && excludes(arg) {
@@ -170,8 +170,8 @@ func (e *Expr) size(depth int) (n int, err error) {
 	return n, nil
 }
 
-// spaced counts atoms, treating joined characters as one.
-func spaced(atoms []words.Atom) (n int) {
+// countWords counts atoms, treating joined characters as one.
+func countWords(atoms []words.Atom) (n int) {
 	for _, a := range atoms {
 		if !a.Joined {
 			n++

@@ -346,12 +346,12 @@ func TestFailedRebuild(t *testing.T) {
 	// A killed rebuild: its lease expires, and writes to its generation end.
 	run := "killed"
 	require.OK(t)(m.x.store.tracker().Begin(t.Context(), run))
-	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, now: make([]generations, len(m.x.store.keys))}
+	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, generations: make([]generations, len(m.x.store.keys))}
 	for i := range m.x.store.keys {
 		reply, err := r.script(t.Context(), m.x.store.scripts.next, i, run).AsStrSlice()
 		require.OK(t)(err)
-		r.now[i] = generations{now: reply[0], next: reply[1]}
-		m.x.store.state[i].Store(&r.now[i])
+		r.generations[i] = generations{current: reply[0], next: reply[1]}
+		m.x.store.state[i].Store(&r.generations[i])
 	}
 	require.OK(t)(r.fill(t.Context(), run))
 	require.OK(t)(m.x.Put(t.Context(), 4242, Document{Text: "all"}))

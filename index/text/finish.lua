@@ -1,5 +1,5 @@
--- Replaces the current generation of a partition by the next one. Of the old generation it only
--- removes the list of words. Preceded by declare.lua.
+-- Replaces the current generation of a partition by the next one, and removes the list of words
+-- of the old generation, but no other keys. Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- ARGV[1]…[3]  kind, declaration, partitions
@@ -7,9 +7,9 @@
 --
 -- Reply        the ids of documents that could not be written to the next generation
 
-local ended = replaced(KEYS[3], ARGV[4])
-if ended then
-	return ended
+local refusal = replaced(KEYS[3], ARGV[4])
+if refusal then
+	return refusal
 end
 local changed = redis.call('SMEMBERS', KEYS[6])
 redis.call('UNLINK', KEYS[1], KEYS[6]) -- RENAME would free a large key in this step

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/redis/partition"
 )
 
-// keys are the keys of a partition: those of every index,
+// keys are the keys of a partition: the keys of every index,
 //
 //	<key>          sorted set: the words for prefix completion, each preceded by its
 //	               magnitude, all with score 0
@@ -26,11 +26,12 @@ import (
 //	<key>.0.dir:<term>    sorted set: bases of segments
 //	<key>.0.seg:<term>    hash: base of a segment -> segment
 //
-// Numbers in strings are big endian; ids are ascending. See codec.Segment for the format of segments.
+// Numbers in strings are big endian; ids are ascending. See codec.Segment for the format of
+// segments.
 type keys struct {
 	*partition.Keys
 	partitions int
-	rares      int // hashes of rare terms
+	rares      int // number of hashes of rare terms
 }
 
 const (
@@ -57,6 +58,7 @@ func (k keys) forGeneration(generation string, next bool) names {
 	return n
 }
 
+// rareOf returns the key of a hash of rare terms.
 func (n names) rareOf(i int) string { return n.prefix + "rare:" + strconv.Itoa(i) }
 
 func (n names) rare(term string) string { return n.rareOf(n.bucket(term)) }
@@ -74,7 +76,7 @@ func (n names) seg(term string) string  { return n.prefix + "seg:" + term }
 
 // ids returns the hash with the record of a document, and its field.
 func (n names) ids(id int64) (key, field string) {
-	size := int64(idRange * n.partitions) // the other ids of the range are in other partitions
+	size := int64(idRange * n.partitions) // the other ids of a range are in other partitions
 	return n.prefix + "ids:" + strconv.FormatInt(id/size, 10), strconv.FormatInt(id%size, 10)
 }
 

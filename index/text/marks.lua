@@ -9,9 +9,9 @@
 --
 -- Reply        0
 
-local ended = replaced(KEYS[3], ARGV[4])
-if ended then
-	return ended
+local refusal = replaced(KEYS[3], ARGV[4])
+if refusal then
+	return refusal
 end
 for i = 5, #ARGV do
 	redis.call('HSETNX', KEYS[7], ARGV[i], '-')

@@ -16,12 +16,12 @@ const maxQuery = 4096
 // Parse parses a query as people type it:
 //
 //	a b         documents with both words, in any order
-//	a OR b      with one of them; OR binds less than a blank
+//	a OR b      with at least one of the words; OR binds less tightly than a blank
 //	-a          without the word; not alone
 //	"a b"       with one word after the other
-//	wor*        with wor or a frequent word that begins with it: see Prefix
-//	from:7      with an exact term; fields has the names, such as from
-//	(a OR b) c  brackets
+//	wor*        with wor or a frequent word that begins with wor: see Prefix
+//	from:7      with an exact term whose name, such as from, is in fields
+//	(a OR b) c  parentheses
 //
 // Words without letters, digits and symbols, such as &, are ignored. Errors are of type
 // *SyntaxError. A query has at most 32 words and 4,096 bytes.
@@ -30,7 +30,7 @@ func Parse(text string, fields ...string) (*Expr, error) {
 		return nil, &SyntaxError{Column: 1, Text: fmt.Sprintf("the query has %d bytes: at most %d are allowed", len(text), maxQuery)}
 	}
 	if i := invalidUTF8(text); i >= 0 {
-		return nil, &SyntaxError{Column: column(text, i), Text: "the query is not UTF-8"}
+		return nil, &SyntaxError{Column: column(text, i), Text: "the query is not valid UTF-8"}
 	}
 	p := &parser{text: text, fields: fields}
 	e, err := p.or(0)
@@ -38,9 +38,9 @@ func Parse(text string, fields ...string) (*Expr, error) {
 	case err != nil:
 		return nil, err
 	case p.at < len(text):
-		return nil, p.failed(p.at, "the bracket ) has no (")
+		return nil, p.errorf(p.at, "unmatched closing parenthesis")
 	case e == nil:
-		return nil, p.failed(0, "the query has no words")
+		return nil, p.errorf(0, "the query has no words")
 	}
 	return e, nil
 }
@@ -55,13 +55,15 @@ type parser struct {
 	words  int
 }
 
-// failed returns an error at a position in bytes.
-func (p *parser) failed(at int, format string, args ...any) error {
+// errorf returns a syntax error at a position in bytes.
+func (p *parser) errorf(at int, format string, args ...any) error {
 	return &SyntaxError{Column: column(p.text, at), Text: fmt.Sprintf(format, args...)}
 }
 
+// column returns the column of a position in bytes.
 func column(text string, at int) int { return utf8.RuneCountInString(text[:at]) + 1 }
 
+// invalidUTF8 returns the position of the first invalid byte, or -1.
 func invalidUTF8(text string) int {
 	for i, r := range text {
 		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
@@ -76,24 +78,24 @@ func invalidUTF8(text string) int {
 func (p *parser) or(depth int) (*Expr, error) {
 	var args []*Expr
 	for {
-		begin, empty := p.blanks(), true
+		start, empty := p.skipBlanks(), true
 		var parts []*Expr
-		for !p.ended() && !p.isOr() {
+		for !p.atEnd() && !p.isOr() {
 			arg, err := p.unary(depth)
 			if err != nil {
 				return nil, err
 			}
 			empty = false
 			parts = append(parts, arg)
-			p.blanks()
+			p.skipBlanks()
 		}
 		isOr := p.isOr()
 		if empty && (isOr || len(args) > 0) {
-			return nil, p.failed(begin, "OR needs a word on both sides")
+			return nil, p.errorf(start, "OR needs a word on both sides")
 		}
 		e := And(parts...)
 		if e != nil && excludes(e) {
-			return nil, p.failed(begin, "this only excludes: add a word that must be there")
+			return nil, p.errorf(start, "the query only excludes words: add a word to find")
 		}
 		if args = append(args, e); !isOr {
 			return Or(args...), nil
@@ -102,14 +104,14 @@ func (p *parser) or(depth int) (*Expr, error) {
 	}
 }
 
-// blanks skips white space and returns the position after it.
-func (p *parser) blanks() int {
+// skipBlanks skips white space and returns the position after it.
+func (p *parser) skipBlanks() int {
 	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 	return p.at
 }
 
-// ended reports whether an expression ends here.
-func (p *parser) ended() bool { return p.at == len(p.text) || p.text[p.at] == ')' }
+// atEnd reports whether an expression ends here.
+func (p *parser) atEnd() bool { return p.at == len(p.text) || p.text[p.at] == ')' }
 
 // isOr reports whether the next word is OR.
 func (p *parser) isOr() bool {
@@ -143,40 +145,41 @@ func (p *parser) unary(depth int) (*Expr, error) {
 	return e, err
 }
 
+// primary parses a word, a phrase or an expression in parentheses.
 func (p *parser) primary(depth int) (*Expr, error) {
-	begin, rest := p.at, p.text[p.at:]
+	start, rest := p.at, p.text[p.at:]
 	first, size := utf8.DecodeRuneInString(rest)
 	switch {
 	case first == '(':
-		return p.brackets(depth)
+		return p.parentheses(depth)
 	case isQuote(first):
 		end := strings.IndexFunc(rest[size:], isQuote)
 		if end < 0 {
-			return nil, p.failed(begin, "the phrase has no closing quote")
+			return nil, p.errorf(start, "the phrase has no closing quote")
 		}
 		_, closing := utf8.DecodeRuneInString(rest[size+end:])
 		p.at += size + end + closing
-		return p.counted(begin, Phrase(rest[size:size+end]))
+		return p.counted(start, Phrase(rest[size:size+end]))
 	}
 	word := rest[:wordEnd(rest)]
 	p.at += len(word)
 	if name, value, found := strings.Cut(word, ":"); found && value != "" && slices.Contains(p.fields, name) {
 		if err := checkTerm(word); err != nil {
-			return nil, p.failed(begin, "%s is too long: an exact term has at most %d bytes", name, maxTerm)
+			return nil, p.errorf(start, "%s is too long: an exact term has at most %d bytes", name, maxTerm)
 		}
-		return p.counted(begin, Exact(word))
+		return p.counted(start, Exact(word))
 	}
 	if prefix, found := strings.CutSuffix(word, "*"); found {
-		return p.counted(begin, Prefix(strings.TrimRight(prefix, "*")))
+		return p.counted(start, Prefix(strings.TrimRight(prefix, "*")))
 	}
-	return p.counted(begin, Word(word))
+	return p.counted(start, Word(word))
 }
 
-// brackets parses an expression in parentheses.
-func (p *parser) brackets(depth int) (*Expr, error) {
-	begin := p.at
+// parentheses parses an expression in parentheses.
+func (p *parser) parentheses(depth int) (*Expr, error) {
+	start := p.at
 	if depth == maxDepth {
-		return nil, p.failed(begin, "the query is nested more than %d deep", maxDepth)
+		return nil, p.errorf(start, "the query is nested more than %d deep", maxDepth)
 	}
 	p.at++
 	e, err := p.or(depth + 1)
@@ -184,20 +187,20 @@ func (p *parser) brackets(depth int) (*Expr, error) {
 		return nil, err
 	}
 	if p.at == len(p.text) {
-		return nil, p.failed(begin, "the bracket ( is not closed")
+		return nil, p.errorf(start, "missing closing parenthesis")
 	}
 	p.at++
 	return e, nil
 }
 
 // counted returns an expression, or nil if it has no words.
-func (p *parser) counted(begin int, e *Expr) (*Expr, error) {
+func (p *parser) counted(start int, e *Expr) (*Expr, error) {
 	n := 1
 	if e.op != opExact {
-		n = spaced(plainAtoms(e.text))
+		n = countWords(plainAtoms(e.text))
 	}
 	if p.words += n; p.words > maxWords {
-		return nil, p.failed(begin, "the query has more than %d words", maxWords)
+		return nil, p.errorf(start, "the query has more than %d words", maxWords)
 	}
 	if n == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ type node struct {
 	term   int       // number of the term
 	args   []*node
 	nots   []*node      // excluded; only for and
-	phrase []words.Atom // args are the terms that it requires
+	phrase []words.Atom // args are the terms that the phrase requires
 }
 
 // reader searches for documents and words.
@@ -66,7 +66,7 @@ func (p *plan) either(terms []string) *node {
 	return n
 }
 
-// node returns nil for words that have no letters.
+// node translates an expression. It returns nil for words that have no letters.
 func (x reader) node(ctx context.Context, p *plan, e *Expr) (*node, error) {
 	switch e.op {
 	case opExact:
@@ -125,7 +125,7 @@ func (x reader) sequence(p *plan, e *Expr) (*node, error) {
 const completions = 8
 
 // prefix returns a node for the words with a prefix. If the text has several words, only the
-// last one is completed. Characters of a script without spaces match within words anyway.
+// last word is completed. Characters of a script without spaces match within words anyway.
 func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error) {
 	atoms := x.splitter.Atoms(text)
 	if len(atoms) == 0 {
@@ -156,32 +156,32 @@ func (x reader) prefix(ctx context.Context, p *plan, text string) (*node, error)
 // ids at a time.
 const maxLeaps = 4
 
-// upper returns an upper bound for the matches <= most.
-func (n *node) upper(in []postings, most int64) int64 {
+// upper returns an upper bound of the matches <= limit.
+func (n *node) upper(in []postings, limit int64) int64 {
 	switch n.op {
 	case opExact:
-		return in[n.term].upper(most)
+		return in[n.term].upper(limit)
 	case opOr:
 		upper := int64(0)
 		for _, arg := range n.args {
-			upper = max(upper, arg.upper(in, most))
+			upper = max(upper, arg.upper(in, limit))
 		}
 		return upper
 	}
 	for range maxLeaps {
-		before := most
+		before := limit
 		for _, arg := range n.args {
-			most = arg.upper(in, most)
+			limit = arg.upper(in, limit)
 		}
-		if most == before {
+		if limit == before {
 			break
 		}
 	}
-	return most
+	return limit
 }
 
-// floor returns the smallest number from which all matches up to id are known. It is greater
-// than id if something must be read first.
+// floor returns the smallest number from which all matches up to id are known. The number is
+// greater than id if something must be read first.
 func (n *node) floor(in []postings, id int64) int64 {
 	if n.op == opExact {
 		return in[n.term].floor(id)
@@ -216,7 +216,7 @@ func (n *node) want(in []postings, id int64, guide *postings) {
 }
 
 // guide returns the smallest term of an and whose ids before id have been read, or the given
-// guide if that is smaller.
+// guide if it is smaller.
 func (n *node) guide(in []postings, id int64, guide *postings) *postings {
 	for _, arg := range n.args {
 		if arg.op != opExact {
@@ -229,8 +229,8 @@ func (n *node) guide(in []postings, id int64, guide *postings) *postings {
 	return guide
 }
 
-// matches returns a window of the ids from low to high that match. For phrases it is a superset
-// or, if certain is set, a subset.
+// matches returns a window of the ids from low to high that match. For phrases, the window is
+// a superset or, if certain is set, a subset.
 func (n *node) matches(in []postings, low, high int64, certain bool) codec.Window {
 	w := codec.NewWindow(low, high)
 	switch {

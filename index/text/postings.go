@@ -30,7 +30,7 @@ type place struct {
 }
 
 // The number of segments of a term read in one round trip doubles each time. With a guide,
-// which tells the segments that are needed, it starts higher.
+// which shows the segments that are needed, the number starts higher.
 const (
 	firstGuided = 8
 	maxAhead    = 16
@@ -53,8 +53,8 @@ func (p *postings) block(id int64) *block {
 	return &p.blocks[i]
 }
 
-// floor returns the smallest number from which all ids up to id have been read. It is greater
-// than id if its segment has not been read.
+// floor returns the smallest number from which all ids up to id have been read. The number is
+// greater than id if the segment of id has not been read.
 func (p *postings) floor(id int64) int64 {
 	floor := id + 1
 	if bound := p.bound(); floor > bound {
@@ -70,25 +70,25 @@ func (p *postings) floor(id int64) int64 {
 	return 0
 }
 
-// upper returns the largest id <= most. If a segment before that has not been read, it returns
-// the largest id that could be in it. It returns 0 if there is no id.
-func (p *postings) upper(most int64) int64 {
+// upper returns the largest id <= limit. If a segment that may contain this id has not been
+// read, it returns the largest id that could be in the segment. It returns 0 if there is no id.
+func (p *postings) upper(limit int64) int64 {
 	bound := p.bound()
-	if most > bound {
-		if id := max(p.rare.Last(most), p.tail.IDs.Last(most)); id > bound {
+	if limit > bound {
+		if id := max(p.rare.Last(limit), p.tail.IDs.Last(limit)); id > bound {
 			return id
 		}
-		most = bound
+		limit = bound
 	}
-	for most > 0 {
-		b := p.block(most)
+	for limit > 0 {
+		b := p.block(limit)
 		if b == nil {
-			return most
+			return limit
 		}
-		if id := b.segment.Last(most); id >= b.base {
+		if id := b.segment.Last(limit); id >= b.base {
 			return id
 		}
-		most = b.base - 1
+		limit = b.base - 1
 	}
 	return 0
 }
@@ -102,26 +102,26 @@ func (p *postings) fill(w codec.Window, low, high int64) {
 	above := max(low, bound+1)
 	p.rare.Fill(w, above, high)
 	p.tail.IDs.Fill(w, above, high)
-	for at := min(high, bound); at >= max(low, 1); {
-		b := p.block(at)
+	for last := min(high, bound); last >= max(low, 1); {
+		b := p.block(last)
 		if b == nil {
 			return
 		}
-		b.segment.Fill(w, max(low, b.base), at)
-		at = b.base - 1
+		b.segment.Fill(w, max(low, b.base), last)
+		last = b.base - 1
 	}
 }
 
 // want records that the segment for an id must be read, and possibly the segments needed next:
-// the following ones, or those in which the guide, another term that the documents must have,
-// has ids.
+// the following segments, or the segments in which the guide has ids. The guide is another term
+// that the documents must have.
 func (p *postings) want(id int64, guide *postings) {
 	if p.floor(id) <= id {
 		return
 	}
 	for len(p.bases) > 0 && p.bases[0] > id {
 		if p.bases = p.bases[1:]; guide == nil {
-			p.ahead = 0 // a segment was skipped: more may be
+			p.ahead = 0 // a segment was skipped, and more may follow
 		}
 	}
 	p.ahead = min(max(2*p.ahead, 1), maxAhead)

@@ -17,7 +17,7 @@ local function text(n)
 end
 
 -- find searches a list of ascending numbers of width bytes each, which starts after skip bytes.
--- It returns the number of bytes before the first number >= n, and whether that equals n.
+-- It returns the number of bytes before the first number >= n, and whether that number equals n.
 local function find(list, skip, width, n)
 	local format = '>I' .. width
 	local low, high = 0, floor((#list - skip) / width)
@@ -51,23 +51,23 @@ local function isWord(term)
 	return first ~= 61 and first ~= 126
 end
 
--- relist updates a word in the list of words when its number of documents changes from was to
--- is. The list only serves to complete prefixes, so a damaged one does not make a write fail.
-local function relist(list, term, was, is)
+-- relist updates a word in the list of words when its number of documents changes from before to
+-- after. The list only serves to complete prefixes, so a damaged list does not make a write fail.
+local function relist(list, term, before, after)
 	if not isWord(term) then
 		return
 	end
-	local old, new = level(was), level(is)
-	if is == 0 or old ~= new then
+	local old, new = level(before), level(after)
+	if after == 0 or old ~= new then
 		try('ZREM', list, old .. term)
 	end
-	if is > 0 and old ~= new then
+	if after > 0 and old ~= new then
 		try('ZADD', list, 0, new .. term)
 	end
 end
 
--- magnitude returns the number of documents by which the list of words ranks a term: those in
--- segments, or in the tail if there are no segments.
+-- magnitude returns the number of documents by which the list of words ranks a term: the
+-- documents in segments, or in the tail if there are no segments.
 local function magnitude(tail)
 	local sealed = unpackAt('>I8', tail)
 	return sealed > 0 and sealed or floor((#tail - header) / 8)
@@ -79,24 +79,25 @@ local function place(dir, seg, id)
 	return base, base and call('HGET', seg, base)
 end
 
+-- putSegment stores a segment and its base.
 local function putSegment(dir, seg, base, data)
 	call('ZADD', dir, base, base)
 	call('HSET', seg, base, data)
 end
 
--- fresh returns a segment with one id. Its origin leaves room for smaller ids.
-local function fresh(base, id)
+-- newSegment returns a segment with one id. Its origin leaves room for smaller ids.
+local function newSegment(base, id)
 	local origin = math.max(base, id - 2147483648)
 	return 'o' .. pack('>I8', origin) .. pack('>I4', id - origin)
 end
 
 -- insertOffset adds an offset to a segment of offsets, and splits the segment if it is full.
-local function insertOffset(dir, seg, base, data, offset, most)
+local function insertOffset(dir, seg, base, data, offset, maxSize)
 	local at, found = find(data, segmentHeader, 4, offset)
 	if found then
 		return false
 	end
-	if #data + 4 > most then
+	if #data + 4 > maxSize then
 		local half = segmentHeader + 4 * floor((#data - segmentHeader) / 8)
 		local middle = unpackAt('>I4', data, half + 1)
 		local first = text(unpackAt('>I8', data, 2) + middle)
@@ -129,29 +130,29 @@ local function setBit(seg, base, data, offset)
 end
 
 -- insertSealed adds an id to the segment returned by place, and reports whether it is new. If
--- the segment cannot hold the id, it starts another one, which also has room for the ids in
--- between.
-local function insertSealed(dir, seg, base, data, id, most)
+-- the segment cannot hold the id, it starts another segment, which also has room for the ids
+-- in between.
+local function insertSealed(dir, seg, base, data, id, maxSize)
 	if not data then
-		putSegment(dir, seg, '0', fresh(0, id))
+		putSegment(dir, seg, '0', newSegment(0, id))
 		return true
 	end
 	local origin = unpackAt('>I8', data, 2)
 	local offset = id - origin
 	local bitmap = string.byte(data) == 98
-	local range = bitmap and 8 * (most - segmentHeader) or 4294967296
+	local range = bitmap and 8 * (maxSize - segmentHeader) or 4294967296
 	if offset < 0 then
 		putSegment(dir, seg, text(origin), data)
-		putSegment(dir, seg, base, fresh(tonumber(base), id))
+		putSegment(dir, seg, base, newSegment(tonumber(base), id))
 		return true
 	elseif offset >= range then
 		local next = bitmap and origin + range or origin + range * floor(offset / range)
-		putSegment(dir, seg, text(next), fresh(next, id))
+		putSegment(dir, seg, text(next), newSegment(next, id))
 		return true
 	elseif bitmap then
 		return setBit(seg, base, data, offset)
 	end
-	return insertOffset(dir, seg, base, data, offset, most)
+	return insertOffset(dir, seg, base, data, offset, maxSize)
 end
 
 -- removeSealed removes an id from the segment returned by place, and reports whether it

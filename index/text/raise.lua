@@ -1,5 +1,5 @@
--- Records the highest generation that a partition has had, so that none is reused, and stores
--- the declaration again if the metadata was lost. Preceded by declare.lua.
+-- Records the highest generation that a partition has had, so that no generation is reused, and
+-- stores the declaration again if the metadata was lost. Preceded by declare.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- ARGV[1]…[3]  kind, declaration, partitions

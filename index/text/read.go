@@ -17,6 +17,7 @@ type pipeline struct {
 	replies  []func(rueidis.RedisResult) error
 }
 
+// add adds a command with the handler of its reply.
 func (p *pipeline) add(command rueidis.Completed, reply func(rueidis.RedisResult) error) {
 	p.commands, p.replies = append(p.commands, command), append(p.replies, reply)
 }
@@ -27,13 +28,13 @@ func (s *search) send(ctx context.Context, p *pipeline) error {
 	for i := range s.parts {
 		p.add(s.x.generation(i), func(r rueidis.RedisResult) error { return s.x.sameGeneration(i, s.parts[i].names.generation, r) })
 	}
-	var failed error
+	var firstErr error
 	for i, r := range s.x.sender.DoMulti(ctx, p.commands...) {
-		if err := p.replies[i](r); err != nil && (failed == nil || err == errMoved) {
-			failed = err
+		if err := p.replies[i](r); err != nil && (firstErr == nil || err == errMoved) {
+			firstErr = err
 		}
 	}
-	return failed
+	return firstErr
 }
 
 // generation returns the command that reads the generation of a partition.
@@ -41,22 +42,22 @@ func (x *store) generation(part int) rueidis.Completed {
 	return x.set.Client.B().Hget().Key(x.keys[part].Meta).Field("generation").Build()
 }
 
-// sameGeneration returns errMoved if the generation in the reply differs from the one that was
-// read.
+// sameGeneration returns errMoved if the generation in the reply differs from the generation
+// that was read.
 func (x *store) sameGeneration(part int, read string, r rueidis.RedisResult) error {
-	now, err := r.ToString()
+	current, err := r.ToString()
 	switch {
 	case rueidis.IsRedisNil(err):
-		now = "0"
+		current = "0"
 	case err != nil:
 		return err
 	}
-	if now == read {
+	if current == read {
 		return nil
 	}
 	// If the generation is the same, keep the state: it may include the next generation.
-	if old := x.state[part].Load(); old.now != now {
-		x.state[part].CompareAndSwap(old, &generations{now: now})
+	if old := x.state[part].Load(); old.current != current {
+		x.state[part].CompareAndSwap(old, &generations{current: current})
 	}
 	return errMoved
 }
@@ -69,7 +70,7 @@ func (s *search) open(ctx context.Context) error {
 		part := &s.parts[i]
 		for t, term := range s.plan.terms {
 			in := &part.in[t]
-			// In this order, since a growing rare term moves to a tail.
+			// Rare terms first, since a growing rare term moves to a tail.
 			p.add(b().Hget().Key(part.names.rare(term)).Field(term).Build(), func(r rueidis.RedisResult) error {
 				return readRare(r, term, &in.rare)
 			})
@@ -83,8 +84,8 @@ func (s *search) open(ctx context.Context) error {
 }
 
 // corrupt returns the error for an unreadable key.
-func corrupt(what, term string) error {
-	return fmt.Errorf("%w: the %s of %q: use Rebuild", index.ErrCorrupt, what, term)
+func corrupt(part, term string) error {
+	return fmt.Errorf("%w: the %s of %q: use Rebuild", index.ErrCorrupt, part, term)
 }
 
 func readRare(r rueidis.RedisResult, term string, to *codec.List) error {
@@ -136,14 +137,14 @@ func (s *search) read(ctx context.Context) error {
 // readSegments reads the segments that a term wants.
 func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *postings) {
 	dir, seg := part.names.dir(term), part.names.seg(term)
-	for _, at := range in.wanted {
+	for _, target := range in.wanted {
 		s.work.segments++
-		if at.base >= 0 {
-			s.readKnown(p, part, term, at, in)
+		if target.base >= 0 {
+			s.readKnown(p, part, term, target, in)
 			continue
 		}
-		p.add(s.x.scripts.segment.Command(s.x.set.Client, []string{dir, seg}, []string{strconv.FormatInt(at.id, 10)}), func(r rueidis.RedisResult) error {
-			b, err := readBlock(r, term, at.id)
+		p.add(s.x.scripts.segment.Command(s.x.set.Client, []string{dir, seg}, []string{strconv.FormatInt(target.id, 10)}), func(r rueidis.RedisResult) error {
+			b, err := readBlock(r, term, target.id)
 			if err == nil {
 				in.add(b, part.next)
 			}
@@ -156,11 +157,11 @@ func (s *search) readSegments(p *pipeline, part *partSearch, term string, in *po
 }
 
 // readKnown reads a segment by its base, which costs the server less than a script, and then
-// checks that the id still belongs to it. If a writer has split the segment meanwhile, the
-// script reads it in the next round trip.
-func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place, in *postings) {
+// checks that the id still belongs to the segment. If a writer has split the segment meanwhile,
+// the script reads the segment in the next round trip.
+func (s *search) readKnown(p *pipeline, part *partSearch, term string, target place, in *postings) {
 	b := s.x.set.Client.B
-	base := strconv.FormatInt(at.base, 10)
+	base := strconv.FormatInt(target.base, 10)
 	var data string
 	p.add(b().Hget().Key(part.names.seg(term)).Field(base).Build(), func(r rueidis.RedisResult) (err error) {
 		if data, err = r.ToString(); rueidis.IsRedisNil(err) {
@@ -168,7 +169,7 @@ func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place,
 		}
 		return err
 	})
-	p.add(b().Zrevrangebyscore().Key(part.names.dir(term)).Max(strconv.FormatInt(at.id, 10)).Min("-inf").Limit(0, 1).Build(), func(r rueidis.RedisResult) error {
+	p.add(b().Zrevrangebyscore().Key(part.names.dir(term)).Max(strconv.FormatInt(target.id, 10)).Min("-inf").Limit(0, 1).Build(), func(r rueidis.RedisResult) error {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return err
@@ -181,15 +182,15 @@ func (s *search) readKnown(p *pipeline, part *partSearch, term string, at place,
 		if err != nil {
 			return corrupt("segment "+base, term)
 		}
-		in.add(block{base: at.base, limit: at.id, segment: segment}, part.next)
+		in.add(block{base: target.base, limit: target.id, segment: segment}, part.next)
 		return nil
 	})
 }
 
 // readBases reads the bases of the segments of a term, descending from an id.
 func (s *search) readBases(p *pipeline, dir string, id int64, in *postings) {
-	most := strconv.FormatInt(id, 10)
-	p.add(s.x.set.Client.B().Zrevrangebyscore().Key(dir).Max(most).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
+	limit := strconv.FormatInt(id, 10)
+	p.add(s.x.set.Client.B().Zrevrangebyscore().Key(dir).Max(limit).Min("-inf").Limit(0, knownBases).Build(), func(r rueidis.RedisResult) error {
 		texts, err := r.AsStrSlice()
 		in.bases = nil
 		for _, text := range texts {

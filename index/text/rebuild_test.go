@@ -226,7 +226,7 @@ func TestLateReplyInRebuild(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			x.state[0].Store(&generations{now: now})
+			x.state[0].Store(&generations{current: now})
 		},
 	} {
 		m := filled(t, client, "{late "+name+"}", Options{})

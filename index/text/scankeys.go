@@ -52,6 +52,7 @@ func (x *store) pattern() string {
 	return escape(before) + ".*}" + escape(after) + ".*"
 }
 
+// escape escapes a text for a glob pattern.
 func escape(text string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`).Replace(text)
 }
@@ -77,7 +78,7 @@ func (x *store) parseKey(key string) (k storedKey, ok bool) {
 	return k, false
 }
 
-// highest returns the highest generation with keys, for each partition that has any.
+// highest returns the highest generation with keys, for each partition with keys.
 func (x *store) highest(ctx context.Context, run *engine.Run) (map[int]int64, error) {
 	highest := map[int]int64{}
 	return highest, x.storedKeys(ctx, func(page []storedKey) error {
@@ -88,9 +89,9 @@ func (x *store) highest(ctx context.Context, run *engine.Run) (map[int]int64, er
 	})
 }
 
-// raise ensures that no generation with keys is reused. made is the result of highest.
-func (x *store) raise(ctx context.Context, made map[int]int64) error {
-	for i, n := range made {
+// raise ensures that no generation with keys is reused.
+func (x *store) raise(ctx context.Context, highest map[int]int64) error {
+	for i, n := range highest {
 		args := append(x.set.Args(), strconv.FormatInt(n, 10))
 		if err := x.scripts.raise.Run(ctx, x.set.Client, x.keys[i].All(), args).Error(); err != nil {
 			return err
@@ -99,19 +100,19 @@ func (x *store) raise(ctx context.Context, made map[int]int64) error {
 	return nil
 }
 
-// drop removes unused keys, in steps. Unless after is nil, it is called with the number of keys
-// of each step.
+// drop removes unused keys, in steps. After each step it calls after, unless nil, with the
+// number of keys of the step.
 func (x *store) drop(ctx context.Context, unused func(storedKey) bool, after func(context.Context, int) error) (n int64, err error) {
 	err = x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			if !unused(k) {
 				continue
 			}
-			gone, err := x.set.Client.Do(ctx, x.set.Client.B().Unlink().Key(k.key).Build()).AsInt64()
+			deleted, err := x.set.Client.Do(ctx, x.set.Client.B().Unlink().Key(k.key).Build()).AsInt64()
 			if err != nil {
 				return err
 			}
-			n += gone
+			n += deleted
 		}
 		if after != nil {
 			return after(ctx, len(page))

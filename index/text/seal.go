@@ -44,19 +44,19 @@ func (x writer) sealing(read []string) ([]string, error) {
 	}
 	moved := min(old.IDs.Len()-x.sizes.newest, x.sizes.tail-x.sizes.newest)
 	ids := old.IDs[:8*moved].IDs()
-	base, last, at := "", "", int64(0)
+	base, last, baseID := "", "", int64(0)
 	if len(read) == 3 {
 		base, last = read[1], read[2]
 		s, err := codec.ParseSegment(last)
-		if at, _ = strconv.ParseInt(base, 10, 64); err != nil || !s.Valid(at, ids[0]-1) {
+		if baseID, _ = strconv.ParseInt(base, 10, 64); err != nil || !s.Valid(baseID, ids[0]-1) {
 			return nil, nil
 		}
 		ids = append(slices.Collect(s.IDs), ids...)
 	}
-	now := codec.Tail{Sealed: old.Sealed + int64(moved), Bound: ids[len(ids)-1]}
+	header := codec.Tail{Sealed: old.Sealed + int64(moved), Bound: ids[len(ids)-1]}
 	bytes := codec.TailHeader + 8*moved
-	args := []string{strconv.Itoa(bytes), sha1hex(read[0][:bytes]), base, sha1hex(last), now.String()}
-	for _, c := range codec.Encode(ids, at, x.sizes.segment) {
+	args := []string{strconv.Itoa(bytes), sha1hex(read[0][:bytes]), base, sha1hex(last), header.String()}
+	for _, c := range codec.Encode(ids, baseID, x.sizes.segment) {
 		if c.Data != last {
 			args = append(args, strconv.FormatInt(c.Base, 10), c.Data)
 		}

@@ -1,5 +1,5 @@
 -- Moves the oldest ids of a tail to segments, if nothing has changed since sealing.lua read
--- them. It can be repeated. Preceded by declare.lua and postings.lua.
+-- the ids. The script can be repeated. Preceded by declare.lua and postings.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]…[9]  the tail of the term, its dir and its seg

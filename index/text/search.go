@@ -13,7 +13,7 @@ type Query struct {
 	// Expr is the expression that documents must match, for example from Parse. It may be nil
 	// if With has terms.
 	Expr *Expr
-	// With are exact terms that documents must have, and Without exact terms that they must not
+	// With are exact terms that documents must have, Without exact terms that documents must not
 	// have.
 	With, Without []string
 	// After and Before limit the ids, both exclusive. 0: no limit. For the next page, set
@@ -27,7 +27,7 @@ type Query struct {
 type Result struct {
 	// IDs are in descending order: newest first.
 	IDs []int64
-	// Next is Query.Before for the next page, or 0 after the last one. A page can have fewer
+	// Next is Query.Before for the next page, or 0 after the last page. A page can have fewer
 	// ids than Limit, or none, although more follow: the work of a search is limited.
 	Next int64
 }
@@ -126,7 +126,7 @@ type work struct {
 type partSearch struct {
 	names names
 	in    []postings // per term of the plan
-	next  int64      // ids <= next are not evaluated yet; 0: all are
+	next  int64      // ids <= next are not evaluated yet; 0: all ids are evaluated
 	found []candidate
 }
 
@@ -136,10 +136,11 @@ type candidate struct {
 	terms termSet // terms of the document, if the query has phrases
 }
 
+// run runs the search until the page is full or the work is done.
 func (s *search) run(ctx context.Context) error {
 	for i, k := range s.x.keys {
 		seen := s.x.state[i].Load()
-		s.parts = append(s.parts, partSearch{names: k.forGeneration(seen.now, false), in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
+		s.parts = append(s.parts, partSearch{names: k.forGeneration(seen.current, false), in: make([]postings, len(s.plan.terms)), next: s.query.Before - 1})
 	}
 	if err := s.open(ctx); err != nil {
 		return err
@@ -220,7 +221,7 @@ func (s *search) collect(p *partSearch, low int64) {
 	p.next = low - 1
 }
 
-// take moves matches that no unknown match can precede to the result. It reports whether the
+// take moves matches to the result, if no unknown match can precede them. It reports whether the
 // result is complete.
 func (s *search) take(ctx context.Context) (done bool, err error) {
 	frontier := s.frontier()
@@ -239,11 +240,11 @@ func (s *search) take(ctx context.Context) (done bool, err error) {
 	if s.plan.phrases {
 		size = s.x.sizes.page
 	}
-	for some := range slices.Chunk(all, size) {
-		if some, err = s.decide(ctx, some); err != nil {
+	for batch := range slices.Chunk(all, size) {
+		if batch, err = s.decide(ctx, batch); err != nil {
 			return false, err
 		}
-		for _, c := range some {
+		for _, c := range batch {
 			if len(s.result.IDs) == s.query.Limit {
 				s.result.Next = s.result.IDs[s.query.Limit-1]
 				return true, nil
@@ -259,20 +260,20 @@ func (s *search) take(ctx context.Context) (done bool, err error) {
 }
 
 // decide returns the candidates that match.
-func (s *search) decide(ctx context.Context, some []candidate) ([]candidate, error) {
+func (s *search) decide(ctx context.Context, batch []candidate) ([]candidate, error) {
 	if !s.plan.phrases {
-		return some, nil
+		return batch, nil
 	}
 	s.work.texts++
-	ids := make([]int64, len(some))
-	for i, c := range some {
+	ids := make([]int64, len(batch))
+	for i, c := range batch {
 		ids[i] = c.id
 	}
 	texts, err := s.x.opt.Text(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("Options.Text: %w", err)
 	}
-	return slices.DeleteFunc(some, func(c candidate) bool {
+	return slices.DeleteFunc(batch, func(c candidate) bool {
 		text, found := texts[c.id]
 		return !found || !s.plan.root.decide(&c.terms, s.x.splitter.Atoms(text))
 	}), nil

@@ -26,9 +26,9 @@ type Options struct {
 	// "runs" also finds "running". It suits texts in a single language, and takes about a third
 	// more memory. Default: words only.
 	Language string
-	// Text returns the texts of documents, as they were put, omitting those that do not exist.
-	// Phrases need it, since the index does not store the order of words. It is called with at
-	// most 100 ids.
+	// Text returns the texts of documents, as they were put, omitting missing documents.
+	// Phrases need Text, since the index does not store the order of words. Text is called with
+	// at most 100 ids.
 	Text func(ctx context.Context, ids []int64) (map[int64]string, error)
 }
 
@@ -53,14 +53,14 @@ type store struct {
 	sizes    sizes
 }
 
-// generations are the current generation of a partition, and the one that a rebuild is
+// generations are the current generation of a partition, and the generation that a rebuild is
 // building, or "".
 type generations struct {
-	now, next string
-	declared  bool // set by readState
+	current, next string
+	declared      bool // set by readState
 }
 
-// sizes are variables so that tests can reduce them.
+// sizes are the limits of an index, which tests reduce.
 type sizes struct {
 	rare    int // maximum ids of a rare term
 	tail    int // number of ids at which a tail is sealed
@@ -95,7 +95,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keys{Keys: &set.Keys[i], partitions: len(set.Keys), rares: allRares / len(set.Keys)})
-		x.state[i].Store(&generations{now: "0"})
+		x.state[i].Store(&generations{current: "0"})
 	}
 	return &Index{x}, nil
 }

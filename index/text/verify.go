@@ -17,19 +17,19 @@ import (
 // Verify reads the whole index and reports damaged keys, lists and segments, and documents
 // whose terms do not match their record. If a source is given, it also reports documents that
 // differ from their objects and, with a Lookup, documents without an object. It works in steps
-// of a few hundred entries, and compares again what has changed meanwhile.
+// of a few hundred entries, and checks documents again that may have changed meanwhile.
 //
-// It needs about 40 bytes of memory for each term of more than 8 documents, and 64 MB for
+// Verify needs about 40 bytes of memory for each term of more than 8 documents, and 64 MB for
 // records. It compares the records of 500,000 documents at a time, each time reading all
-// postings of their partition. Without an index it returns index.ErrNotFound.
+// postings of their partition. If there is no index, it returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	return x.store.compare(ctx, src, opt, false)
 }
 
-// Repair finds what Verify finds, and sets the terms of each wrong document to those of its
-// object, unless it was written meanwhile. A source needs a Lookup; without a source, documents
-// do not change. It removes leftovers of a killed rebuild. It does not repair keys, lists and
-// segments: if any is damaged, it reports them and returns index.ErrCorrupt; use Rebuild.
+// Repair reports what Verify reports, and sets the terms of each wrong document to the terms of
+// its object, unless the document was written meanwhile. src needs a Lookup; without a source,
+// documents do not change. Repair removes leftovers of a killed rebuild. It does not repair
+// keys, lists and segments: it reports damaged ones and returns index.ErrCorrupt; use Rebuild.
 func (x *Index) Repair(ctx context.Context, src *index.Source[Document], opt maintain.Options) (maintain.Report, error) {
 	return x.store.compare(ctx, src, opt, true)
 }
@@ -66,8 +66,10 @@ func (k *termKeys) compact() {
 	k.tails = slices.Compact(k.tails)
 }
 
-var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes a document")
+// errLookup is returned by a Repair whose source has no Lookup.
+var errLookup = errors.New("Repair needs a source with Lookup, to compare each document again before changing it")
 
+// compare runs Verify or, if repair is set, Repair.
 func (x *store) compare(ctx context.Context, src *index.Source[Document], opt maintain.Options, repair bool) (maintain.Report, error) {
 	c := &checker{Run: engine.Start(opt), x: x, repair: repair}
 	if src != nil {
@@ -123,7 +125,7 @@ func (c *checker) damage(kind maintain.Kind, id, found string) {
 }
 
 // damaged returns an error if a rebuild has replaced the index meanwhile, so that the report is
-// not about the current one, or if there are problems that Repair does not correct.
+// not about the current index, or if there are problems that Repair does not correct.
 func (c *checker) damaged(ctx context.Context) error {
 	if err := c.unmoved(ctx); err != nil || !c.repair || c.damages == 0 {
 		return err
@@ -142,11 +144,11 @@ func (x *store) readState(ctx context.Context, part int) (s generations, err err
 		s, _ := fields[i].ToString() // nil: empty
 		return s
 	}
-	s.now, s.declared = cmp.Or(text(0), "0"), text(3) != ""
+	s.current, s.declared = cmp.Or(text(0), "0"), text(3) != ""
 	if text(2) != "" {
 		s.next = text(1)
 	}
-	if old := x.state[part].Load(); old.now != s.now {
+	if old := x.state[part].Load(); old.current != s.current {
 		x.state[part].CompareAndSwap(old, &s)
 	}
 	return s, nil
@@ -159,18 +161,19 @@ func (c *checker) unmoved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.now != c.parts[i].state.now {
+		if s.current != c.parts[i].state.current {
 			return maintain.ErrReplaced
 		}
 	}
 	return nil
 }
 
+// names returns the keys of the checked generation of a partition.
 func (c *checker) names(part int) names {
-	return c.x.keys[part].forGeneration(c.parts[part].state.now, false)
+	return c.x.keys[part].forGeneration(c.parts[part].state.current, false)
 }
 
-// layout reads which keys exist, and finds those of unused generations.
+// layout reads which keys exist, and finds the keys of unused generations.
 func (c *checker) layout(ctx context.Context) (err error) {
 	c.parts = make([]partCheck, len(c.x.keys))
 	seen := make([]map[int64]int, len(c.parts)) // number of keys of each other generation
@@ -183,7 +186,7 @@ func (c *checker) layout(ctx context.Context) (err error) {
 	err = c.x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
 			p := &c.parts[k.part]
-			if k.generation == p.state.now {
+			if k.generation == p.state.current {
 				c.note(p, k)
 				continue
 			}
@@ -223,7 +226,7 @@ func (c *checker) leftovers(ctx context.Context, seen []map[int64]int) error {
 		}
 		for number, keys := range generations {
 			highest[i] = max(highest[i], number)
-			if text := strconv.FormatInt(number, 10); text == s.next || text == s.now {
+			if text := strconv.FormatInt(number, 10); text == s.next || text == s.current {
 				delete(generations, number)
 			} else {
 				n += keys
@@ -259,6 +262,6 @@ func (c *checker) note(p *partCheck, k storedKey) {
 	case k.kind == "rare" && number && n < int64(c.names(k.part).rares):
 		p.rares = append(p.rares, int(n))
 	default:
-		c.damage(maintain.Dangling, k.key, "the index has no such key")
+		c.damage(maintain.Dangling, k.key, "not a key of the index")
 	}
 }

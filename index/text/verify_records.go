@@ -32,21 +32,21 @@ type documentCheck struct {
 func (c *documentCheck) records(ctx context.Context, part int) error {
 	first := true
 	for ranges := range slices.Chunk(c.run.parts[part].ranges, comparedRecords/idRange) {
-		if err := c.someRecords(ctx, part, ranges, first); err != nil {
+		if err := c.compareRecords(ctx, part, ranges, first); err != nil {
 			return err
 		}
 		first = false
 	}
 	if first {
-		return c.someRecords(ctx, part, nil, true)
+		return c.compareRecords(ctx, part, nil, true)
 	}
 	return nil
 }
 
-// someRecords compares the records of ranges of ids: the hashes of the terms of an id must add
-// up to its record. With strays, it also finds ids in ranges without records, and ids of other
-// partitions.
-func (c *documentCheck) someRecords(ctx context.Context, part int, ranges []int64, strays bool) error {
+// compareRecords compares the records of ranges of ids: the hashes of the terms of an id must
+// add up to its record. With strays, it also finds ids in ranges without records, and ids of
+// other partitions.
+func (c *documentCheck) compareRecords(ctx context.Context, part int, ranges []int64, strays bool) error {
 	sums := map[int64]*digest{}
 	for _, r := range ranges {
 		if err := c.readRange(ctx, part, r, sums); err != nil {
@@ -113,10 +113,10 @@ func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums m
 	}
 	var ids []string
 	for field, record := range records {
-		id, isPlace := c.run.x.idAt(part, key, field)
+		id, valid := c.run.x.idAt(part, key, field)
 		text := strconv.FormatInt(id, 10)
-		if !isPlace {
-			c.run.damage(maintain.Dangling, key, fmt.Sprintf("the field %q, which is the place of no document", field))
+		if !valid {
+			c.run.damage(maintain.Dangling, key, fmt.Sprintf("the field %q, which belongs to no document", field))
 			continue
 		}
 		sums[id] = &digest{}
@@ -137,7 +137,7 @@ func (c *documentCheck) readRange(ctx context.Context, part int, r int64, sums m
 }
 
 // idAt returns the id of the document whose record belongs in a field of a hash.
-func (x *store) idAt(part int, key, field string) (id int64, isPlace bool) {
+func (x *store) idAt(part int, key, field string) (id int64, valid bool) {
 	k, ok := x.parseKey(key)
 	r, err := strconv.ParseInt(k.name, 10, 64)
 	i, err2 := strconv.ParseInt(field, 10, 64)
@@ -154,8 +154,8 @@ func (c *documentCheck) withoutObject(ctx context.Context, ids []string) error {
 	if c.run.src.Lookup == nil {
 		return nil
 	}
-	for some := range slices.Chunk(ids, pageObjects) {
-		objects, err := c.run.src.Lookup(ctx, some)
+	for chunk := range slices.Chunk(ids, pageObjects) {
+		objects, err := c.run.src.Lookup(ctx, chunk)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (c *documentCheck) withoutObject(ctx context.Context, ids []string) error {
 		for _, o := range objects {
 			known[o.ID] = true
 		}
-		for _, text := range some {
+		for _, text := range chunk {
 			id, _ := strconv.ParseInt(text, 10, 64)
 			if !known[text] {
 				if err := c.suspect(ctx, id, maintain.Problem{Kind: maintain.Dangling, ID: text, Found: "a document without an object"}); err != nil {
@@ -187,7 +187,7 @@ func (c *documentCheck) objects(ctx context.Context) error {
 	}
 	var batch []index.Object[Document]
 	flush := func() error {
-		err := c.someObjects(ctx, batch)
+		err := c.compareObjects(ctx, batch)
 		n := len(batch)
 		if batch = batch[:0]; err != nil {
 			return err
@@ -207,7 +207,8 @@ func (c *documentCheck) objects(ctx context.Context) error {
 	return flush()
 }
 
-// wanted returns the id and the terms of an object, or an error if the index cannot hold it.
+// wanted returns the id and the terms of an object, or an error if the index cannot hold the
+// object.
 func (x *store) wanted(o index.Object[Document]) (id int64, terms []string, err error) {
 	if o.Err != nil {
 		return 0, nil, o.Err
@@ -218,7 +219,8 @@ func (x *store) wanted(o index.Object[Document]) (id int64, terms []string, err 
 	return id, terms, err
 }
 
-func (c *documentCheck) someObjects(ctx context.Context, objects []index.Object[Document]) error {
+// compareObjects compares objects with the records.
+func (c *documentCheck) compareObjects(ctx context.Context, objects []index.Object[Document]) error {
 	var ids []int64
 	var wants []string
 	for _, o := range objects {
@@ -250,7 +252,7 @@ func (c *documentCheck) someObjects(ctx context.Context, objects []index.Object[
 	return nil
 }
 
-// recordsOf returns the records of documents, or "" if there is none.
+// recordsOf returns the record of each document, or "" if there is none.
 func (c *documentCheck) recordsOf(ctx context.Context, ids []int64) ([]string, error) {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -300,8 +302,8 @@ func (c *documentCheck) flush(ctx context.Context) error {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	for some := range slices.Chunk(ids, pageObjects) {
-		if err := c.resolve(ctx, some, suspects, found); err != nil {
+	for chunk := range slices.Chunk(ids, pageObjects) {
+		if err := c.resolve(ctx, chunk, suspects, found); err != nil {
 			return err
 		}
 	}
@@ -313,7 +315,7 @@ func (c *documentCheck) termsOf(ctx context.Context, suspects map[int64]*maintai
 	parts := make([]termKeys, len(c.run.x.keys))
 	err := c.run.x.storedKeys(ctx, func(page []storedKey) error {
 		for _, k := range page {
-			if k.generation != c.run.x.state[k.part].Load().now {
+			if k.generation != c.run.x.state[k.part].Load().current {
 				continue
 			}
 			p := &parts[k.part]
@@ -359,15 +361,15 @@ func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[i
 	if err != nil {
 		return err
 	}
-	var wrong []*change
+	var mismatched []*change
 	for i, id := range ids {
 		terms := found[id]
-		has := len(terms) == 0
+		matches := len(terms) == 0
 		if len(records[i]) == digestSize {
-			has = digestOf(terms) == records[i]
+			matches = digestOf(terms) == records[i]
 		}
 		if suspects[id] == nil {
-			if has {
+			if matches {
 				continue // written concurrently
 			}
 			p := maintain.Problem{Kind: maintain.Stale, ID: strconv.FormatInt(id, 10), Found: fmt.Sprintf("in the lists of %d terms", len(terms)), Want: "the terms of its record"}
@@ -376,21 +378,21 @@ func (c *documentCheck) resolve(ctx context.Context, ids []int64, suspects map[i
 			}
 			c.run.Found(p)
 		}
-		wrong = append(wrong, &change{id: id, part: c.run.x.set.Index(strconv.FormatInt(id, 10)), expected: records[i], terms: terms, repair: true})
+		mismatched = append(mismatched, &change{id: id, part: c.run.x.set.Index(strconv.FormatInt(id, 10)), expected: records[i], terms: terms, repair: true})
 	}
-	if !c.run.repair || len(wrong) == 0 {
+	if !c.run.repair || len(mismatched) == 0 {
 		return nil
 	}
-	return c.correct(ctx, wrong)
+	return c.correct(ctx, mismatched)
 }
 
 // correct sets documents to the terms of their objects, unless they are written concurrently.
-func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
+func (c *documentCheck) correct(ctx context.Context, mismatched []*change) error {
 	objects := map[int64][]string{}
 	invalid := map[int64]bool{}
 	if c.run.src.Lookup != nil {
-		texts := make([]string, len(wrong))
-		for i, w := range wrong {
+		texts := make([]string, len(mismatched))
+		for i, w := range mismatched {
 			texts[i] = strconv.FormatInt(w.id, 10)
 		}
 		found, err := c.run.src.Lookup(ctx, texts)
@@ -407,20 +409,20 @@ func (c *documentCheck) correct(ctx context.Context, wrong []*change) error {
 			objects[id] = append([]string{}, terms...)
 		}
 	}
-	changes := wrong[:0]
-	for _, w := range wrong {
-		now, exists := objects[w.id]
+	changes := mismatched[:0]
+	for _, w := range mismatched {
+		want, exists := objects[w.id]
 		switch {
 		case invalid[w.id], c.run.src.Lookup == nil && w.expected != removed:
 			continue // not changed
 		case exists:
-			w.record = digestOf(now)
+			w.record = digestOf(want)
 		default:
 			w.record = removed
 		}
 		old := w.terms
-		w.terms = append(slices.Clone(now), difference(old, now)...)
-		w.added, w.all = len(now), len(now)
+		w.terms = append(slices.Clone(want), difference(old, want)...)
+		w.added, w.all = len(want), len(want)
 		changes = append(changes, w)
 	}
 	w := writer{store: c.run.x}

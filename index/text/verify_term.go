@@ -33,7 +33,7 @@ func (c *checker) structure(ctx context.Context, part int) error {
 		types["hash"] = append(types["hash"], n.rareOf(bucket))
 	}
 	for want, keys := range types {
-		if err := c.haveType(ctx, want, keys); err != nil {
+		if err := c.checkType(ctx, want, keys); err != nil {
 			return err
 		}
 	}
@@ -57,12 +57,12 @@ func (c *checker) structure(ctx context.Context, part int) error {
 	return nil
 }
 
-// haveType reports keys of another type.
-func (c *checker) haveType(ctx context.Context, want string, keys []string) error {
+// checkType reports keys of another type.
+func (c *checker) checkType(ctx context.Context, want string, keys []string) error {
 	client := c.x.set.Client
-	for some := range slices.Chunk(keys, pageKeys) {
-		commands := make(rueidis.Commands, len(some))
-		for i, key := range some {
+	for chunk := range slices.Chunk(keys, pageKeys) {
+		commands := make(rueidis.Commands, len(chunk))
+		for i, key := range chunk {
 			commands[i] = client.B().Type().Key(key).Build()
 		}
 		for i, r := range client.DoMulti(ctx, commands...) {
@@ -71,10 +71,10 @@ func (c *checker) haveType(ctx context.Context, want string, keys []string) erro
 				return err
 			}
 			if found != want && found != "none" {
-				c.damage(maintain.Dangling, some[i], "a "+found+" in the place of a "+want)
+				c.damage(maintain.Dangling, chunk[i], "a "+found+" instead of a "+want)
 			}
 		}
-		if err := c.Uncounted(ctx, len(some)); err != nil {
+		if err := c.Uncounted(ctx, len(chunk)); err != nil {
 			return err
 		}
 	}
@@ -98,22 +98,22 @@ const tries = 5
 
 // term checks the postings of a term with a tail, a directory or segments.
 func (c *checker) term(ctx context.Context, n names, term string) error {
-	wrong := ""
+	problem := ""
 	for range tries {
 		var err error
-		if wrong, err = c.wrong(ctx, n, term); err != nil {
+		if problem, err = c.problem(ctx, n, term); err != nil {
 			return err
 		}
-		if wrong == "" {
+		if problem == "" {
 			return c.Uncounted(ctx, 1)
 		}
 	}
-	c.damage(maintain.Dangling, term, wrong)
+	c.damage(maintain.Dangling, term, problem)
 	return nil
 }
 
-// wrong describes the problem of a term, or returns "".
-func (c *checker) wrong(ctx context.Context, n names, term string) (string, error) {
+// problem describes the problem of a term, or returns "".
+func (c *checker) problem(ctx context.Context, n names, term string) (string, error) {
 	b := c.x.set.Client.B
 	listed := make([]string, levels)
 	for level := range listed {
@@ -121,9 +121,9 @@ func (c *checker) wrong(ctx context.Context, n names, term string) (string, erro
 	}
 	r := c.x.set.Client.DoMulti(ctx, b().Get().Key(n.tail(term)).Build(), b().Hexists().Key(n.rare(term)).Field(term).Build(),
 		b().Zcard().Key(n.dir(term)).Build(), b().Hlen().Key(n.seg(term)).Build(), b().Zmscore().Key(n.list).Member(listed...).Build())
-	for i, what := range []string{"tail", "hash of rare terms", "directory", "segments", "list of words"} {
+	for i, name := range []string{"tail", "hash of rare terms", "directory", "segments", "list of words"} {
 		if err := r[i].Error(); isType(err) {
-			return "the " + what + " has another type", nil
+			return "the " + name + " has another type", nil
 		} else if err != nil && !rueidis.IsRedisNil(err) {
 			return "", err
 		}
@@ -183,9 +183,9 @@ func isListed(term string, t codec.Tail, scores []rueidis.RedisMessage) bool {
 func (c *checker) segments(ctx context.Context, n names, term string, t codec.Tail) (string, error) {
 	count := int64(0)
 	for next, more := t.Bound, true; more; {
-		b, wrong, err := c.segment(ctx, n, term, next)
-		if err != nil || wrong != "" {
-			return wrong, err
+		b, problem, err := c.segment(ctx, n, term, next)
+		if err != nil || problem != "" {
+			return problem, err
 		}
 		for range b.segment.IDs {
 			count++

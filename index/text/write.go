@@ -16,22 +16,22 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Put adds a document. It is one script and can be repeated. If the index has the document with
+// Put adds a document. Put is one script and can be repeated. If the index has the document with
 // a different text, it returns ErrConflict: use Replace. For a removed document it returns
 // ErrRemoved.
 func (x *Index) Put(ctx context.Context, id int64, d Document) error {
 	return x.write(ctx, id, nil, &d)
 }
 
-// Replace changes a document from before to after. It is one script and can be repeated. If the
-// index has a text different from before, or none, it returns ErrConflict and changes nothing,
-// so a writer with a stale text leaves no word behind.
+// Replace changes a document from before to after. Replace is one script and can be repeated.
+// If the index has a text different from before, or none, it returns ErrConflict and changes
+// nothing, so a writer with a stale text leaves no word behind.
 func (x *Index) Replace(ctx context.Context, id int64, before, after Document) error {
 	return x.write(ctx, id, &before, &after)
 }
 
-// Remove removes a document, and marks its id so that a late Put does not restore it. It is one
-// script and can be repeated. If the index has a text different from before, it returns
+// Remove removes a document, and marks its id so that a late Put does not restore it. Remove
+// is one script and can be repeated. If the index has a text different from before, it returns
 // ErrConflict.
 func (x *Index) Remove(ctx context.Context, id int64, before Document) error {
 	return x.write(ctx, id, &before, nil)
@@ -53,7 +53,7 @@ const (
 )
 
 // PutMany adds documents, 64 per pipeline, and returns the number of new ones. It skips removed
-// documents. After an error, such as ErrConflict, the documents before it are in the index.
+// documents. After an error such as ErrConflict, the preceding documents are in the index.
 // Ascending ids are fastest.
 func (x *Index) PutMany(ctx context.Context, documents iter.Seq2[int64, Document]) (n int, err error) {
 	n, err = writer{store: x.store}.putMany(ctx, documents, "")
@@ -100,7 +100,7 @@ func (x writer) putMany(ctx context.Context, documents iter.Seq2[int64, Document
 // writer changes documents.
 type writer struct {
 	*store
-	now []generations // per partition, in a rebuild
+	generations []generations // per partition, in a rebuild
 }
 
 // change is a write of one document.
@@ -108,7 +108,7 @@ type change struct {
 	id               int64
 	part             int
 	expected, record string
-	terms            []string // new terms, then unchanged ones, then removed ones
+	terms            []string // new terms, then unchanged terms, then removed terms
 	added, all       int
 	run              string // name of a rebuild
 	repair           bool
@@ -124,43 +124,43 @@ func (x writer) change(id int64, before, after *Document) (c *change, err error)
 		return nil, err
 	}
 	c = &change{id: id, part: x.set.Index(strconv.FormatInt(id, 10)), record: removed}
-	var old, now []string
+	var oldTerms, newTerms []string
 	if before != nil {
-		if old, err = x.terms(*before); err != nil {
+		if oldTerms, err = x.terms(*before); err != nil {
 			return nil, err
 		}
-		c.expected = digestOf(old)
+		c.expected = digestOf(oldTerms)
 	}
 	if after != nil {
-		if now, err = x.terms(*after); err != nil {
+		if newTerms, err = x.terms(*after); err != nil {
 			return nil, err
 		}
-		c.record = digestOf(now)
+		c.record = digestOf(newTerms)
 	}
-	c.setTerms(old, now)
+	c.setTerms(oldTerms, newTerms)
 	return c, nil
 }
 
 // setTerms sets the terms in the order that change.lua expects.
-func (c *change) setTerms(old, now []string) {
-	c.terms = difference(now, old)
+func (c *change) setTerms(oldTerms, newTerms []string) {
+	c.terms = difference(newTerms, oldTerms)
 	c.added = len(c.terms)
-	c.terms = append(append(c.terms, difference(now, c.terms)...), difference(old, now)...)
-	c.all = len(now)
+	c.terms = append(append(c.terms, difference(newTerms, c.terms)...), difference(oldTerms, newTerms)...)
+	c.all = len(newTerms)
 }
 
 // call returns the script call of a change for the generations last seen in the partition, or
-// for those of the rebuild. Unchanged terms only matter during a rebuild.
+// for the generations of the rebuild. Unchanged terms only matter during a rebuild.
 func (x writer) call(c *change) script.Call {
 	k := x.keys[c.part]
 	if c.seen = *x.state[c.part].Load(); c.run != "" {
-		c.seen = x.now[c.part] // a late reply may have changed the state
+		c.seen = x.generations[c.part] // a late reply may have changed the state
 	}
 	terms, all := c.terms, c.all
 	if c.seen.next == "" && c.run == "" {
 		terms, all = slices.Concat(c.terms[:c.added], c.terms[c.all:]), c.added
 	}
-	targets := []names{k.forGeneration(c.seen.now, false), k.forGeneration(c.seen.next, true)}
+	targets := []names{k.forGeneration(c.seen.current, false), k.forGeneration(c.seen.next, true)}
 	switch {
 	case c.run != "":
 		targets = targets[1:]
@@ -184,7 +184,7 @@ func (x writer) call(c *change) script.Call {
 			keys = append(keys, t.ofTerm(term, c.wide)...)
 		}
 	}
-	args := append(x.set.Args(), c.seen.now, c.seen.next, c.run, repair,
+	args := append(x.set.Args(), c.seen.current, c.seen.next, c.run, repair,
 		strconv.FormatInt(c.id, 10), codec.Bytes(c.id), field, c.expected, c.record, stride,
 		strconv.Itoa(x.sizes.rare), strconv.Itoa(x.sizes.tail), strconv.Itoa(x.sizes.segment), strconv.Itoa(x.sizes.listed),
 		strconv.Itoa(c.added), strconv.Itoa(all))
@@ -198,25 +198,25 @@ func (x writer) apply(ctx context.Context, changes []*change) error {
 			return err
 		}
 	}
-	long := map[termKey]bool{}
-	for left := changes; len(left) > 0; {
-		calls := make([]script.Call, len(left))
-		for i, c := range left {
+	longTails := map[termKey]bool{}
+	for pending := changes; len(pending) > 0; {
+		calls := make([]script.Call, len(pending))
+		for i, c := range pending {
 			calls[i] = x.call(c)
 		}
 		var retries []*change
 		for i, r := range x.scripts.change.RunMany(ctx, x.set.Client, calls) {
-			again, err := x.applied(left[i], r, long)
+			retry, err := x.decode(pending[i], r, longTails)
 			if err != nil {
 				return err
 			}
-			if again {
-				retries = append(retries, left[i])
+			if retry {
+				retries = append(retries, pending[i])
 			}
 		}
-		left = retries
+		pending = retries
 	}
-	for t := range long {
+	for t := range longTails {
 		if err := x.seal(ctx, t); err != nil {
 			return err
 		}
@@ -224,8 +224,8 @@ func (x writer) apply(ctx context.Context, changes []*change) error {
 	return nil
 }
 
-// applied decodes the reply of change.lua. again reports whether the change must be sent again.
-func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool) (again bool, err error) {
+// decode decodes the reply of change.lua. retry reports whether the change must be sent again.
+func (x writer) decode(c *change, r rueidis.RedisResult, longTails map[termKey]bool) (retry bool, err error) {
 	reply, err := r.ToArray()
 	if err != nil {
 		return false, err
@@ -236,13 +236,13 @@ func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool)
 	}
 	switch status {
 	case "moved":
-		now, _ := reply[1].ToString()
+		current, _ := reply[1].ToString()
 		next, _ := reply[2].ToString()
-		x.state[c.part].Store(&generations{now: now, next: next})
+		x.state[c.part].Store(&generations{current: current, next: next})
 		return true, nil
 	case "old":
-		again, c.wide = !c.wide, true
-		return again, nil
+		retry, c.wide = !c.wide, true
+		return retry, nil
 	case "conflict":
 		c.err = ErrConflict
 	case "removed":
@@ -256,7 +256,7 @@ func (x writer) applied(c *change, r rueidis.RedisResult, long map[termKey]bool)
 			return false, err
 		}
 		t := c.term(int(n - 1))
-		long[t] = true
+		longTails[t] = true
 	}
 	return false, nil
 }
@@ -267,7 +267,7 @@ func (c *change) term(n int) termKey {
 	if c.seen.next == "" && c.run == "" {
 		terms = slices.Concat(c.terms[:c.added], c.terms[c.all:])
 	}
-	t := termKey{part: c.part, generation: c.seen.now, term: terms[n%len(terms)]}
+	t := termKey{part: c.part, generation: c.seen.current, term: terms[n%len(terms)]}
 	if c.run != "" || n >= len(terms) {
 		t.generation, t.next = c.seen.next, true
 	}
@@ -282,4 +282,5 @@ type termKey struct {
 	term       string
 }
 
+// names returns the keys of the generation of a term.
 func (x *store) names(t termKey) names { return x.keys[t.part].forGeneration(t.generation, t.next) }

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Default sizes of a script and of a pipeline, in items. A script of a hundred takes the server
-// less than half a millisecond.
+// Default sizes of a script and of a pipeline, in items. A script of 100 items takes the
+// server less than half a millisecond.
 const (
 	Items  = 100
 	Window = 20 * Items
@@ -24,11 +24,11 @@ type Spec[T any] struct {
 	Words  int      // number of arguments per item
 	Append func(args []string, item T) []string
 	Part   func(item T) int // partition of an item
-	// Compare sorts the items of a partition: writing neighbours in a sorted set one after the
-	// other is faster.
+	// Compare sorts the items of a partition. Writing neighbours of a sorted set in sequence is
+	// faster.
 	Compare func(a, b T) int
-	// Key identifies an item: within a pipeline, a later item with the same key replaces it.
-	// nil: all items are written.
+	// Key identifies an item: within a pipeline, a later item with the same key replaces the
+	// earlier item. nil: all items are written.
 	Key func(item T) string
 	// Size returns the size of an item in bytes, for ScriptBytes and WindowBytes. nil: items
 	// are small.
@@ -38,8 +38,8 @@ type Spec[T any] struct {
 	ScriptBytes, WindowBytes int
 }
 
-// Writer batches items into scripts and sends these in pipelines, one at a time: while one
-// pipeline is in flight, the next is filled. It stops at the first error.
+// Writer batches items into scripts and sends the scripts in pipelines, one at a time: while
+// one pipeline is in flight, the next is filled. It stops at the first error.
 type Writer[T any] struct {
 	Done  int   // items written
 	Reply int64 // sum of the replies
@@ -49,7 +49,7 @@ type Writer[T any] struct {
 	spec    Spec[T]
 	window  []T
 	bytes   int
-	at      map[string]int // index in the window, by key
+	indexOf map[string]int // index in the window, by key
 	repeats int            // items that replaced another in the window
 	flight  chan sent      // nil: no pipeline is in flight
 	failed  error
@@ -70,19 +70,19 @@ func New[T any](ctx context.Context, set *partition.Set, spec Spec[T]) (*Writer[
 		}
 	}
 	spec.Items, spec.Window = cmp.Or(spec.Items, Items), cmp.Or(spec.Window, Window)
-	return &Writer[T]{ctx: ctx, set: set, spec: spec, at: map[string]int{}}, nil
+	return &Writer[T]{ctx: ctx, set: set, spec: spec, indexOf: map[string]int{}}, nil
 }
 
 // Add adds an item to the batch.
 func (w *Writer[T]) Add(item T) error {
 	if w.spec.Key != nil {
 		key := w.spec.Key(item)
-		if at, ok := w.at[key]; ok {
-			w.window[at] = item
+		if i, ok := w.indexOf[key]; ok {
+			w.window[i] = item
 			w.repeats++
 			return nil
 		}
-		w.at[key] = len(w.window)
+		w.indexOf[key] = len(w.window)
 	}
 	w.window = append(w.window, item)
 	if w.spec.Size != nil {
@@ -101,7 +101,7 @@ func (w *Writer[T]) send() error {
 		return err
 	}
 	w.window, w.repeats, w.bytes = w.window[:0], 0, 0
-	clear(w.at)
+	clear(w.indexOf)
 	w.flight = make(chan sent, 1)
 	go func(flight chan<- sent) { flight <- w.run(calls, n) }(w.flight)
 	return nil

@@ -21,7 +21,7 @@ type Condition struct {
 // Op is the operator of a condition.
 type Op int
 
-// The operators. In has any number of values, Between has two, the others one.
+// The operators. In has any number of values, Between has two, the others have one.
 const (
 	In Op = iota
 	Between
@@ -39,14 +39,13 @@ func NoColumn(w Condition, declaration string) error {
 
 // NoPrefix returns the error for a Prefix on a column that is not text.
 func NoPrefix(c ordered.Column) error {
-	return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, this is %s", ordered.ErrValue, c.Name, c.Type)
+	return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, not %s", ordered.ErrValue, c.Name, c.Type)
 }
 
-// bounds are the encoded values of a column that the conditions allow: low <= v < high. An
-// empty bound is open.
+// bounds limits the encoded values v of a column: low <= v < high. An empty low or high is open.
 type bounds struct {
 	low, high string
-	values    []string // sorted; if exact, the only values allowed
+	values    []string // if exact is set, the allowed values, sorted
 	exact     bool
 	none      bool // no value is allowed
 }
@@ -120,10 +119,10 @@ func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
 	return nil
 }
 
-// narrowNumber narrows the bounds of a column of exact numbers by a range with arbitrary
-// numbers as ends. An end with more digits than the column is rounded into the range. An end
-// beyond all values of the column either has no effect or excludes every value. It reports
-// false for other columns and values.
+// narrowNumber narrows the bounds of a column of exact numbers by a range whose ends are
+// arbitrary numbers. An end with more digits than the column is rounded into the range. An end
+// beyond all values of the column either has no effect or excludes every value. narrowNumber
+// returns false for other columns and values.
 func (b *bounds) narrowNumber(k *ordered.Codec, w Condition) bool {
 	switch k.Type {
 	case ordered.Int, ordered.Uint, ordered.Decimal, ordered.BigInt:
@@ -157,11 +156,12 @@ func (b *bounds) narrowNumber(k *ordered.Codec, w Condition) bool {
 	return true
 }
 
-// descending maps an operator to the one on the encoded values of a descending column.
+// descending maps an operator to the operator on the encoded values of a descending column.
 var descending = map[Op]Op{
 	Between: Between, AtLeast: AtMost, Above: Below, AtMost: AtLeast, Below: Above,
 }
 
+// narrowRange narrows the bounds by a range operator. encoded has the ends of the range.
 func (b *bounds) narrowRange(op Op, desc bool, encoded []string) {
 	low, high := encoded[0], encoded[len(encoded)-1]
 	if desc {
@@ -189,7 +189,7 @@ func (b *bounds) narrowRange(op Op, desc bool, encoded []string) {
 func (b *bounds) restricts() bool { return b.low != "" || b.high != "" || b.exact }
 
 // MaxRanges limits the ranges of a query: the values of an In on the first column, or the
-// combinations of several.
+// combinations of values of several In conditions.
 const MaxRanges = 1000
 
 // columnFilter filters members by bounds on their columns.
@@ -199,7 +199,7 @@ type columnFilter struct {
 }
 
 // Plan translates conditions into ranges of members, bounds on later columns, and a filter for
-// conditions that neither ensures. none is true if no member can match.
+// the remaining conditions. none is true if no member can match.
 func Plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q ranged.Query, none bool, err error) {
 	all := make([]bounds, len(encoding))
 	for _, w := range conditions {
@@ -221,17 +221,17 @@ func Plan(encoding ordered.Encoding, declaration string, conditions []Condition)
 		prefixes = combine(prefixes, all[next].values)
 		next++
 	}
-	last := bounds{}
+	nextBounds := bounds{}
 	if next < len(all) {
-		last = all[next]
+		nextBounds = all[next]
 	}
 	for _, p := range prefixes {
 		r := ranged.WithPrefix(p)
-		if last.low != "" {
-			r.Min = "[" + p + last.low
+		if nextBounds.low != "" {
+			r.Min = "[" + p + nextBounds.low
 		}
-		if last.high != "" {
-			r.Max = "(" + p + last.high
+		if nextBounds.high != "" {
+			r.Max = "(" + p + nextBounds.high
 		}
 		q.Ranges = append(q.Ranges, r)
 	}
@@ -241,8 +241,8 @@ func Plan(encoding ordered.Encoding, declaration string, conditions []Condition)
 	return q, false, nil
 }
 
-// combine appends each value to each prefix. The result is sorted, since no value is a prefix
-// of another.
+// combine appends each value to each prefix. The result is sorted, since no value is a prefix of
+// another value.
 func combine(prefixes, values []string) []string {
 	all := make([]string, 0, len(prefixes)*len(values))
 	for _, p := range prefixes {
@@ -273,7 +273,8 @@ func (f columnFilter) sift(from int) (args []string) {
 }
 
 // keep returns a filter on the columns starting at from that allow several exact values, since
-// ranges and bounds only use the first and the last of these. It returns nil if there are none.
+// ranges and bounds use only the first and the last value. It returns nil if there are no such
+// columns.
 func (f columnFilter) keep(from int) func(member string) bool {
 	last := -1
 	for i := from; i < len(f.bounds); i++ {

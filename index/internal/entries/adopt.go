@@ -22,8 +22,8 @@ const (
 
 // Adopt turns a sorted set created by hand, with entries that the index would have written,
 // into an index: it adds the declaration and, unless the index is scored, the reverse index, in
-// steps of 200. Put and the other methods then accept it. The sorted set must not change
-// meanwhile. Adopt can be repeated, and does not harm an existing index.
+// steps of 200 entries. Put and the other methods then accept the index. The sorted set must not
+// change meanwhile. Adopt can be repeated, and does not harm an existing index.
 //
 // Report.Checked is the number of entries that are now in the index. The report lists the
 // entries that were not adopted: unreadable ones, and those whose id has several entries or
@@ -56,14 +56,14 @@ func (x *Index) adoptAll(ctx context.Context, r *engine.Run) error {
 // adoptScores counts the entries that the index could have written.
 func (x *Index) adoptScores(ctx context.Context, r *engine.Run) error {
 	return r.Entries(ctx, x.Set, pageSize, func(i int, pairs []string) (int, error) {
-		left := 0
-		for at := 0; at+1 < len(pairs); at += 2 {
-			if id := pairs[at]; x.Set.Of(id) != &x.Set.Keys[i] || CheckID(id) != nil || x.opt.CheckScore(pairs[at+1]) != nil {
-				left++
-				r.Found(maintain.Problem{Kind: maintain.Invalid, ID: id, Found: pairs[at+1]})
+		invalid := 0
+		for j := 0; j+1 < len(pairs); j += 2 {
+			if id := pairs[j]; x.Set.Of(id) != &x.Set.Keys[i] || CheckID(id) != nil || x.opt.CheckScore(pairs[j+1]) != nil {
+				invalid++
+				r.Found(maintain.Problem{Kind: maintain.Invalid, ID: id, Found: pairs[j+1]})
 			}
 		}
-		return len(pairs)/2 - left, nil
+		return len(pairs)/2 - invalid, nil
 	})
 }
 
@@ -71,7 +71,7 @@ func (x *Index) adoptScores(ctx context.Context, r *engine.Run) error {
 func (x *Index) adoptMembers(ctx context.Context, r *engine.Run) error {
 	for i := range x.Set.Keys {
 		keys := &x.Set.Keys[i]
-		err := x.restorable(ctx, r, keys, func(only []Entry) error { return x.adoptPage(ctx, keys, only) })
+		err := x.restorable(ctx, r, keys, func(lost []Entry) error { return x.adoptPage(ctx, keys, lost) })
 		if err == nil {
 			err = x.reviewAdopted(ctx, r, keys)
 		}
@@ -88,50 +88,51 @@ func (x *Index) adoptable(ctx context.Context) (int64, error) {
 	if err != nil || all > 0 {
 		return all, err
 	}
-	other, err := x.Set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
+	existing, err := x.Set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
 		return x.Set.Client.B().Exists().Key(k.Content, k.Meta).Build()
 	})
-	if err == nil && other == 0 {
+	if err == nil && existing == 0 {
 		err = fmt.Errorf("%w: there is no sorted set %q", partition.ErrNotFound, x.Set.Keys[0].Index)
 	}
 	return 0, err
 }
 
 // adoptPage adds entries to the reverse index.
-func (x *Index) adoptPage(ctx context.Context, keys *partition.Keys, only []Entry) error {
-	wrong, err := x.scores(ctx, keys, only)
+func (x *Index) adoptPage(ctx context.Context, keys *partition.Keys, lost []Entry) error {
+	nonzero, err := x.scores(ctx, keys, lost)
 	if err != nil {
 		return err
 	}
 	var args []string
-	for _, p := range only {
-		if _, moved := wrong[p.Value]; !moved {
+	for _, p := range lost {
+		if _, hasScore := nonzero[p.Value]; !hasScore {
 			args = append(args, p.ID, p.Value)
 		}
 	}
-	for some := range slices.Chunk(args, 2*batch.Items) {
-		if err := x.Scripts.Adopt.Run(ctx, x.Set.Client, keys.All(), append(x.Set.Args(), some...)).Error(); err != nil {
+	for chunk := range slices.Chunk(args, 2*batch.Items) {
+		if err := x.Scripts.Adopt.Run(ctx, x.Set.Client, keys.All(), append(x.Set.Args(), chunk...)).Error(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reviewAdopted counts the adopted entries of a partition, and reports the others.
+// reviewAdopted counts the adopted entries of a partition, and reports the entries that were not
+// adopted.
 func (x *Index) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
 	err := x.lost(ctx, r, keys, func(lost []Entry) error {
-		wrong, err := x.scores(ctx, keys, lost)
+		nonzero, err := x.scores(ctx, keys, lost)
 		if err != nil {
 			return err
 		}
 		for _, p := range lost {
 			problem := maintain.Problem{Kind: maintain.Stale, ID: p.ID, Found: x.opt.Describe(p.Value) + ", " + foundSeveral}
-			score, moved := wrong[p.Value]
+			score, hasScore := nonzero[p.Value]
 			switch {
 			case p.ID == "":
 				problem = maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q, %s", p.Value, foundUnreadable)}
-			case moved:
+			case hasScore:
 				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", x.opt.Describe(p.Value), score)
 			}
 			r.Found(problem)

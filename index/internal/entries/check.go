@@ -29,7 +29,7 @@ func (c *checker) entries(ctx context.Context) error {
 	return c.engine.Entries(ctx, set, pageSize, func(i int, page []string) (int, error) { return c.members(ctx, &set.Keys[i], page) })
 }
 
-// scoredEntries finds entries without an object. A scored index has no other inconsistency.
+// scoredEntries reports entries without an object. A scored index has no other inconsistency.
 func (c *checker) scoredEntries(ctx context.Context) error {
 	if c.src.Lookup == nil {
 		return nil
@@ -48,29 +48,30 @@ func (c *checker) scoredEntries(ctx context.Context) error {
 		if err != nil {
 			return 0, err
 		}
-		var gone []string
+		var dangling []string
 		for _, id := range ids {
 			if !known[id] {
 				c.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: id, Found: score[id]})
-				gone = append(gone, id)
+				dangling = append(dangling, id)
 			}
 		}
-		return len(ids), c.recheck(ctx, gone)
+		return len(ids), c.recheck(ctx, dangling)
 	})
 }
 
 // repairs are arguments of repair.lua for one partition.
 type repairs []string
 
-func (r *repairs) add(what, id, member string) { *r = append(*r, what, id, member) }
+// add adds the arguments for an entry.
+func (r *repairs) add(action, id, member string) { *r = append(*r, action, id, member) }
 
 // apply runs repair.lua if this is a Repair.
 func (c *checker) apply(ctx context.Context, keys *partition.Keys, todo repairs) error {
 	if !c.repair {
 		return nil
 	}
-	for some := range slices.Chunk(todo, 3*repairBatch) {
-		n, err := c.x.Scripts.Repair.Run(ctx, c.x.Set.Client, keys.All(), append(c.x.Set.Args(), some...)).AsInt64()
+	for chunk := range slices.Chunk(todo, 3*repairBatch) {
+		n, err := c.x.Scripts.Repair.Run(ctx, c.x.Set.Client, keys.All(), append(c.x.Set.Args(), chunk...)).AsInt64()
 		if err != nil {
 			return err
 		}
@@ -96,19 +97,19 @@ func (c *checker) content(ctx context.Context, keys *partition.Keys, pairs []str
 		}
 	}
 	var todo repairs
-	var gone []string
+	var dangling []string
 	for i, id := range ids {
 		p := maintain.Problem{ID: id, Want: c.x.opt.Describe(members[i])}
-		owner, wrong := c.x.opt.ID(members[i])
-		score, absent := scores[i].AsFloat64()
+		owner, idErr := c.x.opt.ID(members[i])
+		score, scoreErr := scores[i].AsFloat64()
 		switch {
-		case wrong != nil || owner != id:
+		case idErr != nil || owner != id:
 			p.Kind, p.Found, p.Want = maintain.Dangling, fmt.Sprintf("%q in %s", members[i], keys.Content), ""
 			todo.add("forget", id, members[i])
 		case known != nil && !known[id]:
 			p.Kind, p.Found, p.Want = maintain.Dangling, p.Want, ""
-			gone = append(gone, id)
-		case absent != nil:
+			dangling = append(dangling, id)
+		case scoreErr != nil:
 			p.Kind = maintain.Missing
 			todo.add("restore", id, members[i])
 		case score != 0:
@@ -122,22 +123,22 @@ func (c *checker) content(ctx context.Context, keys *partition.Keys, pairs []str
 	if err := c.apply(ctx, keys, todo); err != nil {
 		return 0, err
 	}
-	return len(ids), c.recheck(ctx, gone)
+	return len(ids), c.recheck(ctx, dangling)
 }
 
 // restoreLost adds missing entries to the reverse index.
 func (c *checker) restoreLost(ctx context.Context) error {
 	for i := range c.x.Set.Keys {
 		keys := &c.x.Set.Keys[i]
-		err := c.x.restorable(ctx, c.engine, keys, func(only []Entry) error {
+		err := c.x.restorable(ctx, c.engine, keys, func(lost []Entry) error {
 			var todo repairs
 			var pairs []string
-			for _, p := range only {
+			for _, p := range lost {
 				c.engine.Found(c.lost(keys, p))
 				todo.add("keep", p.ID, p.Value)
 				pairs = append(pairs, p.ID, p.Value)
 			}
-			c.engine.Report.Checked += int64(len(only))
+			c.engine.Report.Checked += int64(len(lost))
 			if err := c.apply(ctx, keys, todo); err != nil {
 				return err
 			}
@@ -195,8 +196,8 @@ func (c *checker) members(ctx context.Context, keys *partition.Keys, scores []st
 	return orphans + len(lost), c.stillLost(ctx, keys, lost)
 }
 
-// stillLost handles entries that are missing from the reverse index. During a Repair, these
-// belong to ids with several entries: the object decides which is right, if it exists.
+// stillLost handles entries that are missing from the reverse index. During a Repair, such
+// ids have several entries; the object of an id, if it exists, shows which entry is right.
 func (c *checker) stillLost(ctx context.Context, keys *partition.Keys, lost []Entry) error {
 	if len(lost) == 0 {
 		return nil
@@ -211,18 +212,18 @@ func (c *checker) stillLost(ctx context.Context, keys *partition.Keys, lost []En
 		if known, err = c.known(ctx, ids); err != nil {
 			return err
 		}
-		// Its repairs are counted below.
+		// The repairs of recheck are counted below.
 		if _, err := c.repairer.recheck(ctx, ids); err != nil {
 			return err
 		}
 	}
-	now, err := c.x.contents(ctx, keys, lost)
+	contents, err := c.x.contents(ctx, keys, lost)
 	if err != nil {
 		return err
 	}
 	var todo repairs
 	for i, p := range lost {
-		content, _ := now[i].ToString() // empty if still missing
+		content, _ := contents[i].ToString() // empty if still missing
 		switch {
 		case known != nil && !known[p.ID]:
 			c.engine.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.ID, Found: c.x.opt.Describe(p.Value)})

@@ -15,7 +15,7 @@ import (
 // Hashes describes the hashes that entries are compared with.
 type Hashes struct {
 	Key    func(id string) string // default: the id
-	Fields []string               // to return; empty: all
+	Fields []string               // fields to return; empty: all
 	Needs  []string               // fields that Value reads
 	// Value returns the value that the id of a hash should have in the index, or false if it
 	// should not be in the index.
@@ -23,6 +23,7 @@ type Hashes struct {
 	Repair bool
 }
 
+// keys returns the keys of the hashes of ids.
 func (h *Hashes) keys(ids []string) []string {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -33,10 +34,10 @@ func (h *Hashes) keys(ids []string) []string {
 	return keys
 }
 
-// Fetch gets the hashes of entries, in their order, omitting those that do not exist, and marks
-// those with other values as stale. If the two differ, it reads both again, since a program may
-// have written only one of them so far, and reports remaining differences. With Repair it then
-// repairs these ids, unless another run is in progress.
+// Fetch gets the hashes of entries, in their order, omitting missing hashes, and marks hashes
+// with other values as stale. If an entry and its hash differ, it reads both again, since a
+// program may have written only one of the two so far, and reports the remaining differences.
+// With Repair, it then repairs these ids, unless another run is in progress.
 func Fetch[F ~struct {
 	ID     string
 	Fields map[string]string
@@ -53,17 +54,17 @@ func Fetch[F ~struct {
 		return nil, r.Report, x.Wrap(ctx, err)
 	}
 	var found []F
-	var doubtful []Entry
+	var mismatched []Entry
 	for i, e := range read {
 		fields := hashes[i]
 		if fields == nil {
-			doubtful = append(doubtful, e)
+			mismatched = append(mismatched, e)
 			continue
 		}
 		value, ok, err := h.Value(e.ID, fields)
 		stale := err != nil || !ok || value != e.Value
 		if stale {
-			doubtful = append(doubtful, e)
+			mismatched = append(mismatched, e)
 		}
 		for _, name := range extra {
 			delete(fields, name)
@@ -75,8 +76,8 @@ func Fetch[F ~struct {
 		}{e.ID, fields, stale}))
 	}
 	r.Report.Checked = int64(len(read))
-	for some := range slices.Chunk(doubtful, pageSize) {
-		if err := x.resolve(ctx, r, some, h); err != nil {
+	for chunk := range slices.Chunk(mismatched, pageSize) {
+		if err := x.resolve(ctx, r, chunk, h); err != nil {
 			return nil, r.Report, x.Wrap(ctx, err)
 		}
 	}
@@ -109,8 +110,8 @@ func (x *Index) lookup(ctx context.Context, ids []string, h Hashes) ([]Object, e
 	return objects, nil
 }
 
-// resolve compares entries again, reports those that still differ from their hashes, and
-// repairs them on request.
+// resolve compares entries again, reports entries that still differ from their hashes, and
+// repairs them if h.Repair is set.
 func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hashes) error {
 	ids := make([]string, len(read))
 	for i, e := range read {
@@ -120,7 +121,7 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 	if err != nil {
 		return err
 	}
-	there, err := x.present(ctx, read)
+	present, err := x.present(ctx, read)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 	for _, o := range objects {
 		want[o.ID] = o
 	}
-	var wrong []Entry
+	var mismatched []Entry
 	seen := map[string]bool{}
 	for i, e := range read {
 		o, exists := want[e.ID]
@@ -140,7 +141,7 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 		switch {
 		case o.Err != nil:
 			p = maintain.Problem{Kind: maintain.Invalid, ID: e.ID, Found: o.Err.Error()}
-		case values[i] == o.Value && (!there[i] || e.Value == o.Value):
+		case values[i] == o.Value && (!present[i] || e.Value == o.Value):
 			continue // changed by a concurrent write
 		case !exists:
 			p.Kind = maintain.Dangling
@@ -148,25 +149,25 @@ func (x *Index) resolve(ctx context.Context, r *engine.Run, read []Entry, h Hash
 			p.Kind = maintain.Missing
 		}
 		if o.Err == nil {
-			wrong = append(wrong, e)
+			mismatched = append(mismatched, e)
 		}
 		if !seen[e.ID] {
 			seen[e.ID] = true
 			r.Found(p)
 		}
 	}
-	if !h.Repair || len(wrong) == 0 {
+	if !h.Repair || len(mismatched) == 0 {
 		return nil
 	}
 	_, err = x.Tracker.IfIdle(ctx, func(ctx context.Context, run string) error {
-		n, err := x.repairRead(ctx, run, wrong, want, h)
+		n, err := x.repairRead(ctx, run, mismatched, want, h)
 		r.Report.Repaired += n
 		return err
 	})
 	return err
 }
 
-// text formats a value for a report; "" stays "".
+// text formats a value for a report. It returns "" for "".
 func (x *Index) text(value string) string {
 	if value == "" {
 		return ""
@@ -175,11 +176,11 @@ func (x *Index) text(value string) string {
 }
 
 // present reports which members are in the sorted set. In a scored index an id has one entry,
-// which values returns, so the result is not used.
+// which values returns, so present reports none.
 func (x *Index) present(ctx context.Context, read []Entry) ([]bool, error) {
-	there := make([]bool, len(read))
+	found := make([]bool, len(read))
 	if x.opt.Scored {
-		return there, nil
+		return found, nil
 	}
 	commands := make(rueidis.Commands, len(read))
 	for i, e := range read {
@@ -190,17 +191,17 @@ func (x *Index) present(ctx context.Context, read []Entry) ([]bool, error) {
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
 		}
-		there[i] = err == nil
+		found[i] = err == nil
 	}
-	return there, nil
+	return found, nil
 }
 
-// repairRead repairs entries, given their objects. It removes members that do not belong to
-// their ids, and restores lost ones.
-func (x *Index) repairRead(ctx context.Context, run string, wrong []Entry, want map[string]Object, h Hashes) (int64, error) {
+// repairRead repairs entries from their objects. It removes members that do not belong to their
+// ids, and restores lost members.
+func (x *Index) repairRead(ctx context.Context, run string, mismatched []Entry, want map[string]Object, h Hashes) (int64, error) {
 	var ids []string
 	byPart := map[*partition.Keys]repairs{}
-	for _, e := range wrong {
+	for _, e := range mismatched {
 		todo := byPart[x.Set.Of(e.ID)]
 		if !slices.Contains(ids, e.ID) {
 			ids = append(ids, e.ID)

@@ -1,10 +1,9 @@
--- Puts entries into the index that a Rebuild builds. Ids that writers have changed since it
--- started are skipped; finish.lua handles them.
+-- Puts entries of the source into the new index of a Rebuild. finish.lua adds concurrent writes.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
--- ARGV[5..]   id, value, id, value, ...; no id twice
+-- ARGV[5..]   id, value, id, value, ...; each id once
 --
 -- Reply  0
 local refusal = replaced(KEYS[3], ARGV[4])

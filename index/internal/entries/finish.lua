@@ -1,4 +1,4 @@
--- Catches up with concurrent writes of a Rebuild, a hundred ids at a time. Preceded by
+-- Applies concurrent writes to the new index of a Rebuild, a hundred ids per call. Preceded by
 -- declare.lua and by finish.lua of package maintain.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed

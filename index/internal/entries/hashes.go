@@ -14,42 +14,42 @@ import (
 const hashPipeline = 1000
 
 // ReadHashes gets the given fields of hashes, or all fields if there are none, in the order of
-// keys. A missing hash is nil. With others, keys of other types count as missing. It takes one
-// round trip per thousand keys, and one more if a hash has none of the fields.
-func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []string, others bool) ([]map[string]string, error) {
+// keys. A missing hash is nil. If otherTypes is set, keys of other types count as missing. It
+// takes one round trip per thousand keys, and one more if a hash has none of the fields.
+func ReadHashes(ctx context.Context, client rueidis.Client, keys, fields []string, otherTypes bool) ([]map[string]string, error) {
 	all := make([]map[string]string, 0, len(keys))
-	for some := range slices.Chunk(keys, hashPipeline) {
-		commands := make(rueidis.Commands, len(some))
-		for i, key := range some {
+	for chunk := range slices.Chunk(keys, hashPipeline) {
+		commands := make(rueidis.Commands, len(chunk))
+		for i, key := range chunk {
 			if len(fields) > 0 {
 				commands[i] = client.B().Hmget().Key(key).Field(fields...).Build()
 			} else {
 				commands[i] = client.B().Hgetall().Key(key).Build()
 			}
 		}
-		found := make([]map[string]string, len(some))
-		var doubtful []int // the hash may have other fields
+		found := make([]map[string]string, len(chunk))
+		var unresolved []int // hashes that may have other fields
 		for i, reply := range client.DoMulti(ctx, commands...) {
 			hash, err := fieldsOf(reply, fields)
 			switch {
-			case others && rediserr.IsWrongType(err):
+			case otherTypes && rediserr.IsWrongType(err):
 			case err != nil:
-				return nil, fmt.Errorf("%s: %w", some[i], err)
+				return nil, fmt.Errorf("%s: %w", chunk[i], err)
 			case len(hash) > 0:
 				found[i] = hash
 			case len(fields) > 0:
-				doubtful = append(doubtful, i)
+				unresolved = append(unresolved, i)
 			}
 		}
 		commands = commands[:0]
-		for _, i := range doubtful {
-			commands = append(commands, client.B().Exists().Key(some[i]).Build())
+		for _, i := range unresolved {
+			commands = append(commands, client.B().Exists().Key(chunk[i]).Build())
 		}
 		for c, reply := range client.DoMulti(ctx, commands...) {
-			i := doubtful[c]
+			i := unresolved[c]
 			n, err := reply.AsInt64()
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", some[i], err)
+				return nil, fmt.Errorf("%s: %w", chunk[i], err)
 			}
 			if n > 0 {
 				found[i] = map[string]string{}

@@ -1,6 +1,6 @@
--- Access to the values of a lexicographic index: members of the sorted set, which the reverse
--- index maps ids to. Precedes the scripts of such an index, as scored.lua does for a scored
--- one.
+-- Reads and writes the values of a lexicographic index: members of the sorted set, to which the
+-- reverse index maps ids. Precedes the scripts of lexicographic indexes; scored.lua precedes the
+-- scripts of scored indexes.
 
 -- values returns the value of each id, or false.
 local function values(index, content, ids)
@@ -11,14 +11,14 @@ end
 -- the number of new ids and of removed ids.
 --
 -- A member is added even if it should exist already, so that putting an entry again restores a
--- lost one.
+-- lost member.
 local function write(index, content, ids, new)
 	local old = values(index, content, ids)
-	local members, contents, gone, removed, added, n = {}, {}, {}, {}, 0, 0
+	local members, contents, obsolete, removed, added, n = {}, {}, {}, {}, 0, 0
 	for i = 1, #ids do
 		local id, member, was = ids[i], new[i], old[i]
 		if member and member ~= '' then
-			members[n + 1], members[n + 2] = '0', member -- a string: a number would be converted each time
+			members[n + 1], members[n + 2] = '0', member -- as a string, which needs no conversion
 			n = n + 2
 			if was ~= member then
 				contents[#contents + 1] = id
@@ -31,11 +31,11 @@ local function write(index, content, ids, new)
 			removed[#removed + 1] = id
 		end
 		if was and was ~= member then
-			gone[#gone + 1] = was
+			obsolete[#obsolete + 1] = was
 		end
 	end
-	if #gone > 0 then
-		redis.call('ZREM', index, unpack(gone))
+	if #obsolete > 0 then
+		redis.call('ZREM', index, unpack(obsolete))
 	end
 	if n > 0 then
 		redis.call('ZADD', index, unpack(members))

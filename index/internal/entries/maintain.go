@@ -27,23 +27,22 @@ type checker struct {
 const pageSize = 200
 
 // errLookup is returned by a Repair whose source has no Lookup.
-var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes an entry")
+var errLookup = errors.New("Repair needs a source with Lookup, to compare each entry again before changing it")
 
-// Verify checks the index for consistency, unless it is scored, and compares it with the
-// objects of src unless that is nil, in steps of 200.
+// Verify compares the entries with the reverse index, unless the index is scored, and with the
+// objects of src, unless src is nil, in steps of 200.
 func (x *Index) Verify(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	c := x.checker(src, opt)
 	err := c.run(ctx)
 	return c.engine.Report, x.Wrap(ctx, err)
 }
 
-// Repair finds what Verify finds and corrects it, from a source or, if src is nil, from the
-// index itself. On conflict the object wins, then the reverse index. Each entry is compared
-// again in the step that changes it, so that concurrent writes are kept.
+// Repair corrects what Verify reports, from src or, if src is nil, from the index itself.
+// Objects win over the reverse index, which wins over the entries. Each entry is compared again
+// in the step that changes it, so that concurrent writes are kept.
 //
-// If the reverse index is lost, for some ids or all, it is restored from the entries. If an id
-// has several of these, only an object can show which is right; without one they are reported
-// and stay.
+// Lost parts of the reverse index are restored from the entries. If an id has several entries,
+// only its object can show the right one; without the object, the entries are reported and kept.
 func (x *Index) Repair(ctx context.Context, src *Source, opt maintain.Options) (maintain.Report, error) {
 	c := x.checker(src, opt)
 	c.repair = true
@@ -62,6 +61,7 @@ func (x *Index) Repair(ctx context.Context, src *Source, opt maintain.Options) (
 	return c.engine.Report, x.Wrap(ctx, err)
 }
 
+// checker returns a checker for a Verify.
 func (x *Index) checker(src *Source, opt maintain.Options) *checker {
 	c := &checker{x: x, engine: engine.Start(opt)}
 	if src != nil {
@@ -137,7 +137,7 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 	if err != nil {
 		return err
 	}
-	var wrong []string
+	var mismatched []string
 	for i, id := range ids {
 		if found[i] == wants[i] {
 			continue
@@ -147,9 +147,9 @@ func (c *checker) compare(ctx context.Context, ids, wants []string) error {
 			p.Kind, p.Found = maintain.Stale, c.x.opt.Describe(found[i])
 		}
 		c.engine.Found(p)
-		wrong = append(wrong, id)
+		mismatched = append(mismatched, id)
 	}
-	return c.recheck(ctx, wrong)
+	return c.recheck(ctx, mismatched)
 }
 
 // recheck makes ids agree with their objects if this is a Repair with a source.
@@ -172,9 +172,9 @@ func (c *checker) known(ctx context.Context, ids []string) (map[string]bool, err
 	return known, nil
 }
 
-// Rebuild builds a new index from a source next to the old one, which serves queries until the
-// new one has caught up with all concurrent writes and replaces it, in one atomic step per
-// partition. A concurrent write wins over the source. Ids that are in neither are removed.
+// Rebuild builds a new index from a source while the old index serves queries. Once the new
+// index has caught up with all concurrent writes, it replaces the old index, in one atomic step
+// per partition. Concurrent writes win over the source. Other ids are removed.
 //
 // A run that fails or whose context ends changes nothing, except for partitions already
 // replaced. Leftovers of a killed run are removed by Repair, or by the first write a minute
@@ -238,13 +238,13 @@ type repairer struct {
 // repairBatch is the number of entries repaired by one script.
 const repairBatch = 50
 
-// recheckTries limits retries for an id that is written continuously. Its writers leave it
-// correct anyway.
+// recheckTries limits the attempts for an id that is written continuously. Its writers leave the
+// entry correct anyway.
 const recheckTries = 10
 
 // recheck makes ids agree with their objects, and returns the number of changed ids. It reads
-// the index first, then the objects, and changes an id only if it was not written since, so an
-// older object never replaces a newer entry.
+// the index first, then the objects, and changes an id only if the id was not written since, so
+// an older object never replaces a newer entry.
 func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, err error) {
 	if m == nil {
 		return 0, nil
@@ -255,14 +255,14 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 		byPart[p] = append(byPart[p], id)
 	}
 	for p, all := range byPart {
-		for some := range slices.Chunk(all, repairBatch) {
-			for try := 0; len(some) > 0 && try < recheckTries; try++ {
-				n, again, err := m.recheckOnce(ctx, &m.Set.Keys[p], some)
+		for pending := range slices.Chunk(all, repairBatch) {
+			for try := 0; len(pending) > 0 && try < recheckTries; try++ {
+				n, retry, err := m.recheckOnce(ctx, &m.Set.Keys[p], pending)
 				repaired += n
 				if err != nil {
 					return repaired, engine.Replaced(err)
 				}
-				some = again
+				pending = retry
 			}
 		}
 	}
@@ -270,9 +270,9 @@ func (m *repairer) recheck(ctx context.Context, ids []string) (repaired int64, e
 }
 
 // recheckOnce is one attempt of recheck. It returns the ids that were written concurrently.
-func (m *repairer) recheckOnce(ctx context.Context, keys *partition.Keys, ids []string) (repaired int64, again []string, err error) {
+func (m *repairer) recheckOnce(ctx context.Context, keys *partition.Keys, ids []string) (repaired int64, retry []string, err error) {
 	head := append(m.Set.Args(), m.run)
-	now, err := m.Scripts.Watch.Run(ctx, m.Set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
+	values, err := m.Scripts.Watch.Run(ctx, m.Set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -281,36 +281,36 @@ func (m *repairer) recheckOnce(ctx context.Context, keys *partition.Keys, ids []
 		return 0, nil, err
 	}
 	want := make(map[string]string, len(objects))
-	invalid := map[string]bool{} // not changed
+	invalid := map[string]bool{} // ids that are not changed
 	for _, o := range objects {
 		invalid[o.ID] = o.Err != nil || m.Check(o.ID, o.Value) != nil
 		want[o.ID] = o.Value
 	}
 	args := head
-	var wrong []string
+	var mismatched []string
 	for i, id := range ids {
-		value, err := m.valueOf(now[i])
+		value, err := m.valueOf(values[i])
 		if err != nil {
 			return 0, nil, err
 		}
 		if !invalid[id] && value != want[id] {
 			args = append(args, id, want[id])
-			wrong = append(wrong, id)
+			mismatched = append(mismatched, id)
 		}
 	}
-	if len(wrong) == 0 {
+	if len(mismatched) == 0 {
 		return 0, nil, nil
 	}
-	done, err := m.Scripts.Replace.Run(ctx, m.Set.Client, keys.All(), args).AsIntSlice()
+	replaced, err := m.Scripts.Replace.Run(ctx, m.Set.Client, keys.All(), args).AsIntSlice()
 	if err != nil {
 		return 0, nil, err
 	}
-	for i, n := range done {
+	for i, n := range replaced {
 		if n == 0 {
-			again = append(again, wrong[i])
+			retry = append(retry, mismatched[i])
 		} else {
 			repaired++
 		}
 	}
-	return repaired, again, nil
+	return repaired, retry, nil
 }

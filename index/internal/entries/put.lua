@@ -2,7 +2,7 @@
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4..]   id, value, id, value, ...; no id twice
+-- ARGV[4..]   id, value, id, value, ...; each id once
 --
 -- Reply  number of new ids
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])

@@ -1,9 +1,9 @@
--- Sets ids to the values of their objects, unless they were written since watch.lua read them.
+-- Sets ids to the values of their objects, except ids written since watch.lua read them.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
--- ARGV[5..]   id, its new value or '' to remove it, ...
+-- ARGV[5..]   id, new value or '' to remove the id, ...
 --
 -- Reply  for each id 1 if it was replaced, 0 if it was written concurrently
 local refusal = replaced(KEYS[3], ARGV[4])

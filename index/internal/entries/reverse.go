@@ -12,9 +12,9 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// This file restores the reverse index, parts of which may be lost, or all of it. Each entry
-// contains its id, so the reverse index can be restored from the entries, except for ids with
-// several entries: only the object can show which of these is right.
+// This file restores a partly or completely lost reverse index. Each entry contains its id, so
+// the reverse index can be restored from the entries, except for ids with several entries: only
+// the object of such an id can show which entry is right.
 
 // maxLost limits the number of ids held in memory, at about 40 bytes each.
 const maxLost = 4 << 20
@@ -32,18 +32,18 @@ func (x *Index) contents(ctx context.Context, keys *partition.Keys, pairs []Entr
 }
 
 // lost calls page with the entries of a partition that are missing from the reverse index, and
-// with unreadable ones, whose id is empty. An entry may occur twice.
+// with unreadable entries, which get an empty id. An entry may occur twice.
 func (x *Index) lost(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]Entry) error) error {
-	for some, err := range scan.SortedSet(ctx, x.Set.Client, keys.Index, pageSize) {
+	for pairs, err := range scan.SortedSet(ctx, x.Set.Client, keys.Index, pageSize) {
 		if err != nil {
 			return err
 		}
-		lost, err := x.lostOf(ctx, keys, some)
+		lost, err := x.lostOf(ctx, keys, pairs)
 		if err == nil && len(lost) > 0 {
 			err = page(lost)
 		}
 		if err == nil {
-			err = r.Pace(ctx, len(some)/2)
+			err = r.Pace(ctx, len(pairs)/2)
 		}
 		if err != nil {
 			return err
@@ -76,9 +76,9 @@ func (x *Index) lostOf(ctx context.Context, keys *partition.Keys, scores []strin
 }
 
 // restorable calls restore with the entries of a partition that are missing from the reverse
-// index and are the only ones of their ids.
+// index and are the only entries of their ids.
 func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]Entry) error) error {
-	// Entries beyond the length of the reverse index are lost or surplus.
+	// If the set has more entries than the reverse index, some are lost or surplus.
 	entries, err := x.Set.Client.Do(ctx, x.Set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
 		return err
@@ -95,13 +95,13 @@ func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.K
 			return err
 		}
 		err = x.lost(ctx, r, keys, func(lost []Entry) error {
-			only := slices.DeleteFunc(lost, func(p Entry) bool {
+			soleLost := slices.DeleteFunc(lost, func(p Entry) bool {
 				return p.ID == "" || sole[maphash.String(seed, p.ID)] != hashOf(seed, p.Value)
 			})
-			if len(only) == 0 {
+			if len(soleLost) == 0 {
 				return nil
 			}
-			return restore(only)
+			return restore(soleLost)
 		})
 		if err != nil {
 			return err
@@ -110,25 +110,25 @@ func (x *Index) restorable(ctx context.Context, r *engine.Run, keys *partition.K
 	return nil
 }
 
-// several stands for the entries of an id that has more than one. hashOf never returns it.
-const several = 0
+// severalEntries marks an id with several entries. hashOf never returns 0.
+const severalEntries = 0
 
 // hashOf returns the hash of a member.
 func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(seed, member) | 1 }
 
 // soleEntries maps the hash of each id with lost entries to the hash of its only entry, or to
-// several. It covers the ids whose hash selects accepts. Ids with the same hash count as one id
-// with several entries.
-func (x *Index) soleEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+// severalEntries. It covers the ids whose hash accept allows. Ids with the same hash count as
+// one id with several entries.
+func (x *Index) soleEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, accept func(id uint64) bool) (map[uint64]uint64, error) {
 	entryOf := map[uint64]uint64{}
 	err := x.lost(ctx, r, keys, func(lost []Entry) error {
 		for _, p := range lost {
 			id, entry := maphash.String(seed, p.ID), hashOf(seed, p.Value)
-			if p.ID == "" || !selects(id) {
+			if p.ID == "" || !accept(id) {
 				continue
 			}
 			if other, ok := entryOf[id]; ok && other != entry {
-				entry = several
+				entry = severalEntries
 			}
 			entryOf[id] = entry
 		}
@@ -147,15 +147,15 @@ func (x *Index) scores(ctx context.Context, keys *partition.Keys, pairs []Entry)
 	if err != nil {
 		return nil, err
 	}
-	wrong := map[string]float64{}
+	nonzero := map[string]float64{}
 	for i, score := range scores {
 		f, err := score.AsFloat64()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return nil, err
 		}
 		if f != 0 {
-			wrong[entries[i]] = f
+			nonzero[entries[i]] = f
 		}
 	}
-	return wrong, nil
+	return nonzero, nil
 }

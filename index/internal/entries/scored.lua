@@ -1,5 +1,5 @@
--- Access to the values of a scored index: the scores of ids in the sorted set. Precedes the
--- scripts of such an index, as lexical.lua does for a lexicographic one.
+-- Reads and writes the values of a scored index: the scores of ids in the sorted set. Precedes the
+-- scripts of scored indexes; lexical.lua precedes the scripts of lexicographic indexes.
 
 -- values returns the value of each id, or false.
 local function values(index, content, ids)

@@ -14,7 +14,7 @@ type Source struct {
 // Object is an object of a Source, and the value that it should have in the index.
 type Object struct {
 	ID, Value string
-	Err       error // set if the index cannot hold its value
+	Err       error // set if the index cannot hold the value
 }
 
 // From converts a source of values of type V. all and lookup may be nil.
@@ -24,12 +24,12 @@ func From[V any, O ~struct {
 	Err   error
 }](all func(context.Context) iter.Seq2[O, error], lookup func(context.Context, []string) ([]O, error), value func(id string, v V) (string, error),
 ) *Source {
-	convert := func(one O) Object {
+	convert := func(object O) Object {
 		from := struct {
 			ID    string
 			Value V
 			Err   error
-		}(one)
+		}(object)
 		o := Object{ID: from.ID, Err: from.Err}
 		if o.Err == nil {
 			o.Value, o.Err = value(from.ID, from.Value)

@@ -1,4 +1,4 @@
--- Reads the values of ids, and clears the records of concurrent writes to them, so that
+-- Reads the values of ids, and clears the records of concurrent writes to these ids, so that
 -- replace.lua detects later writes.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed

@@ -3,7 +3,7 @@
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYSCORE takes it
--- ARGV[3]           '1': from its end
+-- ARGV[3]           '1': from the end of the range
 -- ARGV[4]           number of entries to skip
 -- ARGV[5]           maximum number of entries to reply
 -- ARGV[6], ARGV[7]  score and id of the entry to continue after; both empty: none

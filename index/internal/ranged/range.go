@@ -38,9 +38,9 @@ func (q *Query) clip(scored bool) (all []Range, after Item, err error) {
 			ranges = []Range{AllScores().Range()}
 		}
 	}
-	at, err := scan.DecodeCursor(q.After)
+	cursor, err := scan.DecodeCursor(q.After)
 	if err == nil && scored && q.After != "" {
-		after, err = parseCursor(at)
+		after, err = parseCursor(cursor)
 	}
 	if err != nil {
 		return nil, Item{}, err
@@ -49,14 +49,14 @@ func (q *Query) clip(scored bool) (all []Range, after Item, err error) {
 		switch {
 		case scored:
 		case !isEnd(r.Min) || !isEnd(r.Max):
-			return nil, Item{}, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ordered.ErrValue, Shorten(r.Min), Shorten(r.Max))
+			return nil, Item{}, fmt.Errorf("%w: the range from %s to %s: an end must be -, +, or begin with [ or (", ordered.ErrValue, Shorten(r.Min), Shorten(r.Max))
 		case q.After == "":
-		case q.Reverse && beginsBefore(r.Min, at):
-			r.Max = lowerMax(r.Max, at)
-		case q.Reverse, !endsAfter(r.Max, at):
+		case q.Reverse && beginsBefore(r.Min, cursor):
+			r.Max = lowerMax(r.Max, cursor)
+		case q.Reverse, !endsAfter(r.Max, cursor):
 			continue
 		default:
-			r.Min = raiseMin(r.Min, at)
+			r.Min = raiseMin(r.Min, cursor)
 		}
 		all = append(all, r)
 	}
@@ -71,24 +71,24 @@ func isEnd(end string) bool {
 	return end == "-" || end == "+" || strings.HasPrefix(end, "[") || strings.HasPrefix(end, "(")
 }
 
-// beginsBefore reports whether a range that starts at min can have members before at.
-func beginsBefore(min, at string) bool { return min == "-" || min != "+" && min[1:] < at }
+// beginsBefore reports whether a range that starts at min can have members before member.
+func beginsBefore(min, member string) bool { return min == "-" || min != "+" && min[1:] < member }
 
-// endsAfter reports whether a range that ends at max can have members after at.
-func endsAfter(max, at string) bool { return max == "+" || max != "-" && max[1:] > at }
+// endsAfter reports whether a range that ends at max can have members after member.
+func endsAfter(max, member string) bool { return max == "+" || max != "-" && max[1:] > member }
 
-// lowerMax returns max, lowered to end before at.
-func lowerMax(max, at string) string {
-	if max == "+" || max != "-" && max[1:] >= at {
-		return "(" + at
+// lowerMax returns max, lowered to end before member.
+func lowerMax(max, member string) string {
+	if max == "+" || max != "-" && max[1:] >= member {
+		return "(" + member
 	}
 	return max
 }
 
-// raiseMin returns min, raised to start after at.
-func raiseMin(min, at string) string {
-	if min == "-" || min != "+" && min[1:] <= at {
-		return "(" + at
+// raiseMin returns min, raised to start after member.
+func raiseMin(min, member string) string {
+	if min == "-" || min != "+" && min[1:] <= member {
+		return "(" + member
 	}
 	return min
 }

@@ -1,5 +1,5 @@
-// Package ranged reads ranges of the sorted sets of an index, merged in order from its
-// partitions. The order is by member if all scores are 0, or by score.
+// Package ranged reads ranges of the sorted sets of an index and merges the partitions in
+// order: by member if all scores are 0, or by score.
 package ranged
 
 import (
@@ -55,9 +55,9 @@ type Reader struct {
 	Set *partition.Set
 	// Keys are the partitions to read. Default: all.
 	Keys []partition.Keys
-	// ID returns the id of a member; members without one are skipped. Default: the member.
+	// ID returns the id of a member; members without an id are skipped. Default: the member.
 	ID func(member string) (string, error)
-	// Scored indicates that members are ordered by score, and ranges are of scores.
+	// Scored indicates that members are ordered by score, and that ranges are ranges of scores.
 	Scored bool
 }
 
@@ -69,13 +69,12 @@ func Shorten(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// The number of members per step: few at first, as most callers need no more. sift.lua examines
-// lookAt members in about a millisecond.
+// Sizes of steps. sift.lua examines 1,000 members in about a millisecond.
 const (
-	firstStep  = 100
-	nextStep   = 500
-	lookAt     = 1000
-	rangesStep = 64
+	firstStep   = 100  // members in the first step; most callers need no more
+	nextStep    = 500  // members in a later step
+	maxExamined = 1000 // members examined by one call of sift.lua
+	rangesStep  = 64   // ranges per step
 )
 
 func (x *Reader) keys() []partition.Keys {
@@ -86,8 +85,8 @@ func (x *Reader) keys() []partition.Keys {
 }
 
 // Read yields the members of a query in order. It reads in steps of one round trip: the first
-// reads 100 members, or Limit, of the first ranges in every partition; later ones read 500 of
-// one range.
+// step reads 100 members, or Limit, of each of the first ranges in every partition; later steps
+// read 500 members of one range.
 func (x *Reader) Read(ctx context.Context, q Query) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if err := x.Set.Check(ctx); err != nil {
@@ -121,6 +120,7 @@ func (x *Reader) Read(ctx context.Context, q Query) iter.Seq2[Item, error] {
 	}
 }
 
+// compare compares items by score, then by member.
 func compare(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
 }
@@ -154,13 +154,13 @@ type reading struct {
 	q      Query
 	ranges []Range
 	after  Item // scored index: the item to read after; no Member: none
-	offset int  // skipped by the server
+	offset int  // number of members that the server skips
 }
 
 // step is one read of a range.
 type step struct {
 	items []Item
-	last  Item // the item to continue after, if there is more
+	last  Item // the item to continue after, if more is set
 	more  bool
 }
 
@@ -191,7 +191,7 @@ func (r *reading) first(ctx context.Context) ([][]step, error) {
 	return steps, nil
 }
 
-// firstSize is the number of members in the first step.
+// firstSize returns the number of members in the first step.
 func (r *reading) firstSize() int {
 	wanted := r.q.Limit + r.q.Offset - r.offset
 	if r.q.Limit <= 0 || r.q.Keep != nil || len(r.q.Sift) > 0 && wanted > firstStep {
@@ -200,7 +200,7 @@ func (r *reading) firstSize() int {
 	return min(wanted, nextStep)
 }
 
-// read yields the members of one partition. steps holds the first step of its first ranges.
+// read yields the members of one partition. steps holds the first step of the first ranges.
 func (r *reading) read(ctx context.Context, keys *partition.Keys, steps []step) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		steps := steps // the sequence may be iterated more than once
@@ -356,12 +356,13 @@ func (r *reading) sifted(ctx context.Context, reads []rangeRead, size int) ([]st
 	return steps, nil
 }
 
-// siftCall returns a call of sift.lua; with size 0 it only counts.
+// siftCall returns a call of sift.lua. With size 0, sift.lua only counts members.
 func siftCall(keys *partition.Keys, r Range, q Query, size int) script.Call {
-	args := append([]string{r.Min, r.Max, flag(q.Reverse), strconv.Itoa(size), strconv.Itoa(lookAt)}, q.Sift...)
+	args := append([]string{r.Min, r.Max, flag(q.Reverse), strconv.Itoa(size), strconv.Itoa(maxExamined)}, q.Sift...)
 	return script.Call{Keys: keys.All(), Args: args}
 }
 
+// siftReply decodes a reply of sift.lua.
 func siftReply(reply rueidis.RedisResult) (n int64, last string, members []string, err error) {
 	all, err := reply.ToArray()
 	if err != nil {
@@ -419,9 +420,9 @@ func (x *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	}
 	counts, keys, client := make([]int64, len(ranges)), x.keys(), x.Set.Client
 	for begin := 0; begin < len(ranges); begin += rangesStep {
-		some := ranges[begin:min(begin+rangesStep, len(ranges))]
-		commands := make(rueidis.Commands, 0, len(some)*len(keys))
-		for _, r := range some {
+		chunk := ranges[begin:min(begin+rangesStep, len(ranges))]
+		commands := make(rueidis.Commands, 0, len(chunk)*len(keys))
+		for _, r := range chunk {
 			for i := range keys {
 				if x.Scored {
 					commands = append(commands, client.B().Zcount().Key(keys[i].Index).Min(r.Min).Max(r.Max).Build())
@@ -446,17 +447,17 @@ func (x *Reader) countSifted(ctx context.Context, q Query, ranges []Range) (int6
 	var total int64
 	keys := x.keys()
 	for _, r := range ranges {
-		left := make([]Range, len(keys)) // per partition; empty: done
-		for i := range left {
-			left[i] = r
+		remaining := make([]Range, len(keys)) // per partition; empty: done
+		for i := range remaining {
+			remaining[i] = r
 		}
 		for {
 			var calls []script.Call
-			var sent []int
-			for i, rest := range left {
-				if rest != (Range{}) {
-					calls = append(calls, siftCall(&keys[i], rest, q, 0))
-					sent = append(sent, i)
+			var partitions []int // partition of each call
+			for i, unread := range remaining {
+				if unread != (Range{}) {
+					calls = append(calls, siftCall(&keys[i], unread, q, 0))
+					partitions = append(partitions, i)
 				}
 			}
 			if len(calls) == 0 {
@@ -468,8 +469,8 @@ func (x *Reader) countSifted(ctx context.Context, q Query, ranges []Range) (int6
 					return 0, err
 				}
 				total += n
-				if left[sent[c]] = (Range{"(" + last, r.Max}); last == "" {
-					left[sent[c]] = Range{}
+				if remaining[partitions[c]] = (Range{"(" + last, r.Max}); last == "" {
+					remaining[partitions[c]] = Range{}
 				}
 			}
 		}

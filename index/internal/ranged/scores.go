@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// Text formats a score; -0 becomes 0, since Redis treats them as equal.
+// Text formats a score. -0 becomes 0, since Redis treats -0 and 0 as equal.
 func Text(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
 
 // Scores is a range of scores.
@@ -62,8 +62,8 @@ func (r Scores) Has(f float64) bool {
 func Cursor(score float64, id string) string { return scan.EncodeCursor(Text(score) + " " + id) }
 
 // parseCursor decodes the position of an item of a scored index.
-func parseCursor(at string) (Item, error) {
-	score, id, ok := strings.Cut(at, " ")
+func parseCursor(cursor string) (Item, error) {
+	score, id, ok := strings.Cut(cursor, " ")
 	f, err := strconv.ParseFloat(score, 64)
 	if !ok || err != nil || math.IsNaN(f) {
 		return Item{}, errors.New("invalid cursor: use one that an earlier page returned")

@@ -3,26 +3,26 @@
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYLEX takes it
--- ARGV[3]   '1': from its end
+-- ARGV[3]   '1': from the end of the range
 -- ARGV[4]   maximum number of members to reply; '0': only count them
 -- ARGV[5]   maximum number of members to examine
 -- ARGV[6..] how to read the leading columns of a member, four arguments each:
 --           width      bytes; '0': up to a terminator
---           escape     if width is 0: the byte that escapes the next one, and the
---                      terminator. With a third byte the terminator is one byte,
---                      without it the escape and the terminator
+--           escape     if width is 0: the escape byte and the terminator byte. With a
+--                      third byte the terminator byte alone ends the column, without
+--                      it the escape byte followed by the terminator byte
 --           low, high  the column must not be below low, and must be below high;
 --                      empty: no bound
 --
 -- Reply  { number of members that pass, the last member examined or '' at the end of
 --          the range, members ... }
 
--- place is the position of a column if all columns before it have a fixed width.
-local columns, place = {}, 1
+-- position is the position of a column, or nil if a column before it has no fixed width.
+local columns, position = {}, 1
 for i = 6, #ARGV, 4 do
 	local c = {
-		width = tonumber(ARGV[i]), place = place,
-		escape = ARGV[i + 1]:byte(1), finish = ARGV[i + 1]:byte(2), plain = ARGV[i + 1]:byte(3),
+		width = tonumber(ARGV[i]), position = position,
+		escape = ARGV[i + 1]:byte(1), terminator = ARGV[i + 1]:byte(2), single = ARGV[i + 1]:byte(3),
 		low = ARGV[i + 2], high = ARGV[i + 3],
 	}
 	c.bound = c.low ~= '' or c.high ~= ''
@@ -34,14 +34,14 @@ for i = 6, #ARGV, 4 do
 			c.high1, c.high2 = unpack4('>I4I4', c.high .. ('\0'):rep(8 - #c.high))
 		end
 	end
-	place = place and c.width > 0 and place + c.width or nil
-	if c.bound or c.width == 0 or not place then
+	position = position and c.width > 0 and position + c.width or nil
+	if c.bound or c.width == 0 or not position then
 		columns[#columns + 1] = c
 	end
 end
 
--- ending returns the last position of a column that starts at from.
-local function ending(member, from, c)
+-- columnEnd returns the last position of a column that starts at from.
+local function columnEnd(member, from, c)
 	if c.width > 0 then
 		return from + c.width - 1
 	end
@@ -49,11 +49,11 @@ local function ending(member, from, c)
 	while i <= n do
 		local b = member:byte(i)
 		if b == c.escape then
-			if not c.plain and member:byte(i + 1) == c.finish then
+			if not c.single and member:byte(i + 1) == c.terminator then
 				return i + 1
 			end
 			i = i + 1
-		elseif c.plain and b == c.finish then
+		elseif c.single and b == c.terminator then
 			return i
 		end
 		i = i + 1
@@ -61,11 +61,12 @@ local function ending(member, from, c)
 	return n
 end
 
+-- passes reports whether a member satisfies all bounds.
 local function passes(member)
 	local from = 1
 	for _, c in ipairs(columns) do
-		from = c.place or from
-		local to = ending(member, from, c)
+		from = c.position or from
+		local to = columnEnd(member, from, c)
 		if to > #member then -- not written by this index
 			return false
 		end
@@ -85,21 +86,21 @@ local function passes(member)
 	return true
 end
 
-local want, look = tonumber(ARGV[4]), tonumber(ARGV[5])
+local limit, examine = tonumber(ARGV[4]), tonumber(ARGV[5])
 local members
 if ARGV[3] == '1' then
-	members = redis.call('ZREVRANGEBYLEX', KEYS[1], ARGV[2], ARGV[1], 'LIMIT', 0, look)
+	members = redis.call('ZREVRANGEBYLEX', KEYS[1], ARGV[2], ARGV[1], 'LIMIT', 0, examine)
 else
-	members = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', 0, look)
+	members = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', 0, examine)
 end
-local reply = {0, #members == look and members[#members] or ''}
+local reply = {0, #members == examine and members[#members] or ''}
 local n = 0
 for _, member in ipairs(members) do
 	if passes(member) then
 		n = n + 1
-		if want > 0 then
+		if limit > 0 then
 			reply[n + 2] = member
-			if n == want then
+			if n == limit then
 				reply[2] = member
 				break
 			end

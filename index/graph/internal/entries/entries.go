@@ -23,7 +23,7 @@ type Reader struct{ Set *partition.Set }
 type Range struct {
 	Prefix  string // common prefix of the entries
 	Whole   bool   // the prefix is a complete entry
-	Subject string // if known: only its partition has the range
+	Subject string // if known, only its partition is read
 }
 
 // bounds returns the bounds of the range for ZRANGE BYLEX: entries with the prefix "spo:a:"
@@ -35,12 +35,12 @@ func (r Range) bounds() (low, high string) {
 	return "[" + r.Prefix, "(" + strings.TrimSuffix(r.Prefix, ":") + ";"
 }
 
-// Check returns an error if the stored declaration differs.
+// Check returns an error if the stored declaration differs from the Set's.
 func (r *Reader) Check(ctx context.Context) error {
 	return r.Wrap(ctx, r.Set.Check(ctx))
 }
 
-// Wrap adds the package and the key to an error of the database.
+// Wrap adds the package and the key to a database error.
 func (r *Reader) Wrap(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -84,7 +84,7 @@ func (r *Reader) All(ctx context.Context, s Range, page index.Page, after string
 func (r *Reader) Counts(ctx context.Context, ranges []Range) ([]int64, error) {
 	counts := make([]int64, len(ranges))
 	var commands rueidis.Commands
-	var rangeOf []int // by command
+	var rangeOf []int // index of each command's range
 	send := func() error {
 		for i, reply := range r.Set.Client.DoMulti(ctx, commands...) {
 			n, err := reply.AsInt64()

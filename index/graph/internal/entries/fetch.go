@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	maxRanges    = 500    // per round trip
-	maxEach      = 1000   // entries of a range per round trip
-	roundEntries = 10_000 // approximate entries of all ranges per round trip
+	maxRanges       = 500    // per round trip
+	maxRangeEntries = 1000   // entries of a range per round trip
+	roundEntries    = 10_000 // approximate entries of all ranges per round trip
 )
 
-// Fetch reads ranges and calls each with their entries, about 10,000 per round trip: a few of
-// each of many ranges, then more of the longer ones. While it passes on the entries of one
-// round trip it prefetches the next. Without prefetch, that starts with the second round trip,
-// since the caller may need only few entries.
+// Fetch reads ranges and calls each for every entry. A round trip reads about 10,000 entries: a
+// few from each of many ranges, then more from the longer ranges. During the calls of each, the
+// next round trip is prefetched. Without prefetch, prefetching starts after the second round
+// trip, since the caller may need only a few entries.
 func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each func(i int, entry string) error) (err error) {
 	var open []cursor
 	for i, s := range ranges {
@@ -51,7 +51,7 @@ func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each 
 		}
 		for j, entries := range current.entries {
 			for _, entry := range entries {
-				if err := each(current.cursors[j].at, entry); err != nil {
+				if err := each(current.cursors[j].rangeIndex, entry); err != nil {
 					return err
 				}
 			}
@@ -60,9 +60,9 @@ func (r *Reader) Fetch(ctx context.Context, ranges []Range, prefetch bool, each 
 	return nil
 }
 
-// cursor is the unread rest of a range in one partition.
+// cursor is the unread remainder of a range in one partition.
 type cursor struct {
-	at             int // index of the range
+	rangeIndex     int
 	key, low, high string
 }
 
@@ -70,29 +70,30 @@ type cursor struct {
 type round struct {
 	cursors []cursor
 	entries [][]string // of each cursor
-	more    []cursor   // cursors that are not at their end
+	more    []cursor   // cursors with unread entries
 	err     error
 }
 
+// round reads the next entries of each cursor.
 func (r *Reader) round(ctx context.Context, cursors []cursor) round {
-	count := min(max(roundEntries/len(cursors), 20), maxEach)
+	count := min(max(roundEntries/len(cursors), 20), maxRangeEntries)
 	commands := make(rueidis.Commands, len(cursors))
 	for i, c := range cursors {
 		commands[i] = r.Set.Client.B().Zrange().Key(c.key).Min(c.low).Max(c.high).Bylex().Limit(0, int64(count)).Build()
 	}
-	done := round{cursors: cursors, entries: make([][]string, len(cursors))}
+	result := round{cursors: cursors, entries: make([][]string, len(cursors))}
 	for i, reply := range r.Set.Client.DoMulti(ctx, commands...) {
 		entries, err := reply.AsStrSlice()
 		if err != nil {
-			done.err = r.Wrap(ctx, err)
-			return done
+			result.err = r.Wrap(ctx, err)
+			return result
 		}
-		done.entries[i] = entries
+		result.entries[i] = entries
 		if len(entries) == count {
 			c := cursors[i]
 			c.low = "(" + entries[count-1]
-			done.more = append(done.more, c)
+			result.more = append(result.more, c)
 		}
 	}
-	return done
+	return result
 }

@@ -5,8 +5,8 @@ import "strings"
 // MaxName is the maximum length of a name, in bytes.
 const MaxName = 64 << 10
 
-// Escape escapes a name for an entry. Escaping keeps the order of names: the second byte
-// of ";:" and ";;" is the byte of the name.
+// Escape escapes a name for an entry. Escaping preserves the order of names, since the second
+// byte of ";:" and ";;" is the byte of the name.
 func Escape(name string) string {
 	if strings.IndexByte(name, ':') < 0 && strings.IndexByte(name, ';') < 0 {
 		return name

@@ -21,8 +21,8 @@ type parser struct {
 	at   int
 }
 
-// wrong returns a syntax error at an offset.
-func (p *parser) wrong(at int, format string, args ...any) error {
+// errorf returns a syntax error at an offset in the query.
+func (p *parser) errorf(at int, format string, args ...any) error {
 	return &Error{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
 }
 
@@ -33,7 +33,7 @@ func (p *parser) statement() (words []word, more bool, err error) {
 			p.at++
 		}
 		if p.at == len(p.text) {
-			return words, false, p.lastDot(words)
+			return words, false, p.checkLastDot(words)
 		}
 		w, err := p.word()
 		if err != nil {
@@ -41,7 +41,7 @@ func (p *parser) statement() (words []word, more bool, err error) {
 		}
 		if !w.quoted && w.text == "." {
 			if len(words) == 0 {
-				return nil, false, p.wrong(w.at, "there is no pattern before this dot")
+				return nil, false, p.errorf(w.at, "there is no pattern before this dot")
 			}
 			return words, true, nil
 		}
@@ -49,50 +49,51 @@ func (p *parser) statement() (words []word, more bool, err error) {
 	}
 }
 
-// lastDot refuses a last word that ends with a dot: in other query languages that dot ends the
-// pattern.
-func (p *parser) lastDot(words []word) error {
+// checkLastDot returns an error if the last word ends with a dot: in other query languages,
+// such a dot ends the pattern.
+func (p *parser) checkLastDot(words []word) error {
 	if len(words) == 0 {
 		return nil
 	}
 	if w := words[len(words)-1]; !w.quoted && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
-		return p.wrong(w.at+len(w.text)-1, "separate patterns with a dot between blanks, and write none after the last; for the name write \"%s\"", w.text)
+		return p.errorf(w.at+len(w.text)-1, "separate patterns with a dot between blanks, and write none after the last; for the name write \"%s\"", w.text)
 	}
 	return nil
 }
 
+// blank reports whether c separates words.
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // word reads the next word.
 func (p *parser) word() (word, error) {
 	w := word{at: p.at}
 	if p.text[p.at] != '"' {
-		w.text = p.toBlank()
+		w.text = p.readToBlank()
 		return w, nil
 	}
 	if err := p.quotes(&w); err != nil {
 		return w, err
 	}
 	w.end = p.at
-	w.steps = p.toBlank()
+	w.steps = p.readToBlank()
 	if rest, _ := cutSteps("p" + w.steps); rest != "p" {
-		return w, p.noBlank(w.end, w.steps)
+		return w, p.missingBlank(w.end, w.steps)
 	}
 	return w, nil
 }
 
-// noBlank returns the error for text directly after a name.
-func (p *parser) noBlank(at int, rest string) error {
-	return p.wrong(at, "there is no blank before %q", rest)
+// missingBlank returns the error for text directly after a quoted name.
+func (p *parser) missingBlank(at int, rest string) error {
+	return p.errorf(at, "there is no blank before %q", rest)
 }
 
-// toBlank reads up to the next blank.
-func (p *parser) toBlank() string {
-	begin := p.at
+// readToBlank reads up to the next blank.
+func (p *parser) readToBlank() string {
+	start := p.at
 	for p.at < len(p.text) && !blank(p.text[p.at]) {
 		p.at++
 	}
-	return p.text[begin:p.at]
+	return p.text[start:p.at]
 }
 
 // isOperator reports whether a text is the operator of a filter.
@@ -110,7 +111,7 @@ func (p *parser) quotes(w *word) error {
 	var out strings.Builder
 	for p.at++; ; p.at++ {
 		if p.at == len(p.text) {
-			return p.wrong(w.at, "this quote is never closed")
+			return p.errorf(w.at, "this quote is never closed")
 		}
 		switch c := p.text[p.at]; c {
 		case '"':
@@ -119,11 +120,11 @@ func (p *parser) quotes(w *word) error {
 			return nil
 		case '\\':
 			if p.at++; p.at == len(p.text) {
-				return p.wrong(w.at, "this quote is never closed")
+				return p.errorf(w.at, "this quote is never closed")
 			}
 			at := strings.IndexByte(`"\nt`, p.text[p.at])
 			if at < 0 {
-				return p.wrong(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
+				return p.errorf(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
 			}
 			out.WriteByte("\"\\\n\t"[at])
 		default:
@@ -137,8 +138,7 @@ func firstRune(text string) rune {
 	return r
 }
 
-// lookalike recognizes syntax of other query languages. It returns a hint on the equivalent, or
-// "".
+// lookalike returns a hint if text is syntax of another query language, or "".
 func lookalike(text string, predicate bool) string {
 	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
 		return "a variable begins with a question mark: ?" + name
@@ -181,8 +181,8 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// cutSteps cuts the length of a path from a predicate: "+", "*", "*2", "*2..",
-// "*2..3".
+// cutSteps splits a predicate into its name and the length of a path: "+", "*", "*2", "*2..",
+// "*2..3" or "".
 func cutSteps(text string) (name, steps string) {
 	if name, ok := strings.CutSuffix(text, "+"); ok && name != "" {
 		return name, "+"

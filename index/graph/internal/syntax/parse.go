@@ -20,14 +20,14 @@ type Query struct {
 type Filter struct {
 	Left, Right Term
 	Operator    string
-	Expression  *regexp.Regexp // of the operator ~, instead of Right
+	Expression  *regexp.Regexp // for the operator ~, instead of Right
 }
 
 // Term is a part of a pattern.
 type Term struct {
 	Kind     Kind
 	Text     string // of a name or a variable; of a path, its predicate
-	Min, Max int    // the length of a path; Max 0: any
+	Min, Max int    // the length of a path; Max 0: no limit
 }
 
 // Kind is the kind of a term.
@@ -70,7 +70,7 @@ func Parse(text string) (Query, error) {
 		}
 	}
 	if len(q.Patterns) == 0 {
-		return Query{}, p.wrong(len(text), "there is no pattern; write one as: ?x likes beer")
+		return Query{}, p.errorf(len(text), "there is no pattern; write one as: ?x likes beer")
 	}
 	return q, nil
 }
@@ -85,7 +85,7 @@ func (p *parser) add(q *Query, words []word) error {
 		if len(words) > 3 {
 			at = words[3].at
 		}
-		return p.wrong(at, "a pattern is a subject, a predicate and an object; found %s before the next dot", countWords(len(words)))
+		return p.errorf(at, "a pattern is a subject, a predicate and an object; found %s before the next dot", countWords(len(words)))
 	}
 	var terms [3]Term
 	for i, w := range words {
@@ -108,19 +108,19 @@ func countWords(n int) string {
 // filter adds a comparison, or "?x ~ expression".
 func (p *parser) filter(q *Query, words []word) error {
 	if len(words) != 3 {
-		return p.wrong(words[1].at, "a filter is a variable, %s, and a variable or a name", words[1].text)
+		return p.errorf(words[1].at, "a filter is a variable, %s, and a variable or a name", words[1].text)
 	}
 	left, err := p.term(words[0], false)
 	if err != nil {
 		return err
 	}
 	if left.Kind != Variable {
-		return p.wrong(words[0].at, "a filter begins with a variable, such as ?x; for a predicate named %s write \"%s\"", words[1].text, words[1].text)
+		return p.errorf(words[0].at, "a filter begins with a variable, such as ?x; for a predicate named %s write \"%s\"", words[1].text, words[1].text)
 	}
 	if words[1].text == "~" {
 		expression, err := regexp.Compile(words[2].text)
 		if err != nil {
-			return p.wrong(words[2].at, "%v", err)
+			return p.errorf(words[2].at, "%v", err)
 		}
 		q.Filters = append(q.Filters, Filter{Left: left, Operator: "~", Expression: expression})
 		return nil
@@ -130,7 +130,7 @@ func (p *parser) filter(q *Query, words []word) error {
 		return err
 	}
 	if right.Kind == Anything {
-		return p.wrong(words[2].at, "* cannot be compared; for the name * write \"*\"")
+		return p.errorf(words[2].at, "* cannot be compared; for the name * write \"*\"")
 	}
 	q.Filters = append(q.Filters, Filter{Left: left, Operator: words[1].text, Right: right})
 	return nil
@@ -140,13 +140,13 @@ func (p *parser) filter(q *Query, words []word) error {
 func (p *parser) term(w word, predicate bool) (Term, error) {
 	if w.quoted {
 		if w.steps != "" && !predicate {
-			return Term{}, p.noBlank(w.end, w.steps)
+			return Term{}, p.missingBlank(w.end, w.steps)
 		}
 		return p.named(w)
 	}
 	if variable, ok := strings.CutPrefix(w.text, "?"); ok {
 		if !isVariable(variable) {
-			return Term{}, p.wrong(w.at, "%q is not a variable: use letters, digits, - and _ after the question mark; for a name write \"%s\"", w.text, w.text)
+			return Term{}, p.errorf(w.at, "%q is not a variable: use letters, digits, - and _ after the question mark; for a name write \"%s\"", w.text, w.text)
 		}
 		return Term{Kind: Variable, Text: variable}, nil
 	}
@@ -157,7 +157,7 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 		w.text, w.steps = cutSteps(w.text)
 	}
 	if advice := lookalike(w.text, predicate); advice != "" {
-		return Term{}, p.wrong(w.at, "%s; for the name write \"%s\"", advice, w.text)
+		return Term{}, p.errorf(w.at, "%s; for the name write \"%s\"", advice, w.text)
 	}
 	return p.named(w)
 }
@@ -166,32 +166,32 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 func (p *parser) named(w word) (Term, error) {
 	switch {
 	case w.text == "":
-		return Term{}, p.wrong(w.at, "a name must not be empty")
+		return Term{}, p.errorf(w.at, "a name must not be empty")
 	case len(w.text) > entries.MaxName:
-		return Term{}, p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), entries.MaxName)
+		return Term{}, p.errorf(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), entries.MaxName)
 	case w.steps != "":
 		return p.path(w)
 	}
 	return Term{Kind: Name, Text: w.text}, nil
 }
 
-// path reads the length of a path.
+// path parses the length of a path.
 func (p *parser) path(w word) (Term, error) {
 	t := Term{Kind: Path, Text: w.text}
-	switch from, to, two := strings.Cut(strings.TrimPrefix(w.steps, "*"), ".."); {
+	switch from, to, isRange := strings.Cut(strings.TrimPrefix(w.steps, "*"), ".."); {
 	case w.steps == "+":
 		t.Min = 1
 	case w.steps == "*":
 	default:
 		var err error
-		if t.Min, err = strconv.Atoi(from); err == nil && two && to != "" {
+		if t.Min, err = strconv.Atoi(from); err == nil && isRange && to != "" {
 			t.Max, err = strconv.Atoi(to)
 		}
-		if !two {
+		if !isRange {
 			t.Max = t.Min
 		}
-		if err != nil || t.Max == 0 && (!two || to != "") || t.Max > 0 && t.Max < t.Min || t.Min > MaxSteps || t.Max > MaxSteps {
-			return Term{}, p.wrong(w.at, "%q is not the length of a path: use *1..3, *2, *2.., + or *, with at most %d steps", w.steps, MaxSteps)
+		if err != nil || t.Max == 0 && (!isRange || to != "") || t.Max > 0 && t.Max < t.Min || t.Min > MaxSteps || t.Max > MaxSteps {
+			return Term{}, p.errorf(w.at, "%q is not the length of a path: use *1..3, *2, *2.., + or *, with at most %d steps", w.steps, MaxSteps)
 		}
 	}
 	return t, nil

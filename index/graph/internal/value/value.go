@@ -12,13 +12,13 @@ import (
 
 // Value is the value of a name in a comparison: a number or a text.
 type Value struct {
-	text     string // the name; for a number, its digits
+	text     string // the name
 	number   float64
 	isNumber bool
 }
 
-// Compare compares two numbers or two texts. ok is false if one is a number and the other a
-// text.
+// Compare compares two numbers or two texts. ok is false if one value is a number and the other
+// is a text.
 func (v Value) Compare(other Value) (c int, ok bool) {
 	switch {
 	case v.isNumber != other.isNumber:
@@ -29,7 +29,7 @@ func (v Value) Compare(other Value) (c int, ok bool) {
 	return strings.Compare(v.text, other.text), true
 }
 
-// Equal reports whether both are numbers and equal.
+// Equal reports whether both values are numbers and equal.
 func (v Value) Equal(other Value) bool {
 	return v.isNumber && other.isNumber && v.compareNumbers(other) == 0
 }
@@ -58,8 +58,8 @@ func (v Value) compareNumbers(other Value) int {
 	return x.Cmp(y)
 }
 
-// rounded reports whether a different number may have the same float64, because this one has
-// many digits or is close to zero.
+// rounded reports whether a different number may have the same float64, because v has many
+// digits or is close to zero.
 func (v Value) rounded() bool { return len(v.text) > 15 || math.Abs(v.number) < 1e-300 }
 
 // maxNumber is the maximum length of a number, in bytes.

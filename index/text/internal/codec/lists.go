@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// MaxID is the largest id of a document: all integers up to it are exact in Lua.
+// MaxID is the largest id of a document: all integers up to MaxID are exact in Lua.
 const MaxID = 1<<53 - 1
 
 // Number reads 8 bytes in big-endian order.
@@ -39,9 +39,9 @@ func (l List) Valid(after int64) bool {
 	return len(l)%8 == 0
 }
 
-// Last returns the largest id <= most, or -1.
-func (l List) Last(most int64) int64 {
-	i := sort.Search(l.Len(), func(i int) bool { return l.At(i) > most })
+// Last returns the largest id <= limit, or -1.
+func (l List) Last(limit int64) int64 {
+	i := sort.Search(l.Len(), func(i int) bool { return l.At(i) > limit })
 	if i == 0 {
 		return -1
 	}
@@ -74,7 +74,7 @@ func ListOf(ids []int64) List {
 	return List(b)
 }
 
-// Tail is the newest ids of a term.
+// Tail holds the newest ids of a term.
 type Tail struct {
 	Sealed int64 // number of ids in segments
 	Bound  int64 // ids <= Bound belong in segments

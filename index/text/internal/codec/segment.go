@@ -39,7 +39,7 @@ func ParseSegment(data string) (s Segment, err error) {
 	return s, nil
 }
 
-// Valid reports whether the segment has ids, and they are ascending and from base to limit.
+// Valid reports whether the segment has ids, all of them ascending and from base to limit.
 func (s Segment) Valid(base, limit int64) bool {
 	last := base - 1
 	for id := range s.IDs {
@@ -85,16 +85,16 @@ func (s Segment) at(i int) int64 {
 	return s.origin + int64(uint32(p[3])|uint32(p[2])<<8|uint32(p[1])<<16|uint32(p[0])<<24)
 }
 
-// Last returns the largest id <= most, or -1.
-func (s Segment) Last(most int64) int64 {
+// Last returns the largest id <= limit, or -1.
+func (s Segment) Last(limit int64) int64 {
 	if !s.bitmap {
-		i := sort.Search(s.len4(), func(i int) bool { return s.at(i) > most })
+		i := sort.Search(s.len4(), func(i int) bool { return s.at(i) > limit })
 		if i == 0 {
 			return -1
 		}
 		return s.at(i - 1)
 	}
-	bit := min(most-s.origin, int64(8*len(s.payload)-1))
+	bit := min(limit-s.origin, int64(8*len(s.payload)-1))
 	if bit < 0 {
 		return -1
 	}
@@ -124,27 +124,27 @@ func (s Segment) Fill(w Window, low, high int64) {
 	}
 	first := max(0, (low-s.origin)/64)
 	for i := first; i <= (high-s.origin)/64 && 8*i < int64(len(s.payload)); i++ {
-		at := s.origin + 64*i
+		start := s.origin + 64*i
 		word := s.word(int(8 * i))
-		if at < low {
-			word &= ^uint64(0) << (low - at)
+		if start < low {
+			word &= ^uint64(0) << (low - start)
 		}
-		if high < at+63 {
-			word &= ^uint64(0) >> (63 - (high - at))
+		if high < start+63 {
+			word &= ^uint64(0) >> (63 - (high - start))
 		}
-		w.or(at, word)
+		w.or(start, word)
 	}
 }
 
-// word returns 64 bits of a bitmap.
-func (s Segment) word(at int) uint64 {
-	if at+8 <= len(s.payload) {
-		p := s.payload[at : at+8]
+// word returns 64 bits of a bitmap, starting at a byte offset.
+func (s Segment) word(offset int) uint64 {
+	if offset+8 <= len(s.payload) {
+		p := s.payload[offset : offset+8]
 		return uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 |
 			uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
 	}
 	var buffer [8]byte
-	copy(buffer[:], s.payload[at:])
+	copy(buffer[:], s.payload[offset:])
 	return binary.LittleEndian.Uint64(buffer[:])
 }
 
@@ -154,12 +154,12 @@ type Chunk struct {
 	Data string
 }
 
-// Encode splits ascending ids into segments of at most most bytes, the first of which starts at
-// base. Each has as many ids as the better of the two kinds can hold.
-func Encode(ids []int64, base int64, most int) []Chunk {
+// Encode splits ascending ids into segments of at most maxBytes bytes, the first of which starts
+// at base. Each segment has as many ids as the better of the two kinds can hold.
+func Encode(ids []int64, base int64, maxBytes int) []Chunk {
 	var chunks []Chunk
 	for len(ids) > 0 {
-		n, data := encodeOne(ids, most)
+		n, data := encodeOne(ids, maxBytes)
 		chunks = append(chunks, Chunk{base, data})
 		if ids = ids[n:]; len(ids) > 0 {
 			base = ids[0]
@@ -169,15 +169,15 @@ func Encode(ids []int64, base int64, most int) []Chunk {
 }
 
 // encodeOne encodes the first ids as a segment, and returns their number.
-func encodeOne(ids []int64, most int) (n int, data string) {
+func encodeOne(ids []int64, maxBytes int) (n int, data string) {
 	origin := ids[0] &^ 63
 	first := func(limit int64) int { // returns the number of ids below a limit
 		return sort.Search(len(ids), func(i int) bool { return ids[i] >= limit })
 	}
-	inBitmap := first(origin + 8*int64(most-SegmentHeader))
-	inOffsets := min((most-SegmentHeader)/4, first(ids[0]+maxOffset))
+	inBitmap := first(origin + 8*int64(maxBytes-SegmentHeader))
+	inOffsets := min((maxBytes-SegmentHeader)/4, first(ids[0]+maxOffset))
 	n = max(inBitmap, inOffsets)
-	bytes := int64(most)
+	bytes := int64(maxBytes)
 	if inBitmap >= n {
 		bytes = (ids[n-1]-origin)/8 + 1
 	}

@@ -21,16 +21,16 @@ func (w Window) Set(id int64) {
 	}
 }
 
-// or adds the ids of a word that starts at a multiple of 64.
-func (w Window) or(at int64, word uint64) {
-	if i := (at - w.low) / 64; at >= w.low && i < int64(len(w.bits)) {
+// or adds the ids of a word of 64 bits. start is a multiple of 64.
+func (w Window) or(start int64, word uint64) {
+	if i := (start - w.low) / 64; start >= w.low && i < int64(len(w.bits)) {
 		w.bits[i] |= word
 	}
 }
 
-// Last returns the largest id <= most, or -1.
-func (w Window) Last(most int64) int64 {
-	d := most - w.low
+// Last returns the largest id <= limit, or -1.
+func (w Window) Last(limit int64) int64 {
+	d := limit - w.low
 	if d < 0 {
 		return -1
 	}

@@ -28,6 +28,7 @@ import (
 // Languages returns the languages that have a stemmer, sorted.
 func Languages() []string { return slices.Sorted(maps.Keys(stemmers())) }
 
+// stemmers returns the stemmer of each language.
 func stemmers() map[string]func(*snowballstem.Env) bool {
 	return map[string]func(*snowballstem.Env) bool{
 		"arabic": arabic.Stem, "danish": danish.Stem, "dutch": dutch.Stem, "english": english.Stem,

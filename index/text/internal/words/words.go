@@ -1,8 +1,8 @@
 // Package words splits text in any script into the words of a full-text index.
 //
-// Words are those of Unicode (UAX #29), folded as in index/suggest: case, accents, full-width
-// forms and kinds of apostrophes make no difference. Scripts without spaces between words are
-// split into characters, which are indexed in pairs.
+// Words are the words of Unicode (UAX #29), folded as in index/suggest: case, accents,
+// full-width forms and kinds of apostrophes make no difference. Scripts without spaces between
+// words are split into characters, which are indexed in pairs.
 package words
 
 import (
@@ -28,7 +28,7 @@ type Atom struct {
 	Text   string
 	Stem   string // stem of a word, if it differs from the text
 	Single bool   // a character
-	Joined bool   // a character that directly follows another
+	Joined bool   // a character that directly follows another character
 }
 
 // StemMark is the prefix of terms that are stems. No word contains it.
@@ -40,7 +40,7 @@ type Splitter struct {
 }
 
 // New returns a Splitter that stems words in a language, one of Languages. If language is
-// empty, it does not stem.
+// empty, the Splitter does not stem.
 func New(language string) (*Splitter, error) {
 	stem := stemmers()[language]
 	if language != "" && stem == nil {
@@ -101,8 +101,8 @@ func (s *Splitter) Wanted(atoms []Atom) [][]string {
 	return slices.CompactFunc(wanted, slices.Equal)
 }
 
-// forms returns the terms of which a text must have one to contain a form of a word: the word,
-// its stem, and the word that is its own stem.
+// forms returns terms, at least one of which a text must have to contain a form of a word: the
+// word, its stem, and the word that is its own stem.
 func (s *Splitter) forms(a Atom) []string {
 	switch {
 	case s.stem == nil || a.Single:
@@ -129,6 +129,7 @@ func Contain(text, phrase []Atom) bool {
 	return false
 }
 
+// startsWith reports whether a text starts with the atoms of a phrase.
 func startsWith(text, phrase []Atom) bool {
 	for i, a := range phrase {
 		if !isForm(text[i], a) {
@@ -138,6 +139,7 @@ func startsWith(text, phrase []Atom) bool {
 	return true
 }
 
+// isHan reports whether a text starts with a Chinese character.
 func isHan(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return unicode.Is(unicode.Han, r)
@@ -147,34 +149,34 @@ func isHan(text string) bool {
 type collector struct {
 	splitter *Splitter
 	atoms    []Atom
-	joined   bool // the last rune became a character
+	joined   bool // the last rune became an atom of its own
 }
 
 // segment adds the words and characters of a segment between two word boundaries.
 func (c *collector) segment(segment string) {
-	begin := 0 // of the current word
+	start := 0 // of the current word
 	var before rune
 	for i, r := range segment {
 		size := utf8.RuneLen(r)
 		next, _ := utf8.DecodeRuneInString(segment[i+size:])
 		switch {
 		case unspaced(r):
-			c.word(segment[begin:i])
+			c.word(segment[start:i])
 			c.atoms = append(c.atoms, Atom{Text: string(r), Single: true, Joined: c.joined})
 			c.joined = true
-			begin = i + size
+			start = i + size
 		case splits(before, r, next):
-			c.word(segment[begin:i])
+			c.word(segment[start:i])
 			c.joined = false
-			begin = i + size
+			start = i + size
 		}
 		before = r
 	}
-	c.word(segment[begin:])
+	c.word(segment[start:])
 }
 
 // splits reports whether a rune separates words although UAX #29 considers it part of a word,
-// such as the point in "example.com". That of "3.14" stays.
+// such as the point in "example.com". The point in "3.14" does not separate words.
 func splits(before, r, after rune) bool {
 	if unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So, unicode.Cf) || r == '_' || dropped(r) {
 		return false
@@ -215,6 +217,7 @@ func (c *collector) word(text string) {
 	c.atoms = append(c.atoms, a)
 }
 
+// significant reports whether a rune is a letter, a number or a symbol.
 func significant(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.So)
 }
@@ -249,19 +252,19 @@ func foldWord(word string) string {
 	return fold.Letters(norm.NFD.String(word))
 }
 
-// Cut truncates a text to at most most bytes, at a rune boundary.
-func Cut(text string, most int) string {
-	if len(text) <= most {
+// Cut truncates a text to at most size bytes, at a rune boundary.
+func Cut(text string, size int) string {
+	if len(text) <= size {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for size > 0 && !utf8.RuneStart(text[size]) {
+		size--
 	}
-	return text[:most]
+	return text[:size]
 }
 
-// unspaced reports whether a rune belongs to a script without spaces between words, or to one
-// that attaches particles to words, such as Hangul.
+// unspaced reports whether a rune belongs to a script without spaces between words, or to a
+// script that attaches particles to words, such as Hangul.
 func unspaced(r rune) bool {
 	if r < 0x0e00 {
 		return false
