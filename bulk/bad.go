@@ -14,9 +14,9 @@ import (
 // badRecord is a record that cannot be loaded, as written to Options.BadTo. Exactly one of Text,
 // Base64, Command and Key identifies it.
 type badRecord struct {
-	File   string `json:"file,omitempty"`   // if there are several
+	File   string `json:"file,omitempty"`   // set if there are several files
 	Line   int64  `json:"line,omitempty"`   // in line-based formats
-	Offset int64  `json:"offset,omitempty"` // in other formats
+	Offset int64  `json:"offset,omitempty"` // byte offset, in other formats
 	Record int64  `json:"record,omitempty"` // record number, starting at 1, in formats with records
 	Reason string `json:"reason"`
 
@@ -30,11 +30,11 @@ type badRecord struct {
 // badRecords writes bad records to Options.BadTo.
 type badRecords struct {
 	to    io.Writer
-	most  int
+	max   int // maximum number of records
 	count *counts
 }
 
-// newBadRecords returns nil if a bad record ends the load.
+// newBadRecords returns nil if Options.BadTo is not set. The first bad record then ends the load.
 func newBadRecords(opt Options, count *counts) *badRecords {
 	if opt.BadTo == nil {
 		return nil
@@ -42,7 +42,7 @@ func newBadRecords(opt Options, count *counts) *badRecords {
 	return &badRecords{opt.BadTo, opt.MaxBad, count}
 }
 
-// skipper returns the function that receives the bad records of an input.
+// skipper returns the callback for the bad records of an input, or nil if b is nil.
 func (b *badRecords) skipper() func(*input.BadRecord) error {
 	if b == nil {
 		return nil
@@ -50,7 +50,7 @@ func (b *badRecords) skipper() func(*input.BadRecord) error {
 	return b.record
 }
 
-// record writes a bad record.
+// record writes a bad record of an input.
 func (b *badRecords) record(bad *input.BadRecord) error {
 	entry := badRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
 	switch {
@@ -86,10 +86,10 @@ func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err 
 	}, inputErr)
 }
 
-// write writes a bad record. If there are too many, it returns the input error instead.
+// write writes a bad record. If the maximum is reached, it returns inputErr instead.
 func (b *badRecords) write(bad badRecord, inputErr *InputError) error {
-	if n := b.count.bad.Load(); n >= int64(b.most) {
-		inputErr.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", inputErr.Msg, b.most)
+	if n := b.count.bad.Load(); n >= int64(b.max) {
+		inputErr.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", inputErr.Msg, b.max)
 		return inputErr
 	}
 	if bad.Line > 0 {

@@ -7,8 +7,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// batcher collects commands in one chunk per pipe, and sends full chunks. It recovers when the
-// sender reports trouble.
+// batcher collects commands in one chunk per pipe, sends full chunks, and starts the recovery when
+// the sender reports trouble.
 type batcher struct {
 	sender   *sender
 	recovery *recovery
@@ -18,7 +18,7 @@ type batcher struct {
 
 	chunkBytes int
 	chunkItems int
-	offset     int64 // chunks may contain the input up to here
+	offset     int64 // offset up to which the chunks may contain the input
 	tx         chunk // the transaction being read
 }
 
@@ -45,9 +45,9 @@ func (b *batcher) put(ctx context.Context, slot int, raw []byte, it item) error 
 	return nil
 }
 
-// putSet adds a plain SET to the group that becomes one MSET. The result is the same: both set
-// each key, whatever its type, and remove its expiry. Any other command closes the group first.
-// On a Cluster all keys of an MSET are in one slot.
+// putSet adds a plain SET to the group that becomes one MSET. The result is the same: SET and MSET
+// replace a value of any type and remove the expiry of the key. Any other command closes the group
+// first. On a Cluster all keys of an MSET are in one slot.
 func (b *batcher) putSet(ctx context.Context, slot int, f *resp.Frame, it item) error {
 	pair := f.RawFrom(1)
 	p, err := b.room(ctx, slot, it.no, len(f.Raw()))
@@ -130,10 +130,10 @@ func (b *batcher) full(p *pipe, size int) bool {
 	return used > 0 && used+size > b.chunkBytes || len(p.cur.items) >= b.chunkItems
 }
 
-// take returns an empty chunk, waiting until one comes back if necessary.
+// take returns an empty chunk. If the pool has none, it waits until a chunk returns to the pool.
 func (b *batcher) take(ctx context.Context) (*chunk, error) {
 	for {
-		// If every chunk is being filled, none will come back.
+		// If no pipe is busy, no chunk will return to the pool.
 		if c := b.sender.pool.get(!b.sender.busy()); c != nil {
 			return c, nil
 		}
@@ -146,7 +146,7 @@ func (b *batcher) take(ctx context.Context) (*chunk, error) {
 	}
 }
 
-// handleTrouble recovers if there is trouble. It returns ErrFailed if the load must stop.
+// handleTrouble runs the recovery if necessary. It returns ErrFailed if the load must stop.
 func (b *batcher) handleTrouble(ctx context.Context) error {
 	if err := b.judge.stopped(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (b *batcher) flush(ctx context.Context, p *pipe) error {
 	p.cur = nil
 	n := int64(0)
 	for i := range c.items {
-		n += int64(c.items[i].many)
+		n += int64(c.items[i].commands)
 	}
 	b.count.commands.Add(n)
 	return b.sender.send(ctx, p, c)
@@ -187,7 +187,7 @@ func (b *batcher) flush(ctx context.Context, p *pipe) error {
 
 // flushAll sends the chunks of all pipes.
 func (b *batcher) flushAll(ctx context.Context) error {
-	for i := 0; i < len(b.router.pipes); i++ { // recovery changes r.pipes
+	for i := 0; i < len(b.router.pipes); i++ { // the recovery changes router.pipes
 		if p := b.router.pipes[i]; p != nil && p.cur != nil {
 			if err := b.flush(ctx, p); err != nil {
 				return err

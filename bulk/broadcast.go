@@ -14,7 +14,7 @@ import (
 )
 
 // broadcaster sends commands that go to every connection, and selects databases. No command ever
-// runs in a database other than the one the input selects: a SELECT that fails stops the load.
+// runs in a database that the input has not selected: a SELECT that fails stops the load.
 type broadcaster struct {
 	batch    *batcher
 	sender   *sender
@@ -42,17 +42,17 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	if err != nil {
 		return err
 	}
-	on := b.router.pipes[0].node
+	n := b.router.pipes[0].node
 	if failed.node != nil {
-		on = failed.node
+		n = failed.node
 		repeat := retry{raw: raw, db: b.db.selected}
 		if kind == command.Select { // the load stops
 			repeat.raw = nil
 		}
-		b.judge.failedOne(on, it, failed.text, raw, repeat)
+		b.judge.failedCommand(n, it, failed.text, raw, repeat)
 		b.judge.stop.Store(b.judge.failFast)
 	}
-	on.replies.Add(1)
+	n.replies.Add(1)
 	switch {
 	case kind != command.Select:
 		return b.judge.stopped()
@@ -64,8 +64,8 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 	return nil
 }
 
-// errRefused is the reason for giving up a connection whose server may have a new role, or is
-// busy.
+// errRefused is the reason for closing the connection to a server that refuses commands because it
+// is busy or its role has changed.
 var errRefused = errors.New("the server does not accept commands now")
 
 // send sends a command on all connections, which are idle, and waits for all replies. It returns
@@ -105,7 +105,7 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 			return rejection{}, err
 		}
 		b.recovery.releaseAll()
-		if errors.Is(cause, errRefused) { // it may take a moment until all servers know its successor
+		if errors.Is(cause, errRefused) { // the other servers may not know the new master yet
 			if time.Since(began) > max(b.router.retryFor, 0) {
 				return rejection{}, lost(cause)
 			}
@@ -134,9 +134,10 @@ func (b *broadcaster) selectDB(ctx context.Context, db int, it item) (rejection,
 }
 
 // transaction sends a complete transaction that contains SELECTs, while no other command is in
-// flight. Append-only files of Redis 7.2 and newer contain many of these. It tries each database
-// first: after a failed SELECT within a transaction, the server would execute the rest in the
-// wrong database. At the end all connections have selected the last database.
+// flight. Append-only files of Redis 7.2 and newer contain many such transactions. It selects each
+// database beforehand: after a failed SELECT within a transaction, the server would execute the
+// remaining commands in the wrong database. At the end all connections have selected the last
+// database.
 func (b *broadcaster) transaction(ctx context.Context, slot int, selections []command.Selection) error {
 	before := b.db.selected
 	if err := b.batch.drain(ctx); err != nil {
@@ -152,14 +153,14 @@ func (b *broadcaster) transaction(ctx context.Context, slot int, selections []co
 			return err
 		}
 	}
-	b.db.within = selections
+	b.db.selections = selections
 	if err := b.batch.putTransaction(ctx, slot); err != nil {
 		return err
 	}
 	if err := b.batch.drain(ctx); err != nil {
 		return err
 	}
-	b.db.within = nil
+	b.db.selections = nil
 	db := selections[len(selections)-1].DB
 	failed, err := b.selectDB(ctx, db, last)
 	if err == nil && failed.node != nil {

@@ -3,12 +3,12 @@
 //
 // # Problem
 //
-// Sending a command and waiting for its reply, a million times, takes minutes, nearly all of it
-// spent waiting. [Load] does not wait. It writes as fast as the socket accepts data, and reads
-// and counts the replies at the same time; at the end it sends an ECHO, and when the echo arrives
-// it has seen every reply. "redis-cli --pipe" works the same way. Load also checks each command
-// before it sends it, attributes each error to its command, resumes after a lost connection, and
-// follows a Cluster.
+// Sending a million commands and waiting for each reply takes minutes, mostly spent waiting.
+// [Load] does not wait. It writes as fast as the socket accepts data, and reads and counts the
+// replies at the same time; at the end it sends an ECHO, and when the echo arrives, Load has read
+// every reply. "redis-cli --pipe" works the same way. Load also checks each command before sending
+// it, attributes each error to its command, resumes after a lost connection, and follows the slots
+// of a Cluster.
 //
 // # Example
 //
@@ -41,24 +41,24 @@
 // refuses (LOADING, BUSY, READONLY, …) are resent in their order; if a later command with the
 // same key was executed and cannot be repeated, the refused one fails.
 //
-// From a snapshot, Load sends the commands that create its keys, so it can go into any server,
-// older or newer. Each of its keys replaces the existing key of that name; keys that have expired
-// are left out; values that only a module can read are errors. See docs/bulk.md.
+// Load translates a snapshot into the commands that create its keys, so a server can load the
+// snapshot of an older or newer server. Each key replaces an existing key with the same name;
+// expired keys are left out; values that only a module can read are errors. See docs/bulk.md.
 //
 // # Cost
 //
 // One round trip for the whole load, plus one for each SELECT, for each command that goes to all
 // servers of a Cluster, and, with several connections, for each command whose keys belong to more
-// than one of them. Memory is bounded by Options.MaxInflight and some buffers, 64 MiB in all for
+// than one connection. Memory is bounded by Options.MaxInflight and some buffers, 64 MiB in all for
 // any length of input, plus a few times the size of the largest command or transaction, plus 32
 // bytes per pending message of a consumer group for a stream in a snapshot.
 //
 // # Limits
 //
-// No client can detect what a server loses after it has replied, because it was killed before it
-// wrote its file or before its replica had the data. Load does not convert other kinds of files,
-// transform records beyond a few filters, or read a database other than from its files: other
-// programs do, and their output can be piped into it.
+// No client can detect data that a server loses after the reply, because the server was killed
+// before it wrote its file or before its replica had the data. Load does not convert other kinds of
+// files, transform records beyond a few filters, or read a running server: other programs do, and
+// their output can be piped into Load.
 package bulk
 
 import (
@@ -77,14 +77,14 @@ import (
 // Cluster, each command goes to the master of its slot.
 //
 // The files form one input: record numbers continue from file to file, and a checkpoint covers
-// all of them. Each file has its own format, and its commands start in the database that server
+// all files. Each file has its own format, and its commands start in the database that server
 // selects. Options.Do applies to the files that are CSV, TSV, NDJSON or JSON.
 //
 // The error is nil if the whole input was sent and answered, even if some commands failed:
-// Report.Errors counts these. Otherwise it is an *[InputError], [ErrLost], [ErrFailed],
-// [ErrOptions], the context's error, or the error of a file; the report counts what was loaded
-// until then. When ctx ends, Load stops reading, waits up to 10 s for outstanding replies, and
-// returns. A blocked Read continues in the background until it returns.
+// Report.Errors counts the failed commands. Otherwise the error is an *[InputError], [ErrLost],
+// [ErrFailed], [ErrOptions], the context's error, or the error of a file; the report counts what
+// was loaded before the error. When ctx ends, Load stops reading, waits up to 10 s for outstanding
+// replies, and returns. A blocked Read continues in the background until it returns.
 func Load(ctx context.Context, server rueidis.ClientOption, opt Options, files ...File) (Report, error) {
 	if err := opt.prepareFor(files); err != nil {
 		return Report{}, err
@@ -95,8 +95,8 @@ func Load(ctx context.Context, server rueidis.ClientOption, opt Options, files .
 	return newLoader(server, opt).run(ctx, files)
 }
 
-// Emit writes the commands of files to w in Redis' protocol without sending them. With io.Discard
-// as w it only checks them. It uses only the options that describe the input, Cluster and
+// Emit writes the commands of files to w in Redis' protocol, without a server. With io.Discard as
+// w, Emit only checks the commands. It uses only the options that describe the input, Cluster and
 // OnProgress. The commands of each file start in database 0.
 func Emit(ctx context.Context, w io.Writer, opt Options, files ...File) (Report, error) {
 	if err := opt.prepareFor(files); err != nil {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// markEvery is the distance in bytes between possible resume points.
+	// markEvery is the minimum distance in bytes between resume points.
 	markEvery = 64 << 10
-	// promise is how many bytes a load may send beyond the recorded offset before it writes the
-	// file again.
-	promise = 16 << 20
+	// promiseBytes is the number of bytes that a load may send before it must record a new value
+	// of saved.Promised.
+	promiseBytes = 16 << 20
 	// saveEvery is the minimum time between two writes that record progress.
 	saveEvery = 500 * time.Millisecond
 )
@@ -29,7 +29,7 @@ const (
 type saved struct {
 	Version  int    `json:"version"`
 	Offset   int64  `json:"offset"`   // of the decompressed input; all commands before it are answered
-	SHA256   string `json:"sha256"`   // of the input up to that offset
+	SHA256   string `json:"sha256"`   // of the input up to Offset
 	Promised int64  `json:"promised"` // nothing after this offset has been sent
 	Commands int64  `json:"commands"`
 	Line     int64  `json:"line"`
@@ -37,7 +37,7 @@ type saved struct {
 	DB       int    `json:"db"`
 	Format   Format `json:"format"`
 	File     int    `json:"file,omitempty"` // number of the file that contains Offset, starting at 1
-	Base     int64  `json:"base,omitempty"` // total size of the files before it
+	Base     int64  `json:"base,omitempty"` // total size of the files before that file
 
 	Columns       []string `json:"columns,omitempty"`
 	Do            []string `json:"do,omitempty"`
@@ -47,7 +47,7 @@ type saved struct {
 // mark is a point where a load can resume once all commands before it are answered.
 type mark struct {
 	pos input.Where
-	no  int64 // number of commands before it
+	no  int64 // number of commands before pos
 	sum string
 	db  int
 }
@@ -55,22 +55,23 @@ type mark struct {
 // checkpoint records the progress of a load in a file. A nil *checkpoint records nothing.
 type checkpoint struct {
 	path    string
-	now     saved
-	marks   []mark // not passed yet, oldest first
-	next    int64  // offset of the next mark
-	changed bool   // now differs from the file
+	state   saved
+	marks   []mark // resume points whose commands are not all answered, oldest first
+	next    int64  // minimum offset of the next mark
+	changed bool   // state differs from the file
 	written time.Time
 	sent    int64 // nothing after this offset has been sent
-	err     error // of the last write of progress; the next reach returns it
+	err     error // error of the last write by passed; reach returns it
 }
 
-// openCheckpoint reads the file left by an earlier load that did not finish, if it exists.
+// openCheckpoint returns the checkpoint of a load, and the state saved by an earlier load, if the
+// file exists.
 func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	if opt.Checkpoint == "" {
 		return nil, nil, nil
 	}
-	c := &checkpoint{path: opt.Checkpoint, now: saved{Version: 1, SHA256: hex.EncodeToString(sha256.New().Sum(nil))}}
-	c.now.Do, c.now.SkipIfMissing = opt.Do, opt.SkipIfMissing
+	c := &checkpoint{path: opt.Checkpoint, state: saved{Version: 1, SHA256: hex.EncodeToString(sha256.New().Sum(nil))}}
+	c.state.Do, c.state.SkipIfMissing = opt.Do, opt.SkipIfMissing
 	text, err := os.ReadFile(opt.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil, nil
@@ -82,16 +83,16 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	if err := json.Unmarshal(text, &from); err != nil || from.Version != 1 || from.Offset < 0 {
 		return nil, nil, &InputError{Msg: fmt.Sprintf("%s is not the checkpoint of a load; remove it to start again", opt.Checkpoint)}
 	}
-	if !slices.Equal(from.Do, c.now.Do) || !slices.Equal(from.SkipIfMissing, c.now.SkipIfMissing) ||
+	if !slices.Equal(from.Do, c.state.Do) || !slices.Equal(from.SkipIfMissing, c.state.SkipIfMissing) ||
 		opt.Format != Auto && opt.Format != from.Format && from.Format != RDB || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
 		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is from a load with a different format, columns or templates; "+
 			"use the same ones, or remove it to start again", opt.Checkpoint)}
 	}
-	c.now = from
+	c.state = from
 	return c, &from, nil
 }
 
-// start returns where to resume the input.
+// start returns where to resume the input, or nil if s is nil.
 func (s *saved) start() *input.Start {
 	if s == nil {
 		return nil
@@ -102,17 +103,17 @@ func (s *saved) start() *input.Start {
 	}}
 }
 
-// begin records what is known only once the input is open. A new load starts after the header of
-// the input.
+// begin records the format and columns of the open input. A new load starts after the header of the
+// input.
 func (c *checkpoint) begin(in *input.Input) {
 	if c == nil {
 		return
 	}
-	if pos, ok := in.End(); ok && pos.Offset > c.now.Offset {
-		c.now.Offset, c.now.Line, c.now.SHA256 = pos.Offset, pos.Line, in.Digest.Sum(pos.Offset)
+	if pos, ok := in.End(); ok && pos.Offset > c.state.Offset {
+		c.state.Offset, c.state.Line, c.state.SHA256 = pos.Offset, pos.Line, in.Digest.Sum(pos.Offset)
 	}
-	c.now.Format, c.now.Columns = in.Format, in.Columns
-	c.next = c.now.Offset + markEvery
+	c.state.Format, c.state.Columns = in.Format, in.Columns
+	c.next = c.state.Offset + markEvery
 }
 
 // mark adds a resume point after command number no.
@@ -121,7 +122,7 @@ func (c *checkpoint) mark(pos input.Where, no int64, db int, digest *input.Diges
 	c.next = pos.Offset + markEvery
 }
 
-// reach records that commands up to offset may have been sent, before they are sent.
+// reach records that commands up to offset may have been sent. It is called before sending them.
 func (c *checkpoint) reach(offset int64) error {
 	if c == nil {
 		return nil
@@ -129,10 +130,10 @@ func (c *checkpoint) reach(offset int64) error {
 	if c.sent = offset; c.err != nil {
 		return c.err
 	}
-	if offset <= c.now.Promised && !c.written.IsZero() {
+	if offset <= c.state.Promised && !c.written.IsZero() {
 		return nil
 	}
-	c.now.Promised = offset + promise
+	c.state.Promised = offset + promiseBytes
 	return c.write()
 }
 
@@ -144,9 +145,9 @@ func (c *checkpoint) passed(no int64) {
 	for len(c.marks) > 0 && c.marks[0].no <= no {
 		m := c.marks[0]
 		c.marks = c.marks[1:]
-		c.now.Offset, c.now.Line, c.now.Record = m.pos.Offset, m.pos.Line, m.pos.Record
-		c.now.Commands, c.now.SHA256, c.now.DB, c.changed = m.no, m.sum, m.db, true
-		c.now.File, c.now.Base, c.now.Format, c.now.Columns = m.pos.File, m.pos.Base, m.pos.Format, m.pos.Columns
+		c.state.Offset, c.state.Line, c.state.Record = m.pos.Offset, m.pos.Line, m.pos.Record
+		c.state.Commands, c.state.SHA256, c.state.DB, c.changed = m.no, m.sum, m.db, true
+		c.state.File, c.state.Base, c.state.Format, c.state.Columns = m.pos.File, m.pos.Base, m.pos.Format, m.pos.Columns
 	}
 	if c.changed && time.Since(c.written) >= saveEvery {
 		c.err = c.write()
@@ -160,14 +161,14 @@ func (c *checkpoint) stop(answered bool) error {
 	if answered {
 		sent = 0
 	}
-	c.now.Promised = max(min(c.now.Promised, sent), c.now.Offset)
+	c.state.Promised = max(min(c.state.Promised, sent), c.state.Offset)
 	return errors.Join(c.err, c.write())
 }
 
 // write replaces the file atomically and syncs it.
 func (c *checkpoint) write() error {
 	c.changed, c.written = false, time.Now()
-	text, err := json.MarshalIndent(c.now, "", "  ")
+	text, err := json.MarshalIndent(c.state, "", "  ")
 	if err != nil {
 		return err
 	}

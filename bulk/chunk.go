@@ -9,18 +9,18 @@ import (
 // chunkSize is the size of one write.
 const chunkSize = 64 << 10
 
-// maxUnit is the maximum size of a command or a transaction: item.end has 31 bits, and other
-// items may come first.
+// maxUnit is the maximum size of a command or a transaction: item.end has 31 bits, and other items
+// may precede it in the chunk.
 const maxUnit = math.MaxInt32 - 1<<20
 
 // item is a command in a chunk.
 type item struct {
-	no    int64 // number of the command, starting at 1
-	at    int64 // its line or offset, see counts.byLine
-	end   int32 // end in the chunk; it starts at the end of the previous item
-	many  int32 // number of commands: of SETs merged into an MSET, otherwise 1
-	first int32 // index of the first of these SETs in chunk.sets, if many > 1
-	flags itemFlags
+	no       int64 // number of the command, starting at 1
+	at       int64 // its line or offset; see origin.byLine
+	end      int32 // end in the chunk; the item starts at the end of the previous item
+	commands int32 // 1, or the number of SETs merged into an MSET
+	first    int32 // index of the first merged SET in chunk.sets, if commands > 1
+	flags    itemFlags
 }
 
 type itemFlags uint16
@@ -44,10 +44,10 @@ type chunk struct {
 	items []item
 	sets  []set // SETs of all MSETs
 	extra bool  // not from the pool
-	node  *node // server to which it was last sent
+	node  *node // server to which the chunk was last sent
 	mixed bool  // some item is not a plain command with one reply
 
-	// Only the pipe's reader uses these until the chunk has come back.
+	// Only the pipe's reader uses these fields until the chunk is answered.
 	done    int             // number of answered items
 	trouble bool            // some items have the flag resend
 	refused map[int]refusal // why items must be resent
@@ -56,8 +56,8 @@ type chunk struct {
 // set is a SET that became part of an MSET.
 type set struct{ no, at int64 }
 
-// refusal is a reply after which a command is resent: MOVED, or ASK, which is valid for one
-// command only, with an address, or a temporary error.
+// refusal is a reply after which a command is resent: a temporary error, or MOVED or ASK with an
+// address. ASK applies to one command only.
 type refusal struct {
 	addr string
 	ask  bool
@@ -77,7 +77,7 @@ func (c *chunk) add(raw []byte, it item) {
 	c.buf = append(c.buf, raw...)
 	it.end = int32(len(c.buf)) // bounded by one command plus a chunk
 	c.items = append(c.items, it)
-	if it.flags != 0 || it.many != 1 {
+	if it.flags != 0 || it.commands != 1 {
 		c.mixed = true
 	}
 }
@@ -90,12 +90,12 @@ func (c *chunk) begin(i int) int {
 	return int(c.items[i-1].end)
 }
 
-// raw returns item i in the protocol.
+// raw returns item i, encoded in the protocol.
 func (c *chunk) raw(i int) []byte { return c.buf[c.begin(i):c.items[i].end] }
 
 // frame parses item i into f.
 func (c *chunk) frame(i int, f *resp.Frame) {
-	if resp.Parse(c.raw(i), f) != nil { // it was parsed before
+	if resp.Parse(c.raw(i), f) != nil { // cannot happen: the item was parsed before
 		f.Reset(0)
 	}
 }

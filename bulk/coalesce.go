@@ -2,7 +2,7 @@ package bulk
 
 import "retwis/bulk/resp"
 
-// Limits of one MSET. A server serves no other client while it executes one.
+// Limits of one MSET. A server serves no other client while it executes an MSET.
 const (
 	coalesceKeys  = 64
 	coalesceBytes = 16 << 10
@@ -21,7 +21,7 @@ func (g *group) flush(c *chunk) {
 	if n == 0 {
 		return
 	}
-	it := item{no: g.sets[0].no, at: g.sets[0].at, many: int32(n)}
+	it := item{no: g.sets[0].no, at: g.sets[0].at, commands: int32(n)}
 	if n == 1 {
 		c.buf = append(c.buf, "*3\r\n$3\r\nSET\r\n"...)
 	} else {

@@ -20,7 +20,7 @@ const maxKinds = 50
 // counts collects the statistics and the failed commands of a load.
 type counts struct {
 	began    time.Time
-	from     int64
+	from     int64 // see Report.From
 	commands atomic.Int64
 	records  atomic.Int64
 	skipped  atomic.Int64
@@ -29,17 +29,17 @@ type counts struct {
 	bytes    atomic.Int64 // emitted bytes
 	input    atomic.Int64
 
-	mu       sync.Mutex
-	files    []origin
-	cut      []string // what was left out at the end of files
-	nodes    []*node
-	errors   int64
-	kinds    map[string]int64
-	failures []Failure
-	most     int       // maximum number of failures
-	to       io.Writer // receives failed commands
-	toDB     int       // database selected at the end of that output; -1: unknown
-	toErr    error     // from writing to it
+	mu          sync.Mutex
+	files       []origin
+	cut         []string // what was left out at the end of files
+	nodes       []*node
+	errors      int64
+	kinds       map[string]int64
+	failures    []Failure
+	maxFailures int       // maximum length of failures
+	to          io.Writer // receives failed commands
+	toDB        int       // database selected at the end of the output to it; -1: unknown
+	toErr       error     // error of the first failed write to it
 }
 
 // node returns the counters of a server.
@@ -56,7 +56,7 @@ func (c *counts) node(addr string) *node {
 	return n
 }
 
-// node counts what one server received.
+// node counts the commands and replies of one server.
 type node struct {
 	addr     string
 	commands atomic.Int64
@@ -101,7 +101,7 @@ func (c *counts) origin(no int64) origin {
 	return c.files[0]
 }
 
-// where returns the place of command number no as text.
+// where describes the place of command number no. at is its line or offset.
 func (c *counts) where(no, at int64) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,11 +119,11 @@ func (c *counts) where(no, at int64) string {
 // retry is the input that repeats a failed command.
 type retry struct {
 	raw     []byte
-	db      int  // database in which it runs
-	selects bool // it may select another database
+	db      int  // database in which the command runs
+	selects bool // the command may select another database
 }
 
-// fail counts an error. It calls describe if the report has room for the failure.
+// fail counts an error. It calls describe if failures is not full.
 func (c *counts) fail(n *node, text string, repeat retry, describe func() Failure) {
 	n.errors.Add(1)
 	kind, _, _ := strings.Cut(text, " ")
@@ -137,7 +137,7 @@ func (c *counts) fail(n *node, text string, repeat retry, describe func() Failur
 		kind = "other"
 	}
 	c.kinds[kind]++
-	if len(c.failures) < c.most {
+	if len(c.failures) < c.maxFailures {
 		c.failures = append(c.failures, describe())
 	}
 	if c.to != nil && len(repeat.raw) > 0 {
@@ -145,8 +145,8 @@ func (c *counts) fail(n *node, text string, repeat retry, describe func() Failur
 	}
 }
 
-// keep writes a failed command to c.to, preceded by a SELECT if its database differs from that of
-// the previous command.
+// keep writes a failed command to c.to, preceded by a SELECT if its database differs from the
+// database of the previous command.
 func (c *counts) keep(repeat retry) {
 	var f resp.Frame
 	if repeat.db != c.toDB {
@@ -187,7 +187,7 @@ func (c *counts) report() Report {
 	return r
 }
 
-// watch calls f a few times a second until it is stopped.
+// watch calls f ten times per second until stop is called, and then once more.
 func (c *counts) watch(f func(Report)) (stop func()) {
 	if f == nil {
 		return func() {}

@@ -2,11 +2,11 @@ package bulk
 
 import "retwis/bulk/internal/command"
 
-// database is the database that all connections have selected.
+// database tracks the database that all connections have selected.
 type database struct {
-	selected int
-	known    map[int]bool        // databases that are known to exist
-	within   []command.Selection // of the transaction in flight; no other command is in flight with it
+	selected   int
+	known      map[int]bool        // databases that are known to exist
+	selections []command.Selection // SELECTs of the transaction in flight, which is in flight alone
 }
 
 // selectDB records that all connections have selected a database, which therefore exists.
@@ -18,10 +18,10 @@ func (d *database) selectDB(db int) {
 	d.known[db] = true
 }
 
-// during returns the database in which a command in flight is executed.
+// during returns the database in which command number no, which is in flight, is executed.
 func (d *database) during(no int64) int {
 	db := d.selected
-	for _, s := range d.within {
+	for _, s := range d.selections {
 		if s.No < no {
 			db = s.DB
 		}

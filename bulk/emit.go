@@ -44,7 +44,7 @@ type emitter struct {
 	w     io.Writer
 	count *counts
 	bad   *badRecords
-	db    int // currently selected
+	db    int // selected database
 	buf   []byte
 	err   error
 }

@@ -20,31 +20,31 @@ var (
 	ErrFailed = errors.New("a command failed")
 )
 
-// InputError describes a fault in an input and where it is. See [resp.InputError].
+// InputError describes a fault in an input and its position. See [resp.InputError].
 type InputError = resp.InputError
 
-// lostError is an ErrLost with its cause.
+// lostError matches ErrLost and wraps its cause.
 type lostError struct{ err error }
 
 func (e *lostError) Error() string        { return "bulk: " + e.err.Error() }
 func (e *lostError) Unwrap() error        { return e.err }
 func (e *lostError) Is(target error) bool { return target == ErrLost }
 
-// lost returns a lostError.
+// lost wraps err in a lostError.
 func lost(err error) error { return &lostError{err} }
 
-// selectError is an ErrFailed that names the database that cannot be selected.
+// selectError matches ErrFailed and names the database that cannot be selected.
 type selectError struct{ text string }
 
 func (e *selectError) Error() string        { return "bulk: " + e.text }
 func (e *selectError) Is(target error) bool { return target == ErrFailed }
 
-// inputError returns the error for command number no at a place.
+// inputError returns err as an *InputError for command number no at place p.
 func inputError(in *input.Input, p input.Place, no int64, err error) error {
 	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: fmt.Sprintf("command %d: %v", no, err)}
 }
 
-// endError returns the error for an input that ends in the wrong place.
+// endError returns err as an *InputError for an input that ends at place p.
 func endError(in *input.Input, p input.Place, err error) error {
 	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: err.Error()}
 }

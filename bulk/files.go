@@ -20,9 +20,9 @@ type File struct {
 	Format Format
 	// Open opens the file. It is called after the previous file has been read.
 	Open func() (io.ReadCloser, error)
-	// MayEndEarly marks the last file of an append-only file: anything that a crash has truncated
-	// at its end, part of a command or of a transaction, is left out, as a server does, and
-	// reported in Report.Truncated.
+	// MayEndEarly marks the last file of an append-only directory. If a crash has truncated the
+	// command or transaction at its end, Load leaves it out, as a server does, and reports it in
+	// Report.Truncated.
 	MayEndEarly bool
 }
 
@@ -102,9 +102,9 @@ func AppendOnlyFiles(dir string) ([]File, error) {
 }
 
 // parseManifest returns the names of the files to load. A line has the form: file NAME seq N type
-// T, where T is b for the base, i for an increment, h for history.
+// T, where T is b for the base, i for an increment, and h for a history file.
 func parseManifest(text string) ([]string, error) {
-	base, names, last := "", []string(nil), int64(0)
+	base, names, lastSeq := "", []string(nil), int64(0)
 	for n, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -135,10 +135,10 @@ func parseManifest(text string) ([]string, error) {
 			}
 			base = name
 		case "i":
-			if seq <= last {
+			if seq <= lastSeq {
 				return wrong("the increments are not in order")
 			}
-			last = seq
+			lastSeq = seq
 			names = append(names, name)
 		case "h":
 		default:
@@ -149,7 +149,7 @@ func parseManifest(text string) ([]string, error) {
 		names = append([]string{base}, names...)
 	}
 	if len(names) == 0 {
-		return nil, errors.New("it lists no base and no increment")
+		return nil, errors.New("the manifest lists neither a base nor an increment")
 	}
 	return names, nil
 }

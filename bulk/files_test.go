@@ -264,7 +264,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"": "lists no base and no increment",
+		"": "lists neither a base nor an increment",
 		"file a seq 1 type b\nfile b seq 2 type b\n":               "line 2: there is a second base",
 		"file ../a seq 1 type b\n":                                 "the name of a file in the same directory",
 		"file a seq x type b\n":                                    "a number after seq",
@@ -274,7 +274,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		"file \"a seq 1 type b\n":                                  "expected pairs",
 		"file a seq 2 type i\nfile b seq 2 type i\n":               "line 2: the increments are not in order",
 		"file missing seq 1 type b\n":                              "a file that x.aof.manifest lists is missing",
-		"file x.aof.manifest seq 1 type h\n":                       "lists no base and no increment",
+		"file x.aof.manifest seq 1 type h\n":                       "lists neither a base nor an increment",
 		"file x.aof.manifest seq 1 type b extra \"1 2\" more 3\n#": "",
 	} {
 		_, err := AppendOnlyFiles(write(text, map[string]string{}))

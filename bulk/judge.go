@@ -17,7 +17,7 @@ type judge struct {
 	db        *database
 	cluster   bool
 	failFast  bool
-	broadcast rejections  // for commands sent on all connections
+	broadcast rejections  // of the command sent on all connections
 	stop      atomic.Bool // a command failed and failFast is set
 }
 
@@ -56,8 +56,8 @@ func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 	return true
 }
 
-// redirectAddr returns the address of a redirection. If the host is missing, it is that of the
-// server that sent the redirection.
+// redirectAddr returns the address of a redirection. A missing host is the host of the server that
+// sent the redirection.
 func redirectAddr(from, addr string) string {
 	if port, ok := strings.CutPrefix(addr, ":"); ok {
 		if host, _, err := net.SplitHostPort(from); err == nil {
@@ -67,46 +67,46 @@ func redirectAddr(from, addr string) string {
 	return addr
 }
 
-// failed counts the error of item i. raw is the input that repeats it, or nil if another item
-// reports that.
+// failed counts the error of item i. raw is the input that repeats the item, or nil if another item
+// of its transaction provides that input.
 func (j *judge) failed(n *node, c *chunk, i int, text string, raw []byte) {
 	switch it := c.items[i]; {
 	case it.flags&copied != 0:
 		j.broadcast.add(n, text)
 		return
-	case it.many > 1:
-		j.failedSet(n, c, i, text)
+	case it.commands > 1:
+		j.failedMSET(n, c, i, text)
 	case len(raw) > len(c.raw(i)): // a whole transaction, which was not executed
-		j.failedOne(n, it, text, c.raw(i), retry{raw, j.db.selected, len(j.db.within) > 0})
+		j.failedCommand(n, it, text, c.raw(i), retry{raw, j.db.selected, len(j.db.selections) > 0})
 	default:
-		j.failedOne(n, it, text, c.raw(i), retry{raw: raw, db: j.db.during(it.no)})
+		j.failedCommand(n, it, text, c.raw(i), retry{raw: raw, db: j.db.during(it.no)})
 	}
 	if j.failFast {
 		j.stop.Store(true)
 	}
 }
 
-// failedSet counts the error of an MSET once per SET: none of them was executed.
-func (j *judge) failedSet(n *node, c *chunk, i int, text string) {
+// failedMSET counts the error of an MSET once per SET, because none of the SETs was executed.
+func (j *judge) failedMSET(n *node, c *chunk, i int, text string) {
 	var f resp.Frame
 	c.frame(i, &f)
 	it := c.items[i]
-	for k := range int(it.many) {
+	for k := range int(it.commands) {
 		if 2*k+2 >= f.Len() {
 			return
 		}
-		var one bytes.Buffer
-		e := resp.NewEncoder(&one)
+		var encoded bytes.Buffer
+		e := resp.NewEncoder(&encoded)
 		if e.Encode("SET", f.Arg(2*k+1), f.Arg(2*k+2)) != nil || e.Flush() != nil {
 			return
 		}
 		s := c.sets[int(it.first)+k]
-		j.failedOne(n, item{no: s.no, at: s.at}, text, one.Bytes(), retry{raw: one.Bytes(), db: j.db.selected})
+		j.failedCommand(n, item{no: s.no, at: s.at}, text, encoded.Bytes(), retry{raw: encoded.Bytes(), db: j.db.selected})
 	}
 }
 
-// failedOne counts the error of one command.
-func (j *judge) failedOne(n *node, it item, text string, raw []byte, repeat retry) {
+// failedCommand counts the error of one command.
+func (j *judge) failedCommand(n *node, it item, text string, raw []byte, repeat retry) {
 	j.count.fail(n, text, repeat, func() Failure {
 		from := j.count.origin(it.no)
 		f := Failure{File: from.name, Command: it.no, Text: resp.Text(raw), Error: text, Node: n.addr}

@@ -178,7 +178,7 @@ func TestLoadFile(t *testing.T) {
 // TestManyArguments sends more arguments than Redis 6.2 accepts to newer servers.
 func TestManyArguments(t *testing.T) {
 	t.Parallel()
-	args := slices.Repeat([]any{"a"}, oldArgs+2)
+	args := slices.Repeat([]any{"a"}, redis6Args+2)
 	args[0] = "DEL"
 	input := encode(t, []any{"SET", "a", 1}, args, []any{"SET", "b", 1})
 	db := redistest.DB(t)

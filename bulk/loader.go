@@ -21,21 +21,21 @@ import (
 // stopFor is how long an interrupted load waits for replies.
 const stopFor = 10 * time.Second
 
-// loader is one load: it reads and checks commands and hands them to its parts. It runs in the
-// goroutine of Load; each pipe has two more.
+// loader runs one load: it reads and checks commands and passes them to the parts below. The loader
+// runs in the goroutine of Load; each pipe has two goroutines of its own.
 //
 //	input -> checker -> batcher -> sender -> pipe -> judge
 //	                    broadcaster  router     recovery
 type loader struct {
-	opt   Options
-	begin int // the database in which each file starts
-	bad   *badRecords
-	count counts
-	judge judge
-	db    database
-	in    *input.Input
-	check command.Checker
-	until int64 // an earlier load may have sent the input up to this offset
+	opt      Options
+	begin    int // the database in which each file starts
+	bad      *badRecords
+	count    counts
+	judge    judge
+	db       database
+	in       *input.Input
+	check    command.Checker
+	promised int64 // an earlier load may have sent the input up to this offset
 
 	router    router
 	sender    sender
@@ -47,14 +47,14 @@ type loader struct {
 	no    int64 // number of the current command
 	at    input.Place
 	pos   input.Where // resume point of a checkpoint: after a record whose commands are all in chunks
-	posNo int64       // number of commands before it
+	posNo int64       // number of commands before pos
 }
 
 func newLoader(to rueidis.ClientOption, opt Options) *loader {
 	l := &loader{opt: opt, begin: to.SelectDB, db: database{selected: to.SelectDB}}
 	l.bad = newBadRecords(opt, &l.count)
 	l.count.began = time.Now()
-	l.count.most = opt.ShowErrors
+	l.count.maxFailures = opt.ShowErrors
 	l.count.to, l.count.toDB = opt.ErrorsTo, to.SelectDB
 	l.judge.count, l.judge.db, l.judge.failFast = &l.count, &l.db, opt.FailFast
 	l.router = router{
@@ -119,7 +119,7 @@ func (l *loader) open(ctx context.Context, files []File) error {
 	if from == nil {
 		return nil
 	}
-	l.no, l.sender.last, l.until, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
+	l.no, l.sender.last, l.promised, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
 	l.pos, l.posNo = opt.Start.Where, from.Commands
 	if from.DB == l.db.selected {
 		return nil
@@ -180,7 +180,7 @@ func (l *loader) readAll(ctx context.Context) error {
 func (l *loader) endFile() error {
 	cut := l.in.Cut(l.check.Open)
 	l.count.end(cut)
-	if cut != "" && l.check.Open != 0 { // nothing of the transaction was sent: a load resumes before it
+	if cut != "" && l.check.Open != 0 { // no part of the transaction was sent: a load resumes before it
 		l.no = l.check.Open - 1
 		l.check.Open = 0
 		l.batch.tx.reset()
@@ -205,15 +205,15 @@ func (l *loader) nextFile(ctx context.Context) error {
 	if err := l.batch.drain(ctx); err != nil {
 		return err
 	}
-	failed, err := l.broadcast.selectDB(ctx, l.begin, item{no: l.no, many: 1})
+	failed, err := l.broadcast.selectDB(ctx, l.begin, item{no: l.no, commands: 1})
 	if err == nil && failed.node != nil {
 		err = &selectError{fmt.Sprintf("database %d, in which %s begins, cannot be selected: %s", l.begin, l.in.Name(), failed.text)}
 	}
 	return err
 }
 
-// mark notes the position after a command or transaction as a resume point. The checkpoint gets
-// only some of these.
+// mark records the position after a command or transaction as a resume point. The checkpoint
+// receives only some of the resume points.
 func (l *loader) mark() {
 	saves := l.sender.saves
 	if saves == nil || l.check.Open != 0 {
@@ -239,14 +239,14 @@ func (l *loader) command(ctx context.Context) error {
 	if err != nil {
 		return inputError(l.in, l.at, l.no, err)
 	}
-	it := item{no: l.no, at: l.at.Offset, many: 1}
+	it := item{no: l.no, at: l.at.Offset, commands: 1}
 	if l.at.Again {
 		it.flags = markedRepeatable
 	}
 	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
-	if l.at.Total < l.until && !l.at.InKey && !l.at.Again && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
+	if l.at.Total < l.promised && !l.at.InKey && !l.at.Again && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
 		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
 			"and repeating it is not safe", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
 	}
@@ -346,7 +346,7 @@ func (l *loader) finish(ctx context.Context) error {
 			continue
 		}
 		c := newExtra()
-		c.add(echo.Bytes(), item{no: l.no, many: 1, flags: internal})
+		c.add(echo.Bytes(), item{no: l.no, commands: 1, flags: internal})
 		if err := l.sender.send(ctx, p, c); err != nil {
 			return err
 		}
@@ -363,8 +363,8 @@ func (l *loader) finish(ctx context.Context) error {
 	return nil
 }
 
-// stop ends a load early: it sends the buffered commands, unless a command failed, and waits for
-// outstanding replies.
+// stop ends a load early. It sends the buffered commands, unless the load stops because a command
+// failed, and waits for outstanding replies.
 func (l *loader) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()

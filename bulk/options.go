@@ -7,14 +7,14 @@ import (
 	"retwis/bulk/internal/input"
 )
 
-// Resend selects which commands in flight are resent after a connection broke.
+// Resend selects which commands in flight are resent after a connection breaks.
 type Resend int
 
 // Values of Resend.
 const (
-	ResendHarmless Resend = iota // commands whose result is the same when executed twice
-	ResendAlways                 // all: some commands may be executed twice
-	ResendNever                  // none: the load stops
+	ResendHarmless Resend = iota // commands that have the same result when executed twice
+	ResendAlways                 // all commands: some may be executed twice
+	ResendNever                  // no commands: the load stops
 )
 
 // Format is the format of an input.
@@ -38,10 +38,10 @@ type Options struct {
 	// gzip or zstd is always detected.
 	Format Format
 	// Do lists the commands to send for each record of CSV, TSV, NDJSON and JSON, such as "HSET
-	// user:{id} name {name}". Each is split into words like a line of redis-cli, so {name} is one
-	// argument whatever it contains. {field} is a field of the record, {#} the number of the
-	// record, starting at 1; {{ and }} are literal braces. Filters after a | change a value, from
-	// left to right:
+	// user:{id} name {name}". Each command is split into words like a line of redis-cli, so {name}
+	// is one argument whatever it contains. {field} is a field of the record, and {#} is the number
+	// of the record, starting at 1; {{ and }} are literal braces. Filters after a | change a value,
+	// from left to right:
 	//
 	//	lower, upper, trim   change case or trim space, in UTF-8
 	//	int                  a 64-bit integer; anything else is an error of the record
@@ -56,13 +56,13 @@ type Options struct {
 	// SkipIfMissing skips records in which any of these fields is missing or empty.
 	SkipIfMissing []string
 
-	// Database, if set, is the only database of a snapshot to load: its keys go into the database
-	// that the server's options select, and all other databases are skipped. Default: each key
-	// goes into the database with the same number.
+	// Database, if set, is the only database of a snapshot to load: its keys are loaded into the
+	// database that the server's options select, and all other databases are skipped. Default: each
+	// key is loaded into the database with the same number.
 	Database *int
 
 	// Connections is the number of connections to a single server. Default: 1. Commands that
-	// share a key stay in order. A Cluster always has one per master.
+	// share a key stay in order. A Cluster always has one connection per master.
 	Connections int
 	// MaxInflight limits the bytes that are buffered, or sent and not yet answered. A smaller
 	// value lets the server answer other clients sooner; a larger one is of little use. Default:
@@ -74,14 +74,14 @@ type Options struct {
 	// The SETs of an MSET fail together.
 	Coalesce bool
 
-	// RetryFor limits how long to retry reconnecting after a connection broke, and resending what
-	// a server temporarily refuses. Default: 30 s. Negative: no retries. The first connection is
-	// tried once, unless the server is busy.
+	// RetryFor limits how long Load retries to reconnect after a connection breaks, and to resend
+	// commands that a server temporarily refuses. Default: 30 s. Negative: no retries. The first
+	// connection is tried once, unless the server is busy.
 	RetryFor time.Duration
-	// Resend selects what is resent after reconnecting. Default: ResendHarmless.
+	// Resend selects the commands to resend after reconnecting. Default: ResendHarmless.
 	Resend Resend
 	// Checkpoint is a file that records the progress of the load, so that a later load of the
-	// same input with the same options resumes there.
+	// same input with the same options resumes at the recorded position.
 	Checkpoint string
 
 	// ShowErrors limits the failed commands in the report. Default: 20. Negative: none.
@@ -92,12 +92,12 @@ type Options struct {
 	ErrorsTo io.Writer
 	// FailFast stops the load at the first command that fails.
 	FailFast bool
-	// BadTo, if set, receives the records that cannot be loaded, as one line of JSON each with
-	// place, reason and record, and the load continues after them. These are records that are
-	// malformed or that a template cannot convert, typed commands with an open quote, commands
-	// that a load rejects, and keys of a snapshot that only a module can read. Nothing of a bad
-	// record is sent. A fault after which it is unknown where the next record begins still ends
-	// the load, as does a rejected command in a transaction.
+	// BadTo, if set, receives the records that cannot be loaded, one JSON object per line with
+	// place, reason and record, and the load continues. Such records are malformed records, records
+	// that a template cannot convert, typed commands with an open quote, commands that a load
+	// rejects, and keys of a snapshot that only a module can read. No part of a bad record is sent.
+	// A fault that hides where the next record begins still ends the load, as does a rejected
+	// command in a transaction.
 	BadTo io.Writer
 	// MaxBad limits the number of bad records; one more ends the load. Default: 10,000.
 	MaxBad int

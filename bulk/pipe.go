@@ -11,30 +11,30 @@ import (
 	"retwis/bulk/resp"
 )
 
-// pipe sends commands to one server and reads the replies, each in its own goroutine.
+// pipe sends commands to one server and reads the replies. Writer and reader have a goroutine each.
 type pipe struct {
-	conn  *server.Conn
-	node  *node
-	judge *judge
-	out   chan *chunk   // chunks to send
-	sent  chan *chunk   // chunks to be answered, in order
-	done  chan struct{} // one signal per sent chunk, once it is written
-	over  chan struct{} // closed when the reader ends
-	quit  chan struct{} // closed when the loader stops the pipe
-	wg    sync.WaitGroup
+	conn     *server.Conn
+	node     *node
+	judge    *judge
+	out      chan *chunk   // chunks to send
+	sent     chan *chunk   // chunks to be answered, in order
+	done     chan struct{} // one signal per written chunk
+	readDone chan struct{} // closed when the reader ends
+	quit     chan struct{} // closed when the loader stops the pipe
+	wg       sync.WaitGroup
 
 	// Used by the writer, and by the loader once the pipe has stopped.
 	begun int // number of chunks whose sending began
-	cut   int // sent bytes of the last of them, or -1 for all
+	cut   int // number of bytes of the last begun chunk that were sent; -1: all
 
 	// Used by the loader.
-	pending []*chunk // sent and not yet back, oldest first
-	back    int      // number of chunks that came back
-	cur     *chunk   // being filled
-	set     group    // SETs that become the next MSET
-	failed  error
-	stopped bool
-	// troubled is set when a chunk came back with items that must be resent.
+	pending  []*chunk // sent and not yet answered, oldest first
+	returned int      // number of answered chunks
+	cur      *chunk   // being filled
+	set      group    // SETs that become the next MSET
+	failed   error
+	stopped  bool
+	// troubled is set when an answered chunk has items that must be resent.
 	troubled bool
 }
 
@@ -45,19 +45,18 @@ type event struct {
 	err   error
 }
 
-// startPipe starts a pipe on a connection. It sends its events to events; the loader must receive
-// them.
+// startPipe starts a pipe on a connection. The loader must receive from events.
 func startPipe(c *server.Conn, n *node, j *judge, events chan<- event) *pipe {
 	room := cap(events)
 	p := &pipe{
-		conn: c, node: n, judge: j, over: make(chan struct{}), quit: make(chan struct{}), cut: -1,
+		conn: c, node: n, judge: j, readDone: make(chan struct{}), quit: make(chan struct{}), cut: -1,
 		out: make(chan *chunk, room), sent: make(chan *chunk, room), done: make(chan struct{}, room+1),
 	}
 	c.Replies.BeforeRead = p.coalesceReads
 	p.wg.Go(p.write)
 	p.wg.Go(func() {
 		err := p.read(events)
-		close(p.over)
+		close(p.readDone)
 		if err != nil {
 			p.report(events, event{pipe: p, err: err})
 		}
@@ -81,8 +80,8 @@ func (p *pipe) stop() {
 	p.wg.Wait()
 }
 
-// write sends chunk after chunk. After the connection breaks it skips the rest; the reader
-// reports the error.
+// write sends the chunks of out. After the connection breaks, it skips the remaining chunks; the
+// reader reports the error.
 func (p *pipe) write() {
 	defer close(p.sent)
 	broken := false
@@ -90,10 +89,10 @@ func (p *pipe) write() {
 		if broken {
 			continue
 		}
-		// First, because replies can arrive before Write returns.
+		// The reader gets the chunk before Write, because replies can arrive before Write returns.
 		select {
 		case p.sent <- c:
-		case <-p.over:
+		case <-p.readDone:
 			broken = true
 			continue
 		}
@@ -111,17 +110,17 @@ func (p *pipe) write() {
 // closeSet appends the pending SETs to the current chunk.
 func (p *pipe) closeSet() { p.set.flush(p.cur) }
 
-// coalesceReads waits a moment before a read while many replies are outstanding. Waking up for
-// each small write of the server costs a third of the load's CPU time, and some of the server's
-// if both share a machine.
+// coalesceReads sleeps before a read while many chunks are outstanding. Waking up for each small
+// write of the server costs a third of the load's CPU time, and some of the server's CPU time if
+// both share a machine.
 func (p *pipe) coalesceReads() {
-	const many, moment = 8, time.Millisecond
-	if len(p.sent) > many {
-		time.Sleep(moment)
+	const minChunks, pause = 8, time.Millisecond
+	if len(p.sent) > minChunks {
+		time.Sleep(pause)
 	}
 }
 
-// read reads the replies to chunk after chunk.
+// read reads the replies to the chunks of sent.
 func (p *pipe) read(events chan<- event) error {
 	for c := range p.sent {
 		if err := p.readChunk(c); err != nil {
@@ -162,9 +161,9 @@ type itemError struct {
 	text string
 }
 
-// readUnit reads the replies to the items from c.done to end, a command or a transaction, and
-// counts them once all have arrived: a transaction that was partly refused for now is resent as a
-// whole.
+// readUnit reads the replies to the items from c.done to end, a command or a transaction. It counts
+// the replies once all have arrived, because a transaction with a temporarily refused command is
+// resent as a whole.
 func (p *pipe) readUnit(c *chunk, end int) error {
 	begin, refused := c.done, false
 	var failures []itemError
@@ -184,7 +183,7 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 			failures = append(failures, itemError{i, text})
 			refused = p.judge.refused(p.conn.Addr, c, i, text) || refused
 		}
-		for _, in := range p.conn.Replies.Inner { // MULTI is the first of the unit, EXEC the last
+		for _, in := range p.conn.Replies.Inner { // MULTI is the first item of the unit, and EXEC the last
 			if end-begin > 1 && begin+1+in.Index < i {
 				failures = append(failures, itemError{begin + 1 + in.Index, in.Text})
 			}
@@ -196,7 +195,7 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 			c.items[i].flags |= resend
 			c.trouble = true
 		case c.items[i].flags&(internal|copied) == 0:
-			p.node.replies.Add(int64(c.items[i].many))
+			p.node.replies.Add(int64(c.items[i].commands))
 		}
 	}
 	if !refused {
@@ -206,8 +205,8 @@ func (p *pipe) readUnit(c *chunk, end int) error {
 	return nil
 }
 
-// reportFailures reports errors to the judge. An aborted transaction must be repeated as a whole,
-// whichever of its commands failed.
+// reportFailures reports errors to the judge. To repeat an aborted transaction, all of its commands
+// are needed, so the failure of EXEC has the input of the whole transaction.
 func (p *pipe) reportFailures(c *chunk, begin, end int, failures []itemError) {
 	aborted := end-begin > 1 && len(failures) > 0 && failures[len(failures)-1].item == end-1
 	for _, f := range failures {
@@ -224,8 +223,8 @@ func (p *pipe) reportFailures(c *chunk, begin, end int, failures []itemError) {
 }
 
 // checkEcho checks the reply to an internal command: the ECHO that ends a load, ASKING or SELECT.
-// An error proves just as well as an echo that all earlier replies were read: a user may not be
-// permitted to call ECHO, and a proxy may not know it.
+// An error reply is accepted, because it also proves that all earlier replies were read: the user
+// may lack permission for ECHO, or a proxy may not support it.
 func (p *pipe) checkEcho(c *chunk, i int, failed bool) error {
 	var f resp.Frame
 	c.frame(i, &f)

@@ -10,8 +10,9 @@ import (
 )
 
 // run recovers until no command must be resent and slot, the slot of command number no, has an
-// owner. It first waits until all pipes are idle, so that no command overtakes a resent one. That
-// takes milliseconds; while the slots of a Cluster move, it happens a few times a second.
+// owner. It first waits until all pipes are idle, so that no command overtakes a resent command.
+// The wait takes milliseconds; while the slots of a Cluster move, run is called a few times per
+// second.
 func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 	s := r.sender
 	began, before := time.Now(), s.answered
@@ -45,7 +46,7 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 			return ctx.Err()
 		}
 		if cause == nil {
-			cause = r.refusedBecause()
+			cause = r.refusalError()
 		}
 		if err := r.router.reconnect(ctx, began, cause); err != nil {
 			return err
@@ -56,7 +57,7 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 	}
 }
 
-// ifTrouble recovers if there is trouble.
+// ifTrouble calls run if the sender reports trouble.
 func (r *recovery) ifTrouble(ctx context.Context) error {
 	if !r.sender.trouble {
 		return nil
@@ -64,10 +65,10 @@ func (r *recovery) ifTrouble(ctx context.Context) error {
 	return r.run(ctx, anySlot, 0)
 }
 
-// stuck returns the reason for giving up.
+// stuck returns the error that ends the retries.
 func (r *recovery) stuck(cause error, slot int, no int64) error {
 	if cause == nil {
-		cause = r.refusedBecause()
+		cause = r.refusalError()
 	}
 	if cause != nil {
 		return cause
@@ -79,8 +80,8 @@ func (r *recovery) stuck(cause error, slot int, no int64) error {
 	return fmt.Errorf("no server of the Cluster serves slot %d, to which command %d belongs", slot, no)
 }
 
-// refusedBecause returns the error with which a server refused the first waiting command, or nil.
-func (r *recovery) refusedBecause() error {
+// refusalError returns the error with which a server refused the first waiting command, or nil.
+func (r *recovery) refusalError() error {
 	for _, u := range r.units(resend) {
 		if text := u.refusal(); text != "" {
 			return fmt.Errorf("the server did not accept command %d (%s): %s", u.no(), resp.Text(u.c.raw(u.from)), text)
@@ -89,16 +90,16 @@ func (r *recovery) refusedBecause() error {
 	return nil
 }
 
-// discardFailed removes broken connections, holds their chunks, and returns the cause of the
-// first failure.
+// discardFailed removes broken connections, holds their chunks for resending, and returns the cause
+// of the first failure.
 func (r *recovery) discardFailed() error { return r.router.removeFailed(r.discard) }
 
-// discard holds the chunks of a stopped pipe. It marks which of their items were certainly not
-// executed, and which may have been.
+// discard holds the chunks of a stopped pipe. It marks their unanswered items for resending, and
+// marks the items that may have been executed as unsure.
 func (r *recovery) discard(p *pipe) {
 	for k, c := range p.pending {
 		sent := 0
-		switch ordinal := p.back + k + 1; {
+		switch ordinal := p.returned + k + 1; { // the chunk's position among all chunks of the pipe
 		case ordinal < p.begun, ordinal == p.begun && p.cut < 0:
 			sent = len(c.buf)
 		case ordinal == p.begun:

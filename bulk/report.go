@@ -10,7 +10,7 @@ type Report struct {
 	Bad      int64 `json:"bad"`      // records written to Options.BadTo
 	Resent   int64 `json:"resent"`   // commands that were resent
 
-	Kinds    map[string]int64 `json:"errors_by_kind"` // errors by their first word: WRONGTYPE, OOM, …
+	Kinds    map[string]int64 `json:"errors_by_kind"` // number of errors by their first word: WRONGTYPE, OOM, …
 	Failures []Failure        `json:"failures"`       // the first failures, at most Options.ShowErrors
 
 	// Truncated describes what was left out at the end of append-only files.
@@ -18,14 +18,14 @@ type Report struct {
 
 	Bytes   int64   `json:"bytes"`   // protocol bytes, sent or emitted
 	Input   int64   `json:"input"`   // bytes read, before decompression
-	From    int64   `json:"from"`    // where a checkpoint resumed the load: byte offset in the decompressed input
+	From    int64   `json:"from"`    // byte offset in the decompressed input at which a checkpoint resumed the load
 	Seconds float64 `json:"seconds"` // duration
 	Rate    float64 `json:"rate"`    // commands per second
 
-	Nodes []Node `json:"nodes"` // the servers, in order of connecting
+	Nodes []Node `json:"nodes"` // the servers, in the order of the first connection
 }
 
-// Node counts what one server received.
+// Node counts the commands and replies of one server.
 type Node struct {
 	Addr     string `json:"addr"`
 	Commands int64  `json:"commands"`
@@ -39,7 +39,7 @@ type Failure struct {
 	File    string `json:"file,omitempty"`   // name of the input file, if there are several
 	Command int64  `json:"command"`          // number of the command, starting at 1
 	Line    int64  `json:"line,omitempty"`   // line in the input, in line-based formats
-	Offset  int64  `json:"offset,omitempty"` // offset of its first byte, in the protocol
+	Offset  int64  `json:"offset,omitempty"` // offset of the command in the input, in other formats
 	Text    string `json:"text"`             // the command, shortened and escaped
 	Error   string `json:"error"`            // the server's error
 	Node    string `json:"node"`             // address of the server

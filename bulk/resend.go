@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// recovery repairs broken connections and resends commands: those without a reply, and those that
-// a Cluster refused because their slot has moved or is moving.
+// recovery replaces broken connections and resends commands: commands without a reply, and commands
+// that a server refused temporarily or because their slot has moved.
 type recovery struct {
 	router   *router
 	sender   *sender
@@ -30,9 +30,9 @@ type unit struct {
 
 func (u unit) no() int64 { return u.c.items[u.from].no }
 
-// refusedForNow reports whether a server refused a unit that it may accept later: a multi-key
+// temporarilyRefused reports whether a server refused a unit that it may accept later: a multi-key
 // command whose slot is moving waits until all of its keys are on one server.
-func (u unit) refusedForNow() bool {
+func (u unit) temporarilyRefused() bool {
 	for i := u.from; i < u.to; i++ {
 		if u.c.items[i].flags&later != 0 {
 			return true
@@ -41,8 +41,8 @@ func (u unit) refusedForNow() bool {
 	return false
 }
 
-// units returns the held units with a flag, or all, in the order of the input. It leaves out
-// units that were moved into another chunk.
+// units returns the held units with any of the wanted flags, or all if wanted is 0, in the order of
+// the input. It leaves out units that were moved into another chunk.
 func (r *recovery) units(wanted itemFlags) []unit {
 	var all []unit
 	for _, c := range r.sender.held {
@@ -67,7 +67,7 @@ func (r *recovery) units(wanted itemFlags) []unit {
 	return all
 }
 
-// refusal returns the error with which a server refused a unit for now, or "".
+// refusal returns the error with which a server temporarily refused a unit, or "".
 func (u unit) refusal() string {
 	for i := u.from; i < u.to; i++ {
 		if why := u.c.refused[i]; why.text != "" {
@@ -80,8 +80,8 @@ func (u unit) refusal() string {
 // effect describes what a unit changes.
 type effect struct {
 	keys []string
-	// all means that the unit may change any key. On a Cluster no other command is in flight with
-	// it.
+	// all means that the unit may change any key. On a Cluster all is not used, because such a unit
+	// is in flight alone.
 	all        bool
 	repeatable bool
 }
@@ -103,7 +103,7 @@ func (r *recovery) effectOf(u unit) effect {
 	return e
 }
 
-// effects is the union of the effects of several units.
+// effects is the union of the effects of units.
 type effects struct {
 	keys map[string]bool
 	all  bool
@@ -119,14 +119,14 @@ func (s *effects) add(e effect) {
 	}
 }
 
-// meet reports whether the order of a unit relative to these effects matters.
-func (s *effects) meet(e effect) bool {
+// conflict reports whether a unit with effect e must stay in order with the units of s.
+func (s *effects) conflict(e effect) bool {
 	return s.all && (e.all || len(e.keys) > 0) || e.all && len(s.keys) > 0 ||
 		slices.ContainsFunc(e.keys, func(k string) bool { return s.keys[k] })
 }
 
-// keepOrder finds commands that a server executed although an earlier one with the same key must
-// be resent. They are resent after it.
+// keepOrder marks commands for resending that a server executed although an earlier command with
+// the same key must be resent.
 func (r *recovery) keepOrder() error {
 	all := r.units(0)
 	if err := r.failOvertaken(all); err != nil {
@@ -138,10 +138,10 @@ func (r *recovery) keepOrder() error {
 		switch {
 		case *flags&resend != 0:
 			late.add(e)
-		case *flags&answeredWithError == 0 && late.meet(e):
+		case *flags&answeredWithError == 0 && late.conflict(e):
 			for i := u.from; i < u.to; i++ {
 				u.c.items[i].flags |= resend
-				u.c.node.replies.Add(-int64(u.c.items[i].many))
+				u.c.node.replies.Add(-int64(u.c.items[i].commands))
 			}
 			late.add(e)
 		}
@@ -149,13 +149,13 @@ func (r *recovery) keepOrder() error {
 	return nil
 }
 
-// failOvertaken finds commands that were refused for now although a later one with the same key
-// was executed and must not be repeated. They fail: resending them would change the order.
+// failOvertaken fails the commands that were temporarily refused although a later command with the
+// same key was executed and must not be repeated. Resending such a command would change the order.
 func (r *recovery) failOvertaken(all []unit) error {
 	var fixed effects // of later units that must not be repeated
 	for _, u := range slices.Backward(all) {
 		flags, e := u.c.items[u.from].flags, r.effectOf(u)
-		overtaken := fixed.meet(e)
+		overtaken := fixed.conflict(e)
 		switch {
 		case flags&answeredWithError != 0:
 		case flags&resend == 0 && (overtaken || !e.repeatable):
@@ -175,7 +175,7 @@ func (r *recovery) fail(u unit, text string) {
 	for i := u.from; i < u.to; i++ {
 		it := &u.c.items[i]
 		it.flags = it.flags&^(resend|later) | answeredWithError
-		u.c.node.replies.Add(int64(it.many))
+		u.c.node.replies.Add(int64(it.commands))
 	}
 	last := u.to - 1
 	r.router.judge.failed(u.c.node, u.c, last, text, u.c.buf[u.c.begin(u.from):u.c.items[last].end])
@@ -195,7 +195,7 @@ func (r *recovery) releaseDone() {
 	})
 }
 
-// mayResend returns an error if a command that may have been executed must not be resent.
+// mayResend returns an error if a command that may have been executed cannot be resent.
 func (r *recovery) mayResend(cause error) error {
 	for _, u := range r.units(unsure) {
 		if err := r.mayRepeat(r.effectOf(u).repeatable, u.c, u.from, cause); err != nil {
@@ -205,7 +205,7 @@ func (r *recovery) mayResend(cause error) error {
 	return nil
 }
 
-// mayRepeat returns an error if item i, which was sent and not answered, must not be resent.
+// mayRepeat returns an error if item i, which was sent and not answered, cannot be resent.
 func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) error {
 	if r.resend == ResendAlways || repeatable && r.resend == ResendHarmless {
 		return nil
@@ -217,24 +217,25 @@ func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) erro
 		cause, c.items[i].no, resp.Text(c.raw(i)), r.count.where(c.items[i].no, c.items[i].at)))
 }
 
-// dispatch resends the held units, in the order of the input. A unit whose slot has no server
-// stays held. So does a unit that shares a key with an earlier unit that stays held, goes to
-// another server, or is likely to be refused again: it would overtake that unit.
+// dispatch resends the held units, in the order of the input. A unit whose slot has no server stays
+// held. A unit that shares a key with an earlier unit also stays held if the earlier unit stays
+// held, goes to another server, or may be refused again: otherwise it could overtake the earlier
+// unit.
 func (r *recovery) dispatch(ctx context.Context) error {
 	filling := make(map[*pipe]*chunk)
-	went := make(map[string]*pipe) // the pipe of the commands of a key; nil: one of them waits
+	lastPipe := make(map[string]*pipe) // by key, the pipe of the last unit; nil: later units must wait
 	for _, u := range r.units(resend) {
 		keys := r.effectOf(u).keys
 		p, asking := r.destination(ctx, u, keys)
-		if !r.inOrder(keys, p, went) {
+		if !r.inOrder(keys, p, lastPipe) {
 			p = nil
 		}
 		next := p
-		if u.refusedForNow() || asking && len(keys) > 1 {
+		if u.temporarilyRefused() || asking && len(keys) > 1 {
 			next = nil
 		}
 		for _, k := range keys {
-			went[k] = next
+			lastPipe[k] = next
 		}
 		if p == nil {
 			continue
@@ -268,11 +269,11 @@ func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p
 		delete(u.c.refused, u.from)
 		p, err := r.router.pipeTo(ctx, to.addr)
 		switch {
-		case err != nil: // the next round asks for the owners again
+		case err != nil: // the next attempt asks for the owners again
 			return nil, false
 		case !to.ask:
 			return p, false
-		// ASKING is valid for one command. A transaction has to wait until its slot has moved.
+		// ASKING applies to one command. A transaction has to wait until its slot has moved.
 		case u.to == u.from+1:
 			return p, true
 		}
@@ -284,14 +285,14 @@ func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p
 	return r.router.pipeFor(at), false
 }
 
-// inOrder reports whether a unit sent to p comes after the earlier units that share a key with
-// it: one connection executes its commands in order.
-func (r *recovery) inOrder(keys []string, p *pipe, went map[string]*pipe) bool {
+// inOrder reports whether a unit with these keys, sent to p, is executed after the earlier units
+// with the same keys: the commands of one connection are executed in order.
+func (r *recovery) inOrder(keys []string, p *pipe, lastPipe map[string]*pipe) bool {
 	if !r.router.cluster {
 		return true
 	}
 	for _, k := range keys {
-		if before, ok := went[k]; ok && before != p {
+		if before, ok := lastPipe[k]; ok && before != p {
 			return false
 		}
 	}
@@ -301,23 +302,23 @@ func (r *recovery) inOrder(keys []string, p *pipe, went map[string]*pipe) bool {
 // move copies a unit into another chunk.
 func (r *recovery) move(c *chunk, u unit, asking bool) {
 	if asking {
-		c.add([]byte("*1\r\n$6\r\nASKING\r\n"), item{no: u.no(), many: 1, flags: internal})
+		c.add([]byte("*1\r\n$6\r\nASKING\r\n"), item{no: u.no(), commands: 1, flags: internal})
 	}
 	for i := u.from; i < u.to; i++ {
 		from := &u.c.items[i]
-		it := item{no: from.no, at: from.at, many: from.many, flags: from.flags & markedRepeatable}
+		it := item{no: from.no, at: from.at, commands: from.commands, flags: from.flags & markedRepeatable}
 		if i > u.from || asking {
 			it.flags |= inUnit
 		}
-		if it.many > 1 {
+		if it.commands > 1 {
 			it.first = int32(len(c.sets))
-			c.sets = append(c.sets, u.c.sets[from.first:from.first+from.many]...)
+			c.sets = append(c.sets, u.c.sets[from.first:from.first+from.commands]...)
 		}
 		c.add(u.c.raw(i), it)
 		if from.flags&fresh != 0 {
-			r.count.commands.Add(int64(from.many))
+			r.count.commands.Add(int64(from.commands))
 		} else {
-			r.count.resent.Add(int64(from.many))
+			r.count.resent.Add(int64(from.commands))
 		}
 		from.flags = from.flags&^(resend|unsure|fresh|later) | moved
 	}

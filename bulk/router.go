@@ -15,7 +15,7 @@ import (
 	"retwis/internal/sleep"
 )
 
-// router opens the connections and knows which of them serves which slot.
+// router opens the connections and maps each slot to its connection.
 type router struct {
 	dialer      server.Dialer
 	connections int // to a single server
@@ -28,14 +28,14 @@ type router struct {
 	cluster bool
 	pipes   []*pipe // one per connection to a single server, or per master of a Cluster
 	owners  []*pipe // by slot of a Cluster; nil if the owner is unknown
-	owned   int     // number of slots that had an owner
+	owned   int     // number of slots that had an owner at the last request
 	addrs   []string
 }
 
 // errMoved is the reason for reconnecting when no connection broke.
 var errMoved = errors.New("the Cluster has changed")
 
-// pipeFor returns the pipe to the owner of a slot, or nil if it has none at the moment.
+// pipeFor returns the pipe to the owner of a slot, or nil if the slot has no owner at the moment.
 func (r *router) pipeFor(slot int) *pipe {
 	switch {
 	case r.cluster:
@@ -120,9 +120,9 @@ func (r *router) newPipe(ctx context.Context, addr string) (*pipe, error) {
 	return startPipe(c, r.count.node(addr), r.judge, r.events), nil
 }
 
-// connectCluster asks for the owners of the slots and connects to all of them.
+// connectCluster asks for the owners of the slots and connects to all owners.
 func (r *router) connectCluster(ctx context.Context) error {
-	c, err := r.dialer.Any(ctx, r.known())
+	c, err := r.dialer.Any(ctx, r.knownAddrs())
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (r *router) connectCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// While a replica takes over, a server may know that its master no longer has any slots, but
-	// not yet who does. A command for all servers would miss the new master.
+	// During a failover, a server may already report that the old master has no slots, but not yet
+	// report the new master. A command for all servers would miss the new master.
 	owned := 0
 	for _, slots := range ranges {
 		owned += slots.To - slots.From + 1
@@ -145,7 +145,7 @@ func (r *router) connectCluster(ctx context.Context) error {
 	var failed []error
 	for _, slots := range ranges {
 		p, err := r.pipeTo(ctx, slots.Addr)
-		if err != nil { // it may be about to be replaced
+		if err != nil { // a failover may be about to replace the master
 			failed = append(failed, err)
 			continue
 		}
@@ -159,8 +159,8 @@ func (r *router) connectCluster(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// known returns the addresses of all known servers.
-func (r *router) known() []string { return slices.Concat(r.addrs, r.dialer.Options.InitAddress) }
+// knownAddrs returns the addresses of all known servers.
+func (r *router) knownAddrs() []string { return slices.Concat(r.addrs, r.dialer.Options.InitAddress) }
 
 // pipeTo returns the pipe to a node of a Cluster.
 func (r *router) pipeTo(ctx context.Context, addr string) (*pipe, error) {
@@ -177,7 +177,7 @@ func (r *router) pipeTo(ctx context.Context, addr string) (*pipe, error) {
 	return p, nil
 }
 
-// anySlot is the slot of commands that need no particular one.
+// anySlot stands for the slot of commands that can use any connection.
 const anySlot = -1
 
 // connected reports whether all connections to a single server are open, or the connection to the
@@ -209,9 +209,9 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 	}
 }
 
-// removeFailed stops the pipes whose connections broke, or whose server refused commands for now,
-// unless it belongs to a Cluster, in which another server may have replaced it. It calls abandon
-// for each, and returns why the first one broke.
+// removeFailed stops the pipes whose connections broke. Without a Cluster, it also stops the pipes
+// whose server temporarily refused commands. It calls abandon for each stopped pipe, and returns
+// the error of the first broken connection.
 func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
 	keep := r.pipes[:0]
 	for i, p := range r.pipes {
@@ -265,23 +265,23 @@ func (r *router) askKeys(ctx context.Context, f *resp.Frame, name string) ([][]b
 	return keys, nil
 }
 
-// oldArgs is the limit of Redis 6.2 on the number of arguments.
-const oldArgs = 1 << 20
+// redis6Args is the maximum number of arguments of a command in Redis 6.2.
+const redis6Args = 1 << 20
 
 // checkArgs returns an error if a command has more arguments than the server accepts. If the
 // version is unknown, the server decides.
 func (r *router) checkArgs(ctx context.Context, n int) error {
-	if n <= oldArgs {
+	if n <= redis6Args {
 		return nil
 	}
 	if version := r.version(ctx); strings.HasPrefix(version, "6.") {
-		return fmt.Errorf("it has %d arguments; the server is Redis %s, and versions before 7.0 accept at most %d", n, version, oldArgs)
+		return fmt.Errorf("it has %d arguments; the server is Redis %s, and versions before 7.0 accept at most %d", n, version, redis6Args)
 	}
 	return nil
 }
 
-// version returns the version of the server, or "" if the server does not report it. It retries
-// broken connections for Options.RetryFor; after that the loading connection reports the error.
+// version returns the version of the server, or "" if the server does not report it. It retries for
+// Options.RetryFor after connection errors; the connections of the load report a lasting error.
 func (r *router) version(ctx context.Context) string {
 	began := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -299,7 +299,7 @@ func (r *router) askVersion(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	answer, err := c.Do("HELLO", "2") // ACL rules cannot forbid it
+	answer, err := c.Do("HELLO", "2") // ACL rules cannot forbid HELLO
 	fields, _ := answer.([]any)
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == "version" {
@@ -312,7 +312,7 @@ func (r *router) askVersion(ctx context.Context) (string, error) {
 // anyServer connects to the server, or to one node of a Cluster.
 func (r *router) anyServer(ctx context.Context) (*server.Conn, error) {
 	if !r.dialer.Sentinel() {
-		return r.dialer.Any(ctx, r.known())
+		return r.dialer.Any(ctx, r.knownAddrs())
 	}
 	addr, err := r.dialer.Master(ctx)
 	if err != nil {

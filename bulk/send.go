@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sender sends chunks and takes them back once they are answered.
+// sender sends chunks, and returns them to the pool once they are answered.
 type sender struct {
 	router *router
 	pool   pool
@@ -25,7 +25,8 @@ type pool struct {
 	limit int
 }
 
-// get returns an empty chunk, or nil if all are in use. With force it allocates another one.
+// get returns an empty chunk. If all are in use, it allocates another chunk if force is set, and
+// returns nil otherwise.
 func (p *pool) get(force bool) *chunk {
 	if n := len(p.free); n > 0 {
 		c := p.free[n-1]
@@ -63,7 +64,7 @@ func (p *pacer) delay(n int) time.Duration {
 		return 0
 	}
 	now := time.Now()
-	if p.due.Before(now.Add(-100 * time.Millisecond)) { // lost time is not made up for
+	if p.due.Before(now.Add(-100 * time.Millisecond)) { // do not catch up after a pause
 		p.due = now
 	}
 	wait := p.due.Sub(now)
@@ -75,7 +76,7 @@ func (p *pacer) delay(n int) time.Duration {
 func (s *sender) send(ctx context.Context, p *pipe, c *chunk) error {
 	for i := range c.items {
 		if c.items[i].flags&internal == 0 {
-			p.node.commands.Add(int64(c.items[i].many))
+			p.node.commands.Add(int64(c.items[i].commands))
 		}
 	}
 	c.node = p.node
@@ -91,7 +92,7 @@ func (s *sender) send(ctx context.Context, p *pipe, c *chunk) error {
 			return nil
 		case ev := <-s.router.events: // otherwise both sides could wait for each other
 			s.handle(ev)
-		case <-ctx.Done(): // it was not sent
+		case <-ctx.Done(): // the chunk was not sent
 			p.pending = p.pending[:len(p.pending)-1]
 			s.held = append(s.held, c)
 			return ctx.Err()
@@ -99,7 +100,7 @@ func (s *sender) send(ctx context.Context, p *pipe, c *chunk) error {
 	}
 }
 
-// busy reports whether a pipe waits for replies.
+// busy reports whether any working pipe waits for replies.
 func (s *sender) busy() bool {
 	for _, p := range s.router.pipes {
 		if p != nil && p.failed == nil && len(p.pending) > 0 {
@@ -109,7 +110,7 @@ func (s *sender) busy() bool {
 	return false
 }
 
-// quiesce waits until all chunks in flight are answered, except those on broken connections.
+// quiesce waits until all chunks in flight are answered, except chunks on broken connections.
 func (s *sender) quiesce(ctx context.Context) error {
 	for s.busy() {
 		if err := s.next(ctx); err != nil {
@@ -161,14 +162,14 @@ func (s *sender) handle(ev event) {
 	}
 	c := ev.chunk
 	p.pending = p.pending[1:]
-	p.back++
+	p.returned++
 	for i := range c.items {
 		if c.items[i].flags&(resend|internal) == 0 {
 			s.answered++
 		}
 	}
 	if c.trouble || p.troubled {
-		// Hold the following chunks, too: they may have to be resent after it.
+		// Hold the following chunks of the pipe, too: they may have to be resent after this chunk.
 		s.trouble, p.troubled = true, true
 		s.held = append(s.held, c)
 		return
@@ -177,7 +178,7 @@ func (s *sender) handle(ev event) {
 	s.passed()
 }
 
-// passed records in the checkpoint which commands are answered.
+// passed records in the checkpoint up to which number all commands are answered.
 func (s *sender) passed() {
 	if s.saves != nil {
 		s.saves.passed(s.low())

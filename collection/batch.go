@@ -2,9 +2,9 @@ package collection
 
 import "iter"
 
-// each runs a command on batches of items and adds up its replies. It stops at the first error; a
-// batch with an invalid item is not sent.
-func each(items iter.Seq[string], size int, check func(string) error, run func([]string) (int64, error), wrap func(error) error) (int, error) {
+// runBatches runs a command on batches of items and returns the sum of its replies. It stops at the
+// first error. It does not send a batch with an invalid item.
+func runBatches(items iter.Seq[string], size int, check func(string) error, run func([]string) (int64, error), wrap func(error) error) (int, error) {
 	total := 0
 	batch := make([]string, 0, size)
 	send := func() error {

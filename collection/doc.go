@@ -5,9 +5,9 @@
 //
 // The list and set commands of Redis make good rotations (RPOPLPUSH, today LMOVE), random samples
 // (SRANDMEMBER) and capped collections (LPUSH with LTRIM); the Redis documentation describes all
-// three. On their own they leave gaps: an item that was popped is lost if its worker crashes, two
+// three. The commands alone leave gaps: an item that was popped is lost if its worker crashes, two
 // programs may trim one list differently, and a fan-out to thousands of lists that is interrupted
-// cannot simply be repeated. This package closes them:
+// cannot simply be repeated. This package closes these gaps:
 //
 //   - [Random] is a set from which IDs are drawn at random: which user to show next,
 //     which of many records to check.
@@ -15,8 +15,8 @@
 //     feeds to fetch, servers to check.
 //   - [Recent] keeps only the newest items: the last hundred orders, the posts on a
 //     front page.
-//   - [Timelines] keeps the newest IDs of many lists and writes one ID to thousands of
-//     them: the posts that each user of a social network sees (fan-out on write).
+//   - [Timelines] keeps many lists of the newest IDs and writes one ID to thousands of
+//     lists: the posts that each user of a social network sees (fan-out on write).
 //
 // # Example
 //
@@ -37,8 +37,8 @@
 //
 // # Cost
 //
-// Every call on a single item or list takes one round trip, and a Ring or Recent one more to
-// check its declaration, at first use. Calls with many items take one round trip per 500 IDs of a
+// Every call on a single item or list takes one round trip. The first call on a Ring or Recent takes
+// one more to check the declaration. Calls with many items take one round trip per 500 IDs of a
 // Random, per 100 items of a Ring, per 200 items of a Recent, and per 64 lists of Timelines.
 //
 // # Limits
@@ -46,5 +46,6 @@
 // An ID of a Random or an item of a Ring has at most [MaxID] bytes, an item of a Recent
 // [MaxItem]. A Recent keeps at most a million items, and each list of Timelines at most 10,000
 // IDs, which are numbers that grow with time. On a Cluster the keys of a Ring and a Recent need a
-// hash tag, {feeds}. Leases follow the clock of the server: if it is set forward, they end early.
+// hash tag, {feeds}. Leases follow the clock of the server: if the clock is set forward, leases end
+// early.
 package collection

@@ -20,8 +20,8 @@ var (
 	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for an argument that is out of range.
 	ErrValue = ordered.ErrValue
-	// ErrLeaseOver is returned for a lease that has ended: its item may already be leased to
-	// another worker, or will be handed out next.
+	// ErrLeaseOver is returned for a lease that has ended. Its item may already be leased to another
+	// worker.
 	ErrLeaseOver = errors.New("the lease is over")
 )
 
@@ -31,6 +31,7 @@ const (
 	MaxItem = 64 << 10 // an item of a Recent
 )
 
+// checkID checks the length of an ID or item.
 func checkID(id string) error {
 	if id == "" || len(id) > MaxID {
 		return fmt.Errorf("%w: an item has %d bytes: it must have from 1 to %d", ErrValue, len(id), MaxID)
@@ -46,7 +47,7 @@ func shorten(item string) string {
 	return fmt.Sprintf("%q", item)
 }
 
-// wrap adds the key to an error, and the cause if a wait was cut short.
+// wrap adds the key to an error, and the error of the context if the context has ended.
 func wrap(ctx context.Context, set *partition.Set, err error) error {
 	if err == nil {
 		return nil

@@ -38,14 +38,14 @@ func (r *Random) Put(ctx context.Context, id string) error {
 // PutMany adds IDs and returns how many of them are new, with one round trip per 500. After an
 // error the IDs of earlier batches are in the set; repeating the call does no harm.
 func (r *Random) PutMany(ctx context.Context, ids iter.Seq[string]) (int, error) {
-	return each(ids, randomBatch, checkID, func(batch []string) (int64, error) {
+	return runBatches(ids, randomBatch, checkID, func(batch []string) (int64, error) {
 		return r.client.Do(ctx, r.client.B().Sadd().Key(r.key).Member(batch...).Build()).AsInt64()
 	}, r.wrap)
 }
 
 // Remove removes IDs and returns how many of them were in the set, with one round trip per 500.
 func (r *Random) Remove(ctx context.Context, ids ...string) (int, error) {
-	return each(slices.Values(ids), randomBatch, nil, func(batch []string) (int64, error) {
+	return runBatches(slices.Values(ids), randomBatch, nil, func(batch []string) (int64, error) {
 		return r.client.Do(ctx, r.client.B().Srem().Key(r.key).Member(batch...).Build()).AsInt64()
 	}, r.wrap)
 }
@@ -71,8 +71,8 @@ func (r *Random) Len(ctx context.Context) (int64, error) {
 	return n, r.wrap(err)
 }
 
-// Draw returns n different IDs, or all if there are no more. They stay in the set. It takes one
-// SRANDMEMBER, O(n). If n is close to the size of the set, the order of the IDs is not random.
+// Draw returns n different IDs, or all IDs if the set has fewer. The IDs stay in the set. Draw takes
+// one SRANDMEMBER, O(n). If n is close to the size of the set, the order of the IDs is not random.
 func (r *Random) Draw(ctx context.Context, n int) ([]string, error) {
 	return r.draw(ctx, n, func() rueidis.Completed {
 		return r.client.B().Srandmember().Key(r.key).Count(int64(n)).Build()
@@ -94,8 +94,8 @@ func (r *Random) Take(ctx context.Context, n int) ([]string, error) {
 	})
 }
 
-// All returns all IDs, in no particular order, using SSCAN with one round trip per 500. An ID
-// that is in the set throughout is returned, possibly twice.
+// All returns all IDs, in no particular order, using SSCAN with one round trip per 500. An ID that
+// is in the set during the whole iteration is returned, possibly twice.
 func (r *Random) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for page, err := range scan.Set(ctx, r.client, r.key, randomBatch) {
@@ -112,7 +112,7 @@ func (r *Random) All(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// maxDraw limits one draw, to about a millisecond of the server.
+// maxDraw is the maximum number of IDs per draw. Drawing them takes the server about a millisecond.
 const maxDraw = 10_000
 
 func (r *Random) draw(ctx context.Context, n int, command func() rueidis.Completed) ([]string, error) {

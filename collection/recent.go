@@ -17,8 +17,8 @@ import (
 //go:embed recent_put.lua
 var recentPutLua string
 
-// Recent keeps the newest of the items that are added: the last hundred orders, the posts on a
-// front page. It is a list, newest first, that is never longer than its cap.
+// Recent keeps the newest items: the last hundred orders, the posts on a front page. It is a list,
+// newest first, that is never longer than its cap.
 type Recent struct {
 	set *partition.Set
 	max int
@@ -43,8 +43,8 @@ func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	return &Recent{set, max, partition.NewScript(recentPutLua)}, nil
 }
 
-// OpenRecent returns the list at a key, with the cap with which it was declared, or ErrNotFound.
-// It takes one round trip.
+// OpenRecent returns the list at a key with its declared cap, or ErrNotFound. It takes one round
+// trip.
 func OpenRecent(ctx context.Context, client rueidis.Client, key string) (*Recent, error) {
 	d, err := partition.ReadKind(ctx, client, key, kindRecent)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Recent) Max() int { return r.max }
 // recentBatch is the number of items that one script adds.
 const recentBatch = 200
 
-// Put adds items, the newest last, with one script per 200. If any item is too long it adds none.
+// Put adds items, the newest last, with one script per 200. If any item is too long, Put adds none.
 func (r *Recent) Put(ctx context.Context, items ...string) error {
 	for _, item := range items {
 		if err := checkItem(item); err != nil {
@@ -78,7 +78,7 @@ func (r *Recent) Put(ctx context.Context, items ...string) error {
 // After an error the items of earlier batches are in the list.
 func (r *Recent) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
 	k := &r.set.Keys[0]
-	return each(items, recentBatch, checkItem, func(batch []string) (int64, error) {
+	return runBatches(items, recentBatch, checkItem, func(batch []string) (int64, error) {
 		err := r.put.Run(ctx, r.set.Client, []string{k.Index, k.Meta}, append(r.set.Args(), batch...)).Error()
 		if err != nil {
 			return 0, err
@@ -94,7 +94,7 @@ func checkItem(item string) error {
 	return nil
 }
 
-// Adopt turns a list made by hand, newest first, into a Recent. The next Put cuts it to its cap.
+// Adopt turns a list made by hand, newest first, into a Recent. The next Put trims it to the cap.
 func (r *Recent) Adopt(ctx context.Context) error {
 	kind, err := r.set.Client.Do(ctx, r.set.Client.B().Type().Key(r.set.Key).Build()).ToString()
 	switch {
@@ -118,11 +118,12 @@ func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	return items, r.wrap(ctx, err)
 }
 
-// recentPage is how many items All reads in one step. Items may be long.
+// recentPage is the number of items that All reads in one step. It is small because items may be
+// long.
 const recentPage = 100
 
-// All returns all items, newest first, with one round trip per 100. An item that is added or
-// removed meanwhile shifts the others: one may be returned twice, or not at all.
+// All returns all items, newest first, with one round trip per 100. If an item is added or removed
+// during the iteration, the other items shift: an item may be returned twice, or not at all.
 func (r *Recent) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.set.Check(ctx); err != nil {
@@ -151,7 +152,7 @@ func (r *Recent) Remove(ctx context.Context, items ...string) (int, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
 	}
-	return each(slices.Values(items), recentBatch, nil, func(batch []string) (int64, error) {
+	return runBatches(slices.Values(items), recentBatch, nil, func(batch []string) (int64, error) {
 		var removed int64
 		commands := make(rueidis.Commands, len(batch))
 		for i, item := range batch {

@@ -34,20 +34,20 @@ var (
 	ringEndLua string
 )
 
-// Ring holds distinct items that are handed out in rotation: servers to check, feeds to fetch.
-// Next returns them one after another. If no two workers may have the same item at the same time,
-// use Take: it leases the item, and no other worker gets it until it is returned. The item of a
+// Ring holds distinct items that are handed out in rotation: servers to check, feeds to fetch. Next
+// returns one item after another. If no two workers may have the same item at the same time, use
+// Take: it leases an item, and no other worker gets that item until it is returned. The item of a
 // worker that crashed is handed out again after its lease.
 //
-// The ring is a sorted set at key with every item: waiting items are scored by their place,
-// leased items by the end of their lease. key.content is a hash of the leases. If it is lost, so
-// are the leases, and their items come back when the leases would have ended.
+// The ring is a sorted set at key with every item: waiting items are scored by their place, leased
+// items by the end of their lease. key.content is a hash of the leases. If the hash is lost, the
+// leases are lost, too, and the items return to the ring when the leases would have ended.
 //
-// Leases follow the clock of the server. If it is set back, or a failover leads to a server whose
-// clock is behind, leases last as long as they would have; if it is set forward, they end early.
+// Leases follow the clock of the server. If the clock is set back, or a failover leads to a server
+// whose clock is behind, leases keep their length. If the clock is set forward, leases end early.
 type Ring struct {
-	set                                               *partition.Set
-	put, next, remove, take, takeItem, items, endings script.Script
+	set                                           *partition.Set
+	put, next, remove, take, takeItem, items, end script.Script
 }
 
 // NewRing returns the ring at a key. It sends nothing to the server.
@@ -59,14 +59,14 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	newScript := func(source string) script.Script { return partition.NewScript(ringLua, source) }
 	return &Ring{
 		set: set, put: newScript(ringPutLua), next: newScript(ringNextLua), remove: newScript(ringRemoveLua), take: newScript(ringTakeLua),
-		takeItem: newScript(ringTakeItemLua), items: newScript(ringItemsLua).Retryable(), endings: newScript(ringEndLua),
+		takeItem: newScript(ringTakeItemLua), items: newScript(ringItemsLua).Retryable(), end: newScript(ringEndLua),
 	}, nil
 }
 
 // ringBatch is the number of items that one script adds or removes.
 const ringBatch = 100
 
-// keys returns the keys of all scripts.
+// keys returns the keys that all scripts of a ring take.
 func (r *Ring) keys() []string { return []string{r.set.Keys[0].Index, r.set.Keys[0].Content} }
 
 // Put adds an item at the end, unless the ring already has it, with one script.
@@ -75,12 +75,12 @@ func (r *Ring) Put(ctx context.Context, item string) error {
 	return err
 }
 
-// PutMany adds the items that the ring does not have yet at its end, and returns how many it
-// added, with one script per 100. After an error the items of earlier batches are in the ring;
-// repeating the call does no harm.
+// PutMany adds the items that the ring does not have yet at its end, and returns how many it added,
+// with one script per 100. After an error, the items of earlier batches are in the ring; repeating
+// the call does no harm.
 func (r *Ring) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
 	keys := append(r.keys(), r.set.Keys[0].Meta)
-	return each(items, ringBatch, checkID, func(batch []string) (int64, error) {
+	return runBatches(items, ringBatch, checkID, func(batch []string) (int64, error) {
 		return r.put.Run(ctx, r.set.Client, keys, append(r.set.Args(), batch...)).AsInt64()
 	}, func(err error) error { return r.wrap(ctx, err) })
 }
@@ -91,7 +91,7 @@ func (r *Ring) Remove(ctx context.Context, items ...string) (int, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return 0, r.wrap(ctx, err)
 	}
-	return each(slices.Values(items), ringBatch, nil, func(batch []string) (int64, error) {
+	return runBatches(slices.Values(items), ringBatch, nil, func(batch []string) (int64, error) {
 		return r.remove.Run(ctx, r.set.Client, r.keys(), batch).AsInt64()
 	}, func(err error) error { return r.wrap(ctx, err) })
 }
@@ -105,10 +105,10 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 	return n, r.wrap(ctx, err)
 }
 
-// Next returns the first item of the ring and moves it to the end, with one script. It returns
-// ErrNotFound if no item is available. The item stays in the ring, so no crash can lose it; two
-// workers may have it at the same time if it comes round again. Leased items are not in the
-// rotation; they rejoin it with the first Take after their lease has ended.
+// Next returns the first item of the ring and moves the item to the end, with one script. It
+// returns ErrNotFound if no item is available. The item stays in the ring, so no crash can lose it,
+// but two workers may have it at the same time if its turn comes again. Leased items are not in the
+// rotation; they return to it with the first Take after their lease has ended.
 func (r *Ring) Next(ctx context.Context) (string, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return "", r.wrap(ctx, err)
@@ -129,11 +129,12 @@ type Lease struct {
 	ring *Ring
 }
 
-// Lease returns the lease of an item by the ID that Take returned, perhaps in another process. It
-// sends nothing to the server: Return and Extend report whether the lease is over.
+// Lease returns the lease of an item, given the ID of a lease that Take returned, perhaps in
+// another process. It sends nothing to the server: Return and Extend report whether the lease is
+// over.
 func (r *Ring) Lease(item, id string) *Lease { return &Lease{Item: item, ID: id, ring: r} }
 
-// EmptyError is returned by Take if all items are leased or the ring is empty. It is an
+// EmptyError is returned by Take if all items are leased or the ring is empty. It matches
 // ErrNotFound.
 type EmptyError struct {
 	// Retry is the time until the next lease ends, unless its item is returned earlier. It is
@@ -151,22 +152,23 @@ func (e *EmptyError) Error() string {
 // Is reports whether target is ErrNotFound.
 func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
 
-// Take leases the first item of the ring, with one script. If all items are leased it returns an
+// Take leases the first item of the ring, with one script. If all items are leased, it returns an
 // *EmptyError with the time to wait.
 func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	return r.TakeFor(ctx, "", lease)
 }
 
-// ready returns an error if the lease is too short or the key holds something else.
-func (r *Ring) ready(ctx context.Context, lease time.Duration) error {
+// checkLease returns an error if the lease is too short or the key does not hold a ring.
+func (r *Ring) checkLease(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {
 		return fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease)
 	}
 	return r.set.Check(ctx)
 }
 
+// takeAs is like Take with a given lease ID.
 func (r *Ring) takeAs(ctx context.Context, id string, lease time.Duration) (*Lease, error) {
-	if err := r.ready(ctx, lease); err != nil {
+	if err := r.checkLease(ctx, lease); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
 	l := &Lease{ring: r, ID: id}
@@ -195,7 +197,7 @@ func milliseconds(lease time.Duration) string {
 }
 
 // Return ends the lease and puts the item at the end of the ring. It returns ErrLeaseOver if the
-// lease has expired: the item is back in the ring anyway.
+// lease has expired; the item returns to the ring in any case.
 func (l *Lease) Return(ctx context.Context) error { return l.end(ctx, "return") }
 
 // Extend makes the lease end after the given duration from now. It returns ErrLeaseOver if the
@@ -207,9 +209,9 @@ func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 	return l.end(ctx, milliseconds(lease))
 }
 
-// end ends the lease, or extends it; see ring_end.lua.
+// end ends or extends the lease. how is ARGV[3] of ring_end.lua.
 func (l *Lease) end(ctx context.Context, how string) error {
-	n, err := l.ring.endings.Run(ctx, l.ring.set.Client, l.ring.keys(), []string{l.Item, l.ID, how}).AsInt64()
+	n, err := l.ring.end.Run(ctx, l.ring.set.Client, l.ring.keys(), []string{l.Item, l.ID, how}).AsInt64()
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %s", ErrLeaseOver, shorten(l.Item))
 	}

@@ -1,19 +1,19 @@
 -- Common start of the scripts of a ring.
 --
--- KEYS[1]  sorted set: every item. A negative score is its place among the waiting items; any
---          other is the time, in milliseconds by the clock of the ring, at which its lease ends
--- KEYS[2]  hash: the lease ID of each leased item; its field '' holds the last time by the
---          clock of the ring, and by how much that is ahead of the server's
+-- KEYS[1]  sorted set: every item. A negative score is the place of a waiting item; any other
+--          score is the end of a lease, in milliseconds by the clock of the ring
+-- KEYS[2]  hash: the lease ID of each leased item; the field '' holds the last time by the
+--          clock of the ring, and how far that clock is ahead of the server's clock
 
--- checkKinds raises an error if a key holds something else, before anything is written.
+-- checkKinds raises an error if a key has another type, before anything is written.
 local function checkKinds()
 	redis.call('ZCARD', KEYS[1])
 	redis.call('HLEN', KEYS[2])
 end
 
--- ringTime returns the time by the clock of the ring, and by how much that is ahead of the
--- server's. It never goes back: if the server's clock does, or a failover leads to a server with
--- another clock, leases last as long as they would have.
+-- ringTime returns the time by the clock of the ring, and how far that clock is ahead of the
+-- server's clock. The clock of the ring never goes back, so leases keep their length if the
+-- server's clock goes back, or a failover leads to a server whose clock is behind.
 local function ringTime()
 	local server = clock()
 	local last, ahead = string.match(redis.call('HGET', KEYS[2], '') or '', '^(%d+) (%d+)$')
@@ -37,7 +37,7 @@ local function first()
 	return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(0', 'LIMIT', 0, 1)[1]
 end
 
--- lease leases an item to id for some milliseconds. It starts with a removal, see ringTime.
+-- lease leases an item to id for some milliseconds. It removes the item first; see ringTime.
 local function lease(item, id, milliseconds)
 	local now, ahead = ringTime()
 	redis.call('ZREM', KEYS[1], item)
@@ -46,7 +46,7 @@ local function lease(item, id, milliseconds)
 	redis.call('ZADD', KEYS[1], now + 1 + milliseconds, item)
 end
 
--- release ends the lease of an item, which then waits behind all others.
+-- release ends the lease of an item and moves the item behind all waiting items.
 local function release(item)
 	redis.call('HDEL', KEYS[2], item)
 	redis.call('ZREM', KEYS[1], item)

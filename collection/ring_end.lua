@@ -4,8 +4,8 @@
 -- ARGV[1]  the item
 -- ARGV[2]  the lease ID
 -- ARGV[3]  'return': end the lease and put the item at the end of the ring; 'remove': end
---          it and remove the item from the ring; otherwise extend it to so many
---          milliseconds from now
+--          the lease and remove the item from the ring; a number: let the lease end that
+--          many milliseconds from now
 --
 -- Reply  1, or 0 if the lease is over, even if no other worker has the item yet
 checkKinds()

@@ -16,8 +16,8 @@ var ErrLeased = errors.New("the item is leased")
 // maxHolder limits the name of a holder, in bytes.
 const maxHolder = 256
 
-// TakeFor is like Take for a worker with a name: All and Leased report the name with the item, so
-// a worker that comes back, perhaps as another process, can find its items.
+// TakeFor is like Take for a worker with a name. All and Leased report the name with the item, so a
+// worker can find its items after a restart.
 func (r *Ring) TakeFor(ctx context.Context, holder string, lease time.Duration) (*Lease, error) {
 	id, err := leaseID(holder)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Dur
 	if err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	if err := r.ready(ctx, lease); err != nil {
+	if err := r.checkLease(ctx, lease); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
 	ms, err := r.takeItem.Run(ctx, r.set.Client, r.keys(), []string{id, milliseconds(lease), item}).AsInt64()
@@ -66,8 +66,8 @@ func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
 	}), nil
 }
 
-// Remove ends the lease and removes the item from the ring: the work on it is done. It returns
-// ErrLeaseOver if the lease has expired; then the item stays.
+// Remove ends the lease and removes the item from the ring. It returns ErrLeaseOver if the lease
+// has expired; the item then stays in the ring.
 func (l *Lease) Remove(ctx context.Context) error { return l.end(ctx, "remove") }
 
 // Holder returns the name under which the item was taken, or "".
@@ -76,7 +76,7 @@ func (i RingItem) Holder() string { return holderOf(i.LeaseID) }
 // leaseID returns a new lease ID with the name of its holder.
 func leaseID(holder string) (string, error) {
 	if len(holder) > maxHolder {
-		return "", fmt.Errorf("%w: the name of a holder has %d bytes: it may have %d", ErrValue, len(holder), maxHolder)
+		return "", fmt.Errorf("%w: the name of a holder has %d bytes: at most %d are allowed", ErrValue, len(holder), maxHolder)
 	}
 	if holder == "" {
 		return rand.Text(), nil
@@ -84,6 +84,7 @@ func leaseID(holder string) (string, error) {
 	return holder + ":" + rand.Text(), nil
 }
 
+// holderOf returns the holder in a lease ID, or "".
 func holderOf(id string) string {
 	at := strings.LastIndexByte(id, ':')
 	if at < 0 {

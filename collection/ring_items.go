@@ -14,8 +14,8 @@ type RingItem struct {
 	Item string
 	// LeaseID is the ID of the item's lease, or empty.
 	LeaseID string
-	// LeasedUntil is the end of that lease, or zero. If it has passed, the item returns to the
-	// ring with the next Take.
+	// LeasedUntil is the end of the lease, or zero. After that time, the item returns to the ring
+	// with the next Take.
 	LeasedUntil time.Time
 }
 
@@ -23,7 +23,7 @@ type RingItem struct {
 const ringPage = 500
 
 // All returns all items, leased or not, in no particular order, using ZSCAN with one or two round
-// trips per 500. An item that is in the ring throughout is returned, possibly twice.
+// trips per 500. An item that is in the ring during the whole iteration is returned, possibly twice.
 func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	return func(yield func(RingItem, error) bool) {
 		if err := r.set.Check(ctx); err != nil {
@@ -48,7 +48,7 @@ func (r *Ring) All(ctx context.Context) iter.Seq2[RingItem, error] {
 	}
 }
 
-// page returns the items of a page of the sorted set, in which items and scores alternate.
+// page returns the items of a page of ZSCAN, in which items and scores alternate.
 func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	items := make([]RingItem, 0, len(page)/2)
 	var leased []string
@@ -66,7 +66,7 @@ func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 		return nil, err
 	}
 	for i, next := 0, 0; i < len(items) && next < len(leases); i++ {
-		if items[i].Item == leases[next].Item { // the others were returned meanwhile
+		if items[i].Item == leases[next].Item { // other leases have ended since the scan
 			items[i] = leases[next]
 			next++
 		}
@@ -74,7 +74,8 @@ func (r *Ring) page(ctx context.Context, page []string) ([]RingItem, error) {
 	return items, nil
 }
 
-// leases returns the leased ones of the wanted items; if none are given, all items whose lease is not over.
+// leases returns the wanted items that are leased. Without wanted items, it returns all items whose
+// lease is not over.
 func (r *Ring) leases(ctx context.Context, wanted []string) ([]RingItem, error) {
 	texts, err := r.items.Run(ctx, r.set.Client, r.keys(), wanted).AsStrSlice()
 	if err != nil {

@@ -1,11 +1,11 @@
--- Adds items to a ring, except those that it already has.
+-- Adds items to a ring, except items that the ring already has.
 --
 -- KEYS[1..2]  see ring.lua
 -- KEYS[3]     hash: the declaration
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   items
 --
--- Reply  how many items were added
+-- Reply  the number of added items
 local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

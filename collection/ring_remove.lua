@@ -3,7 +3,7 @@
 -- KEYS   see ring.lua
 -- ARGV   items
 --
--- Reply  how many were removed
+-- Reply  the number of removed items
 checkKinds()
 local removed = 0
 for _, item in ipairs(ARGV) do

@@ -2,7 +2,7 @@
 --
 -- KEYS     see ring.lua
 -- ARGV[1]  the lease ID
--- ARGV[2]  how long it lasts, milliseconds
+-- ARGV[2]  the duration of the lease, milliseconds
 --
 -- Reply  the item, or false and the milliseconds until the first lease ends;
 --        -1: no item is leased

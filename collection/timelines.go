@@ -33,17 +33,16 @@ var (
 	timelinesMergeLua string
 )
 
-// Timelines keeps many lists of the newest IDs, one per key: the posts that each user of a social
-// network sees, the events of each device. IDs are numbers that grow with time; each list holds
-// them largest first and drops the smallest.
+// Timelines keeps many lists of the newest IDs, one list per key: the posts that each user of a
+// social network sees, the events of each device. IDs are numbers that grow with time; each list is
+// sorted, largest ID first, and drops the smallest IDs.
 //
 // Put writes one ID to many lists (fan-out on write). It is idempotent, so an interrupted fan-out
 // can be repeated; an ID that arrives late takes its place in the order. Select reads pages that
-// stay stable while IDs are added, even if the last ID of a page has been dropped meanwhile.
+// stay stable while IDs are added, even if the last ID of a page was dropped.
 //
-// A list is a plain Redis list without a declaration: with thousands of lists, a second key for
-// each would double their number. All programs must use the same cap. A list of 1,000 IDs takes
-// about 6 KB.
+// A list is a plain Redis list without a declaration, because a second key per list would double
+// the number of keys. All programs must use the same cap. A list of 1,000 IDs takes about 6 KB.
 type Timelines struct {
 	client      rueidis.Client
 	cluster     bool
@@ -62,25 +61,24 @@ const maxTimeline = 10_000
 const maxTimelineID = 1 << 53
 
 const (
-	// timelinesBatch is how many lists one script writes: that takes about 0.1 ms, so other
-	// requests are hardly delayed.
+	// timelinesBatch is the number of lists that one script writes. A script takes about 0.1 ms, so
+	// it hardly delays other requests.
 	timelinesBatch = 64
-	// timelinesPipeline is how many scripts are sent together on a Cluster.
+	// timelinesPipeline is the number of scripts that are sent together on a Cluster.
 	timelinesPipeline = 200
 )
 
 // Spread writes a batch of lists on all masters at once, then pauses to let the servers handle
-// other requests. On a Cluster a script writes only the lists of one slot, and a longer pause
-// costs nothing: all masters work at the same time.
+// other requests. On a Cluster the pause can be longer, because all masters work at the same time.
 const (
 	spreadBatch        = 200
-	spreadPause        = 100 * time.Microsecond // about a millisecond, with the resolution of timers
+	spreadPause        = 100 * time.Microsecond // in practice about a millisecond, the resolution of timers
 	spreadClusterBatch = 250
 	spreadClusterPause = 5 * time.Millisecond
 )
 
-// NewTimelines returns lists that keep the newest max IDs, at most 10,000. A list may exceed that
-// by a tenth, at most 100, before it is trimmed. NewTimelines sends nothing to the server.
+// NewTimelines returns lists that keep the newest max IDs, at most 10,000. A list may exceed max by
+// a tenth, at most 100, before it is trimmed. NewTimelines sends nothing to the server.
 func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 	if max < 1 || max > maxTimeline {
 		return nil, fmt.Errorf("collection: lists of the newest %d ids: it must be from 1 to %d", max, maxTimeline)
@@ -96,23 +94,23 @@ func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 	}, nil
 }
 
-// Existing returns the same lists, but writes to a list that does not exist are ignored. Use it
+// Existing returns the same lists, but writes to lists that do not exist are ignored. Use Existing
 // for lists that expire and are rebuilt when they are read: a single new ID must not make such a
 // list look complete.
 func (t *Timelines) Existing() *Timelines {
-	only := *t
-	only.existing = true
-	return &only
+	clone := *t
+	clone.existing = true
+	return &clone
 }
 
 // MaxLen returns the maximum length of a list.
 func (t *Timelines) MaxLen() int { return t.max + t.slack }
 
-// Put adds an ID to the lists at keys. A list that already has it, or that is full of larger IDs,
-// does not change, nor does a key of another type.
+// Put adds an ID to the lists at keys. Lists that already have the ID, or are full of larger IDs,
+// do not change, nor do keys of another type.
 //
-// One script writes up to 64 lists in one round trip. It costs O(1) per list, or O(length) if the
-// ID is not the largest. On a Cluster the keys are grouped by slot, and the scripts are sent in
+// One script writes up to 64 lists in one round trip, O(1) per list, or O(length) if the ID is not
+// the largest of the list. On a Cluster the keys are grouped by slot, and the scripts are sent in
 // pipelines of 200.
 func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
 	if err := checkTimelineID(id); err != nil {
@@ -124,9 +122,8 @@ func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
 	return nil
 }
 
-// Remove removes an ID from the lists at keys. A list that does not have it does not change, nor
-// does a key of another type. It takes as many round trips as Put; the server reads each list,
-// O(length).
+// Remove removes an ID from the lists at keys. Lists without the ID do not change, nor do keys of
+// another type. Remove takes as many round trips as Put; the server reads each list, O(length).
 func (t *Timelines) Remove(ctx context.Context, id int64, keys ...string) error {
 	if err := t.runAll(ctx, t.remove, keys, []string{strconv.FormatInt(id, 10)}); err != nil {
 		return fmt.Errorf("collection: remove %d: %w", id, err)
@@ -134,13 +131,13 @@ func (t *Timelines) Remove(ctx context.Context, id int64, keys ...string) error 
 	return nil
 }
 
-// Spread is like Put for very many lists, in the background: it writes a batch of lists on all
-// masters at once, then pauses briefly, so that other requests hardly wait. On a Cluster it is
-// cheapest for 100,000 lists and more: then each slot has about six lists, which one script
-// writes.
+// Spread is like Put, for very many lists and work in the background: it writes a batch of lists on
+// all masters at once, then pauses briefly, so that other requests hardly wait. On a Cluster Spread
+// is cheapest for 100,000 lists and more, because one script then writes the about six lists of a
+// slot.
 //
-// On a Cluster a batch is 250 lists per master, with a pause of 5 ms; on a single server it is
-// 200 lists, with a pause of 0.1 ms. A list takes 3 to 6 µs of the servers. After an error some
+// On a Cluster a batch is 250 lists per master, with a pause of 5 ms; on a single server a batch is
+// 200 lists, with a pause of 0.1 ms. A list takes 3 to 6 µs of server time. After an error, some
 // lists may have the ID; repeat the call.
 func (t *Timelines) Spread(ctx context.Context, id int64, keys ...string) error {
 	if err := checkTimelineID(id); err != nil {
@@ -163,16 +160,16 @@ func (t *Timelines) spread(ctx context.Context, keys, args []string) error {
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	rest := t.calls(keys, args)
-	for len(rest) > 0 {
+	calls := t.calls(keys, args)
+	for len(calls) > 0 {
 		n := 0
-		for lists := 0; n < len(rest) && lists < batch; n++ {
-			lists += len(rest[n].Keys)
+		for lists := 0; n < len(calls) && lists < batch; n++ {
+			lists += len(calls[n].Keys)
 		}
-		if err := t.runBatch(ctx, t.put, rest[:n]); err != nil {
+		if err := t.runBatch(ctx, t.put, calls[:n]); err != nil {
 			return err
 		}
-		rest = rest[n:]
+		calls = calls[n:]
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
@@ -183,8 +180,8 @@ func (t *Timelines) spread(ctx context.Context, keys, args []string) error {
 	return nil
 }
 
-// runBatch runs a few calls: concurrently on a Cluster, otherwise one after another, so that the
-// server can serve other clients in between.
+// runBatch runs some calls: concurrently on a Cluster, otherwise one after another, so that the
+// server can serve other clients between two calls.
 func (t *Timelines) runBatch(ctx context.Context, run script.Script, calls []script.Call) error {
 	if t.cluster {
 		for _, res := range run.RunMany(ctx, t.client, calls) {
@@ -212,8 +209,8 @@ func (t *Timelines) runAll(ctx context.Context, run script.Script, keys, args []
 	return nil
 }
 
-// PutMany adds IDs, in any order, to one list, like Put for each of them. It takes one round
-// trip, O(n) in the length of the list and the number of IDs, which is at most MaxLen.
+// PutMany adds IDs, in any order, to one list, like Put for each ID. It takes one round trip, O(n)
+// in the length of the list and the number of IDs. At most MaxLen IDs can be added.
 func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -228,8 +225,8 @@ func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error
 	return nil
 }
 
-// PutManyCommand returns the command of PutMany for a pipeline of the caller, with at least one
-// ID. It carries the full script.
+// PutManyCommand returns the command of PutMany for a pipeline of the caller. It needs at least one
+// ID. The command contains the full script.
 func (t *Timelines) PutManyCommand(key string, ids ...int64) (rueidis.Completed, error) {
 	args, err := t.mergeArgs(ids)
 	if err != nil {
@@ -267,8 +264,8 @@ func (t *Timelines) existenceArg() string {
 	return "0"
 }
 
-// calls returns the script calls that write all lists at keys, each call up to a batch of one
-// slot.
+// calls returns the script calls that write the lists at all keys. Each call writes at most
+// timelinesBatch lists, on a Cluster of one slot.
 func (t *Timelines) calls(all, args []string) []script.Call {
 	if !t.cluster {
 		calls := make([]script.Call, 0, len(all)/timelinesBatch+1)
@@ -277,7 +274,7 @@ func (t *Timelines) calls(all, args []string) []script.Call {
 		}
 		return calls
 	}
-	places := make([]uint64, len(all)) // place of the slot in slotOrder, followed by the index of the key
+	places := make([]uint64, len(all)) // the slotOrder of the slot, followed by the index of the key
 	for i, key := range all {
 		places[i] = uint64(slotOrder(keys.Slot([]byte(key))))<<32 | uint64(i)
 	}
@@ -295,27 +292,27 @@ func (t *Timelines) calls(all, args []string) []script.Call {
 	return calls
 }
 
-// slotOrder maps a slot to a place in an order in which neighboring places are far apart: a
-// master owns a range of slots, so each batch spreads over all masters. It is the inverse of
-// multiplying by 0.618 of the number of slots.
+// slotOrder maps a slot to its place in an order in which neighbors are far apart. A master owns a
+// range of slots, so each batch spreads over all masters. 13125 is the inverse, modulo the number
+// of slots, of 10125, which is 0.618 of the number of slots.
 func slotOrder(slot int) int { return slot * 13125 % 16384 }
 
-// PutCommand returns the command that adds an ID to at most 64 lists of one slot, for a pipeline
-// of the caller. It carries the full script, 1.7 KB, because a pipeline cannot fall back to it if
-// the server does not know the digest.
+// PutCommand returns the command that adds an ID to at most 64 lists of one slot, for a pipeline of
+// the caller. The command contains the full script, 1.7 KB, because a pipeline cannot send the
+// script again if the server does not have its digest.
 func (t *Timelines) PutCommand(id int64, keys ...string) rueidis.Completed {
 	return t.put.Command(t.client, keys, t.putArgs(id))
 }
 
-// NewestCommand returns the command that reads the newest n IDs of a list, for a pipeline or the
-// client-side cache of the caller: the first page of Select.
+// NewestCommand returns the command that reads the newest n IDs of a list, the first page of
+// Select, for a pipeline or the client-side cache of the caller.
 func (t *Timelines) NewestCommand(key string, n int) rueidis.Cacheable {
 	return t.client.B().Lrange().Key(key).Start(0).Stop(int64(n) - 1).Cache()
 }
 
-// Select returns a page of a list: the n IDs after the given one, or the newest n if after is 0.
-// The last ID of a page is the cursor of the next page; IDs that are added meanwhile do not shift
-// the pages. It takes one round trip, O(n), plus O(length) with a cursor.
+// Select returns a page of a list: the n IDs that follow the cursor after, or the newest n IDs if
+// after is 0. The last ID of a page is the cursor of the next page, so IDs that are added do not
+// shift the pages. Select takes one round trip, O(n), plus O(length) with a cursor.
 func (t *Timelines) Select(ctx context.Context, key string, after int64, n int) ([]int64, error) {
 	if n < 1 {
 		return nil, nil
@@ -342,13 +339,13 @@ func (t *Timelines) Len(ctx context.Context, key string) (int64, error) {
 	return n, nil
 }
 
-// Repair fixes a list that other programs have written: afterwards it is sorted, has each ID once
-// and the largest IDs up to MaxLen. Repair drops members that are not integers in their usual
-// form, up to 2^53, and those in without. Integers below 1 stay: callers may mark the end of a
-// list with them. It reports whether anything was wrong.
+// Repair fixes a list that other programs have written: it sorts the list, removes duplicates, and
+// keeps the largest MaxLen IDs. It drops members that are not integers in decimal form, up to 2^53,
+// and the members in without. Integers below 1 stay, because callers may use them to mark the end
+// of a list. Repair reports whether the list has changed.
 //
-// It takes one round trip, O(n log n). If a list is longer than 4 × MaxLen + 2,000, Repair reads
-// half of that number at either end, and drops the rest.
+// Repair takes one round trip, O(n log n). If a list is longer than 4 × MaxLen + 2,000, Repair
+// reads half of that number of members at either end, and drops the other members.
 func (t *Timelines) Repair(ctx context.Context, key string, without ...string) (bool, error) {
 	changed, err := t.repair.Run(ctx, t.client, []string{key}, append([]string{strconv.Itoa(t.MaxLen())}, without...)).AsBool()
 	if err != nil {

@@ -1,13 +1,13 @@
--- Puts many IDs on one list, which stays in order, largest ID first. IDs that the list already
--- has change nothing. The expiry of the list does not change.
+-- Adds many IDs to one list, which stays sorted, largest ID first. IDs that the list already has
+-- change nothing. The expiry of the list does not change.
 -- KEYS[1]   the list
 -- ARGV[1]   how many IDs the list keeps
--- ARGV[2]   by how many it may be longer before it is trimmed
+-- ARGV[2]   how many more IDs the list may have before it is trimmed
 -- ARGV[3]   1: do not create a missing list
 -- ARGV[4..] the IDs, largest first, without duplicates
--- Reply     how many IDs were added; -1 for a key of another type
--- Work      O(n) in the number of IDs, plus the length of the list if one of them is older
---           than its newest; both are bounded
+-- Reply     the number of added IDs; -1 for a key of another type
+-- Work      O(n) in the number of IDs, plus the length of the list if an ID is not larger
+--           than all IDs of the list; both are bounded
 local max, slack = tonumber(ARGV[1]), tonumber(ARGV[2])
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'list' and kind ~= 'none' then
@@ -16,7 +16,7 @@ end
 if kind == 'none' and ARGV[3] == '1' then
   return 0
 end
--- The usual case: the list has nothing newer than the oldest of the IDs.
+-- The usual case: all new IDs are larger than the IDs of the list.
 local newest = tonumber(redis.call('LINDEX', KEYS[1], 0) or '')
 if newest and newest < tonumber(ARGV[#ARGV]) then
   local ids, length = {}, 0
@@ -41,7 +41,7 @@ for k = 4, #ARGV do
     i = i + 1
   end
   if old[i] ~= ARGV[k] then
-    -- A full list has already dropped what is smaller than all its IDs.
+    -- A full list has already dropped IDs that are smaller than all its IDs.
     if i > last and #all >= max then
       break
     end

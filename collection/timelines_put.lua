@@ -1,13 +1,13 @@
--- Puts an ID on lists. They stay in order, largest ID first, so an ID that the list already has
--- is found by its place: repeating changes nothing, and a late ID takes the place it would have
--- had.
+-- Adds an ID to lists. The lists stay sorted, largest ID first, so a late ID takes its place in
+-- the order, and adding an ID twice changes nothing.
 -- KEYS      the lists
 -- ARGV[1]   the ID
 -- ARGV[2]   how many IDs a list keeps
--- ARGV[3]   by how many it may be longer before it is trimmed
+-- ARGV[3]   how many more IDs a list may have before it is trimmed
 -- ARGV[4]   1: do not create missing lists
--- Reply     how many lists did not have the ID; a key of another type is left unchanged
--- Work      O(1) per list for a new ID, O(length) for a late one
+-- Reply     the number of lists to which the ID was added; a key of another type is left
+--           unchanged
+-- Work      O(1) per list for the largest ID, O(length) for a late ID
 local id, max, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local chunk = 64
 
@@ -30,7 +30,7 @@ local function late(key)
       break
     end
   end
-  -- Smaller than all others: a full list has already dropped it.
+  -- The ID is smaller than all others: a full list has already dropped it.
   if redis.call('LLEN', key) >= max then
     return 0
   end

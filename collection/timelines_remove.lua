@@ -1,7 +1,7 @@
 -- Removes IDs from lists.
 -- KEYS      the lists
 -- ARGV      the IDs
--- Reply     how many entries were removed; a key of another type is left unchanged
+-- Reply     the number of removed entries; a key of another type is left unchanged
 -- Work      O(length) for each list and ID
 local removed = 0
 for _, key in ipairs(KEYS) do

@@ -1,25 +1,25 @@
--- Puts a list in order: largest ID first, each ID once, no longer than allowed, without some
--- members. Its expiry does not change.
+-- Sorts a list, largest ID first, removes duplicates and some members, and limits its length. The
+-- expiry of the list does not change.
 -- KEYS[1]   the list
 -- ARGV[1]   maximum number of IDs
 -- ARGV[2..] the members to remove
--- Reply     1 if something was wrong, otherwise 0
--- Work      O(n log n) in the length of the list, of which a bounded part is read at either
---           end: programs write a list in one order or the other, so the newest IDs are at
---           an end. The middle is dropped
+-- Reply     1 if the list was changed, otherwise 0
+-- Work      O(n log n) in the length of the list. Of a long list, only a bounded part is read
+--           at either end, and the middle is dropped: whether a program writes a list in
+--           ascending or descending order, the newest IDs are at one end
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
   return 0
 end
-local most = tonumber(ARGV[1])
-local ends = 2 * most + 1000
+local max = tonumber(ARGV[1])
+local ends = 2 * max + 1000
 local seen = {}
 for i = 2, #ARGV do
   seen[ARGV[i]] = true
 end
 
--- number returns the number that a member represents, if it is written as this package writes it:
--- an integer that Lua compares exactly. A number below 1 is not an ID, but may be the caller's
--- mark at the end of a list.
+-- number returns the value of a member in the format of this package, an integer that Lua compares
+-- exactly, or nil for any other member. A number below 1 is not an ID, but the caller may use it
+-- to mark the end of a list.
 local function number(member)
   local n = tonumber(member)
   if n and math.abs(n) <= 2 ^ 53 and string.format('%.0f', n) == member and member ~= '-0' then
@@ -29,7 +29,7 @@ end
 
 local ids = {}
 local length = redis.call('LLEN', KEYS[1])
-local changed = length > most and 1 or 0
+local changed = length > max and 1 or 0
 local last = math.huge
 
 local function read(from, to)
@@ -56,7 +56,7 @@ if changed == 0 then
   return 0
 end
 table.sort(ids)
-local count = math.min(#ids, most)
+local count = math.min(#ids, max)
 local newest = {}
 for i = 1, count do
   newest[i] = string.format('%.0f', ids[#ids + 1 - i])

@@ -2,8 +2,8 @@
 -- KEYS[1]   the list (IDs, largest first)
 -- ARGV[1]   the last ID of the previous page
 -- ARGV[2]   how many IDs to return
--- Reply     the IDs after it; if the list no longer has it, the IDs from the first
---           smaller one
+-- Reply     the IDs after ARGV[1]; if the list no longer has that ID, the IDs that are
+--           smaller
 local at = redis.call('LPOS', KEYS[1], ARGV[1])
 if not at then
   local last = tonumber(ARGV[1])

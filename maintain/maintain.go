@@ -1,17 +1,17 @@
 // Package maintain defines the options and reports of maintenance runs: verifying, repairing
 // and rebuilding the data that packages of this module derive from other data in Redis.
 //
-// An index is a copy. It can disagree with the data it was made from: after a crash of a
-// program that writes the two in separate steps, after commands typed by hand, after a restore
-// from a backup. The types that keep such data share these methods; most take the source that
+// An index is a copy. It can disagree with the data it was made from: after a crash of a program
+// that writes index and data in separate steps, after commands typed by hand, or after a restore
+// from a backup. The types that keep derived data share these methods; most take the source that
 // the data was derived from:
 //
 //   - Verify compares and reports. It changes nothing. Data written during the run may be
 //     reported although it is correct by the end.
-//   - Repair finds what Verify finds and corrects it. It compares again in the atomic
-//     step that makes the correction, so that it never overwrites a concurrent write.
-//   - Rebuild builds new data from the source next to the current data, which keeps serving.
-//     Once the new data has caught up with all concurrent writes, it replaces the old in one
+//   - Repair corrects the problems that Verify reports. It compares again in the atomic step
+//     that makes the correction, so it never overwrites a concurrent write.
+//   - Rebuild builds new data from the source, while the current data remains in use. Once
+//     the new data has caught up with all concurrent writes, it replaces the old data in one
 //     atomic step per partition. A concurrent write wins over the source.
 //   - Adopt takes over data that was created by hand or by an older version.
 //
@@ -32,9 +32,9 @@
 //
 // A run that fails, or whose context ends, cleans up at once. Corrections made by Repair stay.
 // An unfinished Rebuild leaves the current data unchanged, except for partitions that it has
-// already replaced. If the process is killed, the next write or Repair removes its leftovers,
-// one minute later at the earliest. Runs do not resume: they start from the beginning, and are
-// safe to repeat.
+// already replaced. If the process is killed, the next write or Repair removes the leftovers of
+// the run, one minute later at the earliest. Runs do not resume: a new run starts from the
+// beginning. Runs are safe to repeat.
 //
 // A Rebuild of an index, or a Repair that compares it with objects, replaces a run in progress,
 // which then returns ErrReplaced.
@@ -45,11 +45,11 @@ import (
 	"time"
 )
 
-// ErrReplaced is returned by a Repair or Rebuild if another one has started on the same index,
-// or if it could not reach the database for a minute. Its repairs so far stay.
+// ErrReplaced is returned by a Repair or Rebuild if another run has started on the same index, or
+// if the run could not reach the database for a minute. The corrections made so far stay.
 var ErrReplaced = errors.New("replaced by another repair or rebuild, or stalled for too long")
 
-// Options configures Verify, Repair, Rebuild and Adopt. The zero value is a good default.
+// Options configure Verify, Repair, Rebuild and Adopt. The zero value is a good default.
 type Options struct {
 	// Rate is the maximum number of entries per second. Default 0: no limit.
 	Rate int
@@ -81,12 +81,12 @@ type Report struct {
 // Problems returns the number of problems found.
 func (r *Report) Problems() int64 { return r.Missing + r.Stale + r.Dangling + r.Invalid }
 
-// Problem is one disagreement.
+// Problem describes one problem.
 type Problem struct {
 	Kind  Kind
-	ID    string // of the entry or object
-	Found string // the current state, human-readable; empty: nothing
-	Want  string // the expected state; empty: nothing
+	ID    string // ID of the entry or object
+	Found string // the current state, human-readable; empty: missing
+	Want  string // the expected state; empty: none
 }
 
 // Kind classifies a problem.

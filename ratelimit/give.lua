@@ -1,7 +1,7 @@
--- Gives back what was taken from limits, or resets them.
+-- Gives back what an event took from limits, or resets the limits.
 -- KEYS      the limits, see take.lua
--- ARGV      for each limit how far the event had moved its TAT, in microseconds; none:
---           remove the limits
+-- ARGV      for each limit, how far the event moved its TAT, in microseconds; none: remove
+--           the limits
 -- Reply     OK; or FOREIGN and the key if a key holds something else, which is left unchanged
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

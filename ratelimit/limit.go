@@ -11,12 +11,12 @@ import (
 // ErrLimit is returned for an invalid limit, cost or key.
 var ErrLimit = errors.New("invalid limit")
 
-// Limit is how often something may happen.
+// Limit limits how often an event may happen.
 type Limit struct {
-	// Rate is how many events are allowed per Per, on average: at most 10,000 per second.
+	// Rate is the average number of events allowed per Per: at most 10,000 per second.
 	Rate int
 	Per  time.Duration
-	// Burst is how many events may happen at once. Default: Rate.
+	// Burst is the number of events that may happen at once. Default: Rate.
 	Burst int
 }
 
@@ -31,8 +31,8 @@ const (
 	maxTaken = 16                        // limits per TakeAll
 )
 
-// ParseLimit parses a limit as people write it: "10/1m" is ten a minute, "10/1m:3" the same with
-// at most three at once. A bare unit means one: "5/s", "100/h", "1000/d".
+// ParseLimit parses a limit: "10/1m" is ten a minute, "10/1m:3" is ten a minute with at most three
+// at once. A bare unit means one: "5/s", "100/h", "1000/d".
 func ParseLimit(text string) (Limit, error) {
 	rate, rest, ok := strings.Cut(text, "/")
 	per, burst, hasBurst := strings.Cut(rest, ":")
@@ -85,11 +85,11 @@ func (l Limit) burst() int {
 	return l.Burst
 }
 
-// interval returns the time that an event takes, in whole microseconds. It is rounded up;
-// otherwise more than Rate would be allowed.
+// interval returns the time that an event takes, in microseconds. The time is rounded up; otherwise
+// more events than Rate would be allowed.
 func (l Limit) interval() int64 {
-	all := int64(l.Rate) * int64(time.Microsecond)
-	return (int64(l.Per) + all - 1) / all
+	divisor := int64(l.Rate) * int64(time.Microsecond)
+	return (int64(l.Per) + divisor - 1) / divisor
 }
 
 // span returns how far the TAT may be ahead of the present, in microseconds.

@@ -34,7 +34,7 @@ type Options struct {
 	// Timeout limits how long a decision takes. Default: 250 ms.
 	Timeout time.Duration
 	// FailOpen allows events that could not be checked because the server does not answer or
-	// refuses writes. Default: they are refused, and the error is returned.
+	// refuses writes. Default: such events are refused, and the error is returned.
 	FailOpen bool
 }
 
@@ -66,25 +66,25 @@ func New(client rueidis.Client, opt Options) (*Limiter, error) {
 type Check struct {
 	Key   string // what is limited, such as "login:ada"
 	Limit Limit
-	// Cost is how many events this one counts as. Default: 1.
+	// Cost is the number of events that the event counts as. Default: 1.
 	Cost int
 }
 
-// Result is a decision. If several limits were checked, it describes the strictest of them: one
-// that refused, with the longest wait, or the one with the fewest events remaining.
+// Result is a decision. If several limits were checked, it describes the strictest limit: the limit
+// that refused the event with the longest wait, or else the limit with the fewest remaining events.
 type Result struct {
 	Allowed bool
 	// Key is the key of the limit that the other fields describe.
 	Key string
-	// Remaining is how many events the limit allows at once now.
+	// Remaining is the number of events that the limit allows at once now.
 	Remaining int
-	// RetryAfter is how long to wait until the event is allowed, if nothing else happens. It is 0
-	// if the event was allowed, and negative if it never is, because it costs more than the limit
-	// allows at once.
+	// RetryAfter is how long to wait until the event is allowed, if no other event happens. It is 0
+	// if the event was allowed, and negative if the event is never allowed, because it costs more
+	// than the limit allows at once.
 	RetryAfter time.Duration
 	// ResetAfter is how long to wait until the whole Burst is allowed again.
 	ResetAfter time.Duration
-	// Unchecked is why the server did not make the decision: FailOpen allowed the event.
+	// Unchecked is the error because of which FailOpen allowed the event unchecked, or nil.
 	Unchecked error
 }
 
@@ -93,9 +93,9 @@ func (l *Limiter) Take(ctx context.Context, key string, limit Limit) (Result, er
 	return l.TakeAll(ctx, Check{Key: key, Limit: limit})
 }
 
-// TakeAll decides on an event with up to 16 limits. If all of them allow it, all count it;
-// otherwise none does. The keys must differ. It takes one round trip, or on a Cluster one per
-// slot, and one more if something is given back.
+// TakeAll decides on an event with up to 16 limits. If all limits allow the event, all count it;
+// otherwise none counts it. The keys must differ. TakeAll takes one round trip. On a Cluster it
+// takes one round trip per slot, and one more to give back what it took if a later slot refuses.
 func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) {
 	if err := validate(checks); err != nil {
 		return Result{}, err
@@ -123,15 +123,14 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 	return result, nil
 }
 
-// Give returns what an allowed event has taken, if the event did not happen after all. The checks
-// are those of Take or TakeAll: an event that one of them never allows gives nothing back. Give
-// is best effort: what cannot be given back becomes free again with time. It takes one round
-// trip.
+// Give gives back what an allowed event took, if the event did not happen after all. The checks are
+// those of Take or TakeAll. If a check never allows the event, Give gives nothing back. Give is
+// best effort: limits recover with time even if it fails. Give takes one round trip.
 func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 	if err := validate(checks); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(checks, Check.never) {
+	if slices.ContainsFunc(checks, Check.neverAllowed) {
 		return nil
 	}
 	all := make([]int, len(checks))
@@ -139,13 +138,13 @@ func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
 		all[i] = i
 	}
 	if err := l.give(ctx, checks, all); err != nil {
-		return fmt.Errorf("ratelimit: %s: %w", checks[0].Key, cut(ctx, err))
+		return fmt.Errorf("ratelimit: %s: %w", checks[0].Key, explain(ctx, err))
 	}
 	return nil
 }
 
-// Peek returns what the limit would allow now, and counts nothing. Allowed reports whether one
-// event would be allowed. It takes one round trip.
+// Peek returns what the limit would allow now, and counts nothing. Result.Allowed reports whether
+// one event would be allowed. Peek takes one round trip.
 func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, error) {
 	checks := []Check{{Key: key, Limit: limit}}
 	if err := validate(checks); err != nil {
@@ -156,16 +155,16 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 	args := []string{micros(limit.span()), "0"}
 	reply, err := takeScript.Run(wait, l.client, []string{l.opt.Prefix + key}, args).AsIntSlice()
 	if err != nil {
-		return Result{}, fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
+		return Result{}, fmt.Errorf("ratelimit: %s: %w", key, explain(ctx, err))
 	}
 	candidate := checks[0]
 	return candidate.result(reply[1], reply[1]+candidate.cost() <= limit.span()), nil
 }
 
-// Reset makes a limit forget all events, in one round trip.
+// Reset removes all events from a limit, in one round trip.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if err := giveScript.Run(ctx, l.client, []string{l.opt.Prefix + key}, nil).Error(); err != nil {
-		return fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
+		return fmt.Errorf("ratelimit: %s: %w", key, explain(ctx, err))
 	}
 	return nil
 }
@@ -193,33 +192,34 @@ func validate(checks []Check) error {
 	return nil
 }
 
-// never reports whether the event costs more than the limit allows at once.
-func (c Check) never() bool { return c.Cost > c.Limit.burst() }
+// neverAllowed reports whether the event costs more than the limit allows at once.
+func (c Check) neverAllowed() bool { return c.Cost > c.Limit.burst() }
 
 // cost returns how far an event moves the TAT, in microseconds. An event that is never allowed
 // counts as a little more than a full bucket: the product may overflow an int64.
 func (c Check) cost() int64 {
-	if c.never() {
+	if c.neverAllowed() {
 		return c.Limit.span() + 1
 	}
 	return c.Limit.interval() * int64(max(c.Cost, 1))
 }
 
+// micros formats a number of microseconds for the scripts.
 func micros(us int64) string { return strconv.FormatInt(us, 10) }
 
-// bySlot groups the indexes of checks that one script can decide.
+// bySlot groups the indexes of checks by slot: one script can decide the checks of a group.
 func (l *Limiter) bySlot(checks []Check) [][]int {
 	var groups [][]int
-	place := map[int]int{}
+	groupOf := map[int]int{}
 	for i, c := range checks {
 		slot := 0
 		if l.cluster {
 			slot = keys.Slot([]byte(l.opt.Prefix + c.Key))
 		}
-		at, ok := place[slot]
+		at, ok := groupOf[slot]
 		if !ok {
 			at = len(groups)
-			place[slot] = at
+			groupOf[slot] = at
 			groups = append(groups, nil)
 		}
 		groups[at] = append(groups[at], i)
@@ -227,7 +227,7 @@ func (l *Limiter) bySlot(checks []Check) [][]int {
 	return groups
 }
 
-// take returns how far each TAT is ahead of the present.
+// take decides on the checks of a group. It also returns how far each TAT is ahead of the present.
 func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead []int64, allowed bool, err error) {
 	names := make([]string, len(group))
 	args := make([]string, 0, 2*len(group))
@@ -240,16 +240,15 @@ func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead 
 		return nil, false, err
 	}
 	if len(reply) != len(group)+1 {
-		return nil, false, fmt.Errorf("the script replied %d numbers", len(reply))
+		return nil, false, fmt.Errorf("the script returned %d numbers", len(reply))
 	}
 	return reply[1:], reply[0] == 1, nil
 }
 
-// giveTimeout limits the time to give back what was taken, after the caller's context has ended.
+// giveTimeout limits the time to give back what was taken. The context of the caller may have ended.
 const giveTimeout = time.Second
 
-// give returns what was taken. It is best effort: what it cannot give back becomes free again
-// with time.
+// give gives back what the taken checks took.
 func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) error {
 	if len(taken) == 0 {
 		return nil
@@ -267,17 +266,17 @@ func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) error {
 	return errors.Join(failed...)
 }
 
-// failed returns the decision if the server made none.
+// failed returns the decision for an event that the server did not check.
 func (l *Limiter) failed(ctx context.Context, checks []Check, err error) (Result, error) {
-	err = fmt.Errorf("ratelimit: %s: %w", checks[0].Key, cut(ctx, err))
+	err = fmt.Errorf("ratelimit: %s: %w", checks[0].Key, explain(ctx, err))
 	if l.opt.FailOpen && ctx.Err() == nil {
 		return Result{Allowed: true, Key: checks[0].Key, Unchecked: err}, nil
 	}
 	return Result{Key: checks[0].Key}, err
 }
 
-// cut adds the cause if the caller's context has ended, and explains an error of the scripts.
-func cut(ctx context.Context, err error) error {
+// explain adds the cause if the caller's context has ended, and explains an error of the scripts.
+func explain(ctx context.Context, err error) error {
 	if reply := (*rueidis.RedisError)(nil); errors.As(err, &reply) {
 		if key, ok := strings.CutPrefix(reply.Error(), "FOREIGN "); ok {
 			return fmt.Errorf("the key %q holds something that is not a limit and was left unchanged: use another name or prefix", key)
@@ -289,7 +288,8 @@ func cut(ctx context.Context, err error) error {
 	return err
 }
 
-// strictest returns the result of the strictest limit so far; an empty Key means none.
+// strictest returns the result of the strictest limit among the group and the current result, if
+// its Key is set.
 func strictest(current Result, checks []Check, group []int, ahead []int64, allowed bool) Result {
 	for i, at := range group {
 		c := checks[at]
@@ -305,7 +305,7 @@ func strictest(current Result, checks []Check, group []int, ahead []int64, allow
 	return current
 }
 
-// result returns the decision of one limit whose TAT is ahead by that much.
+// result returns the decision of one limit. ahead is how far its TAT is ahead of the present.
 func (c Check) result(ahead int64, allowed bool) Result {
 	r := Result{
 		Allowed:    allowed,
@@ -315,7 +315,7 @@ func (c Check) result(ahead int64, allowed bool) Result {
 	}
 	if !allowed {
 		r.RetryAfter = time.Duration(ahead+c.cost()-c.Limit.span()) * time.Microsecond
-		if c.never() {
+		if c.neverAllowed() {
 			r.RetryAfter = -1
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // maxName is the maximum length of a name in bytes.
 const maxName = 1024
 
-// Lock waits until it holds the name or the context is done. Waiting callers get the
-// lock in the order of their arrival. Within a process that order is exact; between
-// processes it holds as long as all waiters reach the servers.
+// Lock waits until it holds the name or the context is done. Waiting callers get the lock in the
+// order of their arrival. Within a process the order is exact; between processes it is kept as long
+// as all waiters reach the servers.
 //
-// The lock lives for Options.TTL unless opts, which may contain one LockOptions, sets another
-// TTL. Extend renews it; Do calls Extend itself.
+// The lock lives for Options.TTL unless opts, which may contain one LockOptions, sets another TTL.
+// Extend renews the lock; Do calls Extend automatically.
 func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
 	m.calls.RLock()
 	defer m.calls.RUnlock()
@@ -50,18 +50,17 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 // servers.
 func (m *Manager) turn(ctx context.Context, name string, place *localWaiter) (*hold, error) {
 	h, err := m.localQueues.wait(ctx, m, name, place)
-	if h != nil && !h.lasts(time.Now()) { // the process was paused meanwhile, or the servers have lost the hold
+	if h != nil && !h.lasts(time.Now()) { // the process was paused, or the servers have lost the hold
 		m.release(h, false)
 		return nil, nil
 	}
 	return h, err
 }
 
-// start starts a turn on a hold. asked reports whether the caller asked the servers itself or
-// waited for its turn.
-func (m *Manager) start(ctx context.Context, h *hold, opt LockOptions, asked bool) *Lock {
+// start starts a turn on a hold. joined reports whether the caller called localQueues.join.
+func (m *Manager) start(ctx context.Context, h *hold, opt LockOptions, joined bool) *Lock {
 	l := &Lock{hold: h, parent: context.WithoutCancel(ctx), maxHold: opt.MaxHold}
-	m.localQueues.hold(l, asked) // before its timer runs
+	m.localQueues.hold(l, joined) // before the timer of the hold runs
 	h.begin(l, opt.Owner)
 	return l
 }
@@ -90,10 +89,9 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 	return m.start(ctx, h, opt, false), nil
 }
 
-// Do runs f while holding the lock on name, and extends the lock until f returns. The context
-// given to f ends when ctx does, and with the cause ErrLost as soon as the lock cannot be shown
-// to be held; f must then stop. Do returns the error of f, joined with ErrLost if the lock was
-// lost.
+// Do runs f while holding the lock on name, and extends the lock until f returns. The context given
+// to f ends when ctx ends, and with the cause ErrLost as soon as the lock is no longer known to be
+// held; f must then stop. Do returns the error of f, joined with ErrLost if the lock was lost.
 func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Context, l *Lock) error, opts ...LockOptions) error {
 	l, err := m.Lock(ctx, name, opts...)
 	if err != nil {
@@ -124,7 +122,7 @@ func (m *Manager) check(ctx context.Context, name string) error {
 }
 
 // acquire asks the servers until they grant the lock. It first tries the fastest command, which
-// takes a free name, and joins the queue if that fails.
+// only takes a free name. If the command fails, it joins the queue.
 func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (*hold, error) {
 	begun := time.Now()
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
@@ -140,7 +138,7 @@ func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (
 		m.voters.withdraw(r)
 	}
 	if ctx.Err() != nil {
-		return nil, ended(ctx, name, err)
+		return nil, addCause(ctx, name, err)
 	}
 	var pause time.Duration
 	if agreed > 0 {

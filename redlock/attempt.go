@@ -8,20 +8,20 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// ask starts a round on a set of servers.
+// ask starts a round and sends it to a set of servers.
 func (v *voters) ask(o server.Op, to nodeSet) *round {
 	r := newRound(v.nodes, v.quorum, o, time.Now())
 	r.send(to)
 	return r
 }
 
-// attempt asks all servers for a name once. It also returns the round of a failed
-// attempt: a caller that gives up must withdraw it.
+// attempt asks all servers for a name once. It also returns the round, which a caller that gives up
+// after a failed attempt must withdraw.
 func (m *Manager) attempt(ctx context.Context, o server.Op, now time.Time) (*hold, *round, error) {
 	o.Kind = server.Acquire
 	if m.opt.Fencing {
 		o.Tokens = min(1+m.localQueues.waiting(o.Name), maxTokens)
-		if m.hints.wanted(o.Name, now) { // by goroutines that will ask again
+		if m.hints.wanted(o.Name, now) { // waiting goroutines will ask again
 			o.Tokens = maxTokens
 		}
 	}
@@ -71,19 +71,19 @@ func (v *voters) drift(ttl time.Duration) time.Duration {
 	return min(v.opt.Drift, time.Duration(float64(v.opt.Drift)*(float64(ttl)/float64(v.opt.TTL)))+2*time.Millisecond)
 }
 
-// tokenMargin is how far a token advances beyond the known tokens after a counter was lost: more
-// than a counter advances in its first second.
+// tokenMargin is how far a token advances beyond the known tokens after a counter was lost. It is
+// more than a counter advances in its first second.
 const tokenMargin = 1_000_000
 
-// resolveToken returns the token of a lock once a majority has counted that far: any
-// later majority includes one of these servers, and so counts a greater token. All
-// other servers are raised in the background, including those that refused the lock,
-// so that a minority that loses its counters later is harmless.
+// resolveToken returns the token of a lock once the counters of a majority have reached it: any
+// later majority includes one of these servers, and so counts a greater token. The counters of all
+// other servers, including servers that refused the lock, are raised in the background, so that a
+// minority may lose its counters later.
 func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
 	token, agreed, mixed := r.maxToken()
 	switch {
 	case mixed:
-		// The servers without a counter may be the ones that knew the last token.
+		// The last token may have been known only to the servers that lost their counters.
 		token += tokenMargin
 	case agreed >= v.quorum:
 		r.raiseBelow(token, func(i int) { v.ask(server.Op{Kind: server.Raise, Name: r.Name, Token: token}, 1<<i) })
@@ -100,13 +100,13 @@ func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
 	return token, nil
 }
 
-// withdraw releases whatever the servers may have granted, and leaves the queue. The value must
-// not be used again, because the release may arrive late.
+// withdraw releases the locks that the servers may have granted, and leaves the queue. The value of
+// the round must not be used again, because the release may arrive late.
 func (v *voters) withdraw(r *round) {
 	v.release(r.Op, r.sentTo())
 }
 
-// release sends the release of a name that an op acquired.
+// release releases the name that an op acquired on a set of servers.
 func (v *voters) release(acquired server.Op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(v.nodes, v.quorum, server.Op{

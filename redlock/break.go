@@ -11,14 +11,13 @@ import (
 )
 
 // Break frees a name regardless of its holder, and hands it to the next waiter. It returns the
-// status from before. The holder notices at its next extension, usually within
-// Options.ExtendEvery, and continues until then: break a lock only if the holder is known to be
-// gone or to hang.
+// earlier status. The holder notices at its next extension, usually within Options.ExtendEvery, and
+// continues until then: break a lock only if the holder is known to be gone or to hang.
 //
-// It deletes only locks of this package. ErrNotLock means that a majority is impossible because
-// servers have something else under the name, such as the lock of another library; nothing was
-// changed, and the error contains the command that deletes it. ErrNoQuorum means that so few
-// servers could be asked that the name may still be held on the others.
+// Break deletes only locks of this package. ErrNotLock means that a majority is impossible because
+// the key of the name holds something else, such as the lock of another library, on too many
+// servers; nothing was changed, and the error contains the command that deletes the key. ErrNoQuorum
+// means that too few servers were reached, so the name may still be held on the other servers.
 func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	if err := m.check(withoutLocks(ctx), name); err != nil {
 		return Status{}, err
@@ -27,18 +26,18 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	// A server may have a different value than the others: that of a dead holder, or of a waiter
-	// that was just granted the name and asks again.
+	// The servers may have different values: the value of a dead holder, or of a waiter that was
+	// just granted the name and is about to ask again.
 	values := make(map[string]nodeSet)
 	failed := make(map[int]error)
-	others := 0
+	foreign := 0
 	for i, n := range before.Servers {
 		switch {
 		case n.Foreign:
-			others++
+			foreign++
 			failed[i] = fmt.Errorf("%q, which is not a lock of this package and expires in %v: DEL %q deletes it", n.Holder.Value, n.Holder.TTL, name)
 		case errors.Is(n.Err, ErrNotLock):
-			others++
+			foreign++
 			failed[i] = n.Err
 		case n.Err != nil:
 			failed[i] = n.Err
@@ -46,7 +45,7 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 			values[n.Holder.Value] |= 1 << i
 		}
 	}
-	if others > len(before.Servers)-before.Quorum {
+	if foreign > len(before.Servers)-before.Quorum {
 		return before, fmt.Errorf("redlock: %q: %w: nothing was changed (%s)", name, ErrNotLock, reasons(before, failed))
 	}
 	for value, servers := range values {
@@ -60,11 +59,11 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 			return before, waitError(name, cause, nil)
 		}
 		r.mu.Lock()
-		for i, answered := range r.replies {
+		for i, reply := range r.replies {
 			switch {
-			case !servers.has(i) || answered.Answer == server.Yes || answered.Answer == server.No: // No: another client holds it now
-			case answered.Err != nil:
-				failed[i] = answered.Err
+			case !servers.has(i) || reply.Answer == server.Yes || reply.Answer == server.No: // No: another client holds the name now
+			case reply.Err != nil:
+				failed[i] = reply.Err
 			default:
 				failed[i] = fmt.Errorf("timeout after %v", unlockTimeouts*m.opt.NodeTimeout)
 			}
@@ -78,7 +77,7 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		name, ErrNoQuorum, len(before.Servers)-len(failed), len(before.Servers), reasons(before, failed))
 }
 
-// reasons joins the errors of the servers.
+// reasons joins the errors of the servers that failed.
 func reasons(status Status, failed map[int]error) string {
 	var all []string
 	for i, n := range status.Servers {

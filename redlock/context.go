@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Context returns a context that ends with the cause ErrLost as soon as the lock cannot be shown
-// to be held, and with context.Canceled when it is unlocked. It has the values of the context
-// passed to Lock, and outlives that context. After the machine was suspended, it ends within a
-// second.
+// Context returns a context that ends with the cause ErrLost as soon as the lock is no longer known
+// to be held, and with context.Canceled when the lock is unlocked. It has the values of the context
+// passed to Lock, and outlives that context. If the lock expires while the machine is suspended, it
+// ends within a second after the machine resumes.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,8 +25,8 @@ func (l *Lock) Context() context.Context {
 }
 
 // nextCheck returns how long to wait before checking the clocks again: until the end of the lock,
-// or at most a second if its context is in use, because timers stand still while the machine is
-// suspended and the wall clock does not.
+// but at most a second if its context is in use, because timers stop while the machine is suspended
+// and the wall clock does not.
 func (l *Lock) nextCheck(now time.Time) time.Duration {
 	left := l.end().Sub(now)
 	if l.ctx == nil {
@@ -38,7 +38,7 @@ func (l *Lock) nextCheck(now time.Time) time.Duration {
 // heldKey is the context key for the locks that the running function holds.
 type heldKey struct{}
 
-// heldLock is a lock in a context, linked to the outer ones.
+// heldLock is a lock in a context, linked to the locks of the parent context.
 type heldLock struct {
 	lock  *Lock
 	outer *heldLock
@@ -61,8 +61,8 @@ func (l *Lock) inContext(ctx context.Context) bool {
 	return false
 }
 
-// withoutLocks returns a context without the locks that it contains: a holder may ask for the
-// status of the name that it holds.
+// withoutLocks returns ctx without its locks: a holder may ask for the status of a name that it
+// holds.
 func withoutLocks(ctx context.Context) context.Context { return context.WithValue(ctx, heldKey{}, nil) }
 
 // nested returns an error if a context contains a lock of the same name: the caller would wait

@@ -17,14 +17,14 @@ var (
 	// reason that waiting does not change: missing permissions, a wrong password or certificate,
 	// a replica, or a node of a Cluster.
 	ErrRefused = server.ErrRefused
-	// ErrLost means that a lock is no longer held, or cannot be shown to be: its time ran out, or
-	// a majority of the servers lost it.
+	// ErrLost means that a lock is no longer held, or not known to be held: its time ran out, or a
+	// majority of the servers lost it.
 	ErrLost = errors.New("lock lost")
 	// ErrMaxHold means that a lock was held for its full MaxHold. It comes with ErrLost, because
 	// the lock ended while its holder was still working.
 	ErrMaxHold = errors.New("held for as long as MaxHold allows")
-	// ErrUnlocked means that Unlock or Extend was called after Unlock: a bug, or a deferred
-	// Unlock after an explicit one. It does not mean that the lock was lost.
+	// ErrUnlocked means that Unlock or Extend was called after Unlock: a bug, or a deferred Unlock
+	// after an explicit Unlock. It does not mean that the lock was lost.
 	ErrUnlocked = errors.New("already unlocked")
 	// ErrNested means that the caller already holds the name, according to its context, which
 	// comes from Do or Lock.Context. Locks are not reentrant.
@@ -33,13 +33,13 @@ var (
 	ErrName = errors.New("not a name that can be locked")
 	// ErrNotLock means that the key of a name has another type, or holds text that is not a lock.
 	// The key is left unchanged. Text that expires may be the lock of another library: Lock waits
-	// for it, and Break rejects it.
+	// until it expires, and Break rejects it.
 	ErrNotLock = server.ErrNotLock
 	// ErrClosed means that the Manager was closed.
 	ErrClosed = server.ErrClosed
 )
 
-// waitError returns the error of a wait that ended, with the last reason for waiting.
+// waitError returns the error of a wait that ended, with its cause and the last error of an attempt.
 func waitError(name string, cause, last error) error {
 	if last != nil {
 		return fmt.Errorf("%w (%w)", last, cause)
@@ -47,8 +47,8 @@ func waitError(name string, cause, last error) error {
 	return fmt.Errorf("redlock: %q: %w", name, cause)
 }
 
-// ended adds the cause to the error of an attempt after which the context ended.
-func ended(ctx context.Context, name string, err error) error {
+// addCause adds the cause to the error of an attempt if the context has ended.
+func addCause(ctx context.Context, name string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return waitError(name, cause, err)
 	}

@@ -9,33 +9,33 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// A name that is always handed over is never free, so clients of other libraries, which poll,
-// would starve. It is therefore left free for a moment now and then, more often if another
-// library uses it; the waiters wait meanwhile.
+// A name that is always handed over is never free, so clients of other libraries, which poll, would
+// starve. Therefore a name is left free now and then, for a gap, and more often if another library
+// uses the name. Waiters wait during the gap.
 const (
 	gapTime  = 10 * time.Millisecond
 	gapEvery = time.Second
 	// gapAfter is the minimum number of handovers before a name is left free.
 	gapAfter = 4
-	// These apply while another library's lock was seen within sharedFor.
+	// sharedGapTime and sharedGapEvery apply if a lock of another library was seen within sharedFor.
 	sharedGapTime  = 40 * time.Millisecond
 	sharedGapEvery = 200 * time.Millisecond
 	sharedFor      = 10 * time.Second
-	// gapPoll is how often the servers are asked during a gap who acquired the name.
+	// gapPoll is the interval at which the servers are asked during a gap who acquired the name.
 	gapPoll = 2 * time.Millisecond
 )
 
-// gaps remembers, approximately, when names were left free, and which are shared
-// with other libraries.
+// gaps records when names were left free, and which names are shared with other libraries. It is
+// approximate, because several names share a slot.
 type gaps struct {
 	seed  maphash.Seed
 	slots [256]gapSlot
 }
 
 type gapSlot struct {
-	last      atomic.Int64 // when it was left free
-	handovers atomic.Int64 // handovers since
-	shared    atomic.Int64 // when another library was last seen to hold it
+	last      atomic.Int64 // when the name was last left free
+	handovers atomic.Int64 // number of handovers since
+	shared    atomic.Int64 // when another library was last seen to hold the name
 }
 
 func (g *gaps) slot(name string) *gapSlot {
@@ -50,8 +50,8 @@ func (g *gaps) shared(name string, now time.Time) bool {
 	return elapsed.At(now)-g.slot(name).shared.Load() < int64(sharedFor)
 }
 
-// next returns how long a name with waiters is left free now, usually 0. The servers skip the gap
-// if another manager left the name free within every.
+// next returns the length of the gap at a handover, usually 0. The servers skip the gap if another
+// manager left the name free within every.
 func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 	slot := g.slot(name)
 	length, every = gapTime, gapEvery
@@ -71,7 +71,7 @@ func (g *gaps) next(name string, now time.Time) (length, every time.Duration) {
 }
 
 // endGap ends a gap: the servers grant the name to the next waiter, unless another client has
-// acquired it. Until then endGap polls them for such a client.
+// acquired the name. During the gap, endGap polls the servers for such a client.
 func (m *Manager) endGap(gap time.Duration, acquired server.Op, from nodeSet) {
 	step := gap + time.Millisecond
 	if !m.gaps.shared(acquired.Name, time.Now()) {
@@ -80,7 +80,7 @@ func (m *Manager) endGap(gap time.Duration, acquired server.Op, from nodeSet) {
 	time.AfterFunc(step, func() {
 		r := newRound(m.voters.nodes, m.voters.quorum, acquired, time.Now())
 		r.all = true
-		r.then = func(bool) {
+		r.onDecided = func(bool) {
 			if r.foreign() {
 				m.gaps.noteForeign(acquired.Name, time.Now())
 			}

@@ -20,19 +20,19 @@ const (
 	checkAfter = 5 * time.Millisecond
 )
 
-// hold is a name that this process holds on the servers, under one value. Goroutines take turns
-// on it, which the servers do not see; each turn is a Lock.
+// hold is a name that this process holds on the servers, under one value. Goroutines take turns on
+// a hold without asking the servers; each turn is a Lock.
 //
-// A hold is shared only briefly and then released for other processes. So it need not be extended
-// between two turns, and no process has to know whether others wait.
+// A hold is shared only briefly and then released for other processes. So a hold need not be
+// extended between two turns, and a process need not know whether other processes wait.
 type hold struct {
 	m       *Manager
 	name    string
 	value   string
-	servers nodeSet // the servers that may have granted it
+	servers nodeSet // the servers that may have granted the hold
 	ttl     time.Duration
-	queued  bool      // acquired by waiting: a server may still have it in its queue
-	share   time.Time // until when turns are given
+	queued  bool      // acquired by waiting: the value may still be in the queue of a server
+	share   time.Time // no further turns start after this time
 	token   uint64    // the fencing token of the first turn, or 0
 	tokens  int       // the number of tokens
 
@@ -45,7 +45,7 @@ type hold struct {
 	answered time.Time
 	checking bool
 	failed   string // why the last extension failed; empty if it succeeded
-	gone     bool   // the servers have lost it
+	gone     bool   // the servers have lost the hold
 	owner    string // as recorded on the servers
 	since    time.Time
 	// timer fires when the turn expires.
@@ -53,12 +53,12 @@ type hold struct {
 }
 
 // op returns an op for the servers that hold the name.
-func (h *hold) op(what server.Kind) server.Op {
-	return server.Op{Kind: what, Name: h.name, Value: h.value, TTL: h.ttl, Queue: what == server.Release && h.queued}
+func (h *hold) op(kind server.Kind) server.Op {
+	return server.Op{Kind: kind, Name: h.name, Value: h.value, TTL: h.ttl, Queue: kind == server.Release && h.queued}
 }
 
-// shared reports whether another turn with this TTL may be given.
-func (h *hold) shared(ttl time.Duration, now time.Time) bool {
+// canShare reports whether another turn with this TTL can start.
+func (h *hold) canShare(ttl time.Duration, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ttl == ttl && now.Before(h.share) && (h.token == 0 || h.turns < h.tokens) && h.lastsLocked(now)
@@ -113,7 +113,7 @@ func (h *hold) begin(l *Lock, owner string) {
 	}
 }
 
-// expire ends a turn whose time is over, so that the next goroutine asks the servers.
+// expire ends a turn whose time is over, and lets the next goroutine ask the servers.
 func (h *hold) expire() {
 	h.mu.Lock()
 	l, now := h.turn, time.Now()
@@ -129,11 +129,11 @@ func (h *hold) expire() {
 	h.m.localQueues.drop(l)
 }
 
-// check extends the hold in the background, so that a turn soon notices that the servers have
-// lost it.
+// check extends the hold in the background, so that a turn soon notices if the servers have lost
+// the hold.
 func (h *hold) check() {
 	r := newRound(h.m.voters.nodes, h.m.voters.quorum, h.op(server.Extend), time.Now())
-	r.then = func(won bool) {
+	r.onDecided = func(won bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.checking = false
@@ -151,7 +151,7 @@ func (h *hold) check() {
 // prolong records that a round has extended the hold.
 func (h *hold) prolong(r *round) {
 	now := time.Now()
-	if l := h.turn; l.over == nil && !l.heldLocked(now) { // a lock that has ended is not revived
+	if l := h.turn; l.over == nil && !l.heldLocked(now) { // an expired lock stays expired
 		l.stop(l.expiredError())
 	}
 	h.answered, h.failed = now, ""
@@ -169,8 +169,8 @@ func (h *hold) lose(why error) {
 	h.turn.stop(why)
 }
 
-// recordOwner records the holder for as long as the hold lives, or removes the record. It does
-// not wait for the servers.
+// recordOwner records the holder on the servers, or removes the record if gone is set. The record
+// expires with the lock. recordOwner does not wait for the servers.
 func (h *hold) recordOwner(gone bool) {
 	host, _ := os.Hostname()
 	record := h.op(server.RecordOwner)
@@ -178,7 +178,7 @@ func (h *hold) recordOwner(gone bool) {
 	h.m.voters.ask(record, h.servers)
 }
 
-// heldError is the error for other callers in this process that want the name.
+// heldError returns the error for other callers of this process.
 func (h *hold) heldError() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,15 +186,15 @@ func (h *hold) heldError() error {
 		h.name, ErrHeld, max(0, time.Until(h.until)).Round(time.Millisecond))
 }
 
-// release releases a hold on the servers. It may leave the name free for a moment, for clients of
-// other libraries.
-func (m *Manager) release(h *hold, mayGap bool) *round {
+// release releases a hold on the servers. If allowGap is set, it may leave the name free for a
+// moment, for clients of other libraries.
+func (m *Manager) release(h *hold, allowGap bool) *round {
 	now, freed := time.Now(), h.op(server.Release)
 	h.mu.Lock()
 	h.timer.Stop()
 	contended, owned := h.queued || h.turns > 1, h.owner != ""
 	h.mu.Unlock()
-	if mayGap && (contended || m.localQueues.waiting(h.name) > 0) {
+	if allowGap && (contended || m.localQueues.waiting(h.name) > 0) {
 		freed.Free, freed.Every = m.gaps.next(h.name, now)
 	}
 	r := m.voters.release(freed, h.servers)
@@ -202,7 +202,7 @@ func (m *Manager) release(h *hold, mayGap bool) *round {
 		h.recordOwner(true)
 	}
 	if freed.Free > 0 {
-		m.hints.note(h.name, now) // so that no goroutine of this process acquires it by the fast attempt
+		m.hints.note(h.name, now) // so that no goroutine of this process takes the free name
 		m.endGap(freed.Free, r.Op, h.servers)
 	}
 	return r

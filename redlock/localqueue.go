@@ -8,7 +8,7 @@ import (
 )
 
 // localQueues let only one goroutine of this process at a time ask the servers for a name. The
-// others wait for a turn on its hold, or until they may ask.
+// other goroutines wait for a turn on a hold, or until they may ask the servers.
 type localQueues struct {
 	mu     sync.Mutex
 	byName map[string]*localQueue
@@ -16,18 +16,17 @@ type localQueues struct {
 
 // localQueue is the local queue of one name.
 type localQueue struct {
-	holder *Lock // in this process, or nil
-	asking bool  // a goroutine is asking the servers, or is about to start its turn
-	before *Lock // the turn before that, or nil
-	last   error // the error of the last attempt
-	line   []*localWaiter
+	holder   *Lock // in this process, or nil
+	asking   bool  // a goroutine is asking the servers, or is about to start its turn
+	previous *Lock // the turn that was passed on, or nil
+	lastErr  error // the error of the last attempt
+	line     []*localWaiter
 }
 
-// localWaiter is a place in a local queue. It receives a hold to take a turn on, or nil if it
-// must ask the servers.
+// localWaiter is a place in a local queue.
 type localWaiter struct {
 	ttl   time.Duration
-	given chan *hold
+	given chan *hold // receives a hold for a turn, or nil if the waiter must ask the servers
 }
 
 func (gs *localQueues) init() { gs.byName = make(map[string]*localQueue) }
@@ -74,7 +73,7 @@ func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *loc
 		gs.mu.Unlock()
 		return nil, err
 	}
-	// Its turn came at this very moment: pass it to the next waiter.
+	// The waiter was given a turn in the meantime: pass the turn to the next waiter.
 	h := <-t.given
 	passed := h != nil && g.give(h, time.Now())
 	gs.mu.Unlock()
@@ -93,24 +92,23 @@ func (gs *localQueues) noteError(name string, last error) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	if g := gs.byName[name]; g != nil {
-		g.before, g.last = nil, last
+		g.previous, g.lastErr = nil, last
 	}
 }
 
-// reason returns why the name is unavailable, as far as this process knows.
+// reason returns the last known reason why the name is unavailable.
 func (g *localQueue) reason() error {
 	switch {
 	case g.holder != nil && g.holder.Valid():
 		return g.holder.heldError()
-	case g.before != nil:
-		return g.before.heldError()
+	case g.previous != nil:
+		return g.previous.heldError()
 	}
-	return g.last
+	return g.lastErr
 }
 
-// hold records the holder of a name. asked reports whether the caller asked the servers itself or
-// had a turn.
-func (gs *localQueues) hold(l *Lock, asked bool) {
+// hold records the holder of a name. joined reports whether the caller called join.
+func (gs *localQueues) hold(l *Lock, joined bool) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	g := gs.byName[l.name]
@@ -118,8 +116,8 @@ func (gs *localQueues) hold(l *Lock, asked bool) {
 		g = &localQueue{}
 		gs.byName[l.name] = g
 	}
-	g.holder, g.before, g.last = l, nil, nil
-	if asked {
+	g.holder, g.previous, g.lastErr = l, nil, nil
+	if joined {
 		g.asking = false
 	}
 }
@@ -133,8 +131,8 @@ func (gs *localQueues) leave(name string) {
 	gs.advance(name, g)
 }
 
-// pass gives the next waiter a turn on the hold of an unlocked lock, and reports whether it
-// could.
+// pass gives the next waiter a turn on the hold of an unlocked lock. It returns false if that is
+// not possible.
 func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -142,20 +140,21 @@ func (gs *localQueues) pass(l *Lock, now time.Time) bool {
 	if g == nil || g.holder != l || g.asking || !g.give(l.hold, now) {
 		return false
 	}
-	g.holder, g.asking, g.before = nil, true, l
+	g.holder, g.asking, g.previous = nil, true, l
 	return true
 }
 
-// give gives the first waiter a turn, if there is one and its TTL allows it.
+// give gives the first waiter a turn on a hold. It returns false if no waiter is in line, or the
+// hold cannot be shared with the first waiter.
 func (g *localQueue) give(h *hold, now time.Time) bool {
-	if len(g.line) == 0 || !h.shared(g.line[0].ttl, now) {
+	if len(g.line) == 0 || !h.canShare(g.line[0].ttl, now) {
 		return false
 	}
 	g.pop().given <- h
 	return true
 }
 
-// drop records that a lock is no longer held, and lets the next waiter ask.
+// drop records that a lock is no longer held, and lets the next waiter ask the servers.
 func (gs *localQueues) drop(l *Lock) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -165,7 +164,7 @@ func (gs *localQueues) drop(l *Lock) {
 	}
 }
 
-// waiting returns how many goroutines of this process wait for a name.
+// waiting returns the number of goroutines of this process that wait for a name.
 func (gs *localQueues) waiting(name string) int {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -185,7 +184,8 @@ func (gs *localQueues) heldUntil(name string) time.Time {
 	return time.Time{}
 }
 
-// advance lets the first waiter ask, unless the name is held or another goroutine is asking.
+// advance lets the first waiter ask the servers, unless the name is held or another goroutine is
+// asking.
 func (gs *localQueues) advance(name string, g *localQueue) {
 	switch {
 	case g.holder != nil || g.asking:

@@ -11,13 +11,13 @@ import (
 
 // Lock is a held lock on a name. It is safe for concurrent use.
 type Lock struct {
-	*hold // its mutex guards the fields below except token
+	*hold // its mutex guards the fields below, except token
 	token uint64
 
 	maxHold    time.Duration
 	limit      time.Time // end of the turn because of maxHold; zero: none
 	extensions int
-	over       error           // why it is no longer held
+	over       error           // why the lock is no longer held
 	parent     context.Context // has the values for ctx
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -26,18 +26,18 @@ type Lock struct {
 // Name returns the locked name.
 func (l *Lock) Name() string { return l.name }
 
-// Token returns the fencing token: a number greater than that of every earlier lock of this name,
-// by any client. The resource that the lock protects should remember the greatest token it has
-// seen and reject smaller ones; then a holder that was paused for longer than its lock lived does
-// no harm.
+// Token returns the fencing token: a number greater than the token of every earlier lock of this
+// name, by any client. The resource that the lock protects should remember the greatest token it
+// has received and reject smaller tokens; then a holder that was paused for longer than its lock
+// lived does no harm.
 //
-// It is 0 without Options.Fencing. The first token within a second is the next full second of a
-// server's clock, in microseconds since 1970, and later tokens count up from there; a token may
-// be a million greater if some servers have lost their counters or were restarted. Tokens can go
-// back only if a majority of the servers lost its counters, or was not reached when the last
-// token was given, and the clocks of that majority are behind that token: they were set back, or
-// the token was ahead of them, by up to a second, plus one second for each lock of the name that
-// found some of the counters lost.
+// Token returns 0 without Options.Fencing. The first token within a second is the next full second
+// of a server's clock, in microseconds since 1970, and later tokens count up from it; a token may
+// be a million greater if some servers have lost their counters or were restarted. Tokens can
+// decrease only if a majority of the servers lost its counters, or was not reached when the last
+// token was given, and the clocks of that majority are behind the last token. Clocks can be behind
+// because they were set back, or because the token was ahead: by up to a second, plus one second
+// for each lock of the name that found some counters lost.
 func (l *Lock) Token() uint64 { return l.token }
 
 // Until returns when the lock ends unless it is extended.
@@ -48,8 +48,8 @@ func (l *Lock) Until() time.Time {
 }
 
 // Valid reports whether the lock is held now, without asking the servers: it was not unlocked or
-// found lost, and its time is not over according to either of the machine's clocks. Until
-// considers only one of them.
+// found lost, and its time is not over according to the monotonic clock and the wall clock. Until
+// returns a single time, so comparing it with the current time considers only one clock.
 func (l *Lock) Valid() bool { return l.validAt(time.Now()) }
 
 func (l *Lock) validAt(now time.Time) bool {
@@ -71,8 +71,8 @@ func (l *Lock) end() time.Time {
 	return l.until
 }
 
-// Extend renews the lock for its full TTL, in one round trip. ErrLost means that the lock is
-// gone; after ErrNoQuorum it is still held until Until, and the caller can retry.
+// Extend renews the lock for its full TTL, in one round trip. ErrLost means that the lock is gone.
+// After ErrNoQuorum, the lock is still held until Until, and the caller can retry.
 func (l *Lock) Extend(ctx context.Context) error {
 	if err := l.mayExtend(); err != nil {
 		return err
@@ -133,18 +133,17 @@ func (l *Lock) extended(r *round) error {
 	return l.over
 }
 
-// unlockTimeouts is how many node timeouts Unlock waits: waiting delays no other client, and an
-// error would not help.
+// unlockTimeouts is the number of node timeouts that Unlock waits: waiting delays no other client,
+// and an error would not help.
 const unlockTimeouts = 4
 
 // Unlock releases the lock in one round trip, and returns when a majority of the servers has
-// released it; the others follow. If a goroutine of this process waits, it gets the lock without
-// that round trip.
+// released it; the other servers follow. If a goroutine of this process waits for the name, Unlock
+// passes the lock to it without a round trip.
 //
-// ErrLost means that the lock was lost earlier, so another client may have held the name
-// meanwhile. ErrUnlocked only means that Unlock was already called. ErrNoQuorum means that too
-// few servers answered in time; the others are asked again, and the lock expires there after the
-// TTL.
+// ErrLost means that the lock was lost earlier, so another client may have held the name since.
+// ErrUnlocked only means that Unlock was already called. ErrNoQuorum means that too few servers
+// answered in time; the other servers are asked again, and the lock expires there after the TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.inContext(ctx) {
 		ctx = context.WithoutCancel(ctx)
@@ -178,7 +177,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// stop records why the lock is no longer held. The first reason is kept.
+// stop records why the lock is no longer held. It keeps the first reason.
 func (l *Lock) stop(why error) {
 	if l.over != nil {
 		return
@@ -193,12 +192,12 @@ func (l *Lock) stop(why error) {
 	}
 }
 
-// lostError is the error of a lock that was lost.
+// lostError returns the error of a lock that was lost.
 func (l *Lock) lostError(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
 }
 
-// expiredError is the error of a lock that was not extended in time, or that reached MaxHold.
+// expiredError returns the error of a lock that was not extended in time, or that reached MaxHold.
 func (l *Lock) expiredError() error {
 	if l.limited() {
 		return fmt.Errorf("redlock: %q: %w: %w: %v", l.name, ErrLost, ErrMaxHold, l.maxHold)
@@ -209,7 +208,7 @@ func (l *Lock) expiredError() error {
 	return l.lostError("its time ran out")
 }
 
-// unlockedError is the error of using a lock after Unlock.
+// unlockedError returns the error of using a lock after Unlock.
 func (l *Lock) unlockedError() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
 
 // Keep runs f under the lock like Manager.Do: it extends the lock while f runs and unlocks it at
@@ -235,8 +234,8 @@ func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (
 	return f(inner, l)
 }
 
-// keepExtending extends the lock every Options.ExtendEvery, sooner after a failure,
-// until the context ends or the lock cannot be extended.
+// keepExtending extends the lock every Options.ExtendEvery, or sooner after a failure, until the
+// context ends or the lock cannot be extended.
 func (l *Lock) keepExtending(ctx context.Context) {
 	timer := time.NewTimer(l.m.extendEvery(l.ttl))
 	defer timer.Stop()

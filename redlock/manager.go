@@ -5,24 +5,24 @@
 //
 // SET name value NX PX 10000 on one server is a lock until that server is restarted, frozen or
 // unreachable. This package asks N independent servers
-// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): a client holds a
-// lock if a majority of them, N/2+1, granted it, for what is left of the time to live (TTL) when
-// the last server of that majority answers. Five servers tolerate the loss of any two. One server
-// works the same way and is the simple case.
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): a client holds a lock
+// if a majority of the servers, N/2+1, granted it, for the part of the time to live (TTL) that is
+// left when the last server of the majority answers. Five servers tolerate the loss of any two. One
+// server works the same way.
 //
 // # Example
 //
 //	m, err := redlock.Dial([]string{"redis://a", "redis://b", "redis://c"}, redlock.Options{})
 //	…
 //	err = m.Do(ctx, "invoice:42", func(ctx context.Context, l *redlock.Lock) error {
-//		return bill(ctx) // ctx ends as soon as the lock cannot be shown to be held
+//		return bill(ctx) // ctx ends as soon as the lock is no longer known to be held
 //	})
 //
 // # Guarantees
 //
 // Safety: mutual exclusion holds as long as the clocks of servers and clients run at the same
-// speed to within Options.Drift, and no server forgets a lock. A restarted server does not vote
-// while a lock that it forgot may still be alive (delayed restart); that time is measured by
+// speed to within Options.Drift, and no server loses a lock. A restarted server does not vote while
+// a lock that it has lost may still be alive (delayed restart); this time is measured with
 // monotonic clocks.
 //
 // Liveness: if a holder dies, its names are free after the TTL. A server that does not answer
@@ -30,29 +30,30 @@
 // waiter, without polling. Dead waiters are skipped. Goroutines of one process take turns on a
 // name for a short time without asking the servers. If several clients ask at the same time and
 // none gets a majority (split brain), each releases its votes and retries after a random pause.
-// Clients of other libraries, which poll, find a name free now and then even if clients of this
-// package always wait for it.
+// Clients of other libraries, which poll, find a name free now and then, even if clients of this
+// package always wait for the name.
 //
 // # Cost
 //
 // Lock on a free name and Unlock take one round trip each, to all servers at once; the slowest
-// server of the majority decides. A turn within the process takes none. Fencing takes a second
-// round trip only after a failure. Concurrent requests to one server travel in one batch. A
-// Manager has one goroutine and one connection per server, and one more of each after the first
+// server of the majority decides. A turn within the process takes no round trip. Fencing takes a
+// second round trip only after a failure. Concurrent requests to one server are sent in one batch.
+// A Manager has one goroutine and one connection per server, and one more of each after the first
 // wait.
 //
-// On the servers, a lock is a plain string under the name itself, so it excludes any other
-// Redlock client and is excluded by it. A name with waiters has a queue in redlock:waiters:{name}
-// and redlock:attempts:{name}; Options.Fencing adds a counter, redlock:token:{name}, and
-// Options.Owner a record of the holder, redlock:owner:{name}. All of them expire.
+// On the servers, a lock is a plain string with the name itself as key, so locks of this package
+// and of any other Redlock client exclude each other. A name with waiters has a queue in
+// redlock:waiters:{name} and redlock:attempts:{name}; Options.Fencing adds a counter,
+// redlock:token:{name}, and Options.Owner a record of the holder, redlock:owner:{name}. All keys
+// expire.
 //
 // # Limits
 //
 // This package cannot detect everything that breaks mutual exclusion: a clock that is set forward
 // while the server holds a lock, keys that are deleted or evicted, and a failover to a replica
 // that lacks the last writes. No lock that expires can stop a holder that was paused after it
-// checked the time: a resource that must never be written twice has to check the fencing token
-// (Options.Fencing), or use a transaction of the database instead.
+// checked the time: to prevent any write of such a holder, the resource must check the fencing
+// token (Options.Fencing), or use a transaction of the database instead.
 //
 // There are no shared locks and no semaphores, and a lock covers one name. Locks are not
 // reentrant: Lock and Do fail with ErrNested if the context shows that the caller already holds
@@ -62,7 +63,7 @@
 // # Operation
 //
 // A new or restarted server is quarantined: it does not vote for one TTL, unless SkipQuarantine
-// states that it has forgotten no locks. Status reports which servers vote and who holds a name,
+// states that it has lost no locks. Status reports which servers vote and who holds a name,
 // with counts for metrics, and Break frees a name.
 package redlock
 
@@ -88,14 +89,14 @@ type Manager struct {
 	localQueues localQueues
 	hints       hints
 	gaps        gaps
-	// cluster means that names are keys of a Cluster, see server.SharesSlot.
+	// cluster means that a server is a Cluster. See server.SharesSlot.
 	cluster bool
 
 	mu sync.Mutex
 
 	ctx       context.Context // ends when Close stops waiting
 	cancel    context.CancelFunc
-	closing   chan struct{} // closed when no caller may wait any longer
+	closing   chan struct{} // closed when callers must stop waiting
 	calls     sync.RWMutex  // held for reading by every Lock and TryLock
 	closeOnce sync.Once
 	listening sync.Once
@@ -108,8 +109,8 @@ type Manager struct {
 // failures than the odd number below it. A Cluster client counts as one server; a failover in the
 // Cluster can lose locks.
 //
-// Servers that cannot be reached yet are not an error: New waits for them briefly, and Lock keeps
-// trying. Passing the same server twice is an error, because it would have two votes.
+// An unreachable server is not an error: New waits for it briefly, and Lock keeps trying. Passing
+// the same server twice is an error, because the server would have two votes.
 func New(nodes []rueidis.Client, opt Options) (*Manager, error) {
 	servers := make([]*server.Redis, len(nodes))
 	for i, client := range nodes {
@@ -131,8 +132,8 @@ func label(i int, client rueidis.Client) string {
 
 // Dial is like New but opens its own connections to independent servers, given by URL:
 // redis://user:password@host:6379/0, unix:///path or, over TLS,
-// rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the parameters). Close
-// closes them.
+// rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the parameters). Close closes
+// the connections.
 func Dial(urls []string, opt Options) (*Manager, error) {
 	servers := make([]*server.Redis, len(urls))
 	for i, url := range urls {
@@ -217,8 +218,8 @@ func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*
 // discoverTime limits how long New and Dial wait for servers.
 const discoverTime = time.Second
 
-// discover waits until a majority of the servers is known, and a moment longer for the rest. It
-// fails only if a server was given twice.
+// discover waits until a majority of the servers has identified itself, and a moment longer for the
+// other servers. It fails only if a server was given twice.
 func (m *Manager) discover() error {
 	r := m.voters.ask(server.Op{Kind: server.Boot, TTL: m.opt.TTL}, m.voters.all)
 	begun := time.Now()
@@ -240,12 +241,12 @@ func (m *Manager) discover() error {
 // skipTime limits how long SkipQuarantine waits for servers.
 const skipTime = 5 * time.Second
 
-// SkipQuarantine declares that the servers still have every lock that they granted, so that
-// they vote immediately although they were started recently. That is true for new servers, and
-// for servers that write every change to disk before they answer (appendfsync always) and were
-// restarted with that data. It is wrong for any other server that was restarted less than a TTL
-// ago. After an error, some servers were not reached; the others vote. To skip the quarantine of
-// a single server, use a separate Manager for it.
+// SkipQuarantine declares that the servers still have every lock that they granted, so that they
+// vote immediately although they were started recently. The declaration is true for new servers,
+// and for servers that write every change to disk before they answer (appendfsync always) and were
+// restarted with that data. It is false for any other server that was restarted less than a TTL
+// ago. After an error, some servers were not reached; the other servers vote. To skip the
+// quarantine of a single server, use a separate Manager.
 func (m *Manager) SkipQuarantine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, skipTime)
 	defer cancel()
@@ -269,8 +270,8 @@ func (m *Manager) SkipQuarantine(ctx context.Context) error {
 }
 
 // Close ends every waiting Lock with ErrClosed. It waits, for a second at most, until abandoned
-// locks are released on the servers; on servers that do not answer they expire. Close does not
-// release locks that are still held, which then last until they expire: unlock them first.
+// locks are released on the servers; on servers that do not answer, these locks expire. Close does
+// not release locks that are still held. They last until they expire: unlock them first.
 func (m *Manager) Close() error {
 	m.closeOnce.Do(func() {
 		close(m.closing)
@@ -293,8 +294,8 @@ func (m *Manager) Close() error {
 	return nil
 }
 
-// drain waits until all work is done, a second has passed, or only unresponsive servers have work
-// left.
+// drain waits until all work is done or a second has passed. It returns early if only unresponsive
+// servers have work left.
 func (m *Manager) drain(done <-chan struct{}) {
 	end := time.NewTimer(discoverTime)
 	defer end.Stop()

@@ -19,7 +19,7 @@ var (
 )
 
 const (
-	// maxBatch is the maximum number of ops in a batch: rueidis would send a larger one on a
+	// maxBatch is the maximum number of ops in a batch: rueidis would send a larger batch on a
 	// separate connection.
 	maxBatch = 1000
 	// An unreachable server is retried after redialMin, then after 1.5 times the previous pause,
@@ -29,9 +29,9 @@ const (
 )
 
 // node sends the requests of many goroutines to one server in batches: while one batch is in
-// flight, the next one collects. A server that does not answer within the node timeout, or cannot
-// be reached, gets no new requests until it is back, so it does not slow down the others;
-// releases for it are kept until the lock has expired.
+// flight, requests for the next batch are collected. A server that does not answer within the node
+// timeout, or cannot be reached, gets no new requests until it answers, so it does not slow down the
+// other servers; releases for it are kept until the lock has expired.
 type node struct {
 	server server.Server
 	index  int
@@ -39,19 +39,19 @@ type node struct {
 
 	mu    sync.Mutex
 	queue []*round
-	// since is when the batch in flight was sent; zero if there is none.
+	// since is when the batch in flight was sent, or zero if no batch is in flight.
 	since time.Time
 	// The server gets no requests before downUntil, because of downErr.
 	downUntil time.Time
 	downErr   error
 	closed    bool
 	wake      chan struct{}
-	// subscribed means that grants of this server arrive.
+	// subscribed means that the listener receives the grants of the server.
 	subscribed atomic.Bool
 
-	// Only the worker uses these.
+	// Only the worker uses the following fields.
 	redial      time.Duration
-	quarantined bool // according to its last reply
+	quarantined bool // according to the last reply
 	identified  bool
 	retries     []*round
 	ops         []*server.Op
@@ -62,8 +62,8 @@ func newNode(v *voters, index int, s server.Server) *node {
 	return &node{voters: v, index: index, server: s, wake: make(chan struct{}, 1)}
 }
 
-// send hands a round to the worker, or answers it immediately if the server is known not to
-// answer in time. It reports whether the server may receive the request.
+// send passes a round to the worker, or votes immediately with an error if the server is
+// unavailable. It reports whether the server may receive the request.
 func (n *node) send(r *round) bool {
 	n.mu.Lock()
 	if err := n.unavailable(r.start); err != nil && (r.Kind != server.Release || n.closed) {
@@ -77,7 +77,7 @@ func (n *node) send(r *round) bool {
 	return true
 }
 
-// unavailable returns why no new request is sent at present, or nil.
+// unavailable returns why no new requests are sent to the server, or nil.
 func (n *node) unavailable(now time.Time) error {
 	if n.closed {
 		return ErrClosed
@@ -86,7 +86,7 @@ func (n *node) unavailable(now time.Time) error {
 		return n.downErr
 	}
 	if waited := now.Sub(n.since); !n.since.IsZero() && waited > n.voters.opt.NodeTimeout {
-		if n.downErr != nil { // it is being reconnected
+		if n.downErr != nil { // the node is reconnecting
 			return fmt.Errorf("no answer for %v; before: %w", waited.Round(time.Millisecond), n.downErr)
 		}
 		return fmt.Errorf("no answer for %v", waited.Round(time.Millisecond))
@@ -94,7 +94,7 @@ func (n *node) unavailable(now time.Time) error {
 	return nil
 }
 
-// answers reports whether the server is believed to be responsive.
+// answers reports whether the server is available.
 func (n *node) answers(now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,10 +195,10 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	}
 
 	n.ops = n.ops[:0]
-	late := n.since.Add(-n.voters.opt.NodeTimeout)
+	oldest := n.since.Add(-n.voters.opt.NodeTimeout)
 	for _, r := range batch {
-		if r.Kind != server.Release && r.start.Before(late) {
-			// The round was decided without this server long ago.
+		if r.Kind != server.Release && r.start.Before(oldest) {
+			// The round was decided without this server.
 			r.vote(n.index, server.Reply{Answer: server.Failed, Err: errNotAsked})
 			continue
 		}
@@ -219,17 +219,17 @@ func (n *node) batchDone() {
 	n.mu.Unlock()
 }
 
-// pass gives each round its reply, and keeps the releases to retry.
+// pass gives each round its reply, and keeps failed releases to retry.
 func (n *node) pass(batch []*round) {
 	var broken error
 	for i, r := range batch {
-		answered := n.replies[i]
-		if answered.Broken {
-			broken = answered.Err
+		reply := n.replies[i]
+		if reply.Broken {
+			broken = reply.Err
 			n.retryLater(r)
 		}
-		n.noteVote(r.Kind, answered)
-		r.vote(n.index, answered)
+		n.noteVote(r.Kind, reply)
+		r.vote(n.index, reply)
 	}
 	switch {
 	case broken != nil:
@@ -243,11 +243,11 @@ func (n *node) pass(batch []*round) {
 	}
 }
 
-// noteVote logs the first reply after which the server votes, or does not.
-func (n *node) noteVote(asked server.Kind, answered server.Reply) {
-	left := answered.Quarantined
-	if answered.Err != nil { // errors.As allocates
-		if refusal := (server.QuarantineError{}); errors.As(answered.Err, &refusal) {
+// noteVote logs when the server starts or stops voting.
+func (n *node) noteVote(asked server.Kind, reply server.Reply) {
+	left := reply.Quarantined
+	if reply.Err != nil { // avoids errors.As, which allocates
+		if refusal := (server.QuarantineError{}); errors.As(reply.Err, &refusal) {
 			left = refusal.Left
 		}
 	}
@@ -257,7 +257,7 @@ func (n *node) noteVote(asked server.Kind, answered server.Reply) {
 			n.quarantined = true
 			n.log(slog.LevelWarn, "server does not vote", server.QuarantineError{Left: left})
 		}
-	case answered.Answer != server.Failed && (asked == server.Acquire || asked == server.Boot):
+	case reply.Answer != server.Failed && (asked == server.Acquire || asked == server.Boot):
 		if n.quarantined {
 			n.quarantined = false
 			n.log(slog.LevelInfo, "server votes", nil)
@@ -272,7 +272,7 @@ func (n *node) retryLater(r *round) {
 	}
 }
 
-// identify introduces the server to the manager, once per connection.
+// identify asks the server for its identity, once per connection.
 func (n *node) identify(ctx context.Context) error {
 	ask := server.Op{Kind: server.Boot, TTL: n.voters.opt.TTL}
 	replies := make([]server.Reply, 1)
@@ -288,7 +288,7 @@ func (n *node) identify(ctx context.Context) error {
 	return nil
 }
 
-// unreachable records that the server gets no requests for a while.
+// unreachable records an error after which the server gets no requests for a while.
 func (n *node) unreachable(err error) {
 	if n.redial == 0 {
 		n.log(slog.LevelWarn, "server disconnected", err)
@@ -301,10 +301,10 @@ func (n *node) unreachable(err error) {
 	n.mu.Unlock()
 }
 
-func (n *node) answerAll(batch []*round, answered server.Reply) {
+func (n *node) answerAll(batch []*round, reply server.Reply) {
 	for _, r := range batch {
 		n.retryLater(r)
-		r.vote(n.index, answered)
+		r.vote(n.index, reply)
 	}
 }
 
@@ -319,8 +319,8 @@ func (n *node) rejectAll() {
 	}
 }
 
-// listen receives the grants of this manager's waiters on a separate connection,
-// until the manager closes.
+// listen receives the grants of this manager's waiters on a separate connection, until the manager
+// closes.
 func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
@@ -340,7 +340,7 @@ func (n *node) listen(ctx context.Context) {
 	}
 }
 
-// listening records that grants arrive from now on.
+// listening records that the subscription is active.
 func (n *node) listening() {
 	n.subscribed.Store(true)
 	n.voters.waiters.listening()
@@ -360,7 +360,7 @@ func (n *node) log(level slog.Level, message string, err error) {
 // voters are the servers of a Manager, which decide by majority.
 type voters struct {
 	opt     Options
-	id      string // of the Manager
+	id      string // ID of the Manager
 	nodes   []*node
 	quorum  int
 	all     nodeSet
@@ -369,20 +369,21 @@ type voters struct {
 	timers  sync.Pool // of the rounds
 	stats   counters
 
-	draining chan struct{} // closed when no call is left
+	draining chan struct{} // closed when no calls of Lock or TryLock are left
 }
 
-// checkIdentity records what node i reported about its server.
-func (v *voters) checkIdentity(i int, answered server.Reply) error {
-	if twin := v.records.Observe(i, answered); twin >= 0 {
+// checkIdentity records the identity of server i. It returns an error if another node has the same
+// server.
+func (v *voters) checkIdentity(i int, reply server.Reply) error {
+	if twin := v.records.Observe(i, reply); twin >= 0 {
 		return &duplicateError{v.nodes[twin].server.Name(), v.nodes[i].server.Name()}
 	}
 	return nil
 }
 
-// duplicateError means that two of the nodes are the same server.
-type duplicateError struct{ one, other string }
+// duplicateError means that two nodes are the same server.
+type duplicateError struct{ first, second string }
 
 func (e *duplicateError) Error() string {
-	return fmt.Sprintf("nodes are the same server twice: %s and %s", e.one, e.other)
+	return fmt.Sprintf("nodes are the same server twice: %s and %s", e.first, e.second)
 }

@@ -14,39 +14,38 @@ import (
 // for the longest TTL in use. LockOptions override the options for a single lock.
 type Options struct {
 	// TTL is how long a lock lives without being extended, and so how long a name stays locked
-	// after its holder died. Default 10 s; whole milliseconds, from 10 ms to a day.
+	// after its holder dies. Default 10 s; whole milliseconds, from 10 ms to a day.
 	TTL time.Duration
-	// NodeTimeout is how long to wait for one server before the others decide without it. It
+	// NodeTimeout is how long to wait for one server before the other servers decide without it. It
 	// should be a few times the slowest round trip and much shorter than the TTL. Default 50 ms,
 	// at most a quarter of the TTL.
 	NodeTimeout time.Duration
-	// RetryMin and RetryMax bound the random, growing pause between two
-	// attempts of a Lock that waits. A release notifies the next waiter
-	// immediately, so these matter only if that message is lost, the holder
-	// died, or the holder is a client of another library. Defaults 10 ms and
-	// 250 ms.
+	// RetryMin and RetryMax bound the random, growing pause between two attempts of a Lock that
+	// waits. A release notifies the next waiter immediately, so the pauses matter only if that
+	// message is lost, the holder dies, or the holder is a client of another library. Defaults
+	// 10 ms and 250 ms.
 	RetryMin, RetryMax time.Duration
 	// Drift is subtracted from the time that a lock is valid, to allow for clocks that do not run
 	// at the same speed. Default 1% of the TTL plus 2 ms.
 	Drift time.Duration
 	// ExtendEvery is how often Do extends its lock. Default: a third of the TTL.
 	ExtendEvery time.Duration
-	// MaxExtensions limits the extensions of a lock; after the last one it expires. Default 0: no
-	// limit, so a holder that hangs and keeps extending blocks all other clients.
+	// MaxExtensions limits the extensions of a lock; after the last extension, the lock expires.
+	// Default 0: no limit, so a holder that hangs and keeps extending blocks all other clients.
 	MaxExtensions int
-	// MaxHold limits the time that a lock is held, including all extensions. After it the context
-	// of the lock ends with ErrMaxHold, the lock can no longer be extended, and the name is free
-	// when it is unlocked, or a TTL later if the holder hangs. Every lock gets its full MaxHold,
-	// even if another goroutine handed the name over. Default 0: no limit, so a holder that hangs
-	// while Do extends its lock blocks all other clients.
+	// MaxHold limits the time that a lock is held, including all extensions. After MaxHold, the
+	// context of the lock ends with ErrMaxHold, the lock can no longer be extended, and the name is
+	// free when the lock is unlocked, or a TTL later if the holder hangs. Every lock gets its full
+	// MaxHold, even if another goroutine handed the name over. Default 0: no limit, so a holder
+	// that hangs while Do extends its lock blocks all other clients.
 	MaxHold time.Duration
-	// Owner is printable text of up to 200 bytes that describes the holder to operators: Status
-	// shows it, with the host and the process ID, to every client of the servers. Never put
-	// secrets there. Default empty: nothing is recorded, which saves each server one command per
+	// Owner is printable text of up to 200 bytes that describes the holder to operators. Status
+	// shows Owner, the host and the process ID to every client of the servers, so Owner must not
+	// contain secrets. Default empty: nothing is recorded, which saves each server one command per
 	// lock.
 	Owner string
-	// Fencing gives each lock a token that is greater than that of every earlier lock of the same
-	// name. See Lock.Token.
+	// Fencing gives each lock a token that is greater than the token of every earlier lock of the
+	// same name. See Lock.Token.
 	Fencing bool
 	// Logger receives messages about servers that disconnect, reconnect, or do not vote yet.
 	// Default nil: nothing is logged.
@@ -106,24 +105,25 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// grantTime is how long a lock that was granted to a waiter is kept for it: a few
-// round trips, so that a dead waiter delays the others only briefly.
+// grantTime returns how long a lock that was granted to a waiter is kept for it: a few round trips,
+// so that a dead waiter delays the other waiters only briefly.
 func (o Options) grantTime() time.Duration {
 	return min(max(10*o.NodeTimeout, 10*time.Millisecond), o.TTL)
 }
 
-// askTime is the time within which a live waiter asks again: twice the longest pause, plus the
+// askTime returns the time within which a live waiter asks again: twice the longest pause, plus the
 // duration of an attempt.
 func (o Options) askTime() time.Duration { return 2*o.RetryMax + 4*o.NodeTimeout }
 
-// lineTime is how long a queue outlives the last waiter that joined it.
+// lineTime returns how long a queue outlives its last arrival.
 func (o Options) lineTime() time.Duration { return 4*o.RetryMax + o.TTL }
 
 // LockOptions override the Options of the same names for one lock; a zero field keeps the value
 // of the Manager.
 type LockOptions struct {
-	// TTL is how long this lock lives without being extended. A restarted server does not vote
-	// for the longest TTL in use, even that of a single lock: prefer a short TTL and extend it.
+	// TTL is how long this lock lives without being extended. A restarted server does not vote for
+	// the longest TTL in use, even if only a single lock uses it: prefer a short TTL, and extend the
+	// lock.
 	TTL time.Duration
 	// MaxHold limits how long this lock is held.
 	MaxHold time.Duration
@@ -131,11 +131,11 @@ type LockOptions struct {
 	Owner string
 }
 
-// maxTTL is the longest TTL: all clients wait that long after a holder died or a server was
-// restarted. Live holders extend.
+// maxTTL is the maximum TTL: all clients wait that long after a holder dies or a server restarts. A
+// live holder can extend its lock.
 const maxTTL = 24 * time.Hour
 
-// checkTTL rejects a TTL out of range.
+// checkTTL returns an error for a TTL out of range.
 func checkTTL(typeName string, ttl time.Duration) error {
 	switch {
 	case ttl < 10*time.Millisecond || ttl%time.Millisecond != 0:
@@ -146,6 +146,7 @@ func checkTTL(typeName string, ttl time.Duration) error {
 	return nil
 }
 
+// checkHolder returns an error for an invalid MaxHold or Owner.
 func checkHolder(typeName string, o LockOptions) error {
 	switch {
 	case o.MaxHold < 0:

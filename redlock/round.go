@@ -13,30 +13,30 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// round sends the same op to every server. It is decided as soon as a majority agrees or can no
-// longer agree. Later replies still reach vote.
+// round sends the same op to a set of servers. It is decided as soon as a majority agrees or can no
+// longer agree. Later replies are still recorded.
 type round struct {
 	server.Op
 	start time.Time
 	need  int
 	nodes []*node
-	// all waits for every reply, not only for a majority; untilMajority does so unless a majority
-	// agrees first.
+	// all waits for every reply, not only for a majority. untilMajority waits until a majority
+	// agrees, or for every reply.
 	all, untilMajority bool
-	// then, if not nil, is called once when the round is decided.
-	then func(won bool)
+	// onDecided, if not nil, is called once when the round is decided.
+	onDecided func(won bool)
 
 	mu      sync.Mutex
 	replies []server.Reply
 	yes     int
-	others  int // replies that are not yes
+	others  int // number of replies other than Yes
 	over    bool
 	won     bool
 	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
-	// raise is called for servers that gave a smaller token than resolved, including servers that
-	// answer later.
+	// raise is called for servers that did not give a token of at least resolved, including servers
+	// that answer later.
 	resolved uint64
 	raise    func(i int)
 }
@@ -63,7 +63,7 @@ func newRound(nodes []*node, need int, o server.Op, now time.Time) *round {
 func (r *round) send(to nodeSet) {
 	for i, n := range r.nodes {
 		if !to.has(i) {
-			r.vote(i, r.never())
+			r.vote(i, r.unaskedReply())
 			continue
 		}
 		if n.send(r) {
@@ -74,24 +74,24 @@ func (r *round) send(to nodeSet) {
 	}
 }
 
-// never returns the reply on behalf of a server that is not asked: it cannot hold what it was
-// never asked to give.
-func (r *round) never() server.Reply {
+// unaskedReply returns the reply on behalf of a server that is not asked. Such a server does not
+// hold the lock.
+func (r *round) unaskedReply() server.Reply {
 	if r.Kind == server.Extend || r.Kind == server.Release {
 		return server.Reply{Answer: server.No, Err: errNeverHeld}
 	}
 	return server.Reply{Answer: server.Failed, Err: errNotAsked}
 }
 
-// vote records the reply of server i. Only the first one counts.
-func (r *round) vote(i int, answered server.Reply) {
+// vote records the reply of server i. Only the first reply counts.
+func (r *round) vote(i int, reply server.Reply) {
 	r.mu.Lock()
 	if r.replies[i].Answer != server.Unanswered {
 		r.mu.Unlock()
 		return
 	}
-	r.replies[i] = answered
-	if answered.Answer == server.Yes {
+	r.replies[i] = reply
+	if reply.Answer == server.Yes {
 		r.yes++
 	} else {
 		r.others++
@@ -111,7 +111,7 @@ func (r *round) vote(i int, answered server.Reply) {
 		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
 	raise := r.raise
-	if answered.Answer == server.Yes && answered.Token >= r.resolved {
+	if reply.Answer == server.Yes && reply.Token >= r.resolved {
 		raise = nil
 	}
 	r.mu.Unlock()
@@ -119,8 +119,8 @@ func (r *round) vote(i int, answered server.Reply) {
 		raise(i)
 	}
 	if over {
-		if r.then != nil {
-			r.then(r.won)
+		if r.onDecided != nil {
+			r.onDecided(r.won)
 		}
 		r.decided <- struct{}{}
 	}
@@ -158,65 +158,64 @@ func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) 
 func (r *round) tally() (agreed, refused, unsure int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, answered := range r.replies {
+	for i, reply := range r.replies {
 		switch {
-		case answered.Answer == server.Yes:
+		case reply.Answer == server.Yes:
 			agreed++
-		case answered.Answer == server.No:
+		case reply.Answer == server.No:
 			refused++
 		}
-		if answered.Maybe || answered.Answer == server.Unanswered && r.sent.has(i) {
+		if reply.Maybe || reply.Answer == server.Unanswered && r.sent.has(i) {
 			unsure++
 		}
 	}
 	return agreed, refused, unsure
 }
 
-// maxToken returns the greatest token, how many servers gave it, and whether some servers had a
-// counter and others did not: those have lost it, or were not reached when an earlier token was
-// given.
+// maxToken returns the greatest token, how many servers gave it, and whether only some servers had
+// a counter. The other servers have lost their counters, or were not reached when an earlier token
+// was given.
 func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var fresh, counted bool
-	for _, answered := range r.replies {
-		if answered.Answer != server.Yes {
+	for _, reply := range r.replies {
+		if reply.Answer != server.Yes {
 			continue
 		}
-		fresh, counted = fresh || answered.Fresh, counted || !answered.Fresh
+		fresh, counted = fresh || reply.Fresh, counted || !reply.Fresh
 		switch {
-		case answered.Token > token:
-			token, agreed = answered.Token, 1
-		case answered.Token == token:
+		case reply.Token > token:
+			token, agreed = reply.Token, 1
+		case reply.Token == token:
 			agreed++
 		}
 	}
 	return token, agreed, fresh && counted
 }
 
-// withAnswer returns the servers that gave this answer.
-func (r *round) withAnswer(what server.Answer) nodeSet {
+// withAnswer returns the servers that gave an answer.
+func (r *round) withAnswer(answer server.Answer) nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var set nodeSet
-	for i, answered := range r.replies {
-		if answered.Answer == what {
+	for i, reply := range r.replies {
+		if reply.Answer == answer {
 			set |= 1 << i
 		}
 	}
 	return set
 }
 
-// hasLeader reports whether another client has the lock on a majority of the
-// servers.
+// hasLeader reports whether another client has the lock on a majority of the servers.
 func (r *round) hasLeader() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	votes := make(map[string]int, 1)
-	for _, answered := range r.replies {
-		if answered.Answer == server.No && answered.Value != "" {
-			votes[answered.Value]++
-			if votes[answered.Value] >= r.need {
+	for _, reply := range r.replies {
+		if reply.Answer == server.No && reply.Value != "" {
+			votes[reply.Value]++
+			if votes[reply.Value] >= r.need {
 				return true
 			}
 		}
@@ -228,8 +227,8 @@ func (r *round) hasLeader() bool {
 func (r *round) foreign() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, answered := range r.replies {
-		if answered.Foreign || answered.Answer == server.No && isForeign(answered.Value) {
+	for _, reply := range r.replies {
+		if reply.Foreign || reply.Answer == server.No && isForeign(reply.Value) {
 			return true
 		}
 	}
@@ -239,7 +238,8 @@ func (r *round) foreign() bool {
 // isForeign reports whether another library created a value.
 func isForeign(value string) bool { return value != "" && !server.IsValue(value) }
 
-// duration returns how long the decision took.
+// duration returns how long the decision took, or the time since the start if the round is not
+// decided.
 func (r *round) duration() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,18 +249,19 @@ func (r *round) duration() time.Duration {
 	return r.end.Sub(r.start)
 }
 
-// raiseBelow calls raise for every server that gave no token or a smaller one, now or later.
+// raiseBelow calls raise for every server that gave no token or a smaller token, including servers
+// that answer later.
 func (r *round) raiseBelow(token uint64, raise func(i int)) {
 	r.mu.Lock()
 	r.resolved, r.raise = token, raise
-	var late []int
-	for i, answered := range r.replies {
-		if answered.Answer != server.Unanswered && (answered.Answer != server.Yes || answered.Token < token) {
-			late = append(late, i)
+	var behind []int
+	for i, reply := range r.replies {
+		if reply.Answer != server.Unanswered && (reply.Answer != server.Yes || reply.Token < token) {
+			behind = append(behind, i)
 		}
 	}
 	r.mu.Unlock()
-	for _, i := range late {
+	for _, i := range behind {
 		raise(i)
 	}
 }
@@ -272,15 +273,15 @@ func (r *round) sentTo() nodeSet {
 	return r.sent
 }
 
-// freeIn returns how long it takes until the locks have expired on enough servers for a majority,
-// or -1 if that is unknown.
+// freeIn returns the time until the locks have expired on enough servers for a majority, or -1 if
+// the time is unknown.
 func (r *round) freeIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := make([]time.Duration, 0, len(r.replies))
-	for _, answered := range r.replies {
-		if answered.Answer == server.No || answered.Answer == server.Failed && answered.TTL > 0 {
-			known = append(known, answered.TTL)
+	for _, reply := range r.replies {
+		if reply.Answer == server.No || reply.Answer == server.Failed && reply.TTL > 0 {
+			known = append(known, reply.TTL)
 		}
 	}
 	missing := r.need - r.yes
@@ -303,20 +304,20 @@ func (r *round) agreed() int {
 	return r.yes
 }
 
-// err returns an error that lists who agreed and why the others did not, wrapping the sentinel
-// that fits.
+// err returns an error with the number of servers that agreed, and why the other servers did not.
+// It wraps the matching sentinel error.
 func (r *round) err(timeout time.Duration) error {
 	reasons := r.reasons(timeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refused, notLocks, denied int
-	for _, answered := range r.replies {
+	for _, reply := range r.replies {
 		switch {
-		case errors.Is(answered.Err, ErrRefused):
+		case errors.Is(reply.Err, ErrRefused):
 			denied++
-		case answered.Answer == server.No:
+		case reply.Answer == server.No:
 			refused++
-		case errors.Is(answered.Err, ErrNotLock):
+		case errors.Is(reply.Err, ErrNotLock):
 			notLocks++
 		}
 	}
@@ -339,20 +340,20 @@ func (r *round) reasons(timeout time.Duration) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var reasons []string
-	for i, answered := range r.replies {
+	for i, reply := range r.replies {
 		var why string
 		switch {
-		case answered.Answer == server.Yes:
+		case reply.Answer == server.Yes:
 			continue
-		case answered.Answer == server.Failed:
-			why = answered.Err.Error()
-		case answered.Answer == server.No && r.Kind == server.Acquire && answered.TTL > 0:
-			why = "held for " + answered.TTL.String()
-		case answered.Answer == server.No && r.Kind == server.Acquire:
+		case reply.Answer == server.Failed:
+			why = reply.Err.Error()
+		case reply.Answer == server.No && r.Kind == server.Acquire && reply.TTL > 0:
+			why = "held for " + reply.TTL.String()
+		case reply.Answer == server.No && r.Kind == server.Acquire:
 			why = "held"
-		case answered.Err == errNeverHeld:
-			why = answered.Err.Error()
-		case answered.Answer == server.No:
+		case reply.Err == errNeverHeld:
+			why = reply.Err.Error()
+		case reply.Answer == server.No:
 			why = "no longer held"
 		case r.over || time.Since(r.start) < timeout:
 			why = "has not answered yet"

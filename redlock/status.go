@@ -10,46 +10,46 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// Status describes a name and the servers, as the servers report it.
+// Status is the state of a name and of the servers, as the servers report it.
 type Status struct {
 	Servers []ServerStatus
 	Quorum  int // number of servers that must agree
 	Voting  int // number of servers that grant locks now; with fewer than Quorum nothing can be locked
 
 	Held bool // a majority of the servers has the same lock
-	// Undecided means that too few servers have answered, or may vote, to rule out that a client
-	// holds the name.
+	// Undecided means that a client may hold the name, but too few servers have answered or vote to
+	// decide.
 	Undecided bool
-	// NotLock means that the name cannot be locked, because too many servers use it for something
-	// else; see ErrNotLock.
+	// NotLock means that the name cannot be locked, because its key holds something else on too
+	// many servers; see ErrNotLock.
 	NotLock bool
-	// Holder is the current lock if Held, with the shortest remaining time and the largest number
-	// of waiters that any of its servers reports.
+	// Holder is the current lock if Held is set, with the shortest remaining time and the largest
+	// number of waiters that any server reports for the lock.
 	Holder Holder
 }
 
 // ServerStatus is the report of one server.
 type ServerStatus struct {
-	Node        string        // its address
-	Votes       bool          // it answers and grants locks
-	Since       time.Time     // since when it votes, by its clock; zero: unknown
-	Quarantined time.Duration // remaining time for which it does not vote, because it may have forgotten locks
-	LongestTTL  time.Duration // longest TTL on record there; zero: none
-	Holder      Holder        // holder of the name; zero: it is free
+	Node        string        // address of the server
+	Votes       bool          // the server answers and grants locks
+	Since       time.Time     // when the server started to vote, by its clock; zero: unknown
+	Quarantined time.Duration // remaining time without a vote, because the server may have lost locks
+	LongestTTL  time.Duration // longest TTL on record on the server; zero: none
+	Holder      Holder        // holder of the name; zero: the name is free
 	Foreign     bool          // another library or program wrote the value: Break rejects it
-	Err         error         // why it could not be asked, or ErrNotLock
+	Err         error         // why the server could not be asked, or ErrNotLock
 }
 
 // Holder describes a lock as a server reports it.
 type Holder struct {
 	Value   string        // the value stored under the name
-	TTL     time.Duration // remaining time on the server
+	TTL     time.Duration // remaining time
 	Waiters int64         // number of waiting processes
 	Owner   Owner         // zero: not recorded
 }
 
-// Owner is a holder's description of itself, see Options.Owner. Another client may have written
-// anything there.
+// Owner is a holder's description of itself; see Options.Owner. Any client of the servers can write
+// it, so do not trust the text.
 type Owner struct {
 	Host  string
 	PID   int
@@ -63,7 +63,7 @@ type counters struct {
 }
 
 // Status asks every server in one round trip who holds a name, and whether the server votes. With
-// an empty name it asks only about the servers.
+// an empty name, it only asks about the servers.
 func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	if err := m.check(withoutLocks(ctx), name); err != nil && (name != "" || !errors.Is(err, ErrName)) {
 		return Status{}, err
@@ -95,7 +95,7 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	return s, nil
 }
 
-// note records a reply of the server.
+// note records a reply of the server to an op of the asked kind.
 func (s *ServerStatus) note(asked server.Kind, reply server.Reply, timeout time.Duration) {
 	switch {
 	case reply.Answer == server.Unanswered:
@@ -124,25 +124,25 @@ func (s *ServerStatus) counts() bool {
 
 // judge determines who holds the name from the reports of the servers.
 func (s *Status) judge() {
-	votes, most, unknown, others := make(map[string]int, 1), 0, 0, 0
+	votes, maxVotes, unknown, notLocks := make(map[string]int, 1), 0, 0, 0
 	for _, n := range s.Servers {
 		if n.Votes {
 			s.Voting++
 		}
 		switch value := n.Holder.Value; {
 		case errors.Is(n.Err, ErrNotLock):
-			others++
+			notLocks++
 		case !n.counts():
 			unknown++
 		case value != "":
-			if votes[value]++; votes[value] > most {
-				most, s.Holder.Value = votes[value], value
+			if votes[value]++; votes[value] > maxVotes {
+				maxVotes, s.Holder.Value = votes[value], value
 			}
 		}
 	}
-	s.Held = most >= s.Quorum
-	s.Undecided = !s.Held && most+unknown >= s.Quorum
-	s.NotLock = others > len(s.Servers)-s.Quorum
+	s.Held = maxVotes >= s.Quorum
+	s.Undecided = !s.Held && maxVotes+unknown >= s.Quorum
+	s.NotLock = notLocks > len(s.Servers)-s.Quorum
 	if !s.Held {
 		s.Holder = Holder{}
 		return

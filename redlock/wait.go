@@ -12,7 +12,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// queue waits in the queue of a name after a pause; begun is the time of arrival.
+// queue waits for a lock in the queue of its name, after a pause. begun is the time of arrival.
 func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*hold, error) {
 	var t waiter
 	m.voters.waiters.renew(&t)
@@ -23,7 +23,7 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 			return nil, waitError(name, cause, nil)
 		}
 	}
-	var last error // of an attempt that was not interrupted
+	var last error // error of the last attempt that was not interrupted
 	for {
 		now := time.Now()
 		m.voters.waiters.next(&t)
@@ -40,7 +40,7 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 			if ctx.Err() != nil && last != nil {
 				err = last
 			}
-			return nil, ended(ctx, name, err)
+			return nil, addCause(ctx, name, err)
 		}
 		last = err
 		m.listen()
@@ -49,9 +49,9 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		if r.foreign() {
 			m.gaps.noteForeign(name, time.Now())
 		}
-		// Split brain: several clients asked at the same time and none has a majority, so none
-		// may keep its votes. If one has a majority, the other servers keep their votes for the
-		// waiter that is next there, and so does a server that has not answered.
+		// Split brain: several clients asked at the same time and no client has a majority, so no
+		// client may keep its votes. Otherwise the servers that granted the lock, or may have
+		// granted it, keep it for this waiter.
 		agreed, _, _ := r.tally()
 		split := agreed > 0 && !r.hasLeader()
 		if split {
@@ -90,7 +90,7 @@ func (m *Manager) pause(r *round, split bool, backoff time.Duration) time.Durati
 	}
 	pause := backoff/2 + rand.N(backoff)
 	if free := r.freeIn(); free >= 0 && free < pause {
-		// The holder's lock ends before that: the holder may have died.
+		// The lock expires before the end of the pause: the holder may have died.
 		pause = free + time.Millisecond + rand.N(m.opt.RetryMin/2+1)
 	}
 	return pause
@@ -102,7 +102,7 @@ func (m *Manager) splitPause(r *round) time.Duration {
 	return rand.N(min(m.opt.RetryMin, time.Millisecond+8*r.duration()))
 }
 
-// wait returns nil when it is time to ask again.
+// wait returns nil when the waiter should ask again.
 func (t *waiter) wait(ctx context.Context, m *Manager, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -111,7 +111,7 @@ func (t *waiter) wait(ctx context.Context, m *Manager, pause time.Duration) erro
 		case <-t.ready:
 			return nil
 		case <-t.soon:
-			// The other servers should follow.
+			// Wait a little longer for the grants of the other servers.
 			timer.Reset(min(pause, m.opt.NodeTimeout))
 		case <-timer.C:
 			return nil
@@ -141,8 +141,8 @@ func (m *Manager) listen() {
 	})
 }
 
-// hints remembers, approximately, which names had waiters recently: for those the fast attempt is
-// pointless, and one fencing token is not enough.
+// hints records which names had waiters recently. For such a name, the quick attempt is pointless,
+// and one fencing token is not enough. hints is approximate, because several names share a slot.
 type hints struct {
 	seed  maphash.Seed
 	slots [256]atomic.Int64
@@ -155,8 +155,10 @@ func (h *hints) slot(name string) *atomic.Int64 {
 	return &h.slots[maphash.String(h.seed, name)%uint64(len(h.slots))]
 }
 
+// note records that a name has waiters.
 func (h *hints) note(name string, now time.Time) { h.slot(name).Store(elapsed.At(now)) }
 
+// wanted reports whether a name had waiters recently.
 func (h *hints) wanted(name string, now time.Time) bool {
 	return elapsed.At(now)-h.slot(name).Load() < int64(hintTime)
 }

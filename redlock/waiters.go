@@ -6,17 +6,18 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// waiter is one waiter in the queue of a name.
+// waiter is a waiter in the queue of a name.
 type waiter struct {
 	value  string
-	asked  nodeSet       // servers that may have the value from any attempt; owned by the caller of Lock
+	asked  nodeSet       // servers that may have the value from any attempt; used only by the goroutine of Lock
 	agreed nodeSet       // servers that gave the lock in reply to the last attempt
-	grants nodeSet       // servers that have granted the lock since
-	soon   chan struct{} // the first server has granted it, or may have
-	ready  chan struct{} // a majority has granted it
+	grants nodeSet       // servers that have granted the lock since the last attempt
+	soon   chan struct{} // signals that a server has granted the lock, or may have granted it
+	ready  chan struct{} // signals that a majority has granted the lock
 }
 
-// wake wakes the waiter: immediately if a majority has given it the lock.
+// wake makes the waiter ask again: immediately if a majority has granted the lock, and otherwise
+// soon.
 func (t *waiter) wake(quorum int) {
 	if (t.grants | t.agreed).len() < quorum {
 		t.hurry()
@@ -45,7 +46,7 @@ type waiters struct {
 
 func (w *waiters) init(quorum int) { w.quorum, w.byValue = quorum, make(map[string]*waiter) }
 
-// renew gives a waiter a new value.
+// renew resets a waiter and gives it a new value.
 func (w *waiters) renew(t *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +61,7 @@ func (w *waiters) remove(t *waiter) {
 	delete(w.byValue, t.value)
 }
 
-// next starts another attempt.
+// next prepares a waiter for another attempt.
 func (w *waiters) next(t *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +74,7 @@ func (w *waiters) next(t *waiter) {
 	}
 }
 
-// note records the replies to the last attempt.
+// note records which servers gave the lock in reply to the last attempt.
 func (w *waiters) note(t *waiter, r *round) {
 	agreed := r.withAnswer(server.Yes)
 	w.mu.Lock()
@@ -84,8 +85,8 @@ func (w *waiters) note(t *waiter, r *round) {
 	}
 }
 
-// granted processes a server's message that it granted the lock to a value. The waiter then asks
-// again: the message may be arbitrarily old and does not prove a lock.
+// granted processes a message of a server that it granted the lock to a value. The waiter then asks
+// again, because the message may be arbitrarily old and does not prove that the lock is held.
 func (w *waiters) granted(from int, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +96,8 @@ func (w *waiters) granted(from int, value string) {
 	}
 }
 
-// listening is called when messages of a server start to arrive. Earlier ones may have been
-// missed.
+// listening is called when the messages of a server start to arrive. It makes all waiters ask again
+// soon, because earlier messages may have been missed.
 func (w *waiters) listening() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 // Encoder writes commands in Redis' protocol, for bulk.Load and "redis-cli --pipe".
 //
-// It buffers 64 KiB; call Flush after the last command.
+// An Encoder buffers 64 KiB; call Flush after the last command.
 type Encoder struct {
 	w   io.Writer
 	buf []byte
@@ -25,10 +25,10 @@ func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, buf: make([]byte, 
 
 // Encode writes one command: its name and its arguments. It writes strings and []byte unchanged,
 // integers in decimal, floats in the shortest form that parses to the same number, and booleans
-// as 1 and 0. For any other type, for NaN, and for a command without a name it returns an error
+// as 1 and 0. For any other type, for NaN, and for a command without a name, it returns an error
 // and writes nothing.
 //
-// After an error of the writer every call returns that error.
+// After a write error, every call returns that error.
 func (e *Encoder) Encode(args ...any) error {
 	if e.err != nil {
 		return e.err
@@ -65,7 +65,7 @@ func (e *Encoder) Flush() error {
 	return e.err
 }
 
-// append buffers one argument, or returns false if its type has no encoding.
+// append buffers one argument, or returns false if the argument has no encoding.
 func (e *Encoder) append(arg any) bool {
 	var digits [32]byte
 	var text []byte
@@ -105,7 +105,7 @@ func (e *Encoder) append(arg any) bool {
 	return true
 }
 
-// appendFloat writes infinities in the form that Redis accepts for scores and ranges.
+// appendFloat appends v as text, with infinities in the form that Redis accepts for scores.
 func appendFloat(dst []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):

@@ -28,7 +28,7 @@ func (f *Frame) RawFrom(i int) []byte {
 	return f.raw[f.args[i-1].end+2:]
 }
 
-// Reset starts a command of n arguments. The caller adds each of them with Add.
+// Reset starts a command of n arguments. The caller adds each argument with Add.
 func (f *Frame) Reset(n int) {
 	f.raw = AppendLength(f.raw[:0], '*', n)
 	f.args = f.args[:0]

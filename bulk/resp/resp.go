@@ -2,10 +2,10 @@
 //
 // A file in this format is the fastest input for mass insertion: [Encoder] generates one from Go
 // values; "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such a stream and checks
-// each command completely before returning it, so that a program that forwards commands never
-// forwards half of one. An append-only file of a server has the same format.
+// each command completely before returning it, so a program that forwards commands never forwards
+// an incomplete command. An append-only file of a server has the same format.
 //
-// Neither allocates memory per command.
+// Encoder and Scanner do not allocate memory per command.
 package resp
 
 import "strconv"
@@ -13,7 +13,7 @@ import "strconv"
 // keepBuffer limits the buffer that is kept after a large command.
 const keepBuffer = 1 << 20
 
-// InputError describes a fault in an input and where it is.
+// InputError describes a fault in an input and its position.
 type InputError struct {
 	File   string // name of the file, if there are several
 	Line   int64  // line number, starting at 1; 0 for inputs without lines

@@ -17,8 +17,8 @@ const (
 // Scanner reads commands from a stream in Redis' protocol. Each command it returns is complete
 // and well formed, even if the stream is truncated or damaged.
 //
-// Memory: 256 KiB, or the size of the largest command if that is more. A wrong length does not
-// reserve memory: the buffer grows only by bytes that were read.
+// A Scanner needs 256 KiB of memory, or a small multiple of the size of the largest command. A
+// wrong length does not reserve memory: the buffer grows only as bytes are read.
 type Scanner struct {
 	r      io.Reader
 	buf    []byte
@@ -26,7 +26,7 @@ type Scanner struct {
 	end    int   // end of the valid bytes in buf
 	base   int64 // offset of buf[0] in the stream
 	done   bool  // r is exhausted
-	failed error // error of r; it may have come with bytes, which are used first
+	failed error // error of r, returned after the bytes that were read with it
 	frame  Frame
 	size   int // size of the current command
 	err    error
@@ -35,14 +35,14 @@ type Scanner struct {
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner { return NewScannerAt(r, 0) }
 
-// NewScannerAt returns a Scanner that reads from r and adds offset to every offset that it
-// reports: r is the rest of a stream that was read up to there.
+// NewScannerAt returns a Scanner that reads from r and adds offset to every offset that it reports.
+// It is for reading the remainder of a stream that was read up to offset.
 func NewScannerAt(r io.Reader, offset int64) *Scanner {
 	return &Scanner{r: r, buf: make([]byte, bufferSize), base: offset}
 }
 
 // Scan advances to the next command. It returns false at the end of the input and at the first
-// error. It skips what a server ignores: blank lines, commands without arguments ("*0"), and the
+// error. Like a server, it skips blank lines, commands without arguments ("*0"), and the
 // annotations of an append-only file ("#TS:…").
 func (s *Scanner) Scan() bool { return s.Next(&s.frame) == nil }
 
@@ -115,9 +115,9 @@ func (s *Scanner) args(f *Frame, n, at int) error {
 	return nil
 }
 
-// length parses a header such as "*3\r\n" at byte at of the command. It returns the number and
-// the offset after the header, or -1 if there is no valid header.
-func (s *Scanner) length(at int, kind byte, most int) (n, next int) {
+// length parses a header such as "*3\r\n" at byte at of the command. It returns the number, which
+// is at most maximum, and the offset after the header, or -1 if there is no valid header.
+func (s *Scanner) length(at int, kind byte, maximum int) (n, next int) {
 	for {
 		b := s.buf[s.pos:s.end]
 		if at+4 <= len(b) { // the shortest header
@@ -135,7 +135,7 @@ func (s *Scanner) length(at int, kind byte, most int) (n, next int) {
 				if digit > 9 {
 					break
 				}
-				if n = n*10 + int(digit); n > most || first == 0 {
+				if n = n*10 + int(digit); n > maximum || first == 0 {
 					return 0, -1
 				}
 			}
@@ -161,7 +161,7 @@ func (s *Scanner) need(n int) bool {
 		if s.pos > 0 {
 			s.slide()
 		}
-		if s.end == len(s.buf) { // the buffer grows only by bytes that were read
+		if s.end == len(s.buf) { // the buffer is full of bytes that were read
 			s.buf = append(make([]byte, 0, min(4*len(s.buf), max(n, 2*len(s.buf)))), s.buf...)
 			s.buf = s.buf[:cap(s.buf)]
 		}
@@ -188,7 +188,7 @@ func (s *Scanner) slide() {
 	s.pos, s.end = 0, len(rest)
 }
 
-// skipOrError skips a blank line or an annotation, or returns why no command begins here.
+// skipOrError skips a blank line or an annotation, or returns why no command begins at s.pos.
 func (s *Scanner) skipOrError() error {
 	if !s.need(1) {
 		if s.failed != nil {
@@ -218,7 +218,7 @@ func (s *Scanner) skipOrError() error {
 	return s.lengthError(0, '*', maxArgs)
 }
 
-// maxAnnotation is the length of the longest annotation that a server accepts.
+// maxAnnotation is the maximum length of an annotation that a server accepts.
 const maxAnnotation = 128
 
 // annotation skips a line such as "#TS:1795308651", which a server writes into its append-only
@@ -237,7 +237,7 @@ func (s *Scanner) annotation() error {
 }
 
 // lengthError describes why there is no valid header at byte at of the command.
-func (s *Scanner) lengthError(at int, kind byte, most int) error {
+func (s *Scanner) lengthError(at int, kind byte, maximum int) error {
 	what, limit := "the number of arguments", ""
 	if kind == '$' {
 		what, limit = "the length of an argument", " by default"
@@ -266,8 +266,8 @@ func (s *Scanner) lengthError(at int, kind byte, most int) error {
 		return s.wrong(at+1, "expected %s, found %q", what, Shorten(b[1:], 16))
 	case digits > 2 && b[1] == '0':
 		return s.wrong(at+1, "%s begins with 0, which a server refuses", what)
-	case digits > 10 || number(b[1:digits]) > most:
-		return s.wrong(at+1, "%s is more than %d, the most that a server accepts%s", what, most, limit)
+	case digits > 10 || number(b[1:digits]) > maximum:
+		return s.wrong(at+1, "%s is more than %d, the most that a server accepts%s", what, maximum, limit)
 	case digits == len(b), len(b) == digits+1 && b[digits] == '\r':
 		return s.truncated(at+digits, "CRLF")
 	}
@@ -281,19 +281,19 @@ func number(digits []byte) (n int) {
 	return n
 }
 
-// lfHint explains the most common mistake.
+// lfHint explains LF instead of CR LF, the most common mistake.
 func lfHint(b byte) string {
 	if b != '\n' {
 		return ""
 	}
 	return "; lines of the protocol end in CR LF, these end in LF alone: unix2dos converts text, and the format " +
-		`"commands" reads commands as they are typed`
+		`"commands" reads typed commands`
 }
 
 // typedHint points to the format for typed commands.
 func typedHint(b byte) string {
 	if b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' {
-		return `; for commands as they are typed, use the format "commands"`
+		return `; for typed commands, use the format "commands"`
 	}
 	return ""
 }
@@ -315,7 +315,7 @@ func (s *Scanner) truncated(at int, expected string) error {
 	}
 }
 
-// Parse reads one complete command from raw into f.
+// Parse parses one complete command from raw into f.
 func Parse(raw []byte, f *Frame) error {
 	s := Scanner{buf: raw, end: len(raw), done: true}
 	return s.Next(f)

@@ -2,14 +2,13 @@ package resp
 
 import "strconv"
 
-// Limits of what Text shows of a command.
+// Limits of the part of a command that Text returns.
 const (
 	shownArgs  = 12
 	shownBytes = 60
 )
 
-// Text returns an encoded command as one would type it into redis-cli, shortened to 12 arguments
-// of 60 bytes.
+// Text returns an encoded command as typed into redis-cli, shortened to 12 arguments of 60 bytes.
 func Text(raw []byte) string {
 	var f Frame
 	if Parse(raw, &f) != nil {

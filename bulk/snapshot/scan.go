@@ -24,24 +24,24 @@ const (
 )
 
 const (
-	// scanCount is how many keys one SCAN step requests; dumped is how many of them are held in
-	// memory at once.
+	// scanCount is the number of keys that one SCAN requests. dumpBatch is the number of keys that
+	// are held in memory at a time.
 	scanCount = 256
-	dumped    = 32
-	// footer is the size of the end of a DUMP: two bytes of version, eight of checksum.
-	footer = 10
-	// oldest is the version of an empty snapshot, that of Redis 6.2.
-	oldest = 9
+	dumpBatch = 32
+	// footerSize is the size of the end of a DUMP: two bytes of version, eight of checksum.
+	footerSize = 10
+	// oldestVersion is the version of an empty snapshot: the version of Redis 6.2.
+	oldestVersion = 9
 )
 
-// Scan writes a snapshot of the keys of one server, using SCAN and DUMP: the keys of the database
-// that its client has selected, saved as database db. client sends commands for keys, node
-// commands for the server: they differ on a Cluster only. progress, if set, is called with the
-// number of keys so far. Expiry times are relative to the clock of the server, or to that of this
-// machine if the user may not call TIME. A key can be in the snapshot twice: if it moves within
-// its server's table during the scan, or if the server restarts or is replaced by a failover,
-// after which everything is read again. A key whose slot moves to another server of a Cluster can
-// be missing. Scan holds at most 32 keys in memory.
+// Scan writes a snapshot of the keys of one server to w, using SCAN and DUMP. It reads the database
+// that the clients have selected, and saves it as database db. client sends the commands for keys,
+// and node the commands for the server; they differ only on a Cluster. progress, if set, is called
+// with the number of keys so far. Expiry times follow the clock of the server, or the local clock
+// if the user may not call TIME. A key can be in the snapshot twice if it moves within the server's
+// hash table during the scan, or if the server restarts or fails over, which restarts the scan. A
+// key whose slot moves to another server of a Cluster can be missing. Scan holds at most 32 keys in
+// memory.
 func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
 	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
 	for page, err := range scan.Server(ctx, node, scan.Pattern{Count: scanCount}) {
@@ -51,7 +51,7 @@ func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer,
 		if err := s.readClock(ctx, node); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
-		for keys := range slices.Chunk(page.Keys, dumped) {
+		for keys := range slices.Chunk(page.Keys, dumpBatch) {
 			if err := s.dump(ctx, keys); err != nil {
 				return fmt.Errorf("snapshot: %w", err)
 			}
@@ -70,36 +70,36 @@ type scanner struct {
 	client  rueidis.Client
 	db      int
 	w       *bufio.Writer
-	version uint16 // 0: nothing was written yet
+	version uint16 // of the snapshot; 0: nothing was written yet
 	keys    int64
 
-	// time is the server's clock at the moment when this machine's clock was at read.
-	time, read time.Time
+	// serverTime is the server's time at readAt, a time of the local clock.
+	serverTime, readAt time.Time
 }
 
-// readClock reads the clock of the server. Each page of keys reads it again: the clock may be
-// adjusted, and after a failover it is that of another machine.
+// readClock reads the clock of the server. It is called for each page of keys, because the clock
+// may be adjusted, and a failover replaces the server.
 func (s *scanner) readClock(ctx context.Context, node rueidis.Client) error {
 	parts, err := node.Do(ctx, node.B().Time().Build().ToRetryable()).AsIntSlice()
-	s.read = time.Now()
+	s.readAt = time.Now()
 	_, refused := rueidis.IsRedisErr(err)
 	switch {
 	case refused:
-		s.time = s.read
+		s.serverTime = s.readAt
 	case err != nil:
 		return err
 	case len(parts) != 2:
 		return errors.New("the server returns a malformed TIME")
 	default:
-		s.time = time.Unix(parts[0], parts[1]*1000)
+		s.serverTime = time.Unix(parts[0], parts[1]*1000)
 	}
 	return nil
 }
 
-// now returns the time of the server, whatever this machine's clock says.
-func (s *scanner) now() time.Time { return s.time.Add(time.Since(s.read)) }
+// now returns the current time of the server.
+func (s *scanner) now() time.Time { return s.serverTime.Add(time.Since(s.readAt)) }
 
-// dump writes some keys. It leaves out those that no longer exist.
+// dump writes some keys. It leaves out keys that no longer exist.
 func (s *scanner) dump(ctx context.Context, keys []string) error {
 	b := s.client.B()
 	cmds := make(rueidis.Commands, 0, 2*len(keys))
@@ -120,7 +120,7 @@ func (s *scanner) dump(ctx context.Context, keys []string) error {
 		if err != nil {
 			return fmt.Errorf("key %.100q: %w", key, err)
 		}
-		if left == -2 { // it expired or was deleted between the two commands
+		if left == -2 { // the key expired or was deleted between the two commands
 			continue
 		}
 		if err := s.write(key, value, now, left); err != nil {
@@ -130,12 +130,12 @@ func (s *scanner) dump(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// write writes a key with the value that DUMP returned.
+// write writes a key with the value that DUMP returned. left is the result of PTTL.
 func (s *scanner) write(key, value string, now time.Time, left int64) error {
-	if len(value) <= footer {
+	if len(value) <= footerSize {
 		return fmt.Errorf("key %.100q: the server returns a malformed DUMP", key)
 	}
-	body := value[:len(value)-footer]
+	body := value[:len(value)-footerSize]
 	version := binary.LittleEndian.Uint16([]byte(value[len(body) : len(body)+2]))
 	if err := s.begin(version); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (s *scanner) begin(version uint16) error {
 	case version > rdb.Version:
 		return fmt.Errorf("the server writes values of version %d, and only versions up to %d can be read back", version, rdb.Version)
 	case s.version > version:
-		return nil // from another server of the Cluster, which is being upgraded
+		return nil // the key comes from another server of a Cluster that is being upgraded
 	case s.version != 0:
 		return errors.New("the server was upgraded during the scan: repeat it")
 	}
@@ -174,7 +174,7 @@ func (s *scanner) begin(version uint16) error {
 // end writes the end of the snapshot, without a checksum.
 func (s *scanner) end() error {
 	if s.version == 0 {
-		if err := s.begin(oldest); err != nil {
+		if err := s.begin(oldestVersion); err != nil {
 			return err
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// Checker rejects commands that make no sense in a load, or at their place in the input, before
-// any part of them is sent.
+// Checker rejects commands that a load cannot send at all, or not at their place in the input,
+// before any part of the command is sent.
 type Checker struct {
-	// Cluster rejects what a Cluster rejects: commands with keys in several slots.
+	// Cluster rejects commands with keys in several slots, as a Cluster does.
 	Cluster bool
 	// Open is the number of the last MULTI without EXEC, or 0.
 	Open int64
@@ -19,8 +19,8 @@ type Checker struct {
 
 	cache
 	keys      [][]byte // keys of the current command
-	txSlot    int      // slot of the transaction; -1: it has no key yet
-	txCrosses bool     // the transaction has keys in several slots, or unknown ones
+	txSlot    int      // slot of the transaction; -1: no key yet
+	txCrosses bool     // the transaction has keys in several slots, or unknown keys
 }
 
 // Selection is a SELECT in a transaction.
@@ -29,14 +29,14 @@ type Selection struct {
 	DB int
 }
 
-// Checked is a command that can be sent.
+// Checked describes a command that was checked.
 type Checked struct {
 	*Spec
-	Slot      int  // slot of its keys; -1: it has none
+	Slot      int  // slot of its keys; -1: no keys
 	CrossSlot bool // its keys are in several slots, and the server is not a Cluster
 }
 
-// Check checks command number no. slots reports whether the caller needs its slot.
+// Check checks command number no. slots reports whether the caller needs the slot of the command.
 func (c *Checker) Check(f *resp.Frame, no int64, slots bool) (Checked, error) {
 	s := c.Spec(f)
 	got := Checked{Spec: s, Slot: -1}
@@ -88,8 +88,8 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 		return got, err
 	}
 	for i, key := range c.keys {
-		at := keys.Slot(key)
-		if i > 0 && at != got.Slot {
+		slot := keys.Slot(key)
+		if i > 0 && slot != got.Slot {
 			if c.Cluster {
 				return got, fmt.Errorf("%s: the keys %q and %q are in different slots, which a Cluster does not allow: give them a common {tag}",
 					got.Name, resp.Shorten(c.keys[0], 40), resp.Shorten(key, 40))
@@ -97,7 +97,7 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 			got.CrossSlot = true
 		}
 		if i == 0 {
-			got.Slot = at
+			got.Slot = slot
 		}
 	}
 	if c.Open != 0 && len(c.keys) > 0 {
@@ -111,15 +111,14 @@ func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
 	return got, nil
 }
 
-// PlaceKeys determines the slot, on a Cluster, of a command with these keys that is not in the
-// table.
+// PlaceKeys determines the slot of an unknown command on a Cluster, given its keys.
 func (c *Checker) PlaceKeys(got Checked, found [][]byte) (Checked, error) {
 	for i, key := range found {
-		at := keys.Slot(key)
-		if i > 0 && at != got.Slot {
+		slot := keys.Slot(key)
+		if i > 0 && slot != got.Slot {
 			return got, fmt.Errorf("%s: its keys are in different slots, which a Cluster does not allow: give them a common {tag}", got.Name)
 		}
-		got.Slot = at
+		got.Slot = slot
 	}
 	return got, nil
 }

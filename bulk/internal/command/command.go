@@ -1,4 +1,4 @@
-// Package command knows the commands of Redis: where their keys are, whether a load can send
+// Package command describes the commands of Redis: where their keys are, whether a load can send
 // them, and whether it can send them twice.
 package command
 
@@ -11,7 +11,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Spec is what a load knows about a command.
+// Spec describes a command.
 type Spec struct {
 	Name   string
 	Kind   Kind
@@ -25,12 +25,12 @@ type Kind uint8
 // Kinds of commands.
 const (
 	Plain    Kind = iota
-	Unknown       // not in the table: a module command, or a newer one
-	AllNodes      // for all servers of a Cluster, ordered against all other commands
+	Unknown       // unknown to Lookup: a command of a module or of a newer server
+	AllNodes      // sent to all servers of a Cluster, in order with all other commands
 	Select        // SELECT: like AllNodes, and repeated on each new connection
 	Multi         // MULTI
 	Exec          // EXEC, DISCARD
-	Rejected      // makes no sense in a load
+	Rejected      // not sent by a load
 )
 
 // keyRule determines which arguments of a command are its keys.
@@ -51,12 +51,12 @@ const (
 	streamKeys           // XREAD … STREAMS key… id…
 )
 
-// repeatRule determines whether a command can be resent when it is unknown whether the server
-// executed it: whether executing the end of a sequence of such commands, from any point, and then
-// the whole sequence has the same result as executing it once. That holds for commands that set a
-// state regardless of the previous one: SET, HSET, SADD, DEL, EXPIREAT. It does not hold for
-// commands that count (INCR), push (LPUSH), pop (SPOP), read another key (COPY, SUNIONSTORE), or
-// depend on a value that a later one changes (SET … XX).
+// repeatRule determines whether a command can be resent if the server may have executed it. A
+// command can be resent if executing the end of a sequence of such commands, from any point on, and
+// then the whole sequence has the same result as executing the sequence once. Commands that set a
+// state regardless of the previous state have this property: SET, HSET, SADD, DEL, EXPIREAT. The
+// property does not hold for commands that count (INCR), push (LPUSH), pop (SPOP), read another key
+// (COPY, SUNIONSTORE), or depend on a value that a later command changes (SET … XX).
 type repeatRule uint8
 
 const (
@@ -64,7 +64,7 @@ const (
 	harmless            // always
 	noXX                // unless it has XX or IFEQ, which depend on the current value
 	noMore              // if nothing follows the third argument: EXPIRE key n, without NX, XX, GT or LT
-	noIncr              // as noXX, and not ZADD … INCR
+	noIncr              // like noXX, and unless it has INCR
 	replaces            // if it has REPLACE
 )
 
@@ -142,7 +142,7 @@ func Lookup(name string) Spec {
 	default:
 		if why := whyRejected(name); why != "" {
 			s.Kind = Rejected
-			if name == "CLIENT" || name == "HELLO" { // which have accepted subcommands
+			if name == "CLIENT" || name == "HELLO" { // isHandshake accepts some of these
 				s.repeat = harmless
 			}
 		} else {
@@ -156,9 +156,9 @@ func Lookup(name string) Spec {
 func whyRejected(name string) string {
 	switch name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC":
-		return "it turns the connection into one that only listens"
+		return "after it, the connection only receives messages"
 	case "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP", "WAIT", "WAITAOF":
-		return "it waits, and the load would wait with it"
+		return "it blocks, and the load would block with it"
 	case "WATCH", "UNWATCH":
 		return "it only reads, and a load ignores its result"
 	case "QUIT", "RESET", "SHUTDOWN":
@@ -174,8 +174,8 @@ func whyRejected(name string) string {
 	return ""
 }
 
-// isHandshake reports whether a command is one that clients send when they connect and that does
-// not change how the server answers.
+// isHandshake reports whether clients send a command when they connect, and the command does not
+// change the format of the replies.
 func isHandshake(name string, f *resp.Frame) bool {
 	if f.Len() < 2 {
 		return false
@@ -218,7 +218,7 @@ func (c *cache) Spec(f *resp.Frame) *Spec {
 	return c.last
 }
 
-// AppendKeys appends the keys of a command, or returns why it cannot find them.
+// AppendKeys appends the keys of a command to dst, or returns why it cannot find them.
 func (s *Spec) AppendKeys(dst [][]byte, f *resp.Frame) ([][]byte, error) {
 	n := f.Len()
 	from, to, step := 1, n, 1
@@ -262,7 +262,7 @@ func (s *Spec) AppendKeys(dst [][]byte, f *resp.Frame) ([][]byte, error) {
 	case streamKeys:
 		for i := 1; i < n; i++ {
 			if Is(f.Arg(i), "BLOCK") {
-				return dst, fmt.Errorf("%s with BLOCK makes no sense in a load: it waits, and the load would wait with it", s.Name)
+				return dst, fmt.Errorf("%s with BLOCK makes no sense in a load: it blocks, and the load would block with it", s.Name)
 			}
 			if Is(f.Arg(i), "STREAMS") {
 				from, to = i+1, i+1+(n-i-1)/2
@@ -309,7 +309,7 @@ func Is(arg []byte, word string) bool {
 	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
 }
 
-// Atoi parses a number of digits below 2^31.
+// Atoi parses an unsigned decimal number up to 2^31+1.
 func Atoi(digits []byte) (n int, ok bool) {
 	for _, d := range digits {
 		if d < '0' || d > '9' || n > math.MaxInt32/10 {

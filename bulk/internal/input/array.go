@@ -10,11 +10,11 @@ import (
 	"retwis/internal/window"
 )
 
-// arrayReader reads the elements of one JSON array. It only determines where each of them ends;
-// their content is checked later.
+// arrayReader reads the elements of one JSON array. It only determines where each element ends; the
+// elements are parsed later.
 type arrayReader struct {
 	w        *window.Window
-	lines    int64 // number of line ends before it
+	lines    int64 // number of line ends before the unread input
 	begun    bool  // the opening bracket was read
 	notFirst bool  // an element was read
 	done     bool  // the closing bracket was read
@@ -73,7 +73,8 @@ func (a *arrayReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// separator goes to the next element and returns its first byte, or io.EOF after the last one.
+// separator skips to the next element and returns its first byte. After the last element it returns
+// io.EOF.
 func (a *arrayReader) separator() (byte, error) {
 	if err := a.w.SkipByteOrderMark(); err != nil {
 		return 0, err
@@ -88,7 +89,7 @@ func (a *arrayReader) separator() (byte, error) {
 			a.begun = true
 			c, err = a.peek()
 		default:
-			return 0, a.wrong(fmt.Sprintf("expected a JSON array, which begins with [, found %q; for one object a line use the format ndjson", c), false)
+			return 0, a.wrong(fmt.Sprintf("expected a JSON array, which begins with [, found %q; for one object per line, use the format ndjson", c), false)
 		}
 	}
 	if err != nil {
@@ -117,7 +118,7 @@ func (a *arrayReader) separator() (byte, error) {
 	return c, nil
 }
 
-// element returns the length of the element that starts here.
+// element returns the length of the element at the start of the unread input.
 func (a *arrayReader) element() (int, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; {

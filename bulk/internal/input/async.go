@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// Waiter receives the next block of an input that has no data yet. Meanwhile it does other work
-// for the caller.
+// Waiter waits for the next block of an input. It may do other work while it waits.
 type Waiter func(blocks <-chan Block) (Block, error)
 
 // Block is a piece of an input.
@@ -68,7 +67,7 @@ func (a *async) Read(p []byte) (int, error) {
 			return 0, a.cur.err
 		}
 		if a.cur.data != nil {
-			a.empty <- a.cur.data[:cap(a.cur.data)] // never blocks: the buffer came from there
+			a.empty <- a.cur.data[:cap(a.cur.data)] // never blocks: the buffer came from a.empty
 			a.cur.data = nil
 		}
 		select {
@@ -88,7 +87,7 @@ func (a *async) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Wait returns a Waiter that calls before and then only waits.
+// Wait returns a Waiter that calls before, and then waits for the block or the end of ctx.
 func Wait(ctx context.Context, before func() error) Waiter {
 	return func(blocks <-chan Block) (Block, error) {
 		if err := before(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// counter counts the bytes read, and stops reading when interrupted.
+// counter counts the bytes read, and stops reading once interrupted returns an error.
 type counter struct {
 	r           io.Reader
 	n           *atomic.Int64

@@ -12,10 +12,10 @@ import (
 type delimitedSource struct {
 	*records
 	r      *delimited.Reader
-	places []int // column of each of records.fields
+	places []int // column index of each field of records.fields
 }
 
-// newDelimited reads the header unless columns are given.
+// newDelimited reads the header, unless columns are given.
 func newDelimited(r io.Reader, tabs bool, columns []string, opt Options, start Position) (*delimitedSource, error) {
 	s := &delimitedSource{records: newRecords(opt, start)}
 	var err error

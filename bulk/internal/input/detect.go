@@ -29,7 +29,7 @@ func detect(head []byte, records bool) Format {
 	return CSV
 }
 
-// isProtocol reports whether a line is the start of a command in the protocol: *3, CR.
+// isProtocol reports whether a line is the start of a command in the protocol, such as "*3\r".
 func isProtocol(line []byte) bool {
 	digits, star := bytes.CutPrefix(line, []byte("*"))
 	digits, end := bytes.CutSuffix(digits, []byte("\r"))
@@ -56,9 +56,9 @@ func isArray(head []byte) bool {
 	return len(next) == 0 || next[0] == '{' || next[0] == '[' || next[0] == ']'
 }
 
-// refuseTyped returns an error if the start of an input of detected format shows that it is not
-// typed commands.
-func refuseTyped(head []byte) error {
+// checkTyped returns an error if the start of an input shows that it does not consist of typed
+// commands, although that is its detected format.
+func checkTyped(head []byte) error {
 	n := int64(0)
 	for line := range bytes.Lines(head) {
 		n++
@@ -69,8 +69,8 @@ func refuseTyped(head []byte) error {
 	return nil
 }
 
-// notTyped returns why a line is not a typed command. Zero bytes are blanks, as in redis-cli,
-// unless the format was guessed: then they show that the input is not text.
+// notTyped returns why a line is not a typed command, or nil. Zero bytes are blanks, as in
+// redis-cli; but if the format was guessed, they show that the input is not text.
 func notTyped(line []byte, guessed bool) error {
 	trimmed := bytes.TrimSpace(line)
 	switch {
@@ -84,18 +84,18 @@ func notTyped(line []byte, guessed bool) error {
 	return nil
 }
 
-// notCommand returns why the first word of an input of detected format does not look like a
-// command.
+// notCommand returns why the first word of an input whose format was detected does not look like a
+// command, or nil.
 func notCommand(word []byte) error {
-	if s := command.Lookup(strings.ToUpper(string(word))); s.Kind != command.Unknown || ofModule(word) {
+	if s := command.Lookup(strings.ToUpper(string(word))); s.Kind != command.Unknown || isModuleCommand(word) {
 		return nil
 	}
 	return fmt.Errorf("%q is not a command known here, so it is not clear what the input is; "+
 		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
 }
 
-// ofModule reports whether a word looks like a module command, such as JSON.SET.
-func ofModule(word []byte) bool {
+// isModuleCommand reports whether a word looks like a module command, such as JSON.SET.
+func isModuleCommand(word []byte) bool {
 	module, name, ok := bytes.Cut(word, []byte("."))
 	return ok && isWord(module) && isWord(name)
 }

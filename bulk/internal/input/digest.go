@@ -13,15 +13,15 @@ import (
 // maxPending is how many bytes of one record a Digester keeps before adding them to the digest.
 const maxPending = 1 << 20
 
-// Digester computes digests of an input up to places before the end of what was read. The files
-// of an input are concatenated.
+// Digester computes digests of an input up to given offsets, while the input may be read beyond
+// them. The files of an input are concatenated.
 type Digester struct {
 	r       io.Reader // the current file
 	hash    hash.Hash
 	base    int64  // number of bytes in hash
 	pending []byte // bytes that were read but are not in hash yet
-	end     int64  // last place where reading can resume
-	endSum  string // digest up to that place, if hash is ahead of it
+	end     int64  // last offset at which reading can resume
+	endSum  string // digest up to end, if hash is ahead of end
 }
 
 func newDigester() *Digester { return &Digester{hash: sha256.New()} }
@@ -49,9 +49,9 @@ func (d *Digester) add(offset int64) {
 	d.base = offset
 }
 
-// reach records how far the input was parsed, and whether reading can resume there. Sums are
-// requested only at the last such place or at the end of what was parsed, so the bytes in between
-// are not kept.
+// reach records that the input was parsed up to offset, and whether reading can resume there. Sums
+// are requested only up to the last resumable offset or the last parsed offset, so the bytes in
+// between are not kept.
 func (d *Digester) reach(offset int64, resumable bool) {
 	if resumable {
 		d.end, d.endSum = offset, ""
@@ -73,8 +73,8 @@ func (d *Digester) take(r io.Reader) error {
 	return err
 }
 
-// skip skips the first n bytes of the current file, which a checkpoint covers, and rejects an
-// input whose digest differs up to there.
+// skip skips the first n bytes of the current file, which a checkpoint covers. It returns an error
+// if the digest of the input up to that point is not sum.
 func (d *Digester) skip(n int64, sum string) error {
 	got, err := io.CopyN(d.hash, d.r, n)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -83,12 +83,12 @@ func (d *Digester) skip(n int64, sum string) error {
 	d.base += got
 	d.end = d.base
 	if got < n || hex.EncodeToString(d.hash.Sum(nil)) != sum {
-		return differs(got)
+		return mismatchError(got)
 	}
 	return nil
 }
 
-// differs returns the error for an input that does not match the checkpoint.
-func differs(offset int64) error {
+// mismatchError returns the error for an input that does not match the checkpoint.
+func mismatchError(offset int64) error {
 	return &resp.InputError{Offset: offset, Msg: "the input does not match the checkpoint: it differs before the place where the load stopped; remove the checkpoint to start again"}
 }

@@ -22,7 +22,7 @@ type Input struct {
 	Columns []string  // columns of CSV and TSV
 	Digest  *Digester // nil without Options.Digest
 	Number  int       // number of the current file, starting at 0
-	Base    int64     // decompressed size of the files before it
+	Base    int64     // decompressed size of the earlier files
 
 	opt     Options
 	files   []File
@@ -31,13 +31,13 @@ type Input struct {
 	async   *async
 	file    io.Closer
 	unpack  *unpack.Reader
-	raw     *counted // counts the decompressed bytes of the file
-	first   int64    // records in the files before it
-	skipped int64    // how many of them were skipped
-	drop    int64    // bytes left out at the end of the file
+	raw     *countingReader // counts the decompressed bytes of the current file
+	first   int64           // number of records in the earlier files
+	skipped int64           // number of skipped records in the earlier files
+	dropped int64           // number of bytes left out at the end of the current file
 }
 
-// Open opens the first of the files, or goes to opt.Start. It counts the bytes it reads in count,
+// Open opens the first file, or resumes at opt.Start. It adds the number of bytes read to count,
 // and calls wait whenever a file that is not regular has no data yet.
 func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, error) {
 	in := &Input{opt: opt, files: files, count: count, wait: wait}
@@ -52,13 +52,13 @@ func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, 
 	return in, nil
 }
 
-// start opens the file in which a load starts.
+// start opens the file in which a load starts. It adds the earlier files to the digest.
 func (in *Input) start(from *Start) error {
 	if from == nil {
 		return in.open(nil)
 	}
 	if from.File >= len(in.files) {
-		return differs(0)
+		return mismatchError(0)
 	}
 	for ; in.Number < from.File; in.Number++ {
 		r, err := in.reader()
@@ -72,7 +72,7 @@ func (in *Input) start(from *Start) error {
 		in.Base += in.raw.n
 	}
 	if in.Base != from.Base {
-		return differs(in.Base)
+		return mismatchError(in.Base)
 	}
 	return in.open(from)
 }
@@ -88,11 +88,11 @@ func (in *Input) NextFile() error {
 	in.skipped += in.source.Skipped()
 	in.Base += in.raw.n
 	in.Number++
-	in.drop = 0
+	in.dropped = 0
 	return in.name(in.open(nil))
 }
 
-// Name returns the name of the current file, or "" if it is the only one.
+// Name returns the name of the current file, or "" if it is the only file.
 func (in *Input) Name() string {
 	if len(in.files) == 1 {
 		return ""
@@ -139,11 +139,11 @@ func (in *Input) reader() (io.Reader, error) {
 		r = in.async
 	}
 	in.unpack = unpack.NewReader(&counter{r: r, n: in.count, interrupted: in.opt.Interrupted})
-	in.raw = &counted{r: in.unpack}
+	in.raw = &countingReader{r: in.unpack}
 	return in.raw, nil
 }
 
-// open opens the current file, and goes to from, if set.
+// open opens the current file, and skips to from, if set.
 func (in *Input) open(from *Start) error {
 	r, err := in.reader()
 	if err != nil {
@@ -187,8 +187,8 @@ func (in *Input) open(from *Start) error {
 	return nil
 }
 
-// peek returns the first bytes of a file: all that are available, without waiting for more than
-// it takes to recognize a snapshot.
+// peek returns the first bytes of a file that are available. It only waits for the bytes needed to
+// recognize a snapshot.
 func peek(r *bufio.Reader) ([]byte, error) {
 	head, err := r.Peek(4)
 	if string(head) == "REDI" || string(head) == "VALK" {
@@ -200,8 +200,8 @@ func peek(r *bufio.Reader) ([]byte, error) {
 	return r.Peek(r.Buffered())
 }
 
-// detect determines the format of a file from its first bytes, and rejects a file of another
-// kind.
+// detect determines the format of a file from its first bytes. It returns an error for a file of an
+// unsupported kind.
 func (in *Input) detect(head []byte) error {
 	given := in.Format
 	// An append-only file can begin with a snapshot.
@@ -210,7 +210,7 @@ func (in *Input) detect(head []byte) error {
 		return nil
 	}
 	if err := unpack.CheckHead(head); err != nil {
-		return foreign(err)
+		return kindError(err)
 	}
 	if isArray(head) && given != Auto && given != JSON {
 		if given != NDJSON {
@@ -220,11 +220,11 @@ func (in *Input) detect(head []byte) error {
 	}
 	if given == Auto {
 		if err := unpack.CheckText(trimHead(head)); err != nil {
-			return foreign(err)
+			return kindError(err)
 		}
 		in.Format = detect(head, len(in.opt.Do) > 0)
 		if in.Format == Commands {
-			return refuseTyped(head)
+			return checkTyped(head)
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (in *Input) read(r io.Reader, start Position) error {
 	case RDB:
 		redis6, now := opt.Redis6 != nil && opt.Redis6(), time.Now()
 		if start.Offset > 0 {
-			now = time.Time{} // until readUpTo has found the place
+			now = time.Time{} // readUpTo sets the time
 		}
 		in.source = newSnapshot(r, rdb.Options{Now: now, Redis6: redis6, Database: opt.Database, Passed: in.passed}, in.first)
 	case Commands:
@@ -268,26 +268,26 @@ func (in *Input) read(r io.Reader, start Position) error {
 	return nil
 }
 
-// foreign returns the error for a file of another kind.
-func foreign(err error) error { return &resp.InputError{Msg: err.Error()} }
+// kindError returns err as an *resp.InputError for a file of an unsupported kind.
+func kindError(err error) error { return &resp.InputError{Msg: err.Error()} }
 
-// readUpTo reads a snapshot up to the place of a checkpoint, as if nothing had expired: the key
-// that ends there may have expired since.
+// readUpTo reads a snapshot up to the position of a checkpoint. It ignores expiry, because the key
+// that ends at the position may have expired since.
 func (in *Input) readUpTo(from *Start) error {
 	var f resp.Frame
 	for ended := false; ; {
 		end, ok := in.End()
 		if ok && end.Offset >= from.Offset {
 			if in.Digest.Sum(end.Offset) != from.SHA256 {
-				return differs(end.Offset - in.Base)
+				return mismatchError(end.Offset - in.Base)
 			}
 			s := in.source.(*snapshot)
-			s.before += from.Record - end.Record
+			s.earlier += from.Record - end.Record
 			s.head.Expire(time.Now())
 			return nil
 		}
 		if ended {
-			return differs(end.Offset - in.Base)
+			return mismatchError(end.Offset - in.Base)
 		}
 		_, err := in.source.Next(&f)
 		ended = errors.Is(err, io.EOF)
@@ -298,7 +298,7 @@ func (in *Input) readUpTo(from *Start) error {
 }
 
 // Next stores the next command of the current file in f, valid until the following call, and
-// returns its place. It returns io.EOF at the end of the file.
+// returns the place of the command. It returns io.EOF at the end of the file.
 func (in *Input) Next(f *resp.Frame) (Place, error) {
 	for {
 		p, err := in.source.Next(f)
@@ -321,28 +321,29 @@ func (in *Input) Next(f *resp.Frame) (Place, error) {
 		}
 		var wrong *resp.InputError
 		if errors.As(err, &wrong) && wrong.Truncated && in.mayEndEarly() {
-			in.drop = wrong.Offset - p.Offset
+			in.dropped = wrong.Offset - p.Offset
 			return p, io.EOF
 		}
 		return p, in.name(err)
 	}
 }
 
-// mayEndEarly reports whether the current file may end within a command, as a server's
-// append-only file does after a crash.
+// mayEndEarly reports whether the current file may end within a command, as an append-only file may
+// after a crash.
 func (in *Input) mayEndEarly() bool {
 	s, ok := in.source.(*snapshot)
 	return in.files[in.Number].MayEndEarly && (!ok || s.tail != nil) || ok && s.tail != nil
 }
 
-// Cut describes what was left out at the end of the current file, or returns "".
+// Cut describes what was left out at the end of the current file, or returns "". open is the number
+// of the last MULTI without EXEC, or 0.
 func (in *Input) Cut(open int64) string {
 	file := in.files[in.Number].Name
 	switch {
 	case open > 0 && in.mayEndEarly():
 		return fmt.Sprintf("%s ends within the transaction that begins with command %d, which was left out", file, open)
-	case in.drop > 0:
-		return fmt.Sprintf("%s ends within a command, of which the first %d bytes are there; it was left out", file, in.drop)
+	case in.dropped > 0:
+		return fmt.Sprintf("%s ends within a command, of which the first %d bytes are there; it was left out", file, in.dropped)
 	}
 	return ""
 }
@@ -357,7 +358,7 @@ func (in *Input) End() (Where, bool) {
 	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
 }
 
-// passed records that there are no commands up to an offset of the current file.
+// passed records that no further commands come before an offset of the current file.
 func (in *Input) passed(offset int64) {
 	if in.Digest != nil {
 		in.Digest.reach(in.Base+offset, false)
@@ -370,13 +371,13 @@ func (in *Input) Skipped() int64 { return in.skipped + in.source.Skipped() }
 // ByLine reports whether places in the current file are given by line instead of byte.
 func (in *Input) ByLine() bool { return in.Format != RESP && in.Format != RDB }
 
-// counted counts the bytes read.
-type counted struct {
+// countingReader counts the bytes read.
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err

@@ -20,12 +20,12 @@ type jsonSource struct {
 	*records
 	texts  textReader
 	parser fastjson.Parser
-	paths  [][]string // path segments of each of records.fields that has dots
+	paths  [][]string // for each field of records.fields, the segments of its path, or nil without dots
 	order  []int      // order of looking up records.fields
 	buf    []byte     // holds the values
 
 	escapes bool   // the record has \u escapes
-	source  []byte // text of a value
+	source  []byte // buffer for the text of a value
 }
 
 // textReader returns the texts of objects in order.
@@ -33,7 +33,7 @@ type textReader interface {
 	// next returns the next text, valid until the following call.
 	next() ([]byte, error)
 	begin() Place
-	// end returns the position after that text.
+	// end returns the position after the text that next returned.
 	end() Position
 }
 
@@ -48,7 +48,7 @@ func newJSON(texts textReader, opt Options, start Position) *jsonSource {
 		s.paths = append(s.paths, path)
 	}
 	// A lookup inside an object unescapes its strings in place, which changes the text of the
-	// object. Outer fields come first, because they are copied unchanged.
+	// object. Outer fields come first, because their text is copied unchanged.
 	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(len(s.paths[a]), len(s.paths[b])) })
 	return s
 }
@@ -72,8 +72,8 @@ func (s *jsonSource) record() error {
 	if err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
 	}
-	// The parser accepts bad escapes and numbers in values it does not need. The validator
-	// rejects them but does not limit the depth, so it comes second.
+	// The parser accepts invalid escapes and numbers in values that are not used. The validator
+	// rejects them but does not limit the depth, so the parser runs first.
 	if err := fastjson.ValidateBytes(text); err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
 	}
@@ -97,8 +97,8 @@ func (s *jsonSource) record() error {
 	return nil
 }
 
-// last returns the value of a field, or of an element of an array. If a field occurs several
-// times it returns the last one, as other programs do.
+// last returns the value of a field of an object, or of an element of an array. If the field occurs
+// several times, it returns the last value, as other JSON parsers do.
 func last(v *fastjson.Value, name string) (found *fastjson.Value) {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return v.Get(name)
@@ -117,7 +117,7 @@ func (s *jsonSource) convert(v *fastjson.Value) (value, error) {
 	if v == nil {
 		return value{}, nil
 	}
-	if s.escapes { // before Type, which replaces the escapes
+	if s.escapes { // checked before the call of Type, which unescapes the value
 		s.source = v.MarshalTo(s.source[:0])
 		if s.source[0] == '"' && hasHalfPair(s.source) {
 			return value{}, errors.New("it has half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
@@ -159,13 +159,13 @@ func hasHalfPair(text []byte) bool {
 	}
 }
 
-// escapedRune returns the rune that an escape stands for, given the text from its u on.
+// escapedRune returns the rune of an escape sequence. text begins with its u.
 func escapedRune(text []byte) rune {
 	n, _ := strconv.ParseUint(string(text[1:5]), 16, 32)
 	return rune(n)
 }
 
-// oneLine returns the first line of an error that quotes the input.
+// oneLine returns the first line of an error, shortened, because the error may quote the input.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return string(resp.Shorten([]byte(text), 200))

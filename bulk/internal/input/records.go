@@ -6,8 +6,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// maxRecord limits a line or a record, so that an unclosed quote does not read the rest of the
-// input into memory.
+// maxRecord is the maximum size of a line or a record. Without it, an unclosed quote would make the
+// reader hold the rest of the input in memory.
 const maxRecord = 16 << 20
 
 // bufferSize is the size of a read.
@@ -16,13 +16,13 @@ const bufferSize = 256 << 10
 // records fills the templates with the fields of each record.
 type records struct {
 	do      []*Template
-	fields  []string // of all templates and of skip, without duplicates
+	fields  []string // names of the fields of all templates and of skip, without duplicates
 	bound   [][]int  // fields of each template, as indexes into fields
-	skip    []int    // indexes into fields
-	values  []value  // by field, of the current record
-	filled  []value  // values of one template
+	skip    []int    // fields of Options.SkipIfMissing, as indexes into fields
+	values  []value  // values of fields in the current record
+	filled  []value  // values of the fields of one template
 	scratch []byte
-	current int // index of the next template; len(do): the record is done
+	current int // index of the next template; len(do): no more commands for the record
 	skipped int64
 	at      Place
 	pos     Position
@@ -47,6 +47,7 @@ func newRecords(opt Options, start Position) *records {
 	return r
 }
 
+// field returns the index of a name in fields, and adds the name if it is missing.
 func (r *records) field(name string) int {
 	for i, f := range r.fields {
 		if f == name {
@@ -57,8 +58,8 @@ func (r *records) field(name string) int {
 	return len(r.fields) - 1
 }
 
-// next returns the next command. read reads a record into r.values, its place into r.at and the
-// position after it into r.pos.
+// next stores the next command in f and returns its place. read stores the values of the next
+// record in r.values, its place in r.at, and the position after it in r.pos.
 func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 	for r.current == len(r.do) {
 		if err := read(); err != nil {
@@ -92,7 +93,7 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 	return r.at, nil
 }
 
-// fill fills template i.
+// fill stores in f the command that template i creates for the current record.
 func (r *records) fill(f *resp.Frame, i int) error {
 	t := r.do[i]
 	r.filled = r.filled[:0]
@@ -109,7 +110,7 @@ func (r *records) End() (Position, bool) { return r.pos, r.current == len(r.do) 
 
 func (r *records) Skipped() int64 { return r.skipped }
 
-// bad returns the error of the current record. Reading can continue after it.
+// bad returns a *BadRecord for the current record.
 func (r *records) bad(format string, args ...any) error {
 	return &BadRecord{
 		InputError: resp.InputError{Line: r.at.Line, Offset: r.at.Offset, Msg: fmt.Sprintf(format, args...)},

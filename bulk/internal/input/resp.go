@@ -20,21 +20,21 @@ func (r *respSource) End() (Position, bool) { return Position{Offset: r.s.End()}
 
 func (r *respSource) Skipped() int64 { return 0 }
 
-// snapshot is a snapshot, which may be the start of an append-only file.
+// snapshot is an input that begins with a snapshot: the snapshot alone, or an append-only file.
 type snapshot struct {
-	head   *rdb.Reader
-	tail   *resp.Scanner // after the snapshot; nil: not reached yet
-	before int64         // records in earlier files
+	head    *rdb.Reader
+	tail    *resp.Scanner // reads the commands after the snapshot; nil until the snapshot ends
+	earlier int64         // number of records in earlier files
 }
 
-func newSnapshot(r io.Reader, opt rdb.Options, before int64) *snapshot {
-	return &snapshot{head: rdb.NewReader(r, opt), before: before}
+func newSnapshot(r io.Reader, opt rdb.Options, earlier int64) *snapshot {
+	return &snapshot{head: rdb.NewReader(r, opt), earlier: earlier}
 }
 
 func (s *snapshot) Next(f *resp.Frame) (Place, error) {
 	if s.tail == nil {
 		err := s.head.Next(f)
-		p := Place{Offset: s.head.Offset(), Record: s.before + s.head.Keys(), InKey: s.head.InKey(), Again: s.head.Repeatable()}
+		p := Place{Offset: s.head.Offset(), Record: s.earlier + s.head.Keys(), InKey: s.head.InKey(), Again: s.head.Repeatable()}
 		if key := (*rdb.KeyError)(nil); errors.As(err, &key) {
 			bad := &BadRecord{InputError: resp.InputError{Offset: key.Offset, Msg: key.Error()}, Record: p.Record, Key: key.Key, DB: key.DB}
 			return p, bad
@@ -45,11 +45,11 @@ func (s *snapshot) Next(f *resp.Frame) (Place, error) {
 		s.tail = resp.NewScannerAt(s.head.Rest())
 	}
 	err := s.tail.Next(f)
-	return Place{Offset: s.tail.Offset(), Record: s.before + s.head.Keys()}, err
+	return Place{Offset: s.tail.Offset(), Record: s.earlier + s.head.Keys()}, err
 }
 
 func (s *snapshot) End() (Position, bool) {
-	p := Position{Record: s.before + s.head.Keys()}
+	p := Position{Record: s.earlier + s.head.Keys()}
 	if s.tail != nil {
 		p.Offset = s.tail.End()
 		return p, true

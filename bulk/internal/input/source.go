@@ -31,34 +31,34 @@ type File struct {
 	MayEndEarly bool
 }
 
-// Place is the origin of a command.
+// Place is the place of a command in an input.
 type Place struct {
-	Line   int64 // first line of its record; 0 for inputs without lines
-	Record int64 // starting at 1; 0 for inputs without records
-	Offset int64 // offset of its first byte, in its file
-	InKey  bool  // it belongs to a key of a snapshot whose commands can all be repeated together
-	Again  bool  // it can be repeated, along with the transaction that contains it
-	File   int   // number of the file
+	Line   int64 // first line of the record; 0 for inputs without lines
+	Record int64 // number of the record, starting at 1; 0 for inputs without records
+	Offset int64 // offset of the first byte in the file
+	InKey  bool  // the command belongs to a key of a snapshot whose commands can be repeated together
+	Again  bool  // the command can be repeated, along with its transaction
+	File   int   // number of the file, starting at 0
 	Total  int64 // Offset, counted from the start of the first file
 }
 
-// Position is a place at which reading can resume, given by what lies before it. A source counts
-// Offset from the start of its file, an Input from the start of the first file.
+// Position is a place at which reading can resume: the number of bytes, lines and records before
+// it. A source counts Offset from the start of its file, an Input from the start of the first file.
 type Position struct{ Offset, Line, Record int64 }
 
-// Where is a Position plus the information needed to resume there.
+// Where is a Position with the information needed to resume reading.
 type Where struct {
 	Position
 	File    int   // number of the file, starting at 0
-	Base    int64 // total size of the files before it
+	Base    int64 // total size of the earlier files
 	Format  Format
 	Columns []string
 }
 
 // source returns the commands of a file in order.
 type source interface {
-	// Next stores the next command in f, valid until the following call, and returns its place.
-	// It returns io.EOF at the end, and a *BadRecord if reading can continue.
+	// Next stores the next command in f, valid until the following call, and returns its place. It
+	// returns io.EOF at the end, and a *BadRecord for an error after which reading can continue.
 	Next(f *resp.Frame) (Place, error)
 	// End returns the position after the last command, or false if the same record has more
 	// commands.
@@ -75,9 +75,9 @@ type Options struct {
 	SkipIfMissing []string
 	// Digest computes the digest of the input, for a checkpoint.
 	Digest bool
-	// Start, if set, is where an earlier load stopped; it requires Digest.
+	// Start, if set, is where an earlier load stopped. It requires Digest.
 	Start *Start
-	// Interrupted, if set, returns an error once reading has to stop.
+	// Interrupted, if set, returns an error once reading must stop.
 	Interrupted func() error
 	// SkipBad, if set, receives records that cannot be loaded, and reading continues.
 	SkipBad func(*BadRecord) error
@@ -107,13 +107,13 @@ type BadRecord struct {
 // ErrOptions is the error for options that do not fit the input.
 var ErrOptions = errors.New("invalid option")
 
-// OptionError is an ErrOptions with the reason.
+// OptionError matches ErrOptions and has the reason.
 type OptionError struct{ Text string }
 
 func (e *OptionError) Error() string        { return "bulk: " + e.Text }
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 
-// WrongOption returns an OptionError.
+// WrongOption returns an *OptionError with a formatted reason.
 func WrongOption(format string, args ...any) error { return &OptionError{fmt.Sprintf(format, args...)} }
 
 // NotEOF returns err, or nil for io.EOF.

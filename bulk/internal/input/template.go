@@ -29,7 +29,7 @@ type part struct {
 
 type filter struct {
 	name string
-	text []byte // TEXT of default
+	text []byte // TEXT of default:TEXT
 }
 
 const (
@@ -107,7 +107,7 @@ func unquoted(line []byte, i int) int {
 	return i
 }
 
-// parse parses one word.
+// parse parses a word into an argument.
 func (t *Template) parse(word string) (argument, error) {
 	var arg argument
 	var literal []byte
@@ -123,11 +123,11 @@ func (t *Template) parse(word string) (argument, error) {
 			literal = append(literal, c)
 			i++
 		case c == '}':
-			return nil, fmt.Errorf("%q has a } without a {; write }} for the character", word)
+			return nil, fmt.Errorf("%q has a } without a {; write }} for a literal }", word)
 		case c == '{':
 			size := strings.IndexByte(word[i:], '}')
 			if size < 0 {
-				return nil, fmt.Errorf("%q has a { without a }; write {{ for the character", word)
+				return nil, fmt.Errorf("%q has a { without a }; write {{ for a literal {", word)
 			}
 			flush()
 			p, err := t.field(word[i+1 : i+size])
@@ -153,21 +153,21 @@ func (t *Template) field(text string) (part, error) {
 	case name == "":
 		return p, fmt.Errorf("{%s} names no field", text)
 	case strings.ContainsRune(name, '{'):
-		return p, fmt.Errorf("{%s}: a { within a field; write {{ for the character", text)
+		return p, fmt.Errorf("{%s}: a { within a field; write {{ for a literal {", text)
 	case name != "#":
 		p.field = t.index(name)
 	}
 	for more {
 		var expression string
 		expression, rest, more = strings.Cut(rest, "|")
-		kind, arg, has := strings.Cut(expression, ":")
+		kind, arg, hasArg := strings.Cut(expression, ":")
 		kind = strings.TrimSpace(kind)
 		switch {
-		case kind == "default" && has:
+		case kind == "default" && hasArg:
 			p.filters = append(p.filters, filter{kind, []byte(arg)})
 		case kind == "default":
 			return p, fmt.Errorf("{%s}: default needs a text: {%s|default:TEXT}", text, name)
-		case has || kind != "lower" && kind != "upper" && kind != "trim" && kind != "int" && kind != "float":
+		case hasArg || kind != "lower" && kind != "upper" && kind != "trim" && kind != "int" && kind != "float":
 			return p, fmt.Errorf("{%s}: there is no filter %q; use lower, upper, trim, int, float or default:TEXT", text, expression)
 		default:
 			p.filters = append(p.filters, filter{name: kind})
@@ -176,6 +176,7 @@ func (t *Template) field(text string) (part, error) {
 	return p, nil
 }
 
+// index returns the index of a name in t.fields, and adds the name if it is missing.
 func (t *Template) index(name string) int {
 	for i, f := range t.fields {
 		if f == name {
@@ -192,7 +193,7 @@ type value struct {
 	present bool
 }
 
-// fill stores in f the command for a record with these values of t.fields.
+// fill stores in f the command for record number n, given the values of t.fields.
 func (t *Template) fill(f *resp.Frame, n int64, values []value, scratch *[]byte) error {
 	f.Reset(len(t.args))
 	for _, arg := range t.args {
@@ -213,7 +214,7 @@ func (t *Template) fill(f *resp.Frame, n int64, values []value, scratch *[]byte)
 	return nil
 }
 
-// append appends one part.
+// append appends the text of a part to dst.
 func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte, error) {
 	switch p.field {
 	case literalPart:

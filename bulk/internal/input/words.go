@@ -6,7 +6,7 @@ import "fmt"
 // escapes \n \r \t \b \a \" \\ and \xHH, single quotes allow \'.
 type splitter struct {
 	words   [][]byte
-	scratch []byte // words that had quotes
+	scratch []byte // holds the unquoted text of quoted words
 }
 
 // SplitWords returns the words of a line.
@@ -50,7 +50,7 @@ func (s *splitter) split(line []byte) ([][]byte, error) {
 	}
 }
 
-// quoted reads a word with a quoted part and returns its end.
+// quoted reads a word with a quoted part, appends the word to s.words, and returns its end.
 func (s *splitter) quoted(line []byte, i int) (int, error) {
 	from := len(s.scratch)
 	for i < len(line) && !endsWord(line[i]) {
@@ -81,7 +81,7 @@ func (s *splitter) quoted(line []byte, i int) (int, error) {
 	return i, nil
 }
 
-// escape reads an escape sequence and returns its size.
+// escape decodes an escape sequence into s.scratch and returns its size.
 func (s *splitter) escape(text []byte, quote byte) int {
 	c := text[1]
 	if quote == '\'' {

@@ -16,42 +16,42 @@ const (
 	maxKept = 1 << 20
 )
 
-// buffer reads a snapshot. It keeps its first error: from then on all its methods return zero
-// values, so callers check it once per value.
+// buffer reads a snapshot. It keeps its first error. After an error, all methods return zero
+// values, so callers check err once per value.
 type buffer struct {
 	r      io.Reader
 	buf    []byte
 	pos    int    // index of the next byte in buf
 	end    int    // number of bytes in buf
-	summed int    // the bytes before it are included in sum
+	summed int    // number of bytes in buf that are included in sum
 	base   int64  // offset of buf[0] in the input
-	sum    uint64 // CRC-64 of the bytes before base
+	sum    uint64 // CRC-64 of the input before buf[summed]
 	err    error
 }
 
-// jones is the polynomial of the server's CRC-64.
+// jones is the table for the polynomial of the server's CRC-64.
 var jones = crc64.MakeTable(bits.Reverse64(0xad93d23594c935a9))
 
-// checksum adds bytes to a sum. Unlike Go's CRC-64, the server's does not invert it.
+// checksum adds bytes to a sum. Unlike Go's CRC-64, the server's CRC-64 does not invert the sum.
 func checksum(sum uint64, data []byte) uint64 { return ^crc64.Update(^sum, jones, data) }
 
 // offset returns the offset of the next byte in the input.
 func (b *buffer) offset() int64 { return b.base + int64(b.pos) }
 
-// sumUp returns the checksum of all consumed bytes.
-func (b *buffer) sumUp() uint64 {
+// updateSum adds the consumed bytes to the checksum and returns it.
+func (b *buffer) updateSum() uint64 {
 	b.sum = checksum(b.sum, b.buf[b.summed:b.pos])
 	b.summed = b.pos
 	return b.sum
 }
 
-// fill reads until n bytes are in the buffer. n must not exceed its size.
+// fill reads until the buffer has n unread bytes. n must not exceed the size of the buffer.
 func (b *buffer) fill(n int) bool {
 	if b.err != nil {
 		return false
 	}
 	if b.pos+n > len(b.buf) {
-		b.sumUp()
+		b.updateSum()
 		b.base += int64(b.pos)
 		b.end = copy(b.buf, b.buf[b.pos:b.end])
 		b.pos, b.summed = 0, 0
@@ -89,7 +89,7 @@ func (b *buffer) byte() byte {
 func (b *buffer) uint32() uint32 { return binary.LittleEndian.Uint32(b.next(4)) }
 func (b *buffer) uint64() uint64 { return binary.LittleEndian.Uint64(b.next(8)) }
 
-// append appends the next n bytes to dst, which grows only by bytes that were actually read.
+// append appends the next n bytes to dst. dst grows only by bytes that were read.
 func (b *buffer) append(dst []byte, n uint64) []byte {
 	for n > 0 {
 		if b.err != nil || b.pos == b.end && !b.fill(1) {

@@ -14,7 +14,7 @@ const (
 	partString
 )
 
-// moduleName decodes a module name from its number.
+// moduleName decodes the name of a module from its ID.
 func moduleName(id uint64) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	var name [9]byte
@@ -28,7 +28,7 @@ func moduleName(id uint64) string {
 func (r *Reader) moduleValue() {
 	name := moduleName(r.number())
 	r.skipParts()
-	if r.elsewhere() {
+	if r.inOtherDatabase() {
 		return
 	}
 	r.fault(fmt.Sprintf("it is a value of the module %s: load this snapshot into a server that has the module, or skip such keys", name))
@@ -41,7 +41,7 @@ func (r *Reader) moduleData() {
 	r.number()
 	r.skipParts()
 	if r.in.err == nil && r.only == nil {
-		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s beside its keys: "+
+		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s that belongs to no key: "+
 			"load it into a server that has the module, or skip such data", name)})
 	}
 }

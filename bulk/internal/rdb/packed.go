@@ -18,14 +18,14 @@ const (
 // packed reads the elements of a packed string.
 type packed struct {
 	layout layout
-	data   []byte // unread rest; nil: nothing
+	data   []byte // unread data
 	width  int    // size of an integer in an intset
 	value  bool   // the next element of a zipmap is a value
 	digits [24]byte
 	bad    bool
 }
 
-// open starts reading a string.
+// open starts reading a packed string.
 func (p *packed) open(l layout, data []byte) {
 	*p = packed{layout: l}
 	header := 0
@@ -107,7 +107,7 @@ func (p *packed) integer(header, width int) []byte {
 
 func (p *packed) decimal(n int64) []byte { return strconv.AppendInt(p.digits[:0], n, 10) }
 
-// string consumes header bytes and n more.
+// string consumes header bytes and a string of n bytes.
 func (p *packed) string(header, n int) []byte {
 	if n < 0 || len(p.data)-header < n {
 		p.bad = true
@@ -124,7 +124,7 @@ func (p *packed) has(n int) bool {
 	return !p.bad
 }
 
-// listpack consumes an element of a listpack, which ends with its length.
+// listpack consumes an element of a listpack. Each element ends with its own length.
 func (p *packed) listpack() (v []byte) {
 	before := len(p.data)
 	switch c := p.data[0]; {
@@ -162,8 +162,8 @@ func (p *packed) listpack() (v []byte) {
 		p.bad = true
 	}
 	size := 1
-	for _, most := range []int{127, 16382, 2097150, 268435454} {
-		if before-len(p.data) > most {
+	for _, limit := range []int{127, 16382, 2097150, 268435454} {
+		if before-len(p.data) > limit {
 			size++
 		}
 	}
@@ -173,7 +173,8 @@ func (p *packed) listpack() (v []byte) {
 	return v
 }
 
-// ziplist consumes an element of a ziplist, which begins with the length of the previous one.
+// ziplist consumes an element of a ziplist. Each element begins with the length of the previous
+// element.
 func (p *packed) ziplist() []byte {
 	size := 1
 	if p.data[0] == 0xfe {

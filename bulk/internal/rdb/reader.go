@@ -1,8 +1,8 @@
 // Package rdb reads a server's snapshot (RDB) as the commands that create its keys: the same
 // commands that a server writes into an append-only file without a snapshot.
 //
-// It reads one element at a time: it needs memory for the largest element, for a packed string of
-// elements (a few KB), and 32 bytes per pending message of a consumer group.
+// A Reader reads one element at a time: it needs memory for the largest element, for a packed
+// string of elements (a few KB), and 32 bytes per pending message of a consumer group.
 package rdb
 
 import (
@@ -15,21 +15,21 @@ import (
 	"retwis/bulk/resp"
 )
 
-// Version is the newest format version that a Reader supports, that of Redis 7.4 and 8.0.
+// Version is the newest format version that a Reader supports: the version of Redis 7.4 and 8.0.
 const Version = 12
 
 // Options are the options of a Reader.
 type Options struct {
 	// Offset is the offset of the snapshot in the input.
 	Offset int64
-	// Now determines which keys and fields have expired: these are left out.
+	// Now determines which keys and fields have expired. They are left out.
 	Now time.Time
-	// Redis6 creates streams without features unknown to servers before 7.0.
+	// Redis6 creates streams without features that servers before 7.0 do not support.
 	Redis6 bool
-	// Database, if set, is the only database whose keys are read. The SELECT command and
-	// everything that belongs to no database, functions and module data, are left out.
+	// Database, if set, is the only database whose keys are read. SELECT commands and data that
+	// belongs to no database, such as functions and module data, are left out.
 	Database *int
-	// Passed, if set, is called with offsets up to which there are no further commands.
+	// Passed, if set, is called with offsets before which no further commands come.
 	Passed func(offset int64)
 }
 
@@ -38,27 +38,27 @@ type Reader struct {
 	in      buffer
 	now     int64 // ms
 	redis6  bool
-	only    *int // the only database to read; nil: all
+	only    *int // the only database to read; nil: all databases
 	passed  func(int64)
 	version uint64
 
 	queue []resp.Frame // commands to return
-	head  int          // index of the next of them
-	err   error        // returned after them
+	head  int          // index of the next command in queue
+	err   error        // returned after the commands in queue
 	done  bool
 
-	db     int
-	at     int64 // offset of the current key, or of the data between keys
-	keys   int64
-	lapsed int64 // number of expired keys
+	db      int
+	at      int64 // offset of the current key, or of the data between keys
+	keys    int64
+	expired int64 // number of expired keys
 
 	key        []byte
-	keyed      bool  // the commands belong to the key
+	keyed      bool  // the commands in queue belong to the key
 	expires    int64 // ms; 0: never
 	state      state
 	drop       bool   // the commands of the key are dropped
 	begun      bool   // a command of the key has been returned
-	repeatable bool   // its commands can be repeated
+	repeatable bool   // see Repeatable
 	bad        string // why the key cannot be loaded
 	values     values
 	stream     stream
@@ -81,7 +81,7 @@ const (
 
 // KeyError is the error for a key that cannot be loaded. Reading can continue after it.
 type KeyError struct {
-	Key    []byte // nil: not a key
+	Key    []byte // nil: data that belongs to no key
 	DB     int
 	Offset int64
 	Reason string
@@ -104,8 +104,9 @@ func NewReader(r io.Reader, opt Options) *Reader {
 }
 
 // Next stores the next command in f, valid until the following call. It returns io.EOF at the end
-// of the snapshot, a *resp.InputError if it is damaged, and a *KeyError for a key that cannot be
-// loaded, after commands that remove what was loaded of it.
+// of the snapshot, a *resp.InputError if the snapshot is damaged, and a *KeyError for a key that
+// cannot be loaded. If some commands of the key were returned before the error, Next first returns
+// a command that removes the key.
 func (r *Reader) Next(f *resp.Frame) error {
 	for r.head == len(r.queue) {
 		r.queue, r.head = r.queue[:0], 0
@@ -128,7 +129,7 @@ func (r *Reader) Next(f *resp.Frame) error {
 	return nil
 }
 
-// Expire sets the time that decides which of the following keys and fields have expired.
+// Expire replaces Options.Now for the following keys and fields.
 func (r *Reader) Expire(now time.Time) { r.now = now.UnixMilli() }
 
 // Offset returns the offset of the current key.
@@ -143,20 +144,20 @@ func (r *Reader) End() (int64, bool) {
 func (r *Reader) Keys() int64 { return r.keys }
 
 // Expired returns the number of keys that were left out because they had expired.
-func (r *Reader) Expired() int64 { return r.lapsed }
+func (r *Reader) Expired() int64 { return r.expired }
 
-// InKey reports whether the current command belongs to a key whose commands can all be repeated
+// InKey reports whether the current command belongs to a key. All commands of a key can be repeated
 // together.
 func (r *Reader) InKey() bool { return r.begun }
 
-// Repeatable reports whether the current command, with the transaction that contains it, can be
-// repeated immediately, although in general it cannot.
+// Repeatable reports whether the current command, together with its transaction, can be repeated
+// immediately, although commands of its kind in general cannot.
 func (r *Reader) Repeatable() bool { return r.repeatable }
 
-// Rest returns the input after a snapshot that was read to its end, and its offset.
+// Rest returns the input after a snapshot that was read to its end, and the offset of that input.
 func (r *Reader) Rest() (io.Reader, int64) { return r.in.rest(), r.in.offset() }
 
-// step reads until there is a command, an error, or the end of a key.
+// step reads until it has a command or an error, or reaches the end of a key.
 func (r *Reader) step() {
 	switch r.state {
 	case atStart:
@@ -191,21 +192,22 @@ func (r *Reader) step() {
 	r.removePart()
 }
 
-// refuse returns an error after the current commands, and continues.
+// refuse discards the commands in queue and removes the loaded part of the key. Next then returns
+// err, and reading continues.
 func (r *Reader) refuse(err *KeyError) {
 	r.queue = r.queue[:0]
 	r.removePart()
 	r.err, r.bad = err, ""
 }
 
-// removePart deletes the part of the current key that was loaded.
+// removePart creates the command that removes the loaded part of the current key.
 func (r *Reader) removePart() {
 	if r.begun && r.state != atStart {
 		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 
-// damaged ends reading.
+// damaged ends reading with an error that describes the damage.
 func (r *Reader) damaged(format string, args ...any) {
 	if r.in.err == nil {
 		r.in.err = &resp.InputError{Offset: r.in.offset(), Msg: "the snapshot (RDB) is damaged: " + fmt.Sprintf(format, args...)}
@@ -219,7 +221,7 @@ func (r *Reader) fault(reason string) {
 	}
 }
 
-// command appends a command with n arguments after its name.
+// command appends a command to queue, with n arguments after its name.
 func (r *Reader) command(name string, n int) *resp.Frame {
 	if len(r.queue) < cap(r.queue) {
 		r.queue = r.queue[:len(r.queue)+1]
@@ -260,8 +262,8 @@ func (r *Reader) header() {
 	}
 }
 
-// Header returns the version of a snapshot with these first bytes, or 0 for another file, and
-// whether it is too new for a Reader.
+// Header returns the version of a snapshot, given its first bytes, and whether the version is too
+// new for a Reader. It returns 0 for any other file.
 func Header(head []byte) (version uint64, newer bool) {
 	if len(head) < 9 {
 		return 0, false
@@ -296,7 +298,7 @@ const (
 	opEnd          = 255
 )
 
-// opcode reads data between keys, or the start of a key.
+// opcode reads the data between keys, or a key.
 func (r *Reader) opcode() {
 	r.at, r.keyed, r.expires, r.drop, r.repeatable = r.in.offset(), false, 0, false, false
 	for r.in.err == nil {
@@ -362,10 +364,10 @@ func (r *Reader) selectDB(n uint64) {
 	addInt(r.command("SELECT", 1), int64(n))
 }
 
-// elsewhere reports whether the current key is in a database that is left out.
-func (r *Reader) elsewhere() bool { return r.only != nil && r.db != *r.only }
+// inOtherDatabase reports whether the current key is in a database that is left out.
+func (r *Reader) inOtherDatabase() bool { return r.only != nil && r.db != *r.only }
 
-// aux reads an auxiliary field. Some servers before 7.0 store their scripts in these.
+// aux reads an auxiliary field. Some servers before 7.0 store their scripts in auxiliary fields.
 func (r *Reader) aux() {
 	r.key = r.appendText(reuse(r.key)) // the name of the field
 	r.blob = r.appendText(reuse(r.blob))
@@ -378,7 +380,7 @@ func (r *Reader) aux() {
 
 // end verifies the checksum.
 func (r *Reader) end() {
-	want := r.in.sumUp()
+	want := r.in.updateSum()
 	if r.version < 5 {
 		r.done = true
 		return
@@ -388,13 +390,13 @@ func (r *Reader) end() {
 		return
 	}
 	if got != 0 && got != want { // 0: written without a checksum
-		r.in.err = &resp.InputError{Offset: r.in.offset() - 8, Msg: "the checksum of the snapshot (RDB) is wrong, so some of the data before may be damaged"}
+		r.in.err = &resp.InputError{Offset: r.in.offset() - 8, Msg: "the checksum of the snapshot (RDB) is wrong, so some of the preceding data may be damaged"}
 		return
 	}
 	r.done = true
 }
 
-// value starts a key with a value of a type.
+// value reads a key and starts reading its value.
 func (r *Reader) value(kind byte) {
 	r.key = r.appendText(reuse(r.key))
 	if r.in.err != nil {
@@ -402,11 +404,11 @@ func (r *Reader) value(kind byte) {
 	}
 	r.keyed = true
 	switch {
-	case r.elsewhere():
+	case r.inOtherDatabase():
 		r.drop = true
 	case r.expires > 0 && r.expires <= r.now:
 		r.keys++
-		r.lapsed++
+		r.expired++
 		r.drop = true
 	default:
 		r.keys++
@@ -427,7 +429,7 @@ func (r *Reader) value(kind byte) {
 	}
 }
 
-// simple reads a string value.
+// simple reads a string value and creates the command that sets it.
 func (r *Reader) simple() {
 	r.blob = r.appendText(reuse(r.blob))
 	if r.in.err != nil {
@@ -446,7 +448,7 @@ func (r *Reader) simple() {
 	}
 }
 
-// finish ends a key with several commands.
+// finish ends a key that needs several commands, and sets its expiry.
 func (r *Reader) finish() {
 	if r.expires > 0 && (r.begun || len(r.queue) > 0) {
 		f := r.command("PEXPIREAT", 2)

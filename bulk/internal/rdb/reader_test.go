@@ -148,7 +148,7 @@ func TestBadKeys(t *testing.T) {
 			key(7, "doc") + module("ReJSON-RL") + "\x02\x07\x01\x05\x03abcd\x04abcdefgh\x05" + text("x") + "\x05\xc1xx\x05\xc3\x02\x09xx\x00", "",
 			"the key doc of database 0 cannot be loaded: it is a value of the module ReJSON-RL: ",
 		},
-		"data of a module":      {"\xf7" + module("search-x1") + "\x02\x01\x05" + text("x") + "\x00", "", "the snapshot has data of the module search-x1 beside its keys"},
+		"data of a module":      {"\xf7" + module("search-x1") + "\x02\x01\x05" + text("x") + "\x00", "", "the snapshot has data of the module search-x1 that belongs to no key"},
 		"not a number":          {key(5, "z") + "\x01" + text("a") + le64(math.Float64bits(math.NaN())), "", "a score is not a number"},
 		"text is not a number":  {key(3, "z") + "\x01" + text("a") + "\xfd", "", "a score is not a number"},
 		"intset":                {key(11, "s") + text(le32(3)+le32(1)+"abc"), "", "its elements are damaged"},

@@ -10,19 +10,19 @@ import (
 	"retwis/bulk/resp"
 )
 
-// queueLength is how many commands of a stream are created at a time.
+// queueLength limits the commands of a stream that are created at a time.
 const queueLength = 128
 
 // stream reads a stream.
 type stream struct {
 	kind   byte
-	nodes  uint64 // packed strings to read
+	nodes  uint64 // number of packed strings to read
 	packed packed
-	master id
-	fields [][]byte // fields that most messages of the packed string have
-	added  int64    // messages so far
+	master id       // the IDs of the messages of packed are relative to it
+	fields [][]byte // fields shared by most messages of packed
+	added  int64    // number of messages so far
 	size   int      // size of the commands of the current batch
-	begun  bool     // an existing stream was removed
+	begun  bool     // the commands that create the stream were created
 
 	groups    uint64
 	group     []byte
@@ -30,7 +30,7 @@ type stream struct {
 	consumers uint64
 
 	consumer []byte
-	acks     uint64 // pending messages of the consumer that are still to be read
+	acks     uint64 // number of unread pending messages of the consumer
 	claims   []pending
 }
 
@@ -51,7 +51,7 @@ func addID(f *resp.Frame, i id) {
 	f.Add(strconv.AppendUint(append(strconv.AppendUint(text[:0], i.ms, 10), '-'), i.seq, 10))
 }
 
-// openStream starts a stream: its messages come first, then its groups with their consumers.
+// openStream starts reading a stream: first its messages, then its groups with their consumers.
 func (r *Reader) openStream(kind byte) {
 	s := &r.stream
 	*s = stream{kind: kind, pending: s.pending[:0], claims: s.claims[:0], group: s.group, consumer: s.consumer}
@@ -59,9 +59,9 @@ func (r *Reader) openStream(kind byte) {
 	r.state = inEntries
 }
 
-// entries creates the commands that add some messages. Those of a stream with few messages form a
-// transaction that can be repeated; those of a longer one cannot, because no command removes the
-// newest messages.
+// entries creates the commands that add some messages. The commands of a stream with few messages
+// form a transaction that can be repeated. The commands of a longer stream cannot be repeated,
+// because no command removes the newest messages.
 func (r *Reader) entries() {
 	s := &r.stream
 	first := !s.begun
@@ -90,7 +90,8 @@ func (r *Reader) entries() {
 	}
 }
 
-// setID creates the command that sets the last ID, all that servers before 7.0 know.
+// setID creates the command that sets the last ID. Only servers from 7.0 on support the other two
+// values.
 func (r *Reader) setID(last id, added int64, removed id) {
 	if r.redis6 {
 		f := r.command("XSETID", 2)
@@ -107,8 +108,8 @@ func (r *Reader) setID(last id, added int64, removed id) {
 	addID(f, removed)
 }
 
-// nextEntry reads a message, or the start of a packed string of messages, and reports whether
-// there was one.
+// nextEntry reads a message, or the start of a packed string of messages. It returns false at the
+// end.
 func (r *Reader) nextEntry() bool {
 	s := &r.stream
 	if flags, ok := s.packed.next(); ok {
@@ -127,7 +128,7 @@ func (r *Reader) nextEntry() bool {
 	return true
 }
 
-// node reads a packed string of messages, up to the first message.
+// node opens the next packed string of messages, and reads it up to the first message.
 func (r *Reader) node() {
 	s := &r.stream
 	key := r.appendText(r.values.data[:0])
@@ -250,7 +251,7 @@ func (r *Reader) group() {
 	if s.kind != typeStream1 {
 		read = int64(r.number())
 	}
-	r.command("MULTI", 0) // so that it can be repeated
+	r.command("MULTI", 0) // so that the commands can be repeated
 	r.groupCommand("DESTROY", 0)
 	if s.kind != typeStream1 && !r.redis6 && read >= 0 {
 		f := r.groupCommand("CREATE", 3)
@@ -275,7 +276,7 @@ func (r *Reader) group() {
 	r.state = inConsumers
 }
 
-// groupCommand appends an XGROUP command with its first arguments and n more.
+// groupCommand appends an XGROUP command with its first arguments; n more arguments follow.
 func (r *Reader) groupCommand(what string, n int) *resp.Frame {
 	f := r.command("XGROUP", 3+n)
 	f.Add([]byte(what))
@@ -284,7 +285,7 @@ func (r *Reader) groupCommand(what string, n int) *resp.Frame {
 	return f
 }
 
-// consumer creates a consumer with some of its pending messages.
+// consumer creates the next consumer, or claims some messages for the current consumer.
 func (r *Reader) consumer() {
 	s := &r.stream
 	if s.acks == 0 {
@@ -325,7 +326,7 @@ func (r *Reader) consumer() {
 	}
 }
 
-// claim creates the command that makes messages pending.
+// claim creates the command that makes the messages in claims pending.
 func (r *Reader) claim() {
 	s := &r.stream
 	if len(s.claims) == 0 {

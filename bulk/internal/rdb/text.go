@@ -66,7 +66,7 @@ func (r *Reader) appendText(dst []byte) []byte {
 	return dst
 }
 
-// reuse returns an empty buffer, without keeping the memory of a large value.
+// reuse returns an empty buffer that reuses the memory of b, unless b is large.
 func reuse(b []byte) []byte {
 	if cap(b) > maxKept {
 		return nil
@@ -131,7 +131,7 @@ func (r *Reader) appendFloat(dst []byte) []byte {
 	}
 }
 
-// appendBinaryFloat appends a score of eight bytes as text of the same value.
+// appendBinaryFloat appends a score stored in eight bytes as text with the same value.
 func (r *Reader) appendBinaryFloat(dst []byte) []byte {
 	v := math.Float64frombits(r.in.uint64())
 	switch {
@@ -145,8 +145,8 @@ func (r *Reader) appendBinaryFloat(dst []byte) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// appendLZF decompresses LZF data of the given size, and reports whether the size was right. It
-// grows dst only as far as it decompresses.
+// appendLZF appends LZF data, decompressed, and reports whether the data is valid and has the given
+// decompressed size. dst grows only by decompressed bytes.
 func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 	begin := len(dst)
 	for i := 0; i < len(packed); {

@@ -21,12 +21,12 @@ const (
 	typeList2        = 18 // listpacks and large elements
 	typeStream2      = 19 // Redis 7.0
 	typeSetListpack  = 20
-	typeStream3      = 21 // Redis 7.4: fields with an expiry
+	typeStream3      = 21 // Redis 7.2: consumers with a time of last activity
 	typeHashTTL      = 24 // Redis 7.4: fields that expire
 	typeHashTTLPack  = 25
 )
 
-// Limits of one command. A server serves no other client while it executes one.
+// Limits of one command. A server serves no other client while it executes a command.
 const (
 	batchItems = 128
 	batchBytes = 32 << 10
@@ -37,19 +37,20 @@ type values struct {
 	kind    byte
 	command string
 	size    int    // elements per value: 1; 2: field and value, or member and score
-	left    uint64 // values stored one by one, or packed strings
+	left    uint64 // number of unread values, or of unread packed strings
 	nodes   bool   // left counts packed strings
 	packed  packed
-	pushed  int64 // list elements so far
+	pushed  int64 // number of list elements so far
 	ttl     bool  // each field has an expiry
-	base    int64 // base of the expiries
+	base    int64 // the stored expiries are relative to it
 
-	data  []byte // the elements of a batch
-	ends  []int  // the end of each element in data
-	times []int64
+	data  []byte  // the elements of a batch
+	ends  []int   // the end of each element in data
+	times []int64 // the expiry of each field in data, if ttl is set
 }
 
-// open starts a value and reports whether its type is one of these.
+// open starts reading a value. It returns false if kind is not the type of a list, set, sorted set
+// or hash.
 func (v *values) open(r *Reader, kind byte) bool {
 	*v = values{kind: kind, size: 1, data: v.data, ends: v.ends, times: v.times}
 	layout := listpack
@@ -90,7 +91,7 @@ func (v *values) open(r *Reader, kind byte) bool {
 	return true
 }
 
-// unpack reads a packed string.
+// unpack reads a packed string and opens it.
 func (v *values) unpack(r *Reader, l layout) {
 	r.blob = r.appendText(reuse(r.blob))
 	v.packed.open(l, r.blob)
@@ -120,7 +121,7 @@ func (r *Reader) batch() {
 	}
 }
 
-// next reads one value and reports whether there was one.
+// next reads one value. It returns false at the end.
 func (v *values) next(r *Reader) bool {
 	for {
 		if first, ok := v.packed.next(); ok {
@@ -159,7 +160,7 @@ func (v *values) next(r *Reader) bool {
 	}
 }
 
-// push adds the element that was appended to v.data.
+// push records an element. data is v.data with the element appended.
 func (v *values) push(data []byte) {
 	v.data = data
 	v.ends = append(v.ends, len(data))
@@ -185,7 +186,7 @@ func (v *values) nextPlain(r *Reader) {
 	v.expire(r, expires)
 }
 
-// nextPacked reads the rest of a packed value.
+// nextPacked reads a packed value, whose first element was read already.
 func (v *values) nextPacked(r *Reader, first []byte) {
 	v.push(append(v.data, first...))
 	if v.size == 1 {
@@ -219,7 +220,7 @@ func (v *values) expire(r *Reader, at int64) {
 	}
 }
 
-// end returns the end of the first n elements.
+// end returns the end of the first n elements in data.
 func (v *values) end(n int) int {
 	if n == 0 {
 		return 0
@@ -229,15 +230,15 @@ func (v *values) end(n int) int {
 
 func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
 
-// replace removes an existing key, before the first command.
+// replace creates the command that removes an existing key, before the first other command.
 func (v *values) replace(r *Reader) {
 	if !r.begun {
 		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 
-// addToList creates a transaction that adds a batch to a list. It can be repeated, because it
-// first removes everything after the previous elements.
+// addToList creates a transaction that adds a batch to a list. The transaction can be repeated,
+// because it first removes all elements after the elements of the earlier batches.
 func (v *values) addToList(r *Reader) {
 	r.repeatable = true
 	r.command("MULTI", 0)
@@ -264,18 +265,18 @@ func (v *values) add(r *Reader) {
 		f.Add(v.element(i ^ swap))
 	}
 	for i := 0; i < len(v.times); {
-		same := i + 1
-		for same < len(v.times) && v.times[same] == v.times[i] {
-			same++
+		end := i + 1
+		for end < len(v.times) && v.times[end] == v.times[i] {
+			end++
 		}
 		if v.times[i] > 0 {
-			v.expireFields(r, i, same)
+			v.expireFields(r, i, end)
 		}
-		i = same
+		i = end
 	}
 }
 
-// expireFields sets the expiries of some fields.
+// expireFields creates the command that sets the common expiry of the fields from to to-1.
 func (v *values) expireFields(r *Reader, from, to int) {
 	f := r.command("HPEXPIREAT", 4+to-from)
 	f.Add(r.key)
@@ -287,7 +288,7 @@ func (v *values) expireFields(r *Reader, from, to int) {
 	}
 }
 
-// parseInt parses a number of a listpack.
+// parseInt parses a decimal number from a listpack.
 func parseInt(text []byte) (n int64, ok bool) {
 	digits := text
 	if len(text) > 0 && text[0] == '-' {

@@ -37,7 +37,7 @@ func SlotRanges(c *Conn) ([]SlotRange, error) {
 		}
 		name, _ := master[0].(string)
 		port, _ := master[1].(int64)
-		if name == "" || name == "?" { // the address that we connected to
+		if name == "" || name == "?" { // unknown: the host of the connection
 			name = host
 		}
 		ranges = append(ranges, SlotRange{int(from), int(to), net.JoinHostPort(name, strconv.FormatInt(port, 10))})

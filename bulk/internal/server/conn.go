@@ -143,16 +143,16 @@ func (d *Dialer) Master(ctx context.Context) (string, error) {
 			return net.JoinHostPort(fmt.Sprint(parts[0]), fmt.Sprint(parts[1])), nil
 		}
 		if err == nil {
-			err = fmt.Errorf("the sentinel knows no master %q", d.Options.Sentinel.MasterSet)
+			err = fmt.Errorf("the sentinel does not monitor a master named %q", d.Options.Sentinel.MasterSet)
 		}
 		failed = append(failed, fmt.Errorf("%s: %w", addr, err))
 	}
 	return "", errors.Join(failed...)
 }
 
-// Any connects to the first of these servers that answers and has loaded its data set: until
-// then, a server may not know whether it is part of a Cluster. If all that answer are loading, it
-// waits for one of them.
+// Any connects to the first server of addrs that answers and has loaded its data set. A server that
+// is loading may not report yet whether it is part of a Cluster. If all servers that answer are
+// loading, Any waits for one of them.
 func (d *Dialer) Any(ctx context.Context, addrs []string) (*Conn, error) {
 	for {
 		var failed []error
@@ -193,7 +193,7 @@ func IsReply(err error, kind string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(string(reply), kind)
 }
 
-// Passes reports whether err is a temporary error reply.
+// Passes reports whether err is an error reply for a temporary condition.
 func Passes(err error) bool {
 	var reply replyError
 	return errors.As(err, &reply) && rediserr.PassesReply(string(reply))
@@ -218,7 +218,7 @@ func (c *Conn) Do(args ...string) (any, error) {
 	return answer, c.SetDeadline(time.Time{})
 }
 
-// value reads a complete reply. It is meant for short ones.
+// value reads a complete reply. It is meant for short replies.
 func (p *Replies) value(depth int) (any, error) {
 	line, err := p.line()
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *Replies) string(length []byte) (any, error) {
 	return string(p.text), err
 }
 
-// explain turns a connection error into advice for the user who wrote the URL.
+// explain adds the address to a connection error, and advice for the user who wrote the URL.
 func explain(addr string, encrypted bool, err error) error {
 	var header tls.RecordHeaderError
 	var unknown *net.DNSError

@@ -9,7 +9,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// keptText is how many bytes of an error or a string are kept for reports.
+// keptText is the maximum number of bytes of an error or a string that are kept for reports.
 const keptText = 512
 
 // maxDepth limits the nesting of replies.
@@ -22,7 +22,7 @@ var ErrProtocol = errors.New("the server does not answer in Redis' protocol")
 type Replies struct {
 	// BeforeRead, if set, is called before each read from the connection.
 	BeforeRead func()
-	// Inner holds the errors inside the last reply, if it is an array, such as that of EXEC.
+	// Inner holds the errors inside the last reply, if it is an array, such as the reply to EXEC.
 	Inner []InnerError
 
 	r        io.Reader
@@ -43,13 +43,13 @@ func newReplies(r io.Reader) *Replies { return &Replies{r: r, buf: make([]byte, 
 // read.
 func (p *Replies) Text() []byte { return p.text }
 
-// Rest returns a reader of everything after the replies that were read.
+// Rest returns a reader of the data after the replies that were read.
 func (p *Replies) Rest() io.Reader {
 	return io.MultiReader(bytes.NewReader(p.buf[p.pos:p.end]), p.r)
 }
 
-// SkipOK skips at most n buffered replies that are plain successes (+OK, or a one-digit integer),
-// and returns their number.
+// SkipOK skips at most n buffered replies that report success (+OK or a one-digit integer), and
+// returns their number.
 func (p *Replies) SkipOK(n int) (skipped int) {
 	b := p.buf[p.pos:p.end]
 	for skipped < n && len(b) >= 5 {
@@ -97,7 +97,7 @@ func (p *Replies) read(depth int) (failed bool, err error) {
 	return false, fmt.Errorf("%w: %q", ErrProtocol, resp.Shorten(line, 20))
 }
 
-// array reads an array, map, set or push message and keeps the errors in it.
+// array reads an array, map, set or push message, and keeps the errors among its elements.
 func (p *Replies) array(kind byte, length []byte, depth int) error {
 	if len(length) > 0 && length[0] == '-' {
 		return nil
@@ -145,6 +145,7 @@ func (p *Replies) bulk(length []byte) error {
 	return nil
 }
 
+// keep appends text to p.text, up to keptText bytes.
 func (p *Replies) keep(text []byte) {
 	p.text = append(p.text, resp.Shorten(text, keptText-min(len(p.text), keptText))...)
 }
@@ -167,7 +168,7 @@ func (p *Replies) line() ([]byte, error) {
 	}
 }
 
-// fill reads more bytes after the unread ones.
+// fill reads more bytes into buf, after the unread bytes.
 func (p *Replies) fill() error {
 	if p.pos > 0 {
 		copy(p.buf, p.buf[p.pos:p.end])

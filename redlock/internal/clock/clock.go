@@ -11,12 +11,12 @@ import (
 type Clock struct {
 	// ID identifies the clock: processes that read the same clock have the same ID.
 	ID string
-	// Now reads it, in milliseconds.
+	// Now returns the time in milliseconds.
 	Now func() int64
 }
 
-// process returns a clock that only this process reads.
-func process() Clock {
+// processClock returns a clock that only this process reads.
+func processClock() Clock {
 	start := time.Now()
 	return Clock{ID: rand.Text(), Now: func() int64 { return time.Since(start).Milliseconds() }}
 }

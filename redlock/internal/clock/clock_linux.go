@@ -13,10 +13,10 @@ import (
 func Machine() Clock {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return process()
+		return processClock()
 	}
-	// A container may have its own time namespace. Before Linux 5.6 this file does not
-	// exist, and neither do time namespaces.
+	// A container may have its own time namespace. Linux before 5.6 has neither time namespaces nor
+	// this file.
 	space, _ := os.Readlink("/proc/self/ns/time")
 	now := func() int64 {
 		var ts unix.Timespec

@@ -2,5 +2,6 @@
 
 package clock
 
-// Machine returns a clock of this process, because not all systems have one that processes share.
-func Machine() Clock { return process() }
+// Machine returns a clock of this process, because not all systems have a clock that processes
+// share.
+func Machine() Clock { return processClock() }

@@ -4,39 +4,39 @@
 -- KEYS[1]  the locked name
 -- KEYS[2]  sorted set: its waiters, by time of arrival
 -- KEYS[3]  string: the last fencing token of the name
--- KEYS[4]  hash: for each waiter, the time by which it asks again on this server's
---          clock, in milliseconds, and whether it listens for its grant ('1') or not
---          ('0')
+-- KEYS[4]  hash: for each waiter, the time by which it asks again, in milliseconds by
+--          this server's clock, and whether it listens for its grant ('1') or not ('0')
 -- KEYS[5]  hash: the boot marker of this server; not on a Cluster
 -- ARGV[1]  the value of the lock
 -- ARGV[2]  ttl, milliseconds
--- ARGV[3]  this waiter in KEYS[2], manager:value; empty: it does not wait
--- ARGV[4]  its time of arrival by its own clock, microseconds
+-- ARGV[3]  this waiter in KEYS[2], manager:value; empty: the caller does not wait
+-- ARGV[4]  the waiter's time of arrival by its own clock, microseconds
 -- ARGV[5]  how long the queue outlives its last arrival, milliseconds
 -- ARGV[6]  how long the lock is kept for the next waiter, milliseconds
 -- ARGV[7]  number of fencing tokens to count
--- ARGV[8]  how long it has been waiting, microseconds
+-- ARGV[8]  how long the waiter has been waiting, microseconds
 -- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; otherwise empty:
 --          boot.lua checks the quarantine
 -- ARGV[10] within how many milliseconds the waiter asks again
--- ARGV[11] '1': it listens for its grant on this server; '0': it does not, or this
---          server cannot detect it
+-- ARGV[11] '1': the waiter listens for its grant on this server; '0': it does not, or
+--          this server cannot detect it
 --
--- Reply    { 1, token, fresh}         held; the last token; fresh: 1 if their counter is
+-- Reply    { 1, token, fresh}         held; the last token; fresh: 1 if the counter is
 --                                     new
 --          { 0, milliseconds, value}  held by another client for this time; empty
 --                                     value: left free for other libraries
 --          {-1, milliseconds}         quarantined: this server may have lost locks in
 --                                     a restart and does not vote for this time
---          {-2, 0}                    the key is not a lock: it has another type, or is
---                                     text of another form that never expires
+--          {-2, 0}                    the key is not a lock: it has another type, or
+--                                     holds text of another form that never expires
 
 local waiting = ARGV[3] ~= ''
 
 local function join()
 	if waiting then
-		-- The waiter's clock gives it the same place on every server, unless the clock is so
-		-- wrong that the waiter would overtake others, or never come first.
+		-- The time by the waiter's clock gives the waiter the same place on every server. It is
+		-- not used if the clock is so wrong that the waiter would overtake others or never come
+		-- first.
 		local since = ARGV[4]
 		local time = redis.call('TIME')
 		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[10]
@@ -83,7 +83,7 @@ if not holder then
 			return join()
 		end
 	end
-	local answer = held() -- first: it fails if the counter key is something else
+	local answer = held() -- before SET, because held fails if the counter key holds something else
 	redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 	return answer
 end

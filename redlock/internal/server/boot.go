@@ -15,18 +15,17 @@ import (
 //go:embed boot.lua
 var bootLua string
 
-// bootState is what a Redis knows about the last run of its server. The mutex of the Redis guards
-// it.
+// bootState describes the last known run of a server. Redis.mu guards it.
 type bootState struct {
 	run string
 	// since is the clock reading after the first reply of the run.
 	since int64
-	// votes means that the run voted, over the connections up to number dialed.
+	// votes means that the run votes, for requests over the connections up to number dialed.
 	votes  bool
 	dialed int64
 	// declared is when each TTL in use was last declared.
 	declared map[int64]time.Time
-	round    uint64 // of the records, at the last reply
+	round    uint64 // Records.round at the last reply
 }
 
 // declareAgain is the interval at which a TTL in use is declared again. boot.lua relies on it.
@@ -34,25 +33,25 @@ func declareAgain(ttl int64) time.Duration {
 	return time.Duration(ttl)*time.Millisecond + 30*time.Second
 }
 
-// roundUp rounds a TTL in milliseconds up to two significant digits, so that only a few are
-// recorded even if programs compute many different TTLs.
+// roundUp rounds a TTL up to two significant digits, in milliseconds, so that few TTLs are recorded
+// even if programs use many different TTLs.
 func roundUp(ttl time.Duration) int64 {
-	number, unit := ttl.Milliseconds(), int64(1)
-	for number >= 100*unit {
+	ms, unit := ttl.Milliseconds(), int64(1)
+	for ms >= 100*unit {
 		unit *= 10
 	}
-	return (number + unit - 1) / unit * unit
+	return (ms + unit - 1) / unit * unit
 }
 
-// bootAsk is a call of boot.lua.
-type bootAsk struct {
+// bootRequest is a call of boot.lua.
+type bootRequest struct {
 	declare        []int64 // the TTLs that are about to be used
 	skipQuarantine bool
 	round          uint64
 }
 
-// bootAsk returns the boot.lua call to make before a batch, and whether it is necessary.
-func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
+// bootRequest returns the boot.lua call to make before a batch, and whether it is necessary.
+func (s *Redis) bootRequest(batch []*Op, dials int64) (ask bootRequest, needed bool) {
 	ask.round = s.records.round()
 	now := time.Now()
 	s.mu.Lock()
@@ -78,7 +77,7 @@ func (s *Redis) bootAsk(batch []*Op, dials int64) (ask bootAsk, needed bool) {
 	return ask, needed || len(ask.declare) > 0 || ask.round != s.boot.round
 }
 
-// voted reports whether the server voted when it was last asked.
+// voted reports whether the server voted according to the last reply.
 func (s *Redis) voted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +85,7 @@ func (s *Redis) voted() bool {
 }
 
 // bootArgs returns the arguments of boot.lua.
-func (s *Redis) bootArgs(ask bootAsk) []string {
+func (s *Redis) bootArgs(ask bootRequest) []string {
 	ttls := make([]string, len(ask.declare))
 	for i, ttl := range ask.declare {
 		ttls[i] = strconv.FormatInt(ttl, 10)
@@ -100,54 +99,54 @@ func (s *Redis) bootArgs(ask bootAsk) []string {
 	}
 }
 
-// bootReplied records the reply to a call of boot.lua over the connections up to number dials.
-func (s *Redis) bootReplied(ask bootAsk, answered Reply, dials int64) {
-	if answered.Answer != Yes {
+// bootReplied records the reply to a call of boot.lua, sent over a connection up to number dials.
+func (s *Redis) bootReplied(ask bootRequest, reply Reply, dials int64) {
+	if reply.Answer != Yes {
 		s.mu.Lock()
 		s.boot.votes = false
 		s.mu.Unlock()
 		return
 	}
-	_ = s.records.Observe(s.index, answered)
+	_ = s.records.Observe(s.index, reply)
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.boot.run != answered.Value {
-		s.boot = bootState{run: answered.Value, since: s.clock.Now(), declared: map[int64]time.Time{}}
+	if s.boot.run != reply.Value {
+		s.boot = bootState{run: reply.Value, since: s.clock.Now(), declared: map[int64]time.Time{}}
 	}
-	s.boot.votes, s.boot.dialed, s.boot.round = answered.Quarantined == 0, dials, ask.round
+	s.boot.votes, s.boot.dialed, s.boot.round = reply.Quarantined == 0, dials, ask.round
 	for _, ttl := range ask.declare {
 		s.boot.declared[ttl] = now
 	}
 }
 
-// mayVote returns a reply whose answer is Yes if the server votes.
-func mayVote(answered Reply) Reply {
-	if answered.Answer == Yes && answered.Quarantined > 0 {
-		return Reply{Answer: Failed, TTL: answered.Quarantined, Err: QuarantineError{answered.Quarantined}}
+// mayVote converts a reply of boot.lua into a reply whose answer is Yes only if the server votes.
+func mayVote(reply Reply) Reply {
+	if reply.Answer == Yes && reply.Quarantined > 0 {
+		return Reply{Answer: Failed, TTL: reply.Quarantined, Err: QuarantineError{reply.Quarantined}}
 	}
-	return answered
+	return reply
 }
 
 // askBoot calls boot.lua and records the reply.
-func (s *Redis) askBoot(ctx context.Context, client rueidis.Client, ask bootAsk) Reply {
+func (s *Redis) askBoot(ctx context.Context, client rueidis.Client, ask bootRequest) Reply {
 	before := s.dials.Load()
 	return s.bootReply(ctx, client, ask, before, client.Do(ctx, s.bootCommand(client, ask, false)))
 }
 
-// bootReply decodes and records a reply of boot.lua over the connections up to
-// number dials.
-func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootAsk, dials int64, result rueidis.RedisResult) Reply {
+// bootReply decodes and records the reply to a call of boot.lua, sent over a connection up to number
+// dials. If the server does not have the script, bootReply calls it again with the full script.
+func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootRequest, dials int64, result rueidis.RedisResult) Reply {
 	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
 		result = client.Do(ctx, s.bootCommand(client, ask, true))
 	}
-	answered := decodeBoot(result)
-	s.bootReplied(ask, answered, dials)
-	return answered
+	reply := decodeBoot(result)
+	s.bootReplied(ask, reply, dials)
+	return reply
 }
 
 // bootCommand builds a call of boot.lua: by its digest, or with the full script.
-func (s *Redis) bootCommand(client rueidis.Client, ask bootAsk, full bool) rueidis.Completed {
+func (s *Redis) bootCommand(client rueidis.Client, ask bootRequest, full bool) rueidis.Completed {
 	script := s.scripts[Boot]
 	if full {
 		return client.B().Eval().Script(script.source).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
@@ -168,19 +167,20 @@ func decodeBoot(result rueidis.RedisResult) Reply {
 	run, _ := parts[1].ToString()
 	longest, _ := parts[2].AsInt64()
 	since, _ := parts[3].AsInt64()
-	answered := Reply{
+	reply := Reply{
 		Answer: Yes, Value: run, TTL: time.Duration(longest) * time.Millisecond, Quarantined: time.Duration(left) * time.Millisecond,
 	}
 	if since > 0 {
-		answered.Since = time.UnixMilli(since)
+		reply.Since = time.UnixMilli(since)
 	}
-	return answered
+	return reply
 }
 
-// Run executes a batch. If it is unknown whether the server votes, Run asks first: all requests
-// over one connection are answered by the same run of the server. With its own connections it
-// asks once per connection; otherwise with each batch, which rueidis sends over one connection. A
-// quarantined server is not asked for locks. A Cluster checks with each acquisition.
+// Run executes a batch. If it is unknown whether the server votes, Run first asks: the same run of
+// the server answers all requests over one connection. A Redis that opens its own connections asks
+// once per connection. Otherwise Run asks with each batch, which rueidis sends over one connection.
+// Run does not ask a quarantined server for locks. A Cluster checks with each acquisition whether
+// it votes.
 func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 	defer s.markRefused(replies)
 	client, err := s.connect()
@@ -189,7 +189,7 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 		return
 	}
 	if s.dial == nil {
-		// Only in this case: without a deadline, rueidis answers a single caller faster.
+		// The other case has no deadline, because rueidis is faster for a single caller without it.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
 		defer cancel()
@@ -197,7 +197,7 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 		ctx = context.Background()
 	}
 	dials := s.dials.Load()
-	ask, needed := s.bootAsk(batch, dials)
+	ask, needed := s.bootRequest(batch, dials)
 	boot := Reply{Answer: Yes}
 	if needed && !s.voted() {
 		dials = s.dials.Load()
@@ -238,8 +238,8 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 // asksVote reports whether the reply to an op depends on the server's right to vote.
 func asksVote(o *Op) bool { return o.Kind == Acquire || o.Kind == Show }
 
-// complete derives replies from that of boot.lua, and takes back the locks that a quarantined
-// server granted.
+// complete sets the replies that depend on the reply of boot.lua, and releases the locks that a
+// quarantined server granted.
 func (s *Redis) complete(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, boot Reply) {
 	vote := mayVote(boot)
 	for i, o := range batch {
@@ -252,21 +252,21 @@ func (s *Redis) complete(ctx context.Context, client rueidis.Client, batch []*Op
 		case o.Kind == Show:
 			replies[i] = vote
 		case o.Kind == Acquire:
-			gave := replies[i].Answer == Yes
 			maybe := replies[i].Maybe
-			if gave {
+			if replies[i].Answer == Yes {
 				undo := &Op{Kind: Release, Name: o.Name, Value: o.Value, Queue: o.Queue, Grant: o.Grant}
-				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).Answer != Yes
+				maybe = s.decodeSingle(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).Answer != Yes
 			}
 			replies[i] = Reply{Answer: Failed, Maybe: maybe, Broken: boot.Broken, TTL: vote.TTL, Err: vote.Err}
 		}
 	}
 }
 
+// markRefused marks the errors that match ErrRefused.
 func (s *Redis) markRefused(replies []Reply) {
-	for i, answered := range replies {
-		if answered.Answer == Failed {
-			replies[i].Err = refused(answered.Err, !s.failover)
+	for i, reply := range replies {
+		if reply.Answer == Failed {
+			replies[i].Err = refused(reply.Err, !s.failover)
 		}
 	}
 }

@@ -1,27 +1,27 @@
 -- Reports whether this server may vote, which run of the server process it is, and
 -- which times to live are in use on it.
 --
--- A restarted server may have forgotten locks, so it is quarantined until the longest of them has
--- expired. Its own clock cannot measure that: a clock that is set, for example by NTP after a
--- boot, makes the server look older than it is. Two other measures count:
+-- A restarted server may have lost locks, so it is quarantined until the longest lock has expired.
+-- The server's own clock cannot measure that time: a clock that is set, for example by NTP after a
+-- boot, makes the server look older than it is. Two other measures are used:
 --
---   - a manager sends how long it has had replies of this run, by the clock of its
+--   - A manager sends the time since the first reply of this run, by the clock of its
 --     machine, which cannot be set. The marker keeps the first reading of each such
---     clock, so that the next process of the same machine continues from there.
---   - the main thread cannot have used more CPU time than has passed. That avoids the
---     wait on a server that has been up for a long time.
+--     clock, so that the next process of the same machine can use it.
+--   - The main thread cannot have used more CPU time than has passed. This measure
+--     avoids the wait on a server that has been up for a long time.
 --
--- The first manager with a sufficient measure records for all that the run votes.
+-- The first manager with a sufficient measure records for all managers that the run votes.
 --
 -- KEYS[1]  hash: the boot marker of this server
 -- ARGV[1]  the times to live that this manager is about to use, milliseconds,
 --          separated by blanks; may be empty
--- ARGV[2]  the longest known one in use, milliseconds
+-- ARGV[2]  the longest time to live that is known to be in use, milliseconds
 -- ARGV[3]  the run that last answered this manager, or empty
 -- ARGV[4]  the ID of the manager's clock
 -- ARGV[5]  the reading of that clock after the first reply of the run, milliseconds
--- ARGV[6]  its reading when this was sent
--- ARGV[7]  '1': this server has lost no locks, skip the quarantine
+-- ARGV[6]  the reading of that clock when the call was sent
+-- ARGV[7]  '1': this server has lost no locks: skip the quarantine
 --
 -- Reply    {how many milliseconds this server must not vote; 0: it may vote,
 --          run ID, longest ttl on record in milliseconds; 0: none,
@@ -57,19 +57,19 @@ local function declare(ttl)
 	end
 end
 
--- longest returns the longest ttl on record. A manager that uses a ttl declares it again at least
--- every ttl plus 30 seconds, and its last lock lives for another ttl: older records are removed.
+-- longest returns the longest ttl on record, and removes old records. A manager that uses a ttl
+-- declares it again at least every ttl plus 30 seconds, and its last lock lives for another ttl.
 local function longest()
-	local most = 0
+	local max = 0
 	for field, last in pairs(known) do
 		local ttl = tonumber(string.match(field, '^ttl:(%d+)$'))
 		if ttl and now - tonumber(last) > 2 * ttl + 60000 then
 			redis.call('HDEL', marker, field)
 		elseif ttl then
-			most = math.max(most, ttl)
+			max = math.max(max, ttl)
 		end
 	end
-	return most
+	return max
 end
 
 -- forget removes the record of a quarantined run.
@@ -81,7 +81,7 @@ local function forget()
 	end
 end
 
--- measured returns the minimum uptime of this run, by the clock of the manager that asks.
+-- measured returns the minimum uptime of this run, by the clock of the calling manager.
 local function measured()
 	if known.new ~= run then
 		forget()
@@ -100,14 +100,14 @@ local function measured()
 	return tonumber(ARGV[6]) - since
 end
 
--- used returns the CPU time of the main thread, which not all systems report. Time used before a
--- restart that keeps the process (DEBUG RESTART) does not count.
+-- used returns the CPU time of the main thread, or 0 on systems that do not report it. CPU time
+-- used before a restart that keeps the process (DEBUG RESTART) does not count.
 local function used()
 	local cpu = redis.call('INFO', 'cpu')
 	local system = tonumber(string.match(cpu, 'used_cpu_sys_main_thread:([%d.]+)')) or 0
 	local user = tonumber(string.match(cpu, 'used_cpu_user_main_thread:([%d.]+)')) or 0
-	-- The server counts whole seconds and may be ahead by one. The uptime is negative if the
-	-- clock was set to a time before the start.
+	-- The uptime has whole seconds and may be one too high. It is negative if the clock was set
+	-- to a time before the start.
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(-?%d+)')) or 0
 	return math.floor(math.min((system + user) * 1000, (up - 1) * 1000))
 end

@@ -13,14 +13,14 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// Dial returns a server. It connects when the server is first needed.
+// Dial returns the server at a URL. The Redis connects when it is first used.
 func Dial(text string) (*Redis, error) {
 	config, err := redisurl.Parse(text)
 	if err != nil {
 		return nil, err // hides the password
 	}
 	if config.Kind != redisurl.Single {
-		return nil, fmt.Errorf("%s is not a single server: a lock needs independent ones, redis:// or unix://", config)
+		return nil, fmt.Errorf("%s is not a single server: a lock needs independent servers, redis:// or unix://", config)
 	}
 	option, err := config.ClientOption()
 	if err != nil {
@@ -48,7 +48,7 @@ func Dial(text string) (*Redis, error) {
 	}}, nil
 }
 
-// connect dials as rueidis does for the options of a URL.
+// connect dials like rueidis does with these options.
 func connect(ctx context.Context, option *rueidis.ClientOption, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	switch {
 	case option.DialCtxFn != nil: // a unix socket

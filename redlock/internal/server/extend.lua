@@ -1,7 +1,7 @@
--- Extends a lock to its full time. PEXPIRE works even when the server's memory is full.
+-- Extends a lock to its full ttl. PEXPIRE works even when the server's memory is full.
 --
 -- KEYS[1]  the locked name
--- ARGV[1]  its value
+-- ARGV[1]  the value of the lock
 -- ARGV[2]  ttl, milliseconds
 --
 -- Reply    1: extended; 0: another value

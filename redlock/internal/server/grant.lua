@@ -12,7 +12,7 @@ local function milliseconds()
 end
 
 -- gap returns for how many milliseconds a free name is left to clients of other libraries, which
--- do not join the queue. The limit guards against a clock that is set back meanwhile.
+-- do not join the queue. The limit of a second guards against a clock that is set back.
 local function gap(attempts)
 	local free = redis.call('HGET', attempts, 'free')
 	if not free then
@@ -22,20 +22,21 @@ local function gap(attempts)
 	return left > 0 and left <= 1000 and left or 0
 end
 
--- grant gives a free name to the waiter that has waited longest. The name is never without a
--- holder in between, so no other client can overtake, and only this waiter is notified. The ttl
--- is short: a live waiter immediately extends the lock to its full time.
+-- grant gives a free name to the waiter that has waited longest. The name always has a holder, so
+-- no other client can overtake the waiter, and only this waiter is notified. The ttl is short: a
+-- live waiter immediately extends the lock to its full ttl.
 --
--- Dead waiters are skipped: those that listened when they asked and no longer do, and those that
--- have not asked again in time. A live waiter that was skipped gets its place back when it asks.
+-- Dead waiters are skipped: waiters that listened when they asked and no longer listen, and waiters
+-- that have not asked again in time. A live waiter that was skipped gets its place back when it
+-- asks.
 --
 -- name          the name
 -- waiters       sorted set: its waiters
 -- attempts      hash: for each waiter, its last attempt, see acquire.lua
 -- ttl           how long the lock is kept for the next waiter, milliseconds
--- caller        a waiter that is asking for the name itself, or nil
+-- caller        the waiter that asks for the name, or nil
 --
--- Returns the next waiter, or nil. It has the name, unless it is the caller.
+-- Returns the next waiter, or nil. The waiter has the name, unless it is the caller.
 local function grant(name, waiters, attempts, ttl, caller)
 	local now
 	for _ = 1, 1000 do

@@ -6,14 +6,16 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// Prefix starts every key and channel of this package except the locked names: those have no
-// prefix, so that other Redlock clients and this one exclude each other.
+// Prefix is the prefix of every key and channel of this package, except the locked names. Locked
+// names have no prefix, so that locks of other Redlock clients and of this package exclude each
+// other.
 const Prefix = "redlock:"
 
-// bootKey is a hash on every server: "run" is the server run whose votes count, "since" is the
-// start of its voting in milliseconds by the server's clock, "ttl:<ms>" is when that TTL was last
-// known to be in use. While another run is quarantined, "new" is its ID, and "clock:<id>" is the
-// reading of a machine's monotonic clock at its first reply to that machine. See boot.lua.
+// bootKey is a hash on every server: "run" is the ID of the last run that votes, "since" is when it
+// started to vote, in milliseconds by the server's clock, and "ttl:<ms>" is when that TTL was last
+// known to be in use. While a newer run is quarantined, "new" is the ID of that run, and
+// "clock:<id>" is the reading of a machine's monotonic clock after the first reply of that run to
+// the machine. See boot.lua.
 func bootKey() string { return Prefix + "boot" }
 
 // waitersKey is a sorted set: the waiters of a name, scored by their time of arrival in
@@ -28,15 +30,15 @@ func attemptsKey(name string) string { return Prefix + "attempts:" + keySuffix(n
 // "since" in milliseconds, and "text". It expires with the lock.
 func ownerKey(name string) string { return Prefix + "owner:" + keySuffix(name) }
 
-// tokenKey is a string: the last fencing token of a name. It expires a day after that token was
-// given.
+// tokenKey is a string: the last fencing token of a name. It expires a day after the token was
+// counted.
 func tokenKey(name string) string { return Prefix + "token:" + keySuffix(name) }
 
 // Channel is the channel on which a manager receives the grants of its waiters.
 func Channel(manager string) string { return Prefix + manager }
 
-// keySuffix returns the suffix of a related key that puts it into the hash slot of a name. The sign
-// before a name with its own hash tag keeps the keys of "a" and "{a}" apart.
+// keySuffix returns a suffix that puts a key into the hash slot of a name. The "=" before a name
+// with its own hash tag distinguishes the keys of "a" and "{a}".
 func keySuffix(name string) string {
 	if keys.Tag(name) != "" {
 		return "=" + name
@@ -44,8 +46,8 @@ func keySuffix(name string) string {
 	return "{" + name + "}"
 }
 
-// SharesSlot reports whether all keys of a name are in its slot. They are not if the name has a
-// closing brace but no hash tag.
+// SharesSlot reports whether all keys of a name are in the slot of the name. They are not if the
+// name has a closing brace but no hash tag.
 func SharesSlot(name string) bool {
 	return keys.Tag(name) != "" || !strings.Contains(name, "}")
 }

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Server is one of the N independent servers, as the algorithm sees it: a real one behind a
-// rueidis.Client or, in tests, a simulated one behind a network that loses, delays and forgets.
+// Server is one of the N independent servers: a real server behind a rueidis.Client or, in tests, a
+// simulated server behind an unreliable network.
 type Server interface {
 	// Name returns the name of the server, for error messages.
 	Name() string
 	// Run executes a batch in order and returns when it has all replies. After a broken
 	// connection, the replies mark ops that the server may have executed.
 	Run(ctx context.Context, batch []*Op, replies []Reply)
-	// Listen subscribes to a channel, calls ready once subscribed, then receive for each message,
-	// until the context ends or the connection breaks.
+	// Listen subscribes to a channel, calls ready once subscribed, and then calls receive for each
+	// message, until the context ends or the connection breaks.
 	Listen(ctx context.Context, channel string, ready func(), receive func(message string)) error
 	Close()
 }
 
-// Kind is the kind of an Op. Each kind has a script of its name.
+// Kind is the kind of an Op. Each kind has a script.
 type Kind uint8
 
 // Kinds of ops.
@@ -44,25 +44,25 @@ type Op struct {
 	Value string
 	// Quick takes a free name with a plain SET, and does nothing otherwise (Acquire).
 	Quick bool
-	// Queue puts the value into the queue (Acquire), ordered by Since in microseconds, or removes
-	// it (Release).
+	// Queue adds the value to the queue (Acquire), ordered by Since in microseconds, or removes the
+	// value (Release).
 	Queue  bool
 	Since  int64
 	Waited time.Duration
-	// The waiter asks again within this time (Acquire with Queue).
+	// Within is the time within which the waiter asks again (Acquire with Queue).
 	Within time.Duration
-	// Free is how long a name is left free before the next waiter gets it (Release), unless it
+	// Free is how long a name is left free before the next waiter gets it (Release), unless the name
 	// was left free within Every.
 	Free, Every time.Duration
 	TTL         time.Duration
-	Grant       time.Duration
-	Line        time.Duration
-	Tokens      int    // number of fencing tokens to count (Acquire)
-	Token       uint64 // minimum for the counter (Raise)
+	Grant       time.Duration // how long the lock is kept for the next waiter
+	Line        time.Duration // how long the queue outlives its last arrival (Acquire)
+	Tokens      int           // number of fencing tokens to count (Acquire)
+	Token       uint64        // minimum for the counter (Raise)
 	// SkipQuarantine makes a server vote from now on (Boot).
 	SkipQuarantine bool
 	Owner          *Holder // RecordOwner
-	// Until is when a Release need not be retried: the key has expired by then.
+	// Until is when the key has expired: a Release need not be retried after that time.
 	Until time.Time
 }
 
@@ -73,7 +73,7 @@ type Answer uint8
 const (
 	Unanswered Answer = iota
 	Yes               // done
-	No                // another client holds it
+	No                // another client holds the name
 	Failed            // see Reply.Err
 )
 
@@ -97,12 +97,12 @@ type Reply struct {
 	Value       string        // the holder's value (Show, Acquire answered No); the run ID (Boot)
 	Waiters     int64         // Show
 	Quarantined time.Duration // Show, Boot: how long the server does not vote
-	Since       time.Time     // Boot: since when the server votes, by its clock
+	Since       time.Time     // Boot: when the server started to vote, by its clock
 	Owner       Holder        // Show; zero: not requested, or not recorded
 }
 
 // NewValue returns a new lock value: 20 random bytes as printable letters, after a prefix that
-// distinguishes locks from everything else. grant.lua knows the format.
+// distinguishes locks from other data. grant.lua depends on the format.
 func NewValue() string { return Prefix + RandomText() }
 
 // valueLength is the length of a value.

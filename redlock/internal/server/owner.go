@@ -41,7 +41,7 @@ func decodeOwner(hash rueidis.RedisMessage, value string) (owner Holder) {
 	return owner
 }
 
-// clip makes text that any client may have written safe to print.
+// clip shortens text that any client may have written, and makes it safe to print.
 func clip(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), MaxOwner)], "")
 	if !Printable(text) {

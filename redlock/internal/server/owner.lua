@@ -1,14 +1,15 @@
--- Keeps the record of a holder as long as the lock lives, and removes it once the lock is gone.
+-- Writes the record of a holder, which expires with the lock, or removes the record if the lock is
+-- gone or being released.
 --
 -- KEYS[1]  the locked name
--- KEYS[2]  hash: its holder
+-- KEYS[2]  hash: the record of the holder
 -- ARGV[1]  the value of the lock
 -- ARGV[2]  host, ARGV[3] process id
--- ARGV[4]  since when by the clock of the host, milliseconds
+-- ARGV[4]  the start by the clock of the host, milliseconds
 -- ARGV[5]  free text
 -- ARGV[6]  '1': the lock is being released, possibly by a later script
 --
--- Reply    1: the lock has this value; 0: it is gone
+-- Reply    1: the lock has this value; 0: the lock is gone or being released
 
 local value = redis.call('HGET', KEYS[2], 'value')
 if ARGV[6] == '1' or redis.pcall('GET', KEYS[1]) ~= ARGV[1] then

@@ -1,4 +1,4 @@
--- Raises a fencing counter to a given token, if the counter is smaller.
+-- Raises a fencing counter to a token, if the counter is smaller.
 --
 -- KEYS[1]  string: the last fencing token of the name
 -- ARGV[1]  the token

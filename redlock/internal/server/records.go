@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Records holds what a manager knows about the runs of its servers and the TTLs in use on them.
+// Records holds the last known runs of a manager's servers, and the TTLs in use on the servers.
 type Records struct {
 	mu   sync.Mutex
-	own  time.Duration // the TTL of this manager
+	ttl  time.Duration // the TTL of this manager
 	runs []string      // by server
 	ttls []record      // by server
 	// restarts counts the quarantined runs seen.
@@ -21,45 +21,45 @@ type record struct {
 	at  time.Time
 }
 
-// NewRecords returns the records of a manager that uses TTL own.
-func NewRecords(servers int, own time.Duration) *Records {
-	return &Records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
+// NewRecords returns the records of a manager with a TTL.
+func NewRecords(servers int, ttl time.Duration) *Records {
+	return &Records{ttl: ttl, runs: make([]string, servers), ttls: make([]record, servers)}
 }
 
-// Observe records a reply of server i. It returns the index of the node that is the same server,
-// or -1.
-func (rs *Records) Observe(i int, answered Reply) (twin int) {
+// Observe records a reply of server i. If another node has the same server, Observe returns the
+// index of that node, and otherwise -1.
+func (rs *Records) Observe(i int, reply Reply) (twin int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	run := answered.Value
+	run := reply.Value
 	for j, other := range rs.runs {
 		if j != i && other == run && run != "" {
 			return j
 		}
 	}
-	if rs.runs[i] != run && answered.Quarantined > 0 {
+	if rs.runs[i] != run && reply.Quarantined > 0 {
 		rs.restarts++
 	}
-	rs.runs[i], rs.ttls[i] = run, record{answered.TTL, time.Now()}
+	rs.runs[i], rs.ttls[i] = run, record{reply.TTL, time.Now()}
 	return -1
 }
 
-// Longest returns the longest known TTL in use: a server that lost its keys must not vote for
-// that long. An old report is dropped when boot.lua would drop it.
+// Longest returns the longest TTL that is known to be in use: a server that lost its keys must not
+// vote for that long. It ignores reports as old as the records that boot.lua removes.
 func (rs *Records) Longest() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	most := rs.own
+	longest := rs.ttl
 	for _, r := range rs.ttls {
-		if r.ttl > most && time.Since(r.at) <= 2*r.ttl+time.Minute {
-			most = r.ttl
+		if r.ttl > longest && time.Since(r.at) <= 2*r.ttl+time.Minute {
+			longest = r.ttl
 		}
 	}
-	return most
+	return longest
 }
 
-// round changes when a server was restarted: then all servers must be asked again for the TTLs in
-// use, because that server may have lost its record.
+// round returns a number that changes when a server was restarted. All servers must then be asked
+// again for the TTLs in use, because the restarted server may have lost its record.
 func (rs *Records) round() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

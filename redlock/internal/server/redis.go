@@ -38,8 +38,8 @@ var (
 	quarantineLua string
 )
 
-// script is the script of one kind of op: called by its digest, and sent in full to a server that
-// does not know it yet.
+// script is the script of one kind of op. It is called by its digest, and sent in full to a server
+// that does not have it.
 type script struct{ source, sha string }
 
 // newScripts returns the script of each kind.
@@ -59,17 +59,16 @@ func newScripts() [kinds]script {
 	return scripts
 }
 
-// Redis is a server behind a rueidis.Client: one server, or a Cluster that
-// counts as one.
+// Redis is a server behind a rueidis.Client: one server, or a Cluster that counts as one server.
 type Redis struct {
 	label   string
 	scripts [kinds]script
-	id      string // of the manager
-	index   int    // among the manager's servers
+	id      string // ID of the manager
+	index   int    // index among the manager's servers
 	records *Records
 	clock   clock.Clock
 	cluster bool
-	// failover means that the client switches to another server if this one fails.
+	// failover means that the client switches to another server if this server fails.
 	failover bool
 	// dial creates the client when it is first needed; nil if the caller owns it.
 	dial func(*Redis) (rueidis.Client, error)
@@ -84,9 +83,9 @@ type Redis struct {
 	// listens means that the subscription of this manager is active.
 	listens atomic.Bool
 
-	// Only Run uses these; one goroutine calls it.
+	// Only Run uses batch and sent. One goroutine calls Run.
 	batch []rueidis.Completed
-	sent  []int // the index of the op of each command
+	sent  []int // index of the op of each command in batch
 }
 
 // NewRedis returns a server behind a client that the caller closes.
@@ -99,7 +98,7 @@ func NewRedis(client rueidis.Client, label string) *Redis {
 	}
 }
 
-// Prepare assigns servers to a manager, before the first of them runs a batch.
+// Prepare assigns servers to a manager. It must be called before any server runs a batch.
 func Prepare(servers []*Redis, manager string, records *Records) {
 	scripts, machine := newScripts(), clock.Machine()
 	for i, s := range servers {
@@ -110,10 +109,10 @@ func Prepare(servers []*Redis, manager string, records *Records) {
 // Name implements Server.
 func (s *Redis) Name() string { return s.label }
 
-// IsCluster reports whether the names are keys of a Cluster, see SharesSlot.
+// IsCluster reports whether the server is a Cluster. See SharesSlot.
 func (s *Redis) IsCluster() bool { return s.cluster }
 
-// connect returns the client.
+// connect returns the client, and creates it if necessary.
 func (s *Redis) connect() (rueidis.Client, error) {
 	s.mu.Lock()
 	client, closed := s.client, s.closed
@@ -138,8 +137,8 @@ func (s *Redis) connect() (rueidis.Client, error) {
 	return client, nil
 }
 
-// addConn records a connection, so that Close can end it, and because the server at its other end
-// may be another run.
+// addConn records a new connection, so that Close can close it. It also counts the connections,
+// because a new connection may lead to another run of the server.
 func (s *Redis) addConn(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +160,7 @@ func (s *Redis) Close() {
 	if closed || s.dial == nil {
 		return
 	}
-	// Close of a client would wait for the replies of a server that hangs.
+	// The Close method of a client would wait for the replies of a server that hangs.
 	for _, conn := range conns {
 		conn.Close()
 	}
@@ -170,22 +169,22 @@ func (s *Redis) Close() {
 	}
 }
 
-// verdict decodes the result of an op that was sent alone. It sends the full script if the server
-// did not know it.
-func (s *Redis) verdict(ctx context.Context, client rueidis.Client, o *Op, result rueidis.RedisResult) Reply {
+// decodeSingle decodes the result of an op that was sent alone. If the server does not have the
+// script, decodeSingle sends the op again with the full script.
+func (s *Redis) decodeSingle(ctx context.Context, client rueidis.Client, o *Op, result rueidis.RedisResult) Reply {
 	if unknownScript(result) {
 		result = client.Do(ctx, s.command(client, o, true))
 	}
 	return decode(o, result)
 }
 
-// decodeAll decodes the results of a batch. It resends ops whose script the server did not know,
-// with the full script, along with every later op on the same name, so that the server executes
-// them in order: a release that is executed before its acquisition would have no effect, and the
-// lock would last until it expires. All ops can be repeated; an op that succeeded keeps its first
-// reply.
+// decodeAll decodes the results of a batch. If the server does not have the script of an op,
+// decodeAll resends the op with the full script, and also every later op on the same name, so that
+// the server executes these ops in order: a release that is executed before its acquisition would
+// have no effect, and the lock would last until it expires. All ops can be repeated; an op that
+// succeeded keeps its first reply.
 func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, results []rueidis.RedisResult) {
-	late := map[string]bool{} // names whose ops are out of order
+	outOfOrder := map[string]bool{} // names whose ops must be repeated in order
 	var known [kinds]bool
 	var resend []rueidis.Completed
 	var sent []int
@@ -195,9 +194,9 @@ func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*O
 		replies[i] = decode(o, result)
 		unknown := unknownScript(result)
 		if unknown {
-			late[o.Name] = true
+			outOfOrder[o.Name] = true
 		}
-		if late[o.Name] && !(o.Quick && replies[i].Answer == Yes) {
+		if outOfOrder[o.Name] && !(o.Quick && replies[i].Answer == Yes) {
 			// On a Cluster each node needs the script.
 			resend = append(resend, s.command(client, o, unknown && (s.cluster || !known[o.Kind])))
 			sent = append(sent, i)
@@ -214,7 +213,7 @@ func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*O
 	}
 }
 
-// unknownScript reports whether a server did not execute a script because it does not know it.
+// unknownScript reports whether the server does not have the script that was called.
 func unknownScript(result rueidis.RedisResult) bool {
 	refused, ok := rueidis.IsRedisErr(result.Error())
 	return ok && refused.IsNoScript()
@@ -269,7 +268,7 @@ func (s *Redis) command(client rueidis.Client, o *Op, full bool) rueidis.Complet
 	return client.B().Evalsha().Sha1(s.scripts[o.Kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 }
 
-// queued returns the queue member of an op that joins or leaves the queue.
+// queued returns the queue member of an op that joins or leaves the queue, or "" for other ops.
 func (s *Redis) queued(o *Op) string {
 	if !o.Queue || o.Quick {
 		return ""
@@ -277,9 +276,8 @@ func (s *Redis) queued(o *Op) string {
 	return s.id + ":" + o.Value
 }
 
-// listensFlag reports whether this manager listens for its grants on this server. On a Cluster
-// the subscription is on one node, and the node that publishes does not see the subscriptions of
-// other nodes.
+// listensFlag returns "1" if this manager listens for its grants on this server. It returns "0" for
+// a Cluster, because the node that publishes does not report subscriptions on other nodes.
 func (s *Redis) listensFlag() string {
 	if s.listens.Load() && !s.cluster {
 		return "1"
@@ -287,6 +285,7 @@ func (s *Redis) listensFlag() string {
 	return "0"
 }
 
+// flag formats a flag for the scripts.
 func flag(b bool) string {
 	if b {
 		return "1"
@@ -334,23 +333,23 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 			Quarantined: time.Duration(quarantined) * time.Millisecond, Owner: decodeOwner(parts[4], value),
 		}
 	}
-	verdict, _ := parts[0].AsInt64()
+	code, _ := parts[0].AsInt64()
 	number, _ := parts[1].AsInt64()
 	left := time.Duration(max(number, 0)) * time.Millisecond
-	switch verdict {
+	switch code {
 	case 1:
-		answered := Reply{Answer: Yes, Token: uint64(number)}
+		reply := Reply{Answer: Yes, Token: uint64(number)}
 		if len(parts) > 2 {
-			begun, _ := parts[2].AsInt64()
-			answered.Fresh = begun == 1
+			fresh, _ := parts[2].AsInt64()
+			reply.Fresh = fresh == 1
 		}
-		return answered
+		return reply
 	case 0:
-		answered := Reply{Answer: No, TTL: left}
+		reply := Reply{Answer: No, TTL: left}
 		if len(parts) > 2 {
-			answered.Value, _ = parts[2].ToString()
+			reply.Value, _ = parts[2].ToString()
 		}
-		return answered
+		return reply
 	case -1:
 		return Reply{Answer: Failed, TTL: left, Err: QuarantineError{left}}
 	default:
@@ -358,12 +357,12 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 	}
 }
 
-// failure distinguishes a server error, after which nothing was done, from a connection error,
-// after which the outcome is unknown.
+// failure returns the reply for an error. After an error of the server, the op was not executed;
+// after a connection error, the outcome is unknown.
 func failure(err error) Reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
-		if strings.Contains(text, "WRONGTYPE") { // only the name itself is read with pcall
+		if strings.Contains(text, "WRONGTYPE") { // not the name itself, which is read with pcall
 			err = fmt.Errorf("%w: one of its keys that begin with %q", ErrNotLock, Prefix)
 		}
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
@@ -394,8 +393,8 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	if s.cluster {
 		return subscribe(client)
 	}
-	// On a separate connection: rueidis answers a single caller faster on one
-	// without subscriptions.
+	// The subscription has its own connection, because rueidis answers a single caller faster on a
+	// connection without subscriptions.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
 		// Returning the connection to the pool would send UNSUBSCRIBE and PING, and rueidis
 		// panics if the server refuses PING because it cannot write its snapshot or has lost its
@@ -405,8 +404,8 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	})
 }
 
-// AnswerTime is how long a connection may be silent before it is closed. Whatever the server
-// still executes after that is undone over the next connection.
+// AnswerTime is how long a connection may be silent before it is closed. Ops that the server
+// executes later are undone over the next connection.
 const AnswerTime = 2 * time.Second
 
 // sha1Hex returns the digest by which servers identify a script.

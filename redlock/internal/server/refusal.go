@@ -20,9 +20,9 @@ func (e refusal) Unwrap() error { return e.err }
 
 func (e refusal) Is(target error) bool { return target == ErrRefused }
 
-// refused marks an error that waiting does not change: missing permissions, a wrong password, a
-// certificate, or the wrong kind of server. If the client knows of replicas, a read-only server
-// may be a replica about to be promoted; standalone means that the client does not.
+// refused marks an error that waiting does not change: missing permissions, a wrong password, an
+// invalid certificate, or the wrong kind of server. standalone means that the client does not
+// support failover; otherwise a read-only server may be a replica that is about to be promoted.
 func refused(err error, standalone bool) error {
 	if err == nil || !isRefusal(err, standalone) {
 		return err
@@ -31,9 +31,9 @@ func refused(err error, standalone bool) error {
 }
 
 func isRefusal(err error, standalone bool) bool {
-	var answered *rueidis.RedisError
-	if errors.As(err, &answered) {
-		text := answered.Error()
+	var reply *rueidis.RedisError
+	if errors.As(err, &reply) {
+		text := reply.Error()
 		switch {
 		case rediserr.OfReply(text) == rediserr.Denied:
 			return true

@@ -1,5 +1,5 @@
--- Releases the lock if it has this value, and hands it to the next waiter: immediately
--- or, when it is called again, after a gap in which the name is free.
+-- Releases the lock if it has this value, and hands the name to the next waiter:
+-- immediately or, when the script is called again, after a gap in which the name is free.
 -- Preceded by grant.lua.
 --
 -- KEYS[1]  the locked name

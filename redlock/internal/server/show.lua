@@ -2,14 +2,14 @@
 --
 -- KEYS[1]  the name
 -- KEYS[2]  sorted set: its waiters
--- KEYS[3]  hash: its holder
+-- KEYS[3]  hash: the record of the holder
 -- ARGV[1]  on a Cluster the longest ttl in use, milliseconds; otherwise empty: boot.lua
 --          checks the quarantine
 --
 -- Reply    {the first 64 bytes of the value, milliseconds left, number of waiters,
---          milliseconds in which this server does not vote, the hash}; an empty value:
---          free
---          {-2, 0}  the key has another type, or empty text
+--          milliseconds for which this server does not vote, the hash}; an empty value
+--          means that the name is free
+--          {-2, 0}  the key has another type, or holds empty text
 
 local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'table' or holder == '' then

@@ -2,12 +2,12 @@
 --
 -- count returns the last of the next n fencing tokens of a counter, and whether the counter is
 -- new: 1 or 0. The first token is at least the next full second of the server's clock, in
--- microseconds. That is ahead of every token counted up from an earlier second, even if a counter
--- was lost, and usually the same on all servers. The counter lives for a day.
+-- microseconds. Such a token is greater than every token counted up from an earlier second, even if
+-- a counter was lost, and usually the same on all servers. The counter lives for a day.
 --
 -- A restarted server may have loaded from its disk a counter that lacks the last tokens. So each
--- run of the server counts from two seconds after the start of its voting: a counter of an
--- earlier run starts again.
+-- run of the server counts from two seconds after it starts to vote, and restarts the counter of an
+-- earlier run.
 --
 -- counter  string: the last fencing token of a name
 -- boot     the boot marker of this server, see boot.lua; nil on a Cluster
