@@ -9,7 +9,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// about serves GET /about. It takes two round trips.
+// about serves GET /about in two round trips.
 func (h *handlers) about(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -52,6 +52,7 @@ func (h *handlers) terms(req *request.Request) error {
 	return showSiteText(req, req.T("Terms"), site.Terms)
 }
 
+// showSiteText shows a text of the site. It returns ErrNotFound if the text is empty.
 func showSiteText(req *request.Request, title string, field site.Field) error {
 	text := req.Info.Of(field)
 	if text == "" {

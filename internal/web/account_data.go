@@ -17,7 +17,7 @@ func (h *handlers) dataSettings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.DataPage(req.Frame(req.T("Settings"))))
 }
 
-// exportData streams the archive of the viewer's data while reading it from the database.
+// exportData streams an archive of the viewer's data while reading the data from the database.
 func (h *handlers) exportData(req *request.Request) error {
 	header := req.W.Header()
 	header["Content-Type"] = []string{"application/zip"}
@@ -32,7 +32,7 @@ func (h *handlers) exportData(req *request.Request) error {
 		}
 		if err != nil {
 			if req.R.Context().Err() == nil {
-				req.Log().Error("an export was interrupted", "error", err)
+				req.Log().Error("export interrupted", "error", err)
 			}
 			panic(http.ErrAbortHandler) // the browser reports a broken download
 		}
@@ -40,7 +40,8 @@ func (h *handlers) exportData(req *request.Request) error {
 	return nil
 }
 
-// fileName turns a username into a part of a file name. The original program allowed any text.
+// fileName returns a username as part of a file name. Usernames of the original program may contain
+// any character.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -63,8 +64,8 @@ func (h *handlers) showDeleteAccount(req *request.Request, status int, form view
 	return req.Render(status, view.LeavePage(req.Frame(req.T("Delete your account")), form))
 }
 
-// deleteAccount deletes the account of the viewer, who confirms it with the password and, with a
-// second factor, a code.
+// deleteAccount deletes the viewer's account after checking the password and, if the second factor
+// is on, a code.
 func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
 	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {
@@ -77,9 +78,9 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 		return err
 	}
 	_, err := h.app.Auth.Login(req.Ctx, user.Name, req.R.PostFormValue("password"))
-	var waits *auth.SecondFactorError
-	if errors.As(err, &waits) {
-		_, err = h.app.Auth.FinishLogin(req.Ctx, waits.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
+	var secondFactor *auth.SecondFactorError
+	if errors.As(err, &secondFactor) {
+		_, err = h.app.Auth.FinishLogin(req.Ctx, secondFactor.Secret, strings.TrimSpace(req.R.PostFormValue("code")))
 	}
 	request.GiveBackPassword(req, err)
 	switch {

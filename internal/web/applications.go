@@ -11,13 +11,13 @@ import (
 	"retwis/internal/web/view"
 )
 
-// approvals maps query values to the message on the sign-ups page.
-var approvals = map[string]i18n.Message{
+// approvalNotices maps query values to messages on the sign-ups page.
+var approvalNotices = map[string]i18n.Message{
 	"approve": i18n.T("Sign-up approved."), "approve-all": i18n.T("Sign-ups approved."),
 	"refuse": i18n.T("Sign-up rejected."), "refuse-all": i18n.T("Sign-ups rejected."),
 }
 
-// when returns text if is is true, and "" otherwise.
+// when returns text if condition is true, and "" otherwise.
 func when(condition bool, text string) string {
 	if condition {
 		return text
@@ -25,12 +25,12 @@ func when(condition bool, text string) string {
 	return ""
 }
 
-// signUpsOnPage is the number of people on the page.
+// signUpsOnPage is the maximum number of pending sign-ups on the page.
 const signUpsOnPage = 100
 
 // applicationsPage serves GET /moderation/signups.
 func (h *handlers) applicationsPage(req *request.Request) error {
-	page := view.SignUps{Done: req.Language.Say(approvals[req.R.URL.RawQuery])}
+	page := view.SignUps{Done: req.Language.Say(approvalNotices[req.R.URL.RawQuery])}
 	var err error
 	if page.Waiting, page.More, err = h.app.Applications.Waiting(req.Ctx, signUpsOnPage); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (h *handlers) applicationsPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SignUpsPage(req.Frame(req.T("Moderation")), page))
 }
 
-// decideApplication serves POST /moderation/signups. It decides about one person or about everybody
-// from one address.
+// decideApplication serves POST /moderation/signups, which approves or rejects one sign-up or all
+// sign-ups from one network.
 func (h *handlers) decideApplication(req *request.Request) error {
 	decision, ok := moderation.ParseApproval(req.R.PostFormValue("action"))
 	if !ok {
@@ -49,13 +49,13 @@ func (h *handlers) decideApplication(req *request.Request) error {
 	if place := req.R.PostFormValue("place"); place != "" {
 		_, err = h.app.Applications.DecideAll(req.Ctx, req.User.Actor(), place, decision)
 	} else {
-		uid, known := request.ParseID(req.R.PostFormValue("user"))
-		if !known {
+		uid, valid := request.ParseID(req.R.PostFormValue("user"))
+		if !valid {
 			return request.ErrNotFound
 		}
 		err = h.app.Applications.Decide(req.Ctx, req.User.Actor(), uid, decision)
 	}
-	if err != nil && !errors.Is(err, social.ErrNotFound) { // another moderator has decided
+	if err != nil && !errors.Is(err, social.ErrNotFound) { // not found: another moderator has already decided
 		return err
 	}
 	return req.Changed("/moderation/signups?" + string(decision) + when(req.R.PostFormValue("place") != "", "-all"))

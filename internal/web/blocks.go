@@ -13,12 +13,12 @@ import (
 	"retwis/internal/web/view"
 )
 
-// changedBlocks maps query values to the message on the blocks page.
-var changedBlocks = map[string]i18n.Message{"blocked": i18n.T("Blocked."), "unblocked": i18n.T("Unblocked.")}
+// blockNotices maps query values to messages on the blocks page.
+var blockNotices = map[string]i18n.Message{"blocked": i18n.T("Blocked."), "unblocked": i18n.T("Unblocked.")}
 
 // blocks serves GET /moderation/blocks.
 func (h *handlers) blocks(req *request.Request) error {
-	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: req.Language.Say(changedBlocks[req.R.URL.RawQuery])})
+	return h.showBlocks(req, http.StatusOK, view.Blocks{Done: req.Language.Say(blockNotices[req.R.URL.RawQuery])})
 }
 
 func (h *handlers) showBlocks(req *request.Request, status int, page view.Blocks) (err error) {
@@ -42,7 +42,7 @@ func (h *handlers) addBlock(req *request.Request) error {
 // removeBlock serves POST /moderation/blocks/remove.
 func (h *handlers) removeBlock(req *request.Request) error {
 	err := h.app.Blocklist.Remove(req.Ctx, req.User.Actor(), blocklist.Kind(req.R.PostFormValue("kind")), req.R.PostFormValue("value"))
-	if err != nil && !errors.Is(err, social.ErrNotFound) { // already removed
+	if err != nil && !errors.Is(err, social.ErrNotFound) { // not found: already removed
 		return err
 	}
 	return req.Changed("/moderation/blocks?unblocked")

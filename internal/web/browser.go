@@ -44,7 +44,7 @@ func manifest(req *request.Request) error {
 	return nil
 }
 
-// icon serves GET /favicon.ico, for programs that do not read a page.
+// icon serves GET /favicon.ico, which some clients request without reading a page.
 func icon(req *request.Request) error {
 	body, err := static.Read("icon-192.png")
 	if err != nil {
@@ -54,24 +54,24 @@ func icon(req *request.Request) error {
 	return nil
 }
 
-// toSecurity serves GET /.well-known/change-password, which password managers open:
-// https://w3c.github.io/webappsec-change-password-url/.
+// toSecurity serves GET /.well-known/change-password, which password managers open, with a redirect
+// to the security settings: https://w3c.github.io/webappsec-change-password-url/.
 func toSecurity(req *request.Request) error { return req.Redirect(view.SecurityPath) }
 
-// offline serves the page that browsers keep for when they have no connection.
+// offline serves the page that browsers cache and show while they have no connection.
 func offline(req *request.Request) error {
 	req.NoIndex()
 	return req.Render(http.StatusOK, view.OfflinePage(req.VisitorFrame(req.T("You're offline"))))
 }
 
-// changeLanguage sets the language of pages in the browser of the request.
+// changeLanguage sets the language in which the browser of the request gets pages.
 func changeLanguage(req *request.Request) error {
 	req.KeepLanguage(req.R.PostFormValue("language"))
 	return req.Redirect(req.ReturnTo("/"))
 }
 
-// serviceWorker serves the script that shows the offline page. It is at the root, as its scope is
-// all pages.
+// serviceWorker serves the script that shows the offline page. The script is at the root so that
+// its scope includes all pages.
 func serviceWorker(req *request.Request) error {
 	body, err := static.Read("sw.js")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// suggestions is the maximum number of completions.
-	suggestions = 8
-	// maxSuggest is the maximum length of a text to complete, in bytes.
-	maxSuggest = 200
+	// maxCompletions is the maximum number of completions.
+	maxCompletions = 8
+	// maxTyped is the maximum length of a text to complete, in bytes.
+	maxTyped = 200
 )
 
-// suggestion is a completion of what is being typed.
+// suggestion is a completion of the typed text.
 type suggestion struct {
 	Text  string `json:"text"` // including @ or #
 	Label string `json:"label,omitempty"`
@@ -23,44 +23,44 @@ type suggestion struct {
 	To    string `json:"to,omitempty"`   // page of a person or a tag, for the search box
 }
 
-// complete serves GET /suggest?q=%40ad, which completes @names and #tags. For the search box, with
-// in=search, it also completes both without the sign. The response is a JSON list. It is empty for
-// visitors and if nothing matches.
+// complete serves GET /suggest?q=%40ad, which completes @names and #tags. With in=search, for the
+// search box, it also completes names and tags typed without the sign. The response is a JSON list,
+// which is empty for visitors and if nothing matches.
 func (h *handlers) complete(req *request.Request) error {
 	list := []suggestion{}
 	q := req.R.URL.Query().Get("q")
 	isName := strings.HasPrefix(q, "@") || strings.HasPrefix(q, "＠")
 	isTag := strings.HasPrefix(q, "#") || strings.HasPrefix(q, "＃")
-	names, tags := suggestions, suggestions
+	maxNames, maxTags := maxCompletions, maxCompletions
 	switch {
-	case !req.LoggedIn || len(q) > maxSuggest:
+	case !req.LoggedIn || len(q) > maxTyped:
 		return request.SendJSON(req, list)
 	case isName:
-		tags = 0
+		maxTags = 0
 	case isTag:
-		names = 0
+		maxNames = 0
 	case req.R.URL.Query().Get("in") == "search" && q != "":
-		names, tags = suggestions/2, suggestions/2
+		maxNames, maxTags = maxCompletions/2, maxCompletions/2
 	default:
 		return request.SendJSON(req, list)
 	}
 	forSearch := req.R.URL.Query().Get("in") == "search"
 	var v *social.Viewer
 	var err error
-	if names > 0 {
+	if maxNames > 0 {
 		if v, err = req.Viewer(); err != nil {
 			return err
 		}
 	}
-	var people, found []suggestion
+	var people, tags []suggestion
 	err = concurrently(
-		func() (err error) { people, err = h.completeNames(req, v, q, names); return err },
-		func() (err error) { found, err = h.completeTags(req, q, tags); return err },
+		func() (err error) { people, err = h.completeNames(req, v, q, maxNames); return err },
+		func() (err error) { tags, err = h.completeTags(req, q, maxTags); return err },
 	)
 	if err != nil {
 		return err
 	}
-	list = append(append(list, people...), found...)
+	list = append(append(list, people...), tags...)
 	if !forSearch {
 		for i := range list {
 			list[i].To = ""

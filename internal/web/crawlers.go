@@ -13,13 +13,13 @@ import (
 	"retwis/internal/web/view"
 )
 
-// The sizes of the sitemap: profiles per page, pages in the index (limited by the format), and
-// pages in the cache, which take about 150 KB each and are kept for a minute.
+// Limits of the sitemap: profiles per page, pages in the index (a limit of the format), and pages
+// in the cache, which take about 150 KB each and are kept for a minute.
 const (
 	sitemapUsers  = 1000
 	sitemapPages  = 50_000
 	sitemapCached = 32
-	sitemapFor    = time.Minute
+	sitemapMaxAge = time.Minute
 )
 
 // sitemapPage is a cached page of the sitemap.
@@ -28,7 +28,7 @@ type sitemapPage struct {
 	users []social.User
 }
 
-// noCrawling lists prefixes of paths that are not for crawlers.
+// noCrawling lists the path prefixes that crawlers must not request.
 var noCrawling = []string{
 	"/bookmarks", "/confirm/", "/forgot", "/home", "/invite/", "/live", "/login", "/logout", "/moderation", "/notifications", "/post", "/register",
 	"/reset/", "/search", "/settings", "/suggest", "/unsubscribe/",
@@ -63,7 +63,7 @@ type sitemapEntry struct {
 
 // sitemap serves GET /sitemap.xml, the index of the sitemap. It takes one round trip.
 func (h *handlers) sitemap(req *request.Request) error {
-	if err := h.hasSitemap(req); err != nil {
+	if err := h.checkSitemap(req); err != nil {
 		return err
 	}
 	n, err := h.app.Users.Listed(req.Ctx)
@@ -85,9 +85,10 @@ func (h *handlers) sitemap(req *request.Request) error {
 func pagesFor(n int64) int64 { return max(1, (n+sitemapUsers-1)/sitemapUsers) }
 
 // sitemapPage serves GET /sitemap/{n}.xml: the public profiles among a thousand users, as a
-// stranger sees them, for every viewer. A page that is not cached takes three round trips.
+// stranger sees them, even if the client is logged in. A page that is not cached takes three round
+// trips.
 func (h *handlers) sitemapPage(req *request.Request) error {
-	if err := h.hasSitemap(req); err != nil {
+	if err := h.checkSitemap(req); err != nil {
 		return err
 	}
 	digits, ok := strings.CutSuffix(req.R.PathValue("page"), ".xml")
@@ -120,9 +121,9 @@ func (h *handlers) sitemapPage(req *request.Request) error {
 	return sendXML(req, list)
 }
 
-// hasSitemap returns ErrNotFound if search engines must not list the site, which then has no
+// checkSitemap returns ErrNotFound if search engines must not index the site. The site then has no
 // sitemap.
-func (h *handlers) hasSitemap(req *request.Request) error {
+func (h *handlers) checkSitemap(req *request.Request) error {
 	info, err := h.app.Site.Get(req.Ctx)
 	if err == nil && info.NoIndex() {
 		err = request.ErrNotFound
@@ -130,11 +131,11 @@ func (h *handlers) hasSitemap(req *request.Request) error {
 	return err
 }
 
-// readSitemap returns the users of a page as they were at most a minute ago. It reads one page at a
-// time, because a page is a thousand times as much work as most requests.
+// readSitemap returns the users of a page, at most a minute old. It reads one page at a time,
+// because a page takes a thousand times as much work as most requests.
 func (h *handlers) readSitemap(ctx context.Context, page int64) ([]social.User, error) {
-	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
-		return known.users, nil
+	if cached, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(cached.at) < sitemapMaxAge {
+		return cached.users, nil
 	}
 	select {
 	case h.sitemapBusy <- struct{}{}:
@@ -142,8 +143,8 @@ func (h *handlers) readSitemap(ctx context.Context, page int64) ([]social.User, 
 		return nil, ctx.Err()
 	}
 	defer func() { <-h.sitemapBusy }()
-	if known, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(known.at) < sitemapFor {
-		return known.users, nil // another request has read it in the meantime
+	if cached, ok := h.sitemaps.GetIfPresent(page); ok && time.Since(cached.at) < sitemapMaxAge {
+		return cached.users, nil // read by another request in the meantime
 	}
 	people, err := h.app.Users.Oldest(ctx, (page-1)*sitemapUsers, sitemapUsers)
 	if err == nil {

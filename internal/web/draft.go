@@ -11,7 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// The fields of a form for a post. Stored pictures are referenced by their IDs in `media`, with the
+// Fields of the form of a post. Stored pictures are referenced by their IDs in `media`, with the
 // description in `alt-ID` and the focal point in `focus-ID`. Uploaded files are in `file1` to
 // `file4`, with `alt1` to `alt4` and `focus1` to `focus4`.
 const (
@@ -21,8 +21,8 @@ const (
 	focusField = "focus"
 )
 
-// draft reads a form for a post and stores its pictures. shown is the form with the stored
-// pictures, for an error page. It is also valid if err is not nil.
+// draft reads the form of a post and stores its pictures. shown is the form with the stored
+// pictures, for an error page; shown is also valid if err is not nil.
 func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.StatusForm, err error) {
 	stored := map[string]string{} // picture IDs by field number
 	n := 0
@@ -38,7 +38,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 		return err
 	})
 	form := req.R.PostForm
-	for i := range social.MaxPictures { // from now on they are referenced by ID, also on an error page
+	for i := range social.MaxPictures { // reference stored pictures by ID, on error pages, too
 		number := strconv.Itoa(i + 1)
 		if id := stored[number]; id != "" {
 			form.Add(mediaField, id)

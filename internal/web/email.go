@@ -23,8 +23,8 @@ func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSe
 	return req.Render(status, view.EmailPage(req.Frame(req.T("Settings")), page))
 }
 
-// setEmail sets the address of the session user. The password attempt is not given back, as each
-// one sends a mail.
+// setEmail sets the address of the session user. A successful password attempt is not given back,
+// because it sends a mail.
 func (h *handlers) setEmail(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (h *handlers) forgotForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ForgotPage(req.Frame(req.T("Forgot your password?")), req.R.URL.Query().Has("sent"), view.AccountForm{}))
 }
 
-// forgot requests a link for a forgotten password. Its response does not reveal whether the account
+// forgot requests a link for a forgotten password. The response does not reveal whether the account
 // exists.
 func (h *handlers) forgot(req *request.Request) error {
 	err := h.app.Email.RequestReset(req.Ctx, req.R.PostFormValue("account"))
@@ -78,8 +78,8 @@ func (h *handlers) forgot(req *request.Request) error {
 	return req.Redirect(view.ForgotPath + "?sent")
 }
 
-// confirmEmailForm is the page to which a confirmation link leads. Programs that scan mails open
-// links, so a button confirms the address.
+// confirmEmailForm shows the page of a confirmation link. Mail scanners open links, so a button
+// confirms the address.
 func (h *handlers) confirmEmailForm(req *request.Request) error {
 	user, rec, err := h.app.Email.Pending(req.Ctx, req.R.PathValue("token"))
 	if err != nil {
@@ -105,8 +105,8 @@ func addressConfirmed(req *request.Request) error {
 	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("If you forget your password, we'll send a link there. We'll also send warnings about your account.")))
 }
 
-// stopDigestForm is the page to which the link in a digest leads. Programs that scan mails open
-// links, so a button ends the digests.
+// stopDigestForm shows the page of the link in a digest. Mail scanners open links, so a button ends
+// the digests.
 func (h *handlers) stopDigestForm(req *request.Request) error {
 	if err := h.app.Email.CheckStop(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)
@@ -114,8 +114,8 @@ func (h *handlers) stopDigestForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.StopDigestPage(req.Frame(req.T("Stop the daily emails?")), req.R.URL.EscapedPath()))
 }
 
-// stopDigest ends the digests of a user. It serves the button of stopDigestForm and that of mail
-// programs (RFC 8058), which have no session.
+// stopDigest ends the digests of a user. It serves the button of stopDigestForm and the unsubscribe
+// button of mail programs (RFC 8058), which have no session.
 func (h *handlers) stopDigest(req *request.Request) error {
 	if err := h.app.Email.StopDigest(req.Ctx, req.R.PathValue("token")); err != nil {
 		return noLink(req, err)

@@ -17,7 +17,7 @@ const (
 	exploreLatest = 10
 )
 
-// explore shows trends, popular posts and people to follow. What is not cached is read
+// explore shows trends, popular posts and people to follow. Values that are not cached are read
 // concurrently.
 func (h *handlers) explore(req *request.Request) error {
 	v, err := req.Viewer()
@@ -30,7 +30,7 @@ func (h *handlers) explore(req *request.Request) error {
 	err = concurrently(
 		func() (err error) { top, err = h.app.Trends.Top(req.Ctx, v); return err },
 		func() (err error) { page.People, err = h.suggestedPeople(req, v, explorePeople); return err },
-		// Some of the latest posts may be among the popular ones.
+		// Some of the latest posts may also be popular.
 		func() (err error) { latest, err = h.app.Lists.PublicPosts(req.Ctx, v, 0, 3*exploreLatest); return err },
 	)
 	if err != nil {
@@ -44,13 +44,13 @@ func (h *handlers) explore(req *request.Request) error {
 	above := slices.Concat(popular, top.Liked)
 	var newest []timeline.Item
 	for _, item := range latest.Items {
-		same := func(other timeline.Item) bool { return other.Post.ID == item.Post.ID }
-		if len(newest) < exploreLatest && !slices.ContainsFunc(above, same) && !slices.ContainsFunc(newest, same) {
+		isSame := func(other timeline.Item) bool { return other.Post.ID == item.Post.ID }
+		if len(newest) < exploreLatest && !slices.ContainsFunc(above, isSame) && !slices.ContainsFunc(newest, isSame) {
 			newest = append(newest, item)
 		}
 	}
 	page.Popular, page.Liked, page.Latest = view.NewPosts(v, popular), view.NewPosts(v, top.Liked), view.NewPosts(v, newest)
-	// The name of a parent is stored with the post, whatever list the post is on.
+	// The author of a parent is stored with the reply, whichever list shows the reply.
 	if err := h.nameParents(req, view.NewPosts(v, append(above, newest...))); err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 const feedEntries = 30
 
 // feedPage serves a page as a feed in the format of suffix: Atom or JSON. A feed shows what a
-// stranger sees, minus what is hidden from a logged-in user. Its address is that of the page plus
-// .atom or .json.
+// stranger sees, minus what is hidden from a logged-in user. The address of a feed is the address
+// of the page plus .atom or .json.
 type feedPage = func(req *request.Request, suffix string) error
 
-// inFormat returns the page of a feed in one format.
+// inFormat returns the page of a feed in the format of suffix.
 func inFormat(feed feedPage, suffix string) request.Page {
 	return func(req *request.Request) error { return feed(req, suffix) }
 }
 
-// orFeed serves a feed if the address ends in .atom or .json. Patterns of a mux cannot have such a
-// suffix after a wildcard, so a feed shares the pattern of its page.
+// orFeed serves a feed if the address ends in .atom or .json, and a page otherwise. ServeMux
+// patterns cannot have a suffix after a wildcard, so a feed shares the pattern of its page.
 func orFeed(feed feedPage, html request.Page) request.Page {
 	return func(req *request.Request) error {
 		for _, suffix := range [...]string{view.AtomSuffix, view.JSONSuffix} {

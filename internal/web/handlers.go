@@ -13,19 +13,19 @@ import (
 	"retwis/internal/web/request"
 )
 
-// handlers respond to requests. Each file has the handlers of one subject.
+// handlers holds the state of the request handlers. Each file has the handlers of one subject.
 type handlers struct {
 	app     *app.App
 	live    *live.Hub
 	metrics *metrics.Metrics
 	version string // of the program
 
-	visitors  request.PageCache          // the public timeline for visitors
-	public    atomic.Pointer[publicPage] // and for users
-	eventTime time.Duration              // limits a write to an open page whose client accepts nothing
+	visitors  request.PageCache          // first page of the public timeline, for visitors
+	public    atomic.Pointer[publicPage] // first page of the public timeline, for logged-in users
+	eventTime time.Duration              // timeout of a write to an event stream
 
 	sitemaps    *otter.Cache[int64, sitemapPage] // recently read pages of the sitemap
-	sitemapBusy chan struct{}                    // has an element while a page is being read
+	sitemapBusy chan struct{}                    // holds an element while a page of the sitemap is being read
 }
 
 func newHandlers(app *app.App, hub *live.Hub, m *metrics.Metrics, version string) (*handlers, error) {

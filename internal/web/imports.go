@@ -8,7 +8,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// importPage shows the progress of the session user's import, or the form for one.
+// importPage shows the progress of the session user's import, or the import form.
 func (h *handlers) importPage(req *request.Request) error {
 	return h.showImport(req, http.StatusOK, view.ImportForm{})
 }
@@ -20,7 +20,7 @@ func (h *handlers) showImport(req *request.Request, status int, form view.Import
 	return req.Render(status, view.ImportPage(req.Frame(req.T("Import")), form))
 }
 
-// beginImport starts an import of a file, or of the lines of a text.
+// beginImport starts an import from an uploaded file or, without a file, from the pasted text.
 func (h *handlers) beginImport(req *request.Request) error {
 	var file []byte
 	err := request.Files(req, func(_ string, sent []byte) error {

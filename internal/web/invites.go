@@ -14,7 +14,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// inviter restricts a page to those who manage invitations. For others it does not exist.
+// inviter restricts a page to users who may manage invitations. For others the page is not found.
 func inviter(page request.Page) request.Page {
 	return func(req *request.Request) error {
 		if !req.Frame("").MayInvite() {
@@ -38,17 +38,17 @@ func (h *handlers) showInvites(req *request.Request, status int, page view.Invit
 		return err
 	}
 	now := time.Now()
-	for _, i := range all {
-		v := view.Invite{Invite: i}
+	for _, invite := range all {
+		v := view.Invite{Invite: invite}
 		switch {
-		case !now.Before(i.Expires):
-			v.State = req.T("{left} of {uses} left, expired on {date}", i.Left, i.Uses, req.Language.Date(i.Expires))
-		case i.Left == 0:
-			v.State = req.T("{left} of {uses} left, used up", i.Left, i.Uses)
-		case i.Paused:
-			v.State = req.T("{left} of {uses} left, paused while its creator may not invite people", i.Left, i.Uses)
+		case !now.Before(invite.Expires):
+			v.State = req.T("{left} of {uses} left, expired on {date}", invite.Left, invite.Uses, req.Language.Date(invite.Expires))
+		case invite.Left == 0:
+			v.State = req.T("{left} of {uses} left, used up", invite.Left, invite.Uses)
+		case invite.Paused:
+			v.State = req.T("{left} of {uses} left, paused while its creator may not invite people", invite.Left, invite.Uses)
 		default:
-			v.State = req.T("{left} of {uses} left, until {time}", i.Left, i.Uses, i.Expires)
+			v.State = req.T("{left} of {uses} left, until {time}", invite.Left, invite.Uses, invite.Expires)
 		}
 		page.Invites = append(page.Invites, v)
 	}
@@ -61,7 +61,7 @@ func (h *handlers) createInvite(req *request.Request) error {
 	page.Hours, _ = strconv.Atoi(req.R.PostFormValue("hours"))
 	uses, err := strconv.ParseInt(page.Uses, 10, 64)
 	if err != nil {
-		uses = 0 // it is refused
+		uses = 0 // CreateInvite rejects it
 	}
 	token, created, err := h.app.SignUps.CreateInvite(req.Ctx, accounts.NewInvite{
 		By: req.User.ID, Uses: uses, For: time.Duration(page.Hours) * time.Hour, Note: page.Note,

@@ -11,10 +11,10 @@ import (
 	"retwis/internal/web/view"
 )
 
-// errNoList is also returned to other users: lists are private.
+// errNoList means that a list does not exist or belongs to another user: lists are private.
 var errNoList = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This list doesn't exist.")}
 
-// noList describes an error about a list.
+// noList replaces social.ErrNotFound with errNoList.
 func noList(err error) error {
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoList
@@ -22,12 +22,12 @@ func noList(err error) error {
 	return err
 }
 
-// listChanged redirects after a change of a list, or describes why it failed.
+// listChanged redirects after a change of a list, or returns the error page if err is not nil.
 func listChanged(req *request.Request, to string, err error) error {
 	return req.Submitted(noList(err), to, unprocessable)
 }
 
-// unprocessable is the error page for a form that no page can show again.
+// unprocessable returns the error page for a rejected form that no page shows again.
 func unprocessable(_, problem string) error {
 	return &request.Error{Status: http.StatusUnprocessableEntity, Detail: i18n.Verbatim(problem)}
 }
@@ -52,13 +52,13 @@ func (h *handlers) showLists(req *request.Request, status int, name, problem str
 // createList creates a list and redirects to the page where people are added.
 func (h *handlers) createList(req *request.Request) error {
 	name := req.R.PostFormValue("name")
-	made, err := h.app.Library.Create(req.Ctx, req.User, name)
-	return req.Submitted(err, view.ListPath(made.ID)+"/edit", func(_, problem string) error {
+	list, err := h.app.Library.Create(req.Ctx, req.User, name)
+	return req.Submitted(err, view.ListPath(list.ID)+"/edit", func(_, problem string) error {
 		return h.showLists(req, http.StatusUnprocessableEntity, name, problem)
 	})
 }
 
-// listInPath returns the list in the path.
+// listInPath returns the list whose ID is in the path.
 func (h *handlers) listInPath(req *request.Request) (people.List, error) {
 	list, err := h.app.Library.Get(req.Ctx, req.User, req.R.PathValue("id"))
 	return list, noList(err)
@@ -140,7 +140,7 @@ func (h *handlers) deleteList(req *request.Request) error {
 	return listChanged(req, "/lists", h.app.Library.Delete(req.Ctx, req.User, req.R.PathValue("id")))
 }
 
-// addToList adds a user, by name, to a list.
+// addToList adds the user with the submitted name to a list.
 func (h *handlers) addToList(req *request.Request) error {
 	list, err := h.listInPath(req)
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *handlers) removeFromList(req *request.Request) error {
 	return listChanged(req, view.ListPath(list)+"/edit", h.app.Library.Remove(req.Ctx, req.User, list, id))
 }
 
-// chooseListsForm shows on which of the viewer's lists a user is.
+// chooseListsForm shows which of the viewer's lists contain a user.
 func (h *handlers) chooseListsForm(req *request.Request) error {
 	user, _, err := h.visibleUser(req)
 	if err != nil {
@@ -187,7 +187,7 @@ func (h *handlers) showListChoice(req *request.Request, status int, user social.
 	return req.Render(status, view.ChooseListsPage(req.Frame(req.T("Lists")), user, all.Lists, problem))
 }
 
-// chooseLists puts a user on the selected lists of the viewer.
+// chooseLists sets which of the viewer's lists contain a user.
 func (h *handlers) chooseLists(req *request.Request) error {
 	user, v, err := h.visibleUser(req)
 	if err != nil {

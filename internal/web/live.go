@@ -16,7 +16,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// The event streams that a page can follow, as used in its frame and in the address of the events.
+// Event streams that a page can follow, as named in view.Frame.Live and in the query of an event
+// stream.
 const (
 	liveHome     = "home"
 	liveTimeline = "timeline"
@@ -28,20 +29,21 @@ func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 
 
 func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
 
-// liveUpdates makes a page follow new entries, unless it shows a later part of a list. Every page
+// liveUpdates makes a page follow stream, unless the page shows a later part of a list. Every page
 // follows the counts of its posts and the number of unread notifications.
-func liveUpdates(hub *live.Hub, f view.Frame, on string, later bool) view.Frame {
+func liveUpdates(hub *live.Hub, f view.Frame, stream string, later bool) view.Frame {
 	if !later {
-		f.Live, f.Since = on, hub.Position()
+		f.Live, f.Since = stream, hub.Position()
 	}
 	return f
 }
 
 var errLive = &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("This address is not valid.")}
 
-// subscription parses the address of an event stream. on is what the page shows (home, timeline,
-// tag:NAME, thread:ID, profile:ID or nothing), ids are the posts whose counts it shows, and since
-// is the last event in the page. A reconnecting browser sends the ID of the last event it received.
+// subscription parses the query of an event stream. on is what the page shows (home, timeline,
+// tag:NAME, thread:ID, profile:ID or nothing), ids are the IDs of the posts whose counts the page
+// shows, and since is the last event in the page. A reconnecting browser sends the ID of the last
+// event it received.
 func subscription(req *request.Request) (live.Subscription, error) {
 	query := req.R.URL.Query()
 	sub := live.Subscription{Viewer: req.User, Session: req.SessionSecret, Since: query.Get("since"), Address: req.Address()}
@@ -49,8 +51,8 @@ func subscription(req *request.Request) (live.Subscription, error) {
 		sub.Since = last
 	}
 	var err error
-	on, of, _ := strings.Cut(query.Get("on"), ":")
-	switch on {
+	kind, value, _ := strings.Cut(query.Get("on"), ":")
+	switch kind {
 	case "":
 	case liveHome:
 		sub.Page = live.Home
@@ -59,15 +61,15 @@ func subscription(req *request.Request) (live.Subscription, error) {
 	case "tag":
 		var ok bool
 		sub.Page = live.Tag
-		if sub.Tag, ok = text.FoldTag(of); !ok {
+		if sub.Tag, ok = text.FoldTag(value); !ok {
 			return sub, errLive
 		}
 	case "thread":
 		sub.Page = live.Thread
-		sub.ID, err = liveID(of)
+		sub.ID, err = liveID(value)
 	case "profile":
 		sub.Page = live.Profile
-		sub.ID, err = liveID(of)
+		sub.ID, err = liveID(value)
 	default:
 		return sub, errLive
 	}
@@ -97,9 +99,9 @@ func liveID(typed string) (int64, error) {
 	return id, nil
 }
 
-// events sends what happens while a page is open, as server-sent events.
+// events sends server-sent events while a page is open.
 //
-// It hijacks the connection: the server's timeouts no longer apply, and the goroutine of the
+// events hijacks the connection: the server's timeouts no longer apply, and the goroutine of the
 // request ends. A connection that cannot be hijacked, as with HTTP/2, keeps its goroutine.
 func (h *handlers) events(req *request.Request) error {
 	sub, err := subscription(req)
@@ -118,10 +120,10 @@ func (h *handlers) events(req *request.Request) error {
 	if ok && live.CanTakeOver && req.R.TLS == nil && req.R.ProtoMajor == 1 {
 		_, err = h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return h.takeOver(req, hijacker) })
 	} else {
-		err = h.streamHere(req, sub)
+		err = h.streamFromHandler(req, sub)
 	}
 	switch {
-	case errors.Is(err, errTaken):
+	case errors.Is(err, errHijacked):
 		return nil
 	case errors.Is(err, live.ErrTooMany):
 		return &request.Error{Status: http.StatusTooManyRequests, Detail: i18n.T("You have too many pages of this site open. Close some of them.")}
@@ -131,20 +133,20 @@ func (h *handlers) events(req *request.Request) error {
 	return err
 }
 
-// errTaken means that the connection failed after it was hijacked.
-var errTaken = errors.New("web: the connection failed after it was hijacked")
+// errHijacked means that the connection failed after it was hijacked.
+var errHijacked = errors.New("web: the connection failed after it was hijacked")
 
-// takeOver hijacks the connection of a request.
-func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn, error) {
-	conn, _, err := from.Hijack()
+// takeOver hijacks the connection of a request and writes the header of the response.
+func (h *handlers) takeOver(req *request.Request, hijacker http.Hijacker) (live.Conn, error) {
+	conn, _, err := hijacker.Hijack()
 	if err != nil {
 		return nil, err
 	}
 	fail := func(err error) (live.Conn, error) {
 		conn.Close()
-		return nil, errors.Join(errTaken, err)
+		return nil, errors.Join(errHijacked, err)
 	}
-	taken, ok := live.NewConn(conn)
+	client, ok := live.NewConn(conn)
 	if !ok {
 		return fail(nil)
 	}
@@ -155,15 +157,15 @@ func (h *handlers) takeOver(req *request.Request, from http.Hijacker) (live.Conn
 		return fail(err)
 	}
 	head.WriteString("\r\n")
-	if err := taken.WriteAll(head.Bytes(), time.Now().Add(h.eventTime)); err != nil {
+	if err := client.WriteAll(head.Bytes(), time.Now().Add(h.eventTime)); err != nil {
 		return fail(err)
 	}
-	return taken, nil
+	return client, nil
 }
 
-// streamHere sends events from the goroutine of the request, after the handler has finished
+// streamFromHandler sends events from the goroutine of the request, after the handler has finished
 // everything else.
-func (h *handlers) streamHere(req *request.Request, sub live.Subscription) error {
+func (h *handlers) streamFromHandler(req *request.Request, sub live.Subscription) error {
 	queue := live.NewQueue()
 	detach, err := h.live.Attach(req.Ctx, sub, func() (live.Conn, error) { return queue, nil })
 	if err != nil {
@@ -171,7 +173,7 @@ func (h *handlers) streamHere(req *request.Request, sub live.Subscription) error
 	}
 	req.Stream = func() {
 		defer detach()
-		// A server without deadlines has none to lift.
+		// Not every server supports deadlines.
 		_ = http.NewResponseController(req.W).SetReadDeadline(time.Time{})
 		req.W.WriteHeader(http.StatusOK)
 		queue.Run(req.R.Context(), func(p []byte) error {

@@ -50,9 +50,9 @@ func (h *handlers) login(req *request.Request) error {
 	if suspended != nil && suspended.Pending() {
 		return req.Render(http.StatusForbidden, view.PendingPage(req.Frame(req.T("Log in")), form.Username))
 	}
-	var waits *auth.SecondFactorError
-	if errors.As(err, &waits) {
-		return h.askForCode(req, waits.Secret, form)
+	var secondFactor *auth.SecondFactorError
+	if errors.As(err, &secondFactor) {
+		return h.askForCode(req, secondFactor.Secret, form)
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (h *handlers) login(req *request.Request) error {
 	return h.enter(req, session, form.Username, form)
 }
 
-// triedName returns the account of a failed log-in for the security log. The typed name may be a
+// triedName returns the username of a failed log-in for the security log. The typed name may be a
 // password in the wrong field, so only names of existing accounts are logged.
 func (h *handlers) triedName(req *request.Request, typed string) []slog.Attr {
 	user, err := h.app.Users.UserByName(req.Ctx, typed)
@@ -71,7 +71,8 @@ func (h *handlers) triedName(req *request.Request, typed string) []slog.Attr {
 	return []slog.Attr{slog.String("name", user.Name)}
 }
 
-// enter completes a successful log-in. tried is the name whose password was tried, empty for none.
+// enter completes a successful log-in. tried is the username whose password was checked, or "" for
+// a log-in with a passkey.
 func (h *handlers) enter(req *request.Request, session auth.Session, tried string, form view.AccountForm) error {
 	if err := h.app.Auth.LoggedIn(req.Ctx, session.User, tried, req.LimitAddress()); err != nil {
 		return err
@@ -83,8 +84,8 @@ func (h *handlers) enter(req *request.Request, session auth.Session, tried strin
 	return req.Changed(form.Next)
 }
 
-// askForCode completes the first step of a log-in. A text that came with it is passed on to the
-// second step.
+// askForCode completes the first step of a log-in. The text of a post in the form is passed on to
+// the second step.
 func (h *handlers) askForCode(req *request.Request, secret string, form view.AccountForm) error {
 	req.SetPendingLogin(secret)
 	if form.Draft == "" {
@@ -104,12 +105,12 @@ func (h *handlers) loginCodeForm(req *request.Request) error {
 	return req.Render(http.StatusOK, view.CodePage(req.Frame(req.T("Log in")), view.AccountForm{Next: next}))
 }
 
-// loginCode is the second step of a log-in.
+// loginCode serves the second step of a log-in.
 func (h *handlers) loginCode(req *request.Request) error {
 	form := view.AccountForm{Next: request.LocalPath(req.R.PostFormValue("next")), Draft: req.Draft, Kept: request.KeptFields(req), Action: req.R.PostFormValue("action"), Field: "code"}
 	secret := req.PendingLogin()
-	who, _ := h.app.Auth.LoginUser(req.Ctx, secret) // for limits and the log
-	by := limits.By{Account: who.ID, Address: req.LimitAddress()}
+	user, _ := h.app.Auth.LoginUser(req.Ctx, secret) // for limits and the log
+	by := limits.By{Account: user.ID, Address: req.LimitAddress()}
 	if err := h.app.Limits.Take(req.Ctx, limits.SecondFactor, by); err != nil {
 		limit, ok := req.RetryAfter(err)
 		if !ok {
@@ -119,16 +120,16 @@ func (h *handlers) loginCode(req *request.Request) error {
 		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame(req.T("Log in")), form))
 	}
 	done, err := h.app.Auth.FinishLogin(req.Ctx, secret, req.R.PostFormValue("code"))
-	if !errors.Is(err, auth.ErrBadCode) { // with other errors no code was compared, or the right one
+	if !errors.Is(err, auth.ErrBadCode) { // no code was compared, or the code was right
 		h.app.Limits.Return(req.Ctx, limits.SecondFactor, by)
 	}
 	switch {
 	case errors.Is(err, auth.ErrBadCode):
-		req.LogSecurity("code failed", who)
+		req.LogSecurity("code failed", user)
 		form.Problem = req.T("That code is wrong or was already used.")
 		return req.Render(http.StatusUnprocessableEntity, view.CodePage(req.Frame(req.T("Log in")), form))
 	case errors.Is(err, auth.ErrTooManyCodes):
-		req.LogSecurity("too many codes", who)
+		req.LogSecurity("too many codes", user)
 		req.W.Header().Set("Retry-After", "3600")
 		form.Problem = req.T("Too many wrong codes. Use a recovery code, or try again in an hour.")
 		return req.Render(http.StatusTooManyRequests, view.CodePage(req.Frame(req.T("Log in")), form))
@@ -152,13 +153,12 @@ func (h *handlers) logout(req *request.Request) error {
 		req.LogSecurity("logout", req.User)
 	}
 	req.DropSession()
-	// The back button shows no page of this session, and no drafts are left.
+	// The back button must not show pages of this session, and the browser must not keep drafts.
 	req.W.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	return req.Changed("/")
 }
 
-// resetPasswordForm is the page to which a link leads that an operator or moderator has made for
-// somebody who has forgotten their password. Sending the form uses up the link.
+// resetPasswordForm shows the form of a password reset link. Sending the form uses up the link.
 func (h *handlers) resetPasswordForm(req *request.Request) error {
 	user, err := h.resetUser(req)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *handlers) resetPassword(req *request.Request) error {
 	return req.Redirect("/login?reset=" + url.QueryEscape(user.Name))
 }
 
-// resetUser returns the user of the link in the address. Attempts with wrong links are limited.
+// resetUser returns the user of the reset link in the path. Attempts with wrong links are limited.
 func (h *handlers) resetUser(req *request.Request) (social.User, error) {
 	if err := req.Allow(limits.Reset); err != nil {
 		return social.User{}, err

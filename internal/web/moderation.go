@@ -15,22 +15,22 @@ import (
 	"retwis/internal/web/view"
 )
 
-// moderator restricts a page to moderators. For everybody else it does not exist.
+// moderator restricts a page to moderators. For others the page is not found.
 func moderator(page request.Page) request.Page { return forRole(social.Moderator, page) }
 
 // admin restricts a page to admins and owners.
 func admin(page request.Page) request.Page { return forRole(social.Admin, page) }
 
-func forRole(least social.Role, page request.Page) request.Page {
+func forRole(minRole social.Role, page request.Page) request.Page {
 	return func(req *request.Request) error {
-		if !req.LoggedIn || req.User.Role < least {
+		if !req.LoggedIn || req.User.Role < minRole {
 			return fmt.Errorf("%w: %w", request.ErrNotModerator, request.ErrNotFound)
 		}
 		return page(req)
 	}
 }
 
-// queuePage is the number of reports on a page of the queue.
+// queuePage is the number of entries on a page of the report queue, of people and of the audit log.
 const queuePage = 50
 
 func (h *handlers) reportQueue(req *request.Request) error {
@@ -48,7 +48,7 @@ func (h *handlers) reportQueue(req *request.Request) error {
 	for _, report := range open {
 		ids = append(ids, int64(report.Holder))
 	}
-	names, err := h.app.Reports.UsersOf(req.Ctx, positive(ids)...)
+	names, err := h.app.Reports.UsersOf(req.Ctx, userIDs(ids)...)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (h *handlers) reportQueue(req *request.Request) error {
 	return req.Render(http.StatusOK, view.QueuePage(req.Frame(req.T("Moderation")), queue))
 }
 
-// positive returns the user IDs among actor IDs.
-func positive(ids []int64) []int64 {
+// userIDs returns the user IDs among actor IDs.
+func userIDs(ids []int64) []int64 {
 	var users []int64
 	for _, id := range ids {
 		if id > 0 {
@@ -94,13 +94,13 @@ func (h *handlers) takeReport(req *request.Request) error {
 	return req.Redirect(view.CasePath(c.Target))
 }
 
-// decisions adds the names of the people to audit log entries.
+// decisions returns audit log entries with the names of the people.
 func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]view.Decision, error) {
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, int64(e.Actor), e.Person)
 	}
-	names, err := h.app.Reports.UsersOf(req.Ctx, positive(ids)...)
+	names, err := h.app.Reports.UsersOf(req.Ctx, userIDs(ids)...)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (h *handlers) showCase(req *request.Request, status int, problem string) er
 	c.Subject, err = h.app.Reports.TargetOf(req.Ctx, actor, target)
 	c.Target = target
 	if errors.Is(err, social.ErrNotFound) && c.Taken {
-		err = nil // deleted in the meantime: it can only be dismissed
+		err = nil // deleted in the meantime: the report can only be dismissed
 	}
 	if err != nil {
 		return err
@@ -74,11 +74,11 @@ func caseMessage(req *request.Request, c view.Case) string {
 	return ""
 }
 
-// postsInCase is the number of a person's posts in a case.
+// postsInCase is the maximum number of a person's latest posts in a case.
 const postsInCase = 5
 
-// readBackground reads what helps to judge a person. The other reports about them are read
-// concurrently.
+// readBackground reads the background of the person of a case. Other reports about the person are
+// read concurrently.
 func (h *handlers) readBackground(req *request.Request, v *social.Viewer, c *view.Case) error {
 	others := make(chan error, 1)
 	go func() {
@@ -86,12 +86,12 @@ func (h *handlers) readBackground(req *request.Request, v *social.Viewer, c *vie
 		c.Known.Others, err = h.app.Reports.OtherReports(req.Ctx, c.Subject)
 		others <- err
 	}()
-	err := h.person(req, v, c)
+	err := h.readPerson(req, v, c)
 	return errors.Join(err, <-others)
 }
 
-// person reads the profile, the counts and the latest posts of a person.
-func (h *handlers) person(req *request.Request, v *social.Viewer, c *view.Case) error {
+// readPerson reads the profile, the counts and the latest posts of the person of a case.
+func (h *handlers) readPerson(req *request.Request, v *social.Viewer, c *view.Case) error {
 	profile, err := h.app.Profiles.Get(req.Ctx, c.Person.ID)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
@@ -104,13 +104,13 @@ func (h *handlers) person(req *request.Request, v *social.Viewer, c *view.Case) 
 	if err != nil {
 		return err
 	}
-	// The post that the case is about is shown above them.
+	// The post that the case is about is shown above the latest posts.
 	items := slices.DeleteFunc(list.Items, func(item timeline.Item) bool { return c.Post != nil && item.Post.ID == c.Post.ID })
 	c.Known.Posts, err = h.shownPosts(req, v.WithoutBlocks(), items[:min(len(items), postsInCase)])
 	return err
 }
 
-// fillCase reads what is known about the person.
+// fillCase reads the post of a case and what is known about the person.
 func (h *handlers) fillCase(req *request.Request, c *view.Case) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -183,8 +183,8 @@ func (h *handlers) decideReport(req *request.Request) error {
 	return req.Changed(to, pid)
 }
 
-// nextReport takes the next report after a decision and returns its page, or the page of the queue
-// if no report is available to the moderator.
+// nextReport takes the next report after a decision and returns its address, or the address of the
+// queue if no report is available to the moderator.
 func (h *handlers) nextReport(req *request.Request, action string) (string, error) {
 	next, err := h.app.Reports.TakeReport(req.Ctx, req.User.Actor())
 	switch {
@@ -196,7 +196,8 @@ func (h *handlers) nextReport(req *request.Request, action string) (string, erro
 	return view.CasePath(next.Target) + "&decided=" + action, nil
 }
 
-// untilIn returns the end of a limit or suspension, or the zero time for none.
+// untilIn returns the end of a limit or suspension after a number of days, or the zero time if days
+// is empty.
 func untilIn(days string, now time.Time) (time.Time, error) {
 	if days == "" {
 		return time.Time{}, nil

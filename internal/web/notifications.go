@@ -26,11 +26,10 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 		return err
 	}
 	f := req.Frame(req.T("Notifications"))
-	// A browser that prefetches a page has shown nothing, and a page of some kinds has not shown
-	// the others.
+	// A prefetched page has not been shown, and a page of some kinds does not show the others.
 	if before == "" && tab.Kinds == nil && page.Newest != "" && req.R.Header.Get("Sec-Purpose") == "" && req.R.Method == http.MethodGet {
 		if err := h.app.Notifications.MarkRead(req.Ctx, req.User, page.Newest); err != nil {
-			// A read-only database can still be read.
+			// With a read-only database, notifications can still be shown.
 			req.Log().Debug("cannot mark notifications as read", "error", err)
 		} else {
 			f.Unread = 0
@@ -43,7 +42,7 @@ func (h *handlers) notificationsPage(req *request.Request) error {
 	return req.Render(http.StatusOK, view.NotificationsPage(f, tab, alerts, tab.Next(page.Next), before != ""))
 }
 
-// alerts adds the actions for notifications: following back and replying.
+// alerts returns notifications with the actions on them: following back and replying.
 func (h *handlers) alerts(req *request.Request, v *social.Viewer, groups []notify.Group) ([]view.Alert, error) {
 	alerts := make([]view.Alert, len(groups))
 	var followers []social.User

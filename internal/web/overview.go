@@ -13,10 +13,9 @@ import (
 )
 
 // overview shows what needs attention and, to admins, the state of the site. It reads counters
-// rather than the lists they count: a dozen commands and the memory of each server, whatever the
-// size of the site.
+// rather than lists: a dozen commands and the memory of each server, whatever the size of the site.
 func (h *handlers) overview(req *request.Request) error {
-	overview, err := h.toDecide(req)
+	overview, err := h.pendingDecisions(req)
 	if err != nil {
 		return err
 	}
@@ -31,8 +30,8 @@ func (h *handlers) overview(req *request.Request) error {
 // toOverview redirects from the former address of the overview.
 func toOverview(req *request.Request) error { return req.Redirect(view.ModerationPath) }
 
-// toDecide returns what is waiting for moderators.
-func (h *handlers) toDecide(req *request.Request) (overview view.Overview, err error) {
+// pendingDecisions returns an overview with the reports and sign-ups that wait for a decision.
+func (h *handlers) pendingDecisions(req *request.Request) (overview view.Overview, err error) {
 	reports, err := h.app.Reports.OpenReportCount(req.Ctx)
 	if err != nil {
 		return overview, err

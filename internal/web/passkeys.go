@@ -14,15 +14,15 @@ import (
 	"retwis/internal/web/view"
 )
 
-// asked is what a script of a page gets to create or use a passkey in the browser. The script then
-// sends the form with the browser's response.
+// passkeyRequest is what a page's script needs to create or use a passkey in the browser. The
+// script then sends the form with the browser's response.
 type passkeyRequest struct {
 	Secret  string `json:"secret"` // to be sent with the response
 	Options any    `json:"options"`
 }
 
-// place returns the site as seen by the browser, or an *Error for a Host that no browser would
-// send.
+// place returns the site as seen by the browser, or a *request.Error for a Host that no browser
+// would send.
 func place(req *request.Request) (auth.Place, error) {
 	origin, err := url.Parse(req.Origin())
 	if err != nil || origin.Hostname() == "" {
@@ -33,27 +33,27 @@ func place(req *request.Request) (auth.Place, error) {
 
 // passkeyOptions starts the creation of a passkey.
 func (h *handlers) passkeyOptions(req *request.Request) error {
-	made, err := h.beginPasskey(req)
+	challenge, err := h.beginPasskey(req)
 	if err != nil {
 		return h.securityChanged(req, "passkeys", err, "")
 	}
-	return request.SendJSON(req, made)
+	return request.SendJSON(req, challenge)
 }
 
-func (h *handlers) beginPasskey(req *request.Request) (made passkeyRequest, err error) {
+func (h *handlers) beginPasskey(req *request.Request) (challenge passkeyRequest, err error) {
 	at, err := place(req)
 	if err != nil {
-		return made, err
+		return challenge, err
 	}
 	err = req.Guarded("", func(current string) (err error) {
-		made.Secret, made.Options, err = h.app.Passkeys.Begin(req.Ctx, at, req.User, current)
+		challenge.Secret, challenge.Options, err = h.app.Passkeys.Begin(req.Ctx, at, req.User, current)
 		return err
 	})
-	return made, err
+	return challenge, err
 }
 
-// addPasskey adds the passkey created by the browser. Without one, passkeyOptions has refused it,
-// and the page says why.
+// addPasskey adds the passkey created by the browser. If the form has no passkey, the page shows
+// why: the error of passkeyOptions, or that the browser created no passkey.
 func (h *handlers) addPasskey(req *request.Request) error {
 	response := req.R.PostFormValue("response")
 	if response == "" {
@@ -68,7 +68,7 @@ func (h *handlers) addPasskey(req *request.Request) error {
 		err = h.app.Passkeys.Add(req.Ctx, at, req.User, req.R.PostFormValue("secret"), req.R.PostFormValue("name"), response)
 	}
 	if errors.Is(err, auth.ErrPasskey) {
-		req.Log().Info("a new passkey was refused", "user", req.User.ID, "error", err)
+		req.Log().Info("new passkey rejected", "user", req.User.ID, "error", err)
 		err = social.Invalid("name", "That took too long, or the passkey wasn't accepted. Please try again.")
 	}
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// suggestedOnPage is the number of people suggested on the page.
+// suggestedOnPage is the maximum number of suggestions on the page of people to follow.
 const suggestedOnPage = 20
 
 // peopleToFollow shows suggested people and new members.
@@ -40,8 +40,8 @@ func (h *handlers) peopleToFollow(req *request.Request) error {
 	return req.Render(http.StatusOK, view.SuggestedPage(f, people, newest))
 }
 
-// suggestedPeople returns up to n people for the viewer to follow. Their buttons lead back to the
-// page of the request.
+// suggestedPeople returns up to n people for the viewer to follow. The follow buttons lead back to
+// the page of the request.
 func (h *handlers) suggestedPeople(req *request.Request, v *social.Viewer, n int) ([]view.Person, error) {
 	list, err := h.app.Suggestions.Get(req.Ctx, v, n)
 	if err != nil {

@@ -24,7 +24,7 @@ type uploaded struct {
 	Height int    `json:"height"`
 }
 
-// uploadPicture stores a picture that a script sends before its post.
+// uploadPicture stores a picture that a script sends before the post is sent.
 func (h *handlers) uploadPicture(req *request.Request) error {
 	if !req.LoggedIn {
 		return request.ErrLogin
@@ -56,12 +56,13 @@ func (h *handlers) storePicture(req *request.Request, file []byte, kind media.Ki
 	}
 	r, err := h.app.Media.Upload(req.Ctx, req.User, limits.Place(req.LimitAddress()), file, kind)
 	if request.PictureProblem(err) != nil && !errors.Is(err, picture.ErrDamaged) && !errors.Is(err, picture.ErrTime) {
-		req.GiveBack(limits.Media) // a failed decoding counts: it can take seconds
+		req.GiveBack(limits.Media) // failed decoding counts, because it can take seconds
 	}
 	return r, err
 }
 
-// pictureFile sends a picture in one size to those who may see what it belongs to.
+// pictureFile sends a picture in one size, if the viewer may see the post or profile that the
+// picture belongs to.
 func (h *handlers) pictureFile(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -72,7 +73,7 @@ func (h *handlers) pictureFile(req *request.Request) error {
 		return err
 	}
 	size, _, _ := strings.Cut(req.R.PathValue("file"), ".")
-	// Valid until the file is closed: a client may read for longer than a page may take.
+	// The context of req.R, unlike req.Ctx, does not limit how long the client reads the file.
 	file, err := h.app.Media.Open(req.R.Context(), found.Record, size)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (h *handlers) pictureFile(req *request.Request) error {
 }
 
 // setPortrait makes an uploaded picture the avatar or header of the session user, or removes the
-// current one.
+// current picture.
 func (h *handlers) setPortrait(req *request.Request) error {
 	kind := media.Kind(req.R.PostFormValue("kind"))
 	if kind != media.Avatar && kind != media.Header {
@@ -107,8 +108,8 @@ func (h *handlers) setPortrait(req *request.Request) error {
 	return req.Changed("/settings/profile?saved")
 }
 
-// pictureProblem returns the error of a submitted post as a message for its form and the status of
-// the page. The status is 0 for an error with an error page.
+// pictureProblem returns the status and the message with which the form of a post is shown again
+// after err. The status is 0 if err has an error page.
 func pictureProblem(req *request.Request, err error) (status int, text string) {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {

@@ -17,8 +17,8 @@ func (h *handlers) postPage(req *request.Request) error {
 	return h.showPost(req, http.StatusOK, view.StatusForm{})
 }
 
-// postByID redirects from the ID of a post to its page: archives have IDs without the names of
-// authors.
+// postByID redirects from the ID of a post to the page of the post: archives contain IDs without
+// the names of authors.
 func (h *handlers) postByID(req *request.Request) error {
 	v, err := req.Viewer()
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *handlers) showPost(req *request.Request, status int, form view.StatusFo
 	if err != nil {
 		return err
 	}
-	since := h.live.Position() // before the conversation is read
+	since := h.live.Position() // before the conversation is read, to miss no event
 	thread, err := h.app.Threads.Get(req.Ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
@@ -73,14 +73,15 @@ func (h *handlers) showPost(req *request.Request, status int, form view.StatusFo
 		}
 		conversation.Pinned = profile.Pinned == p.ID
 	}
-	if err := h.askRobots(req, p.Author); err != nil {
+	if err := h.noIndexIfUnsearchable(req, p.Author); err != nil {
 		return err
 	}
 	form.Action, form.ID, form.Pictures = path+"/reply", "reply", h.app.Media.IsOn()
 	f := req.Frame(p.Author.Name + ": " + view.Opening(p.Body, 60))
 	card := view.PostCard(req.PublicURL(), f.Site, p)
 	f.Description, f.Head = card.Description, card.Head()
-	// In a conversation, only the first page of the first post gets new replies.
+	// Only the page of the first post of a conversation follows new replies, and only if it shows
+	// all replies.
 	if f = liveUpdates(h.live, f, liveThread(cmp.Or(p.Root, p.ID)), after != 0 || p.Root != 0 || thread.Next != 0); f.Live != "" {
 		f.Since = since
 	}
@@ -116,8 +117,9 @@ func (h *handlers) postHistory(req *request.Request) error {
 // listPeople reads a page of people related to a post or user.
 type listPeople = func(ctx context.Context, v *social.Viewer, id int64, cursor string, limit int) (social.People, error)
 
-// peopleOfPost returns the page of the people who liked or reposted a post.
-func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople) request.Page {
+// peopleOfPost returns the page of the people who liked or reposted a post. segment is the last
+// segment of its path.
+func (h *handlers) peopleOfPost(segment string, title i18n.Message, list listPeople) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()
 		if err != nil {
@@ -127,7 +129,7 @@ func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople
 		if err != nil {
 			return err
 		}
-		path, moved := canonical(req, item, "/"+what)
+		path, moved := canonical(req, item, "/"+segment)
 		if moved {
 			return req.RedirectToName(path)
 		}
@@ -136,7 +138,7 @@ func (h *handlers) peopleOfPost(what string, title i18n.Message, list listPeople
 		if err != nil {
 			return err
 		}
-		if err := h.askRobots(req, item.Post.Author); err != nil {
+		if err := h.noIndexIfUnsearchable(req, item.Post.Author); err != nil {
 			return err
 		}
 		page, err := h.peopleList(req, v, people, path)

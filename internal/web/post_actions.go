@@ -65,7 +65,7 @@ func (h *handlers) reply(req *request.Request) error {
 	path := view.PostPath(parent) + "#p" + strconv.FormatInt(post.ID, 10)
 	if v, err := req.Viewer(); err == nil {
 		if thread, err := h.app.Threads.Get(req.Ctx, v, parent.ID, 0, repliesOnPage); err == nil && thread.Next != 0 {
-			path = view.PostPath(post) // it is on another page of the conversation
+			path = view.PostPath(post) // the reply is on another page of the conversation
 		}
 	}
 	return req.Changed(path, parent.ID, post.ID)
@@ -156,7 +156,7 @@ func (h *handlers) deletePost(req *request.Request) error {
 	return req.Changed(to, post.ID, post.Parent)
 }
 
-// pin pins a post: it is shown first on the author's profile.
+// pin pins a post to the top of its author's profile.
 func (h *handlers) pin(req *request.Request) error {
 	if req.LoggedIn {
 		if _, err := h.targetPost(req); err != nil {
@@ -170,7 +170,7 @@ func (h *handlers) unpin(req *request.Request) error {
 	return h.changePin(req, "unpinned", h.app.Profiles.Unpin)
 }
 
-func (h *handlers) changePin(req *request.Request, what string, change func(ctx context.Context, user social.User, id int64) error) error {
+func (h *handlers) changePin(req *request.Request, kind string, change func(ctx context.Context, user social.User, id int64) error) error {
 	id, err := strconv.ParseInt(req.R.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
 		return request.ErrNotFound
@@ -182,7 +182,7 @@ func (h *handlers) changePin(req *request.Request, what string, change func(ctx 
 	if err != nil {
 		return err
 	}
-	req.Tell(what, "")
+	req.Tell(kind, "")
 	return req.Changed(req.Back(view.ProfilePath(req.User.Name)))
 }
 

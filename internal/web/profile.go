@@ -10,7 +10,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// profileTab returns the page of a tab.
+// profileTab returns the page of a profile tab.
 func (h *handlers) profileTab(tab string) request.Page {
 	return func(req *request.Request) error {
 		user, v, err := h.visibleUser(req)
@@ -131,7 +131,7 @@ func (h *handlers) tabPosts(req *request.Request, v *social.Viewer, header view.
 	return list, h.nameParents(req, list.Posts)
 }
 
-// showPinned puts the pinned post of a profile first, unless it has been deleted or hidden.
+// showPinned adds the pinned post to a profile, unless the post has been deleted or hidden.
 func (h *handlers) showPinned(req *request.Request, v *social.Viewer, header *view.Profile) error {
 	item, err := h.app.Lists.PostPage(req.Ctx, v, header.Profile.Pinned)
 	if errors.Is(err, social.ErrNotFound) {

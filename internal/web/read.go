@@ -19,7 +19,7 @@ var (
 	errNoPost = &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This post doesn't exist.")}
 )
 
-// namedUser returns the user named in the path, in any case.
+// namedUser returns the user whose name is in the path, ignoring case.
 func (h *handlers) namedUser(req *request.Request) (social.User, error) {
 	user, err := h.app.Users.UserByName(req.Ctx, req.R.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
@@ -53,8 +53,8 @@ func (h *handlers) visibleUser(req *request.Request) (social.User, *social.Viewe
 }
 
 // siteAccount returns the user who represents the site and the picture of the site, which is the
-// header of the user's profile. It returns the zero User if strangers cannot see that user. Cached
-// values take no round trip.
+// header of the user's profile. It returns the zero User if strangers cannot see that user. It
+// takes no round trip if the values are cached.
 func (h *handlers) siteAccount(req *request.Request) (user social.User, picture string, err error) {
 	name := req.Info.Of(site.Account)
 	if name == "" {
@@ -74,9 +74,9 @@ func (h *handlers) siteAccount(req *request.Request) (user social.User, picture 
 	return user, profile.Header, err
 }
 
-// askRobots asks search engines not to index a page about a post whose author does not want to be
-// found. The author of a cached post may be outdated, so the current user is looked up.
-func (h *handlers) askRobots(req *request.Request, author social.User) error {
+// noIndexIfUnsearchable asks search engines not to index a page about a post whose author does not
+// want to be found. The author of a cached post may be outdated, so the current user is looked up.
+func (h *handlers) noIndexIfUnsearchable(req *request.Request, author social.User) error {
 	known, err := h.app.Users.ByID(req.Ctx, []int64{author.ID})
 	if err == nil && known[author.ID].Unsearchable {
 		req.NoIndex()
@@ -84,8 +84,8 @@ func (h *handlers) askRobots(req *request.Request, author social.User) error {
 	return err
 }
 
-// postInPath returns the post in the path, as the viewer sees it. A post that the viewer must not
-// see is not found.
+// postInPath returns the post whose ID is in the path, as the viewer sees the post. It returns
+// errNoPost if the viewer must not see the post.
 func (h *handlers) postInPath(req *request.Request, v *social.Viewer) (timeline.Item, error) {
 	id, ok := request.ParseID(req.R.PathValue("id"))
 	if !ok {
@@ -98,8 +98,8 @@ func (h *handlers) postInPath(req *request.Request, v *social.Viewer) (timeline.
 	return item, err
 }
 
-// targetPost returns the post that a form is about. It refuses a path with a name other than the
-// author's: the form is not from this site.
+// targetPost returns the post that a form is about. It returns errNoPost if the name in the path is
+// not the author's: such a form is not from this site.
 func (h *handlers) targetPost(req *request.Request) (social.Post, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -115,7 +115,8 @@ func (h *handlers) targetPost(req *request.Request) (social.Post, error) {
 	return item.Post.Post, nil
 }
 
-// ownPost returns the post in the path of a form that only its author gets.
+// ownPost returns the post in the path, or social.ErrNotAuthor if the session user is not the
+// author.
 func (h *handlers) ownPost(req *request.Request) (*social.Viewer, timeline.Item, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -128,20 +129,20 @@ func (h *handlers) ownPost(req *request.Request) (*social.Viewer, timeline.Item,
 	return v, item, err
 }
 
-// canonical returns the canonical address of a page of a post, and whether the request has another
-// address: with the name of another user, or with the ID of a repost.
-func canonical(req *request.Request, item timeline.Item, suffix string) (path string, elsewhere bool) {
+// canonical returns the canonical address of a page of a post. moved reports whether the request
+// has another address: with the name of another user, or with the ID of a repost.
+func canonical(req *request.Request, item timeline.Item, suffix string) (path string, moved bool) {
 	path = view.PostPath(item.Post.Post)
 	return path + suffix, item.Entry != item.Post || req.R.PathValue("name") != item.Post.Author.Name
 }
 
-// shownPosts returns posts for a page.
+// shownPosts returns posts for a page, with the names of the authors to whom they reply.
 func (h *handlers) shownPosts(req *request.Request, v *social.Viewer, items []timeline.Item) (view.Posts, error) {
 	list := view.NewPosts(v, items)
 	return list, h.nameParents(req, list)
 }
 
-// latestPosts returns the first posts of the public timeline, for pages that introduce the site.
+// latestPosts returns the first n posts of the public timeline, for pages that introduce the site.
 func (h *handlers) latestPosts(req *request.Request, n int) (view.Posts, error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -154,8 +155,8 @@ func (h *handlers) latestPosts(req *request.Request, n int) (view.Posts, error) 
 	return h.shownPosts(req, v, page.Items)
 }
 
-// nameParents reads the posts that these reply to, for the names of their authors. It takes at most
-// one round trip.
+// nameParents reads the parents of replies, for the names of their authors. It takes at most one
+// round trip.
 func (h *handlers) nameParents(req *request.Request, list view.Posts) error {
 	ids := list.UnnamedParents()
 	if len(ids) == 0 {
@@ -183,7 +184,7 @@ func (h *handlers) peopleList(req *request.Request, v *social.Viewer, people soc
 	return list, err
 }
 
-// withButtons adds the viewer's relations to users.
+// withButtons returns users with the viewer's relations, which the follow buttons show.
 func (h *handlers) withButtons(req *request.Request, v *social.Viewer, users []social.User) ([]view.Person, error) {
 	ids := make([]int64, len(users))
 	for i, user := range users {

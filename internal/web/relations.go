@@ -31,7 +31,7 @@ func (h *handlers) relationForm(action string) request.Page {
 	}
 }
 
-// relateUntil is like relate for changes that can expire.
+// relateUntil is like relate, but for changes that can expire.
 func (h *handlers) relateUntil(told string, change func(ctx context.Context, from, to social.User, until time.Time) error) request.Page {
 	return func(req *request.Request) error {
 		until, err := relationEnd(req, time.Now())
@@ -42,7 +42,7 @@ func (h *handlers) relateUntil(told string, change func(ctx context.Context, fro
 	}
 }
 
-// relationEnd parses when a mute or block expires: the zero time for never.
+// relationEnd parses when a mute or block expires. It returns the zero time for never.
 func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 	switch req.R.PostFormValue("for") {
 	case "":
@@ -56,7 +56,7 @@ func relationEnd(req *request.Request, now time.Time) (time.Time, error) {
 }
 
 // relate returns a handler that changes the relation between the session user and another user. The
-// next page shows the message told, or none if it is empty.
+// next page shows the message told, unless told is empty.
 func (h *handlers) relate(told string, change func(ctx context.Context, from, to social.User) error) request.Page {
 	return func(req *request.Request) error {
 		user, err := h.relationTarget(req)
@@ -81,19 +81,19 @@ func (h *handlers) relate(told string, change func(ctx context.Context, from, to
 	}
 }
 
-// relationTarget returns the user in the path of a form: a user the viewer can see, or one with a
-// relation of the viewer that can be ended. A user who has blocked the viewer is not found, unless
-// the viewer has a block to end.
+// relationTarget returns the user in the path of a form: a user whom the viewer can see, or with
+// whom the viewer has a relation that can be ended. A user who has blocked the viewer is not found,
+// unless the viewer has a block to end.
 func (h *handlers) relationTarget(req *request.Request) (social.User, error) {
 	user, v, err := h.visibleUser(req)
 	var page *request.Error
 	if err == nil || v == nil || !errors.As(err, &page) {
 		return user, err
 	}
-	relation, other := h.app.Relations.Get(req.Ctx, v, user.ID)
+	relation, relationErr := h.app.Relations.Get(req.Ctx, v, user.ID)
 	switch {
-	case other != nil:
-		return social.User{}, other
+	case relationErr != nil:
+		return social.User{}, relationErr
 	case relation.Blocked, !relation.BlockedBy && (relation.Muted || relation.Following):
 		return user, nil
 	}

@@ -21,9 +21,9 @@ func (h *handlers) reportUserForm(req *request.Request) error {
 	return renderReport(req, http.StatusOK, form)
 }
 
-// userReport returns the form for the user in the path. It is the same for a user who has blocked
-// the viewer and for one who does not exist: the form does not reveal a block, and somebody who was
-// insulted and then blocked can still report it.
+// userReport returns the form for the user in the path, and the user. The form is the same for a
+// user who has blocked the viewer and for a user who does not exist: it does not reveal a block,
+// and a person who was insulted and then blocked can still report the insult.
 func (h *handlers) userReport(req *request.Request) (form view.ReportForm, about social.User, err error) {
 	user, _, err := h.visibleUser(req)
 	var page *request.Error
@@ -43,9 +43,9 @@ func (h *handlers) reportUser(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	why, err := reportReason(req, &form)
+	reason, err := reportReason(req, &form)
 	if err == nil {
-		err = h.app.Reports.ReportUser(req.Ctx, req.User, user.ID, why)
+		err = h.app.Reports.ReportUser(req.Ctx, req.User, user.ID, reason)
 	}
 	return h.finishReport(req, form, user, err)
 }
@@ -58,8 +58,8 @@ func (h *handlers) reportPostForm(req *request.Request) error {
 	return renderReport(req, http.StatusOK, form)
 }
 
-// postReport returns the form for the post in the path, and the post. For a post that the viewer
-// does not see, only the ID is set; see userReport.
+// postReport returns the form for the post in the path, and the post. If the viewer does not see
+// the post, only its ID is set; see userReport.
 func (h *handlers) postReport(req *request.Request) (form view.ReportForm, post social.Post, err error) {
 	v, err := req.Viewer()
 	if err != nil {
@@ -85,9 +85,9 @@ func (h *handlers) reportPost(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	why, err := reportReason(req, &form)
+	reason, err := reportReason(req, &form)
 	if err == nil {
-		err = h.app.Reports.ReportPost(req.Ctx, req.User, post.ID, why)
+		err = h.app.Reports.ReportPost(req.Ctx, req.User, post.ID, reason)
 	}
 	return h.finishReport(req, form, post.Author, err)
 }
@@ -96,30 +96,30 @@ func (h *handlers) reportPost(req *request.Request) error {
 // form has shown.
 func reportReason(req *request.Request, form *view.ReportForm) (moderation.Reason, error) {
 	form.Kind, form.Text = req.R.PostFormValue("kind"), req.R.PostFormValue("text")
-	why := moderation.Reason{Kind: form.Kind, Text: form.Text}
-	if why.Kind != moderation.RuleKind {
-		return why, nil
+	reason := moderation.Reason{Kind: form.Kind, Text: form.Text}
+	if reason.Kind != moderation.RuleKind {
+		return reason, nil
 	}
 	if req.R.PostFormValue("rules") != req.Info.Version(site.Rules) {
-		return why, social.Invalid("rule", "The rules have changed. Choose the rule again.")
+		return reason, social.Invalid("rule", "The rules have changed. Choose the rule again.")
 	}
 	rules := req.Info.Rules()
 	n, err := strconv.Atoi(req.R.PostFormValue("rule"))
 	if err != nil || n < 1 || n > len(rules) {
-		return why, social.Invalid("rule", "Choose the rule.")
+		return reason, social.Invalid("rule", "Choose the rule.")
 	}
-	form.Rule, why.Rule = n, moderation.Rule{Number: n, Text: rules[n-1]}
-	return why, nil
+	form.Rule, reason.Rule = n, moderation.Rule{Number: n, Text: rules[n-1]}
+	return reason, nil
 }
 
-// finishReport responds to a report.
+// finishReport shows the result of a report.
 func (h *handlers) finishReport(req *request.Request, form view.ReportForm, about social.User, err error) error {
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) && invalid.Field != "target" {
 		form.Problem = req.Language.Say(invalid.Reason)
 		return renderReport(req, http.StatusUnprocessableEntity, form)
 	}
-	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // the response does not reveal this
+	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // the response must not reveal that the subject does not exist
 	if err != nil && !unknown {
 		return err
 	}
@@ -142,10 +142,10 @@ func (h *handlers) finishReport(req *request.Request, form view.ReportForm, abou
 }
 
 func renderReport(req *request.Request, status int, form view.ReportForm) error {
-	what := req.T("Report {name}", form.Name)
+	title := req.T("Report {name}", form.Name)
 	if !form.Person {
-		what = req.T("Report a post by {name}", form.Name)
+		title = req.T("Report a post by {name}", form.Name)
 	}
 	form.Rules, form.RulesVersion = req.Info.Rules(), req.Info.Version(site.Rules)
-	return req.Render(status, view.ReportPage(req.Frame(what), form))
+	return req.Render(status, view.ReportPage(req.Frame(title), form))
 }

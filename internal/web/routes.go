@@ -15,7 +15,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// route is a page and the requests it serves.
+// route is a page with the pattern of the requests that it serves.
 type route struct {
 	pattern string
 	page    request.Page
@@ -31,7 +31,7 @@ func anybody(page request.Page) request.Page { return page }
 // table collects the routes of the site.
 type table struct {
 	routes []route
-	guard  guard // for the routes that follow
+	guard  guard // of the routes added next
 }
 
 // add adds a route. form is the path of the page with the form for a POST, with the wildcards
@@ -40,8 +40,8 @@ func (t *table) add(pattern string, page request.Page, form ...string) {
 	t.routes = append(t.routes, route{pattern, t.guard(page), strings.Join(form, ""), t.guard})
 }
 
-// redirect adds, for each POST whose address has no page, a redirect to the page with its form: the
-// address may be opened from the browser's history.
+// redirect adds a redirect to the page with the form for each POST whose address has no page:
+// browsers may open such an address from their history.
 func (t *table) redirect() {
 	pages := map[string]bool{}
 	for _, r := range t.routes {
@@ -55,9 +55,9 @@ func (t *table) redirect() {
 	}
 }
 
-// routes lists every page of the site and its guard: login redirects visitors to the log-in,
-// limited limits how often a user does something, and pages of moderator, admin or inviter do not
-// exist for others.
+// routes lists every page of the site and its guard. login redirects visitors to the log-in page,
+// limited limits how often a user does something, and pages of moderator, admin or inviter are not
+// found for others.
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
@@ -109,7 +109,7 @@ func (s *Server) routes() []route {
 	t.add("GET /tag/{name}", orFeed(h.tagFeed, h.tagPage))
 	t.add("GET /live", h.events)
 
-	// Posts. Archives have IDs without the names of authors.
+	// Posts. /post/{id} is for archives, which contain IDs without the names of authors.
 	t.add("POST /post", limited(limits.Post, h.createPost), "/home")
 	t.add("GET /u/{name}/{id}", h.postPage)
 	t.add("GET /compose", login(h.compose))
@@ -209,7 +209,7 @@ func (s *Server) routes() []route {
 	t.add("POST /settings/import/stop", login(limited(limits.Profile, h.stopImport)), request.ImportPath)
 
 	// Addresses in mails. A site without a mail server has none of these pages, but still treats
-	// their addresses as secret.
+	// the addresses as secret.
 	if !app.Email.IsOn() {
 		t.guard = func(request.Page) request.Page { return missing }
 	}
@@ -268,11 +268,12 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// missing serves outdated addresses of static files.
+// missing returns ErrNotFound.
 func missing(*request.Request) error { return request.ErrNotFound }
 
-// notFound serves every address without a page, and addresses whose page needs another method. A
-// trailing slash redirects to the address without it.
+// notFound serves every address without a page, and requests whose method the page does not
+// support. It redirects an address with a trailing slash to the page without the slash, if there is
+// one.
 func (s *Server) notFound(req *request.Request) error {
 	probe := *req.R
 	if path := strings.TrimSuffix(req.R.URL.EscapedPath(), "/"); path != req.R.URL.EscapedPath() && (req.R.Method == http.MethodGet || req.R.Method == http.MethodHead) {
@@ -298,8 +299,8 @@ func (s *Server) notFound(req *request.Request) error {
 	return request.ErrNotFound
 }
 
-// AdminHandler serves metrics, health checks and profiles, for operators only. The profiles omit
-// the command line: it may contain the password of the database.
+// AdminHandler returns a handler that serves metrics, health checks and profiles, for operators
+// only. The profiles omit the command line, which may contain the password of the database.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}))

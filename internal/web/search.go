@@ -18,8 +18,8 @@ import (
 const (
 	// resultsOnPage is the number of posts on a page of results.
 	resultsOnPage = 20
-	// peopleAmongAll and tagsAmongAll are the numbers of people and tags above the posts of a
-	// search for everything.
+	// peopleAmongAll and tagsAmongAll are the maximum numbers of people and tags above the posts of
+	// a search for everything.
 	peopleAmongAll = 3
 	tagsAmongAll   = 3
 )
@@ -32,7 +32,7 @@ func (h *handlers) searchPage(req *request.Request) error {
 	switch options := searchOptions(query); {
 	case len(options) > 0:
 		page.Query, page.In = withOptions(page.Query, options), view.SearchPosts
-	case page.In == "" && query.Get("before") != "": // the next page of an older link
+	case page.In == "" && query.Get("before") != "": // an old link to a later page of posts
 		page.In = view.SearchPosts
 	case page.In != view.SearchPosts && page.In != view.SearchPeople && page.In != view.SearchTags:
 		page.In = view.SearchAll
@@ -48,13 +48,13 @@ func (h *handlers) searchPage(req *request.Request) error {
 		err = h.search(req, v, &page)
 	}
 	var invalid *social.InvalidError
-	var nobody *search.NoUserError
+	var noUser *search.NoUserError
 	switch {
 	case errors.As(err, &invalid):
 		page.Problem = req.Language.Say(invalid.Reason)
 		return req.Render(http.StatusUnprocessableEntity, view.SearchPage(f, page))
-	case errors.As(err, &nobody):
-		page.Problem = req.T("There is no user @{name}.", nobody.Name)
+	case errors.As(err, &noUser):
+		page.Problem = req.T("There is no user @{name}.", noUser.Name)
 	case err != nil:
 		return err
 	}
@@ -76,7 +76,7 @@ func searchOptions(fields url.Values) (operators []string) {
 	return operators
 }
 
-// withOptions adds operators to a query, each once.
+// withOptions adds the operators that a query does not contain.
 func withOptions(query string, operators []string) string {
 	words := strings.Fields(query)
 	for _, operator := range operators {
@@ -168,27 +168,27 @@ func (h *handlers) searchPosts(req *request.Request, v *social.Viewer, q *search
 	return err
 }
 
-// peopleNamed returns the first people that a search for posts may be about, and the number of
-// matches.
-func (h *handlers) peopleNamed(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
+// peopleNamed returns the first limit people whose names match a search for posts, and the number
+// of matches.
+func (h *handlers) peopleNamed(req *request.Request, v *social.Viewer, query string, limit int) ([]view.Person, int, error) {
 	names, _ := search.Names(query)
 	if names == "" {
 		return nil, 0, nil
 	}
-	people, n, err := h.foundPeople(req, v, names, shown)
-	if errors.As(err, new(*social.InvalidError)) { // it may still be a valid search for posts
+	people, n, err := h.foundPeople(req, v, names, limit)
+	if errors.As(err, new(*social.InvalidError)) { // the query may still be valid for posts
 		err = nil
 	}
 	return people, n, err
 }
 
-// foundPeople returns the first people that a search finds, with buttons, and the number of
+// foundPeople returns the first limit people that a search finds, with buttons, and the number of
 // matches.
-func (h *handlers) foundPeople(req *request.Request, v *social.Viewer, query string, shown int) ([]view.Person, int, error) {
+func (h *handlers) foundPeople(req *request.Request, v *social.Viewer, query string, limit int) ([]view.Person, int, error) {
 	users, err := h.app.Search.People(req.Ctx, v, query)
-	if err != nil || shown == 0 {
+	if err != nil || limit == 0 {
 		return nil, len(users), err
 	}
-	people, err := h.withButtons(req, v, users[:min(len(users), shown)])
+	people, err := h.withButtons(req, v, users[:min(len(users), limit)])
 	return people, len(users), err
 }

@@ -38,8 +38,8 @@ func (h *handlers) showSecurity(req *request.Request, status int, page view.Secu
 	return req.Render(status, view.SecurityPage(req.Frame(req.T("Settings")), page))
 }
 
-// securityChanged redirects to the page with a message, or shows it again with the error of an
-// action's form.
+// securityChanged redirects to the page with a message, or shows the page again with the error of
+// an action's form.
 func (h *handlers) securityChanged(req *request.Request, action string, err error, done string) error {
 	if errors.Is(err, auth.ErrSecondFactorState) {
 		return req.Redirect(view.SecurityPath)
@@ -117,8 +117,8 @@ func (h *handlers) confirmAuthenticator(req *request.Request) error {
 		return h.showAuthenticator(req, http.StatusUnprocessableEntity, view.AccountForm{Field: "code", Problem: req.T("That code isn't right. Check your phone's clock.")})
 	}
 	if errors.Is(err, auth.ErrSecondFactorState) {
-		// Sent twice: the user has not seen the page with the codes, which was the response to the
-		// first request.
+		// The form was sent twice: the user has not seen the codes in the response to the first
+		// request.
 		if state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID); err == nil && state.On {
 			return req.Changed(view.SecurityPath + "?on")
 		}

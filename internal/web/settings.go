@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// notices maps query values to messages.
+// notices maps request URIs to messages.
 var notices = map[string]i18n.Message{
 	view.SecurityPath + "?password":  i18n.T("Your password is changed. All other devices are logged out."),
 	view.SecurityPath + "?ended":     i18n.T("That device is logged out."),
@@ -26,7 +26,7 @@ var notices = map[string]i18n.Message{
 	view.EmailPath + "?saved":        i18n.T("Your settings are saved."),
 }
 
-// saved is the query parameter after a form was saved.
+// saved is the query parameter of a page whose form has been saved.
 const saved = "saved"
 
 func isSaved(req *request.Request) bool { return req.R.URL.Query().Has(saved) }
@@ -49,7 +49,7 @@ func (h *handlers) editProfile(req *request.Request) error {
 		DisplayName: req.R.PostFormValue("display_name"),
 		Bio:         req.R.PostFormValue("bio"),
 	}}
-	// The checkbox follows a hidden field; a form on a page of an older version has neither.
+	// A hidden field precedes the checkbox. The form of an older version has neither field.
 	form.Profile.Unsearchable = req.User.Unsearchable
 	if choices := req.R.PostForm["searchable"]; len(choices) > 0 {
 		form.Profile.Unsearchable = choices[len(choices)-1] != "yes"
@@ -76,7 +76,7 @@ type hiddenList struct {
 
 // seenBy returns the people of the list as the viewer sees them. People who have blocked the viewer
 // are left out, unless the viewer has blocked them too and can unblock them. For hidden people only
-// the name is shown, without later changes.
+// the ID and the name are returned.
 func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.User {
 	others := v.WithoutOwnBlocks()
 	var seen []social.User
@@ -93,7 +93,7 @@ func (list hiddenList) seenBy(v *social.Viewer, people []social.User) []social.U
 	return seen
 }
 
-// hiddenPeople returns the page of a list.
+// hiddenPeople returns the page of a list of hidden people.
 func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 	return func(req *request.Request) error {
 		v, err := req.Viewer()
@@ -116,7 +116,7 @@ func (h *handlers) hiddenPeople(list hiddenList) request.Page {
 	}
 }
 
-// appearance shows how pages look in the browser of the request.
+// appearance shows the settings for the appearance of pages in the browser of the request.
 func (h *handlers) appearance(req *request.Request) error {
 	return req.Render(http.StatusOK, view.AppearancePage(req.Frame(req.T("Appearance"))))
 }

@@ -21,7 +21,7 @@ func (h *handlers) signUpForm(req *request.Request) error {
 	return h.showSignUp(req, http.StatusOK, view.AccountForm{})
 }
 
-// showSignUp shows the sign-up form, or why there is none.
+// showSignUp shows the sign-up form, or the reason why there is none.
 func (h *handlers) showSignUp(req *request.Request, status int, form view.AccountForm) error {
 	var err error
 	if form.Mode, err = h.app.SignUps.SignUpMode(req.Ctx); err != nil {
@@ -33,7 +33,7 @@ func (h *handlers) showSignUp(req *request.Request, status int, form view.Accoun
 func (h *handlers) signUp(req *request.Request) error {
 	form := view.AccountForm{Username: social.TypedName(req.R.PostFormValue("username")), Invite: req.R.PostFormValue("invite"), Reason: req.R.PostFormValue("reason"), Email: strings.TrimSpace(req.R.PostFormValue("email"))}
 	password := req.R.PostFormValue("password")
-	// Browsers with scripts show the typed password and ask for it only once.
+	// Browsers with scripts show the typed password and ask for the password only once.
 	if repeated := req.R.PostForm["password2"]; len(repeated) > 0 && password != repeated[0] {
 		form.Field, form.Problem = "password2", req.T("The passwords don't match.")
 		return h.showSignUp(req, http.StatusUnprocessableEntity, form)
@@ -93,8 +93,8 @@ func (h *handlers) signUp(req *request.Request) error {
 	return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 }
 
-// keepAddress sets the address that came with the form on a new account. The account remains if
-// that fails.
+// keepAddress sets the e-mail address from the sign-up form on a new account. If that fails, the
+// account remains.
 func (h *handlers) keepAddress(req *request.Request, user social.User, password, address string) {
 	if address == "" || !h.app.Email.IsOn() {
 		return
@@ -107,7 +107,7 @@ func (h *handlers) keepAddress(req *request.Request, user social.User, password,
 	req.Tell("address", "")
 }
 
-// checkName reports what is wrong with a name for a new account, or nothing.
+// checkName sends the problem with a name for a new account, or an empty string.
 func (h *handlers) checkName(req *request.Request) error {
 	name := social.TypedName(req.R.URL.Query().Get("q"))
 	answer := struct {
@@ -124,29 +124,29 @@ func (h *handlers) checkName(req *request.Request) error {
 	return request.SendJSON(req, answer)
 }
 
-// newAccount is the name of sign-ups in the security log.
+// newAccount is the event of a sign-up in the security log.
 const newAccount = "sign-up"
 
 // register signs a person up, or logs the person in if the same form has already been sent. event
-// is what happened, for the log.
+// is for the security log.
 func (h *handlers) register(req *request.Request, person accounts.SignUp) (session auth.Session, event string, err error) {
 	session, err = h.app.SignUps.SignUp(req.Ctx, person)
 	if !errors.Is(err, social.ErrTaken) && !isNotInvited(err) {
 		return session, newAccount, err
 	}
-	repeated, failed := h.app.SignUps.Repeat(req.Ctx, person)
+	repeated, repeatErr := h.app.SignUps.Repeat(req.Ctx, person)
 	switch {
-	case failed == nil:
+	case repeatErr == nil:
 		return repeated, "login", nil
-	case errors.Is(failed, social.ErrPending), errors.Is(failed, auth.ErrBusy):
-		err = failed
-	case errors.Is(failed, social.ErrBadLogin):
+	case errors.Is(repeatErr, social.ErrPending), errors.Is(repeatErr, auth.ErrBusy):
+		err = repeatErr
+	case errors.Is(repeatErr, social.ErrBadLogin):
 		req.LogSecurity("login failed", social.User{})
 	}
 	return session, "", err
 }
 
-// invited is the page of an invitation link.
+// invited shows the page of an invitation link.
 func (h *handlers) invited(req *request.Request) error {
 	if req.LoggedIn {
 		return req.Redirect("/home")
@@ -177,7 +177,8 @@ func (h *handlers) invited(req *request.Request) error {
 	return req.Render(http.StatusOK, view.InvitedPage(req.Frame(req.T("Sign up")), inviter, page))
 }
 
-// inviterOf returns who has created an invitation, as far as strangers can see that user.
+// inviterOf returns the user who created an invitation, or the zero User if the viewer cannot see
+// that user.
 func (h *handlers) inviterOf(req *request.Request, uid int64) (social.User, error) {
 	v, err := req.Viewer()
 	if err != nil || uid == 0 || !v.Lists(uid) {
@@ -192,7 +193,7 @@ func isNotInvited(err error) bool {
 		errors.Is(err, accounts.ErrInviteUsedUp) || errors.Is(err, accounts.ErrInviteExpired)
 }
 
-// signUpRefused is the page for somebody who cannot sign up.
+// signUpRefused shows why a person cannot sign up.
 func (h *handlers) signUpRefused(req *request.Request, err error) error {
 	why := req.T("This invitation doesn't exist, or was revoked. Ask for a new one.")
 	switch {

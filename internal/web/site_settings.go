@@ -16,7 +16,7 @@ import (
 // siteFields are the settings in the form; the others have forms of their own.
 var siteFields = []site.Field{site.Name, site.Description, site.Contact, site.Account, site.Rules, site.NoIndex}
 
-// siteForm returns a form with the current settings.
+// siteForm returns a form with the current values of fields.
 func siteForm(req *request.Request, fields ...site.Field) view.SiteForm {
 	form := view.SiteForm{Texts: map[site.Field]string{}, Shown: map[site.Field]string{}}
 	for _, f := range fields {
@@ -42,7 +42,7 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 	for _, f := range siteFields {
 		form.Texts[f], form.Shown[f] = req.R.PostFormValue(string(f)), req.R.PostFormValue(string(f)+"_was")
 	}
-	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the last value: an unchecked box sends nothing
+	if values := req.R.PostForm[string(site.NoIndex)]; len(values) > 0 { // the checkbox follows a hidden field, so the last value counts
 		form.Texts[site.NoIndex] = values[len(values)-1]
 	}
 	mode, ok := accounts.ParseSignUpMode(form.Mode)
@@ -58,7 +58,7 @@ func (h *handlers) saveSiteSettings(req *request.Request) error {
 		}
 		return req.Render(http.StatusUnprocessableEntity, view.SiteSettingsPage(req.Frame(req.T("Moderation")), form))
 	}
-	if form.Mode != form.ModeWas { // otherwise it may have changed since, for example because many people have signed up
+	if form.Mode != form.ModeWas { // keep a mode that has changed since the form was shown, for example because many people have signed up
 		if err := h.app.SignUps.SetSignUpMode(req.Ctx, req.User.Actor(), mode); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (h *handlers) saveSiteText(req *request.Request) error {
 	return req.Changed("/moderation/site?saved")
 }
 
-// siteTextField returns the setting of a Markdown page.
+// siteTextField returns the setting of the Markdown page in the path.
 func siteTextField(req *request.Request) (site.Field, error) {
 	switch field := site.Field(req.R.PathValue("page")); field {
 	case site.About, site.Privacy, site.Terms:
@@ -100,8 +100,8 @@ func siteTextField(req *request.Request) (site.Field, error) {
 	return "", request.ErrNotFound
 }
 
-// setSite changes settings. done is false if one was rejected; then the form shows why. The form
-// can be sent again, even if somebody else has changed the setting in the meantime.
+// setSite changes settings. done is false if a value was rejected; then the form shows why. The
+// form can be sent again, even if somebody else has changed the setting in the meantime.
 func (h *handlers) setSite(req *request.Request, form *view.SiteForm) (done bool, err error) {
 	changed, err := h.app.Site.Set(req.Ctx, req.User.Actor(), form.Texts, form.Shown)
 	var invalid *social.InvalidError

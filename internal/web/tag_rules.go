@@ -10,14 +10,14 @@ import (
 	"retwis/internal/web/view"
 )
 
-// decidedTags maps query values to the message on the tags page.
-var decidedTags = map[string]i18n.Message{
+// tagNotices maps query values to messages on the tags page.
+var tagNotices = map[string]i18n.Message{
 	"block": i18n.T("Tag blocked from trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is no longer blocked or pinned."),
 }
 
 // tagRules lists the blocked and pinned tags.
 func (h *handlers) tagRules(req *request.Request) error {
-	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.Language.Say(decidedTags[req.R.URL.RawQuery])})
+	return h.showTagRules(req, http.StatusOK, view.TagRules{Done: req.Language.Say(tagNotices[req.R.URL.RawQuery])})
 }
 
 func (h *handlers) showTagRules(req *request.Request, status int, page view.TagRules) (err error) {

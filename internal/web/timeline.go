@@ -80,7 +80,7 @@ func (h *handlers) likedPosts(req *request.Request, v *social.Viewer, n int) (vi
 	return h.shownPosts(req, v, items[:n])
 }
 
-// homePosts is the number of posts on a page of a home timeline or a profile.
+// homePosts is the number of posts on a page of a home timeline, a profile, a tag or the bookmarks.
 const homePosts = 10
 
 func (h *handlers) home(req *request.Request) error {
@@ -128,8 +128,8 @@ const (
 	// posts.
 	homePeople = 5
 	homeTags   = 6
-	// newFor is how long a home page with many posts also suggests people: the first person that a
-	// new user follows may have written all of them.
+	// newFor is how long a new user's home page suggests people even if it has many posts: the
+	// first person that the user follows may have written all of them.
 	newFor = 30 * 24 * time.Hour
 )
 
@@ -147,8 +147,8 @@ func (h *handlers) hideSteps(req *request.Request) error {
 	return req.Redirect("/home")
 }
 
-// firstSteps returns suggestions for a viewer who follows hardly anybody. It returns nil for others
-// and if there is nobody to follow.
+// firstSteps returns suggestions for a viewer who follows fewer than view.EnoughFollows people. It
+// returns nil for others and if there is nobody to follow.
 func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.FirstSteps, error) {
 	counts, err := h.app.Follows.CountsFor(req.Ctx, v, req.User.ID)
 	if err != nil || counts.Following >= view.EnoughFollows {
@@ -176,7 +176,7 @@ func (h *handlers) firstSteps(req *request.Request, v *social.Viewer) (*view.Fir
 	return first, err
 }
 
-// otherTags returns tags that many people write about and that the viewer does not follow.
+// otherTags returns trending tags that the session user does not follow.
 func (h *handlers) otherTags(req *request.Request) ([]string, error) {
 	all, err := h.app.Trends.Tags(req.Ctx)
 	if err != nil || len(all) == 0 {
@@ -228,7 +228,7 @@ func (h *handlers) publicTimeline(req *request.Request) error {
 	if err != nil {
 		return err
 	}
-	// Before the posts are read, so that no event is missed in between.
+	// The position is read before the posts, so that no event is missed.
 	f := liveUpdates(h.live, req.Frame(req.T("Latest posts")), liveTimeline, before != 0)
 	page, since, err := h.publicPosts(req, v, before, f.Since)
 	if err != nil {
@@ -259,15 +259,15 @@ func (h *handlers) publicTimeline(req *request.Request) error {
 // publicPage is the first page of the public timeline, as a stranger sees it.
 type publicPage struct {
 	at    time.Time
-	since string // the last event before it was read
+	since string // the last event before the page was read
 	page  timeline.Listing
 	lacks []int64 // authors of posts that are left out
 }
 
-// publicPosts returns a page of the public timeline. The first page is read at most a few times a
-// second, and for those who have just changed something. Others get the same posts with their own
-// marks, unless one of the posts is hidden from them or the page lacks a post of their own that
-// only they see.
+// publicPosts returns a page of the public timeline. Logged-in users share the first page, each
+// with their own marks; it is read at most a few times a second. The page is read separately for
+// users who have just changed something, users from whom one of the posts is hidden, and authors of
+// a post that only they see.
 func (h *handlers) publicPosts(req *request.Request, v *social.Viewer, before int64, since string) (timeline.Listing, string, error) {
 	if before != 0 || req.IsFresh || !req.LoggedIn {
 		page, err := h.app.Lists.PublicPosts(req.Ctx, v, before, timelinePosts)

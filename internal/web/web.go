@@ -1,15 +1,15 @@
 // Package web serves Retwis to browsers: pages rendered on the server, which work without
 // JavaScript.
 //
-// It only translates requests to calls of package app, and their results to pages, which are in
-// package view. routes.go lists every route on one screen; the handlers of each subject have a file
-// of their own. Package request has what all requests have in common, including error pages.
+// The package only translates requests to calls of package app, and the results to pages of package
+// view. routes.go lists every route on one screen; the handlers of each subject have a file of
+// their own. Package request handles what all requests have in common, including error pages.
 //
 // # Speed
 //
 // A post is rendered once for each of its versions (view.RenderPost). Package timeline caches the
-// HTML with the post, up to a limit, and knows when the post has changed. The rest of a page is
-// read each time; package app answers from its caches if nothing has changed.
+// HTML with the post, up to a limit, until the post changes. The rest of a page is read each time;
+// package app answers from its caches if nothing has changed.
 package web
 
 import (
@@ -46,8 +46,8 @@ type Options struct {
 	Security *slog.Logger
 	// Access receives a line for each request. Default: no access log.
 	Access *slog.Logger
-	// AccessRate limits the lines per second in that log. Further requests are omitted and counted.
-	// Default: 1,000; negative for no limit.
+	// AccessRate limits the lines per second in the access log. Further requests are omitted and
+	// counted. Default: 1,000; negative for no limit.
 	AccessRate int
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the address
 	// of a client is that of its connection.
@@ -64,7 +64,7 @@ type Options struct {
 	// fails with status 503; without a database it fails within a second. Default: 10 seconds.
 	Timeout time.Duration
 	// BaseURL is the public address of the site, such as https://retwis.example.com, for feeds,
-	// invitations and search engines. Default: that of each request.
+	// invitations and search engines. Default: the address in each request.
 	BaseURL string
 	// Version is the version of the program, for the admins' overview.
 	Version string
@@ -78,7 +78,7 @@ type Server struct {
 	log      *slog.Logger
 	access   httpserver.AccessLog
 	conns    *httpserver.Connections
-	hsts     []string // the header
+	hsts     []string // value of the header
 	stopping atomic.Bool
 	metrics  *metrics.Metrics
 	live     *live.Hub
@@ -148,14 +148,14 @@ func New(service *app.App, opt Options) (*Server, error) {
 		return nil, err
 	}
 	s.mux = s.newMux()
-	s.root = s.access.Wrap(s.everywhere(s.handlers.visitors.WithFallback(s.site, s.protect(s.mux))))
+	s.root = s.access.Wrap(s.withHeaders(s.handlers.visitors.WithFallback(s.site, s.protect(s.mux))))
 	return s, nil
 }
 
 // Handler returns the handler of the site.
 func (s *Server) Handler() http.Handler { return s.root }
 
-// These never change, so all responses share them.
+// Header values that all responses share and must not modify.
 var (
 	headerNosniff        = []string{"nosniff"}
 	headerClose          = []string{"close"}
@@ -163,17 +163,17 @@ var (
 	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
 )
 
-// everywhere sets the headers of every response: pages, files, redirects and errors.
-func (s *Server) everywhere(next http.Handler) http.Handler {
+// withHeaders sets the headers of every response: pages, files, redirects and errors.
+func (s *Server) withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"] = headerNosniff
 		if s.site.OverTLS(r) {
 			h["Strict-Transport-Security"] = s.hsts
 		}
-		// While the site is stopping, the next request goes to another process. Also, after a body
-		// without a length nothing on the connection is treated as another request: browsers do not
-		// send such bodies, and a proxy may disagree about where they end.
+		// While the site is stopping, the next request must go to another process. After a body
+		// without a length, nothing on the connection may be treated as another request: browsers
+		// do not send such bodies, and a proxy may disagree about where they end.
 		if s.stopping.Load() || len(r.TransferEncoding) > 0 {
 			h["Connection"] = headerClose
 		}
@@ -190,12 +190,12 @@ func (s *Server) protect(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// BoundConnections makes a server close new connections of an address that already has most open
+// BoundConnections makes a server close new connections from an address that already has limit open
 // connections, counted over all servers. Trusted proxies and Unix sockets are not limited. An IPv6
-// network counts as one address. Call it before the server serves; 0 means no limit.
-func (s *Server) BoundConnections(server *http.Server, most int) {
-	if most > 0 {
-		s.conns.Bound(server, most)
+// network counts as one address. Call BoundConnections before the server serves; 0 means no limit.
+func (s *Server) BoundConnections(server *http.Server, limit int) {
+	if limit > 0 {
+		s.conns.Bound(server, limit)
 	}
 }
 
@@ -214,17 +214,17 @@ func (s *Server) Close() {
 	s.site.Close()
 }
 
-// healthTime limits a health check.
-const healthTime = 2 * time.Second
+// healthTimeout is the timeout of a health check.
+const healthTimeout = 2 * time.Second
 
 // healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { request.Plain(w, http.StatusOK, "ok") }
 
-// readyz reports whether pages can be served, that is, whether the database can be read. If it
-// refuses writes, for example because it is full, the site can still be read, so the status is 200
-// and the text reports it.
+// readyz reports whether pages can be served, that is, whether the database can be read. If the
+// database refuses writes, for example because it is full, the site can still be read: readyz then
+// returns status 200 and a text that says so.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	if s.stopping.Load() {
 		request.Plain(w, http.StatusServiceUnavailable, "this process is stopping")
@@ -241,7 +241,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.app.PingWrite(ctx); err != nil {
 		s.log.WarnContext(ctx, "ready to read only", "error", err)
-		request.Plain(w, http.StatusOK, "ok, but read-only: the database takes no writes")
+		request.Plain(w, http.StatusOK, "ok, but read-only: the database rejects writes")
 		return
 	}
 	request.Plain(w, http.StatusOK, "ok")

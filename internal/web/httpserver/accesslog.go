@@ -24,7 +24,7 @@ const (
 	maxLoggedAgent = 200
 )
 
-// tracked is the response to a request that will be logged.
+// tracked is a response that records what the access log needs.
 type tracked struct {
 	http.ResponseWriter
 	status int
@@ -35,7 +35,7 @@ type tracked struct {
 
 // WriteHeader implements [http.ResponseWriter].
 func (t *tracked) WriteHeader(status int) {
-	// The server sends 1xx statuses before the final one.
+	// The server sends 1xx statuses before the final status.
 	if t.status < http.StatusOK {
 		t.status = status
 	}
@@ -52,10 +52,10 @@ func (t *tracked) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController find what the server can do.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// Hijack implements [http.Hijacker]. It fails if the server does not support it.
+// Hijack implements [http.Hijacker]. It fails if the underlying writer cannot be hijacked.
 func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if t.status == 0 {
 		t.status = http.StatusOK
@@ -63,14 +63,14 @@ func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(t.ResponseWriter).Hijack()
 }
 
-// Note records the ID of a request and its user, 0 for nobody, for the access log.
+// Note records the ID of a request and the ID of its user, 0 for nobody, for the access log.
 func Note(w http.ResponseWriter, id string, user int64) {
 	if t, ok := w.(*tracked); ok {
 		t.id, t.user = id, user
 	}
 }
 
-// Wrap writes a line for each request that next answers, unless there is no log.
+// Wrap returns a handler that logs each request that next answers, or next if there is no log.
 func (a *AccessLog) Wrap(next http.Handler) http.Handler {
 	if a.Log == nil {
 		return next
@@ -94,13 +94,13 @@ func (a *AccessLog) write(t *tracked, r *http.Request, began time.Time) {
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
-		slog.String("method", bounded(r.Method, 20)),
+		slog.String("method", truncate(r.Method, 20)),
 		slog.String("path", a.Path(r.URL.Path)),
 		slog.Int("status", t.status),
 		slog.Int64("bytes", t.bytes),
 		slog.Float64("seconds", now.Sub(began).Seconds()),
 		slog.String("address", AddressText(ClientAddress(r, a.Proxies))),
-		slog.String("agent", bounded(r.UserAgent(), maxLoggedAgent)),
+		slog.String("agent", truncate(r.UserAgent(), maxLoggedAgent)),
 	)
 	if t.id != "" {
 		attrs = append(attrs, slog.String("request", t.id))
@@ -114,18 +114,18 @@ func (a *AccessLog) write(t *tracked, r *http.Request, began time.Time) {
 	a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// Path returns a path without any secret in it.
+// Path returns a path without secrets, truncated for the log.
 func (a *AccessLog) Path(path string) string {
 	for _, prefix := range a.Secret {
 		if at := strings.Index(path, prefix); at >= 0 {
 			path = path[:at+len(prefix)] + "…"
 		}
 	}
-	return bounded(path, maxLoggedPath)
+	return truncate(path, maxLoggedPath)
 }
 
-// SecretPrefix returns the part of a route's path before the secret, if there is one. A wildcard
-// {token} is a secret.
+// SecretPrefix returns the part of a route's path before its secret, the wildcard {token}, or nil
+// if the route has no secret.
 func SecretPrefix(pattern string) []string {
 	_, path, _ := strings.Cut(pattern, " ")
 	if prefix, _, ok := strings.Cut(path, "{token}"); ok {
@@ -134,8 +134,8 @@ func SecretPrefix(pattern string) []string {
 	return nil
 }
 
-// bounded truncates a text sent by a client to a number of bytes.
-func bounded(text string, maxBytes int) string {
+// truncate limits a text sent by a client to maxBytes, plus an ellipsis if the text was longer.
+func truncate(text string, maxBytes int) string {
 	if len(text) > maxBytes {
 		return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 	}

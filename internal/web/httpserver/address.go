@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ClientAddress returns the address from which a request comes: the peer of the connection or, if
-// that is a trusted proxy, what it and the trusted proxies before it have written to
-// X-Forwarded-For. It is invalid for a connection without an address, such as a Unix socket, whose
-// proxy does not set the header.
+// ClientAddress returns the address of the client: the peer of the connection or, if the peer is a
+// trusted proxy, the last address in X-Forwarded-For that is not a trusted proxy. The address is
+// invalid for a connection without an address, such as a Unix socket, unless proxies are trusted
+// and set the header.
 func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	var addr netip.Addr
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -20,7 +20,7 @@ func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	} else if len(proxies) == 0 {
 		return addr
 	}
-	// A client can write anything at the beginning, so the header is read from the end.
+	// A client can put anything at the beginning of the header, so the header is read from the end.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))

@@ -16,21 +16,22 @@ import (
 const (
 	// grace is how long a request may take before the database is probed.
 	grace = 300 * time.Millisecond
-	// probeLimit is the timeout of a probe. Both together are less than a second, so a request
-	// without a database fails within a second.
-	probeLimit = 600 * time.Millisecond
-	// lateFrom is the delay from which a process counts as short of CPU time, and maxProbes is how
-	// often it then probes before it trusts the result.
-	lateFrom  = 50 * time.Millisecond
-	maxProbes = 5
+	// probeTimeout is the timeout of a probe. The sum of grace and probeTimeout is less than a
+	// second, so a request without a database fails within a second.
+	probeTimeout = 600 * time.Millisecond
+	// maxLateness is the delay above which a process counts as short of CPU time. maxProbes is the
+	// maximum number of probes in that case.
+	maxLateness = 50 * time.Millisecond
+	maxProbes   = 5
 )
 
 // ErrSilent means that the database does not answer, or answers with an error.
 var ErrSilent = errors.New("web: the database does not answer")
 
-// Breaker is a circuit breaker for the database: no request waits for its timeout while the
-// database is down. Nothing runs in the background: a request that takes longer than grace triggers
-// a probe, and after a failure each request probes first. Concurrent requests share one probe.
+// Breaker is a circuit breaker for the database: while the database is down, requests fail without
+// waiting for their timeouts. Nothing runs in the background. A request that takes longer than
+// grace triggers a probe, and after a failed probe each request starts with one. Concurrent
+// requests share a probe.
 type Breaker struct {
 	ping     func(context.Context) error // returns as soon as its context ends
 	lateness func() (worst func() time.Duration)
@@ -50,7 +51,8 @@ func NewBreaker(ping func(context.Context) error) *Breaker {
 	return &Breaker{ping: ping, lateness: watchLateness}
 }
 
-// Admit returns an error, at once or within probeLimit, while no part of the database answers.
+// Admit returns an error while no part of the database answers. If no part has answered the last
+// probe, Admit probes the database again.
 func (d *Breaker) Admit() error {
 	if !d.down.Load() {
 		return nil
@@ -66,7 +68,7 @@ func (d *Breaker) Admit() error {
 func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
-	var mu sync.Mutex // until timer is set
+	var mu sync.Mutex // guards timer
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(grace, func() {
@@ -88,7 +90,7 @@ func (d *Breaker) Guard(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// Served records a success: the database is at worst slow.
+// Served records that a request has succeeded: the database is at worst slow.
 func (d *Breaker) Served() { d.answered.Store(elapsed.Now()) }
 
 // check probes the database, or waits for the running probe.
@@ -105,11 +107,11 @@ func (d *Breaker) check() error {
 	return p.err
 }
 
-// run probes the database. It makes the decision alone: a second timer next to the probe's would
-// sometimes fire first, and a Cluster of which only a part is down would count as down.
+// run probes the database. The timeout of the probe is the only timer: a second timer would
+// sometimes fire first, and a Cluster that is partly down would count as down.
 //
-// A reply that is late because this process gets no CPU time says nothing about the database, so
-// the probe is repeated in that case.
+// A late reply says nothing about the database if this process is short of CPU time, so the probe
+// is repeated in that case.
 func (d *Breaker) run(p *probe) {
 	began := elapsed.Now()
 	timedOut, late, err := d.probe()
@@ -131,33 +133,33 @@ func (d *Breaker) run(p *probe) {
 // probe probes the database once. It reports whether the probe timed out and whether this process
 // was short of CPU time.
 func (d *Breaker) probe() (timedOut, late bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	lateness := d.lateness()
 	err = d.ping(ctx)
-	return err != nil && ctx.Err() != nil, lateness() > lateFrom, err
+	return err != nil && ctx.Err() != nil, lateness() > maxLateness, err
 }
 
-// watchLateness measures the maximum delay with which this process handles events until the
-// returned function is called.
+// watchLateness measures the maximum delay with which this process handles events until worst is
+// called. worst returns that delay.
 func watchLateness() (worst func() time.Duration) {
 	const every = 20 * time.Millisecond
 	done, result := make(chan struct{}), make(chan time.Duration)
 	due := time.Now().Add(every) // not in the goroutine, which may start late
 	go func() {
-		var most time.Duration
+		var maxDelay time.Duration
 		timer := time.NewTimer(every)
 		defer timer.Stop()
 		for ; ; due = time.Now().Add(every) {
 			select {
 			case <-timer.C:
-				// A timer wakes this goroutine ahead of all that wait for a CPU. A reply queues
-				// behind them.
+				// A timer wakes this goroutine ahead of the goroutines that wait for a CPU. A reply
+				// queues behind those goroutines.
 				runtime.Gosched()
-				most = max(most, time.Since(due))
+				maxDelay = max(maxDelay, time.Since(due))
 				timer.Reset(every)
 			case <-done:
-				result <- max(most, time.Since(due))
+				result <- max(maxDelay, time.Since(due))
 				return
 			}
 		}

@@ -52,7 +52,7 @@ func TestProbeDecides(t *testing.T) {
 				defer stop()
 				select {
 				case <-ctx.Done():
-				case <-time.After(grace + probeLimit + 10*time.Millisecond):
+				case <-time.After(grace + probeTimeout + 10*time.Millisecond):
 				}
 				if waits := ctx.Err() == nil; waits != test.waits {
 					t.Errorf("after %v a request goes on: %t, want %t", time.Since(began), waits, test.waits)
@@ -85,7 +85,7 @@ func TestProbeIsShared(t *testing.T) {
 				}
 			}()
 		}
-		time.Sleep(grace + probeLimit)
+		time.Sleep(grace + probeTimeout)
 		synctest.Wait()
 		if n := probes.Load(); n != 1 {
 			t.Errorf("%d probes", n)
@@ -103,9 +103,9 @@ func TestProbeOfABusyProcess(t *testing.T) {
 		down    bool
 		probes  int
 	}{
-		"not busy, not answered":   {answers: 2, late: lateFrom, down: true, probes: 1},
+		"not busy, not answered":   {answers: 2, late: maxLateness, down: true, probes: 1},
 		"busy, answered":           {answers: 1, late: time.Second, probes: 1},
-		"busy, answered later":     {answers: 3, late: lateFrom + 1, probes: 3},
+		"busy, answered later":     {answers: 3, late: maxLateness + 1, probes: 3},
 		"busy, and never answered": {answers: 100, late: time.Second, down: true, probes: maxProbes},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestLatenessOfBusyProcess(t *testing.T) {
 			}
 		}()
 	}
-	for worst := time.Duration(0); worst <= lateFrom; {
+	for worst := time.Duration(0); worst <= maxLateness; {
 		measured := watchLateness()
 		for range 5 {
 			runtime.Gosched() // queues behind all of them

@@ -10,12 +10,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// This is not klauspost/compress/gzhttp, which compresses on the fly: a page would have no
+// klauspost/compress/gzhttp is not used, because it compresses on the fly: a page would have no
 // Content-Length, static files and the shared page would be compressed for each client instead of
-// once, and a client that accepts "*" would get neither.
+// once, and a client that accepts "*" would get uncompressed responses.
 
-// CompressFrom is the size from which a response is compressed. A smaller one fits into a packet
-// anyway.
+// CompressFrom is the minimum size of a compressed response, in bytes. A smaller response fits into
+// one packet anyway.
 const CompressFrom = 1024
 
 var gzipWriters = sync.Pool{New: func() any {
@@ -42,9 +42,9 @@ func AcceptsGzip(r *http.Request) bool {
 }
 
 // MayCompress reports whether a page may be compressed. The length of a compressed page can reveal
-// its content to another site that makes the browser request it repeatedly with guesses in the
-// address (BREACH). So responses to requests caused by other sites are not compressed. Pages hold
-// no CSRF token, and the secret of a session is only in a cookie.
+// its content to another site that makes the browser request the page repeatedly with guesses in
+// the address (BREACH). So responses to requests caused by other sites are not compressed. Pages
+// hold no CSRF token, and the secret of a session is only in a cookie.
 func MayCompress(r *http.Request) bool {
 	from := r.Header["Sec-Fetch-Site"]
 	return len(from) == 0 || from[0] == "same-origin" || from[0] == "none"
@@ -59,7 +59,7 @@ func Compress(to *bytes.Buffer, body []byte) {
 	_ = w.Close()
 }
 
-// Compressed returns a copy compressed as much as possible, or nil if it is not smaller.
+// Compressed returns body compressed as much as possible, or nil if the result is not smaller.
 func Compressed(body []byte) []byte {
 	var to bytes.Buffer
 	w, err := gzip.NewWriterLevel(&to, gzip.BestCompression)

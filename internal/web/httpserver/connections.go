@@ -21,36 +21,36 @@ type Connections struct {
 	refused atomic.Uint64
 	warned  sync.Once
 
-	mu   sync.Mutex
-	open map[net.Conn]string // value is the address
-	by   map[string]int
+	mu     sync.Mutex
+	open   map[net.Conn]string // address of each open connection
+	counts map[string]int      // open connections per address
 }
 
 func NewConnections(log *slog.Logger, proxies []netip.Prefix) *Connections {
-	return &Connections{log: log, proxies: proxies, open: map[net.Conn]string{}, by: map[string]int{}}
+	return &Connections{log: log, proxies: proxies, open: map[net.Conn]string{}, counts: map[string]int{}}
 }
 
-// Bound makes a server close new connections of an address that already has most open. Call it
-// before the server serves.
-func (c *Connections) Bound(server *http.Server, most int) {
-	server.ConnState = func(conn net.Conn, state http.ConnState) { c.note(conn, state, most) }
+// Bound makes a server close new connections from an address that already has limit open
+// connections. Call Bound before the server serves.
+func (c *Connections) Bound(server *http.Server, limit int) {
+	server.ConnState = func(conn net.Conn, state http.ConnState) { c.note(conn, state, limit) }
 }
 
-// note tracks a connection. Hijacked connections, such as those of open pages, have a separate
-// limit.
-func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
+// note tracks the state of a connection. Hijacked connections, such as those of open pages, have a
+// separate limit.
+func (c *Connections) note(conn net.Conn, state http.ConnState, limit int) {
 	switch state {
 	case http.StateNew:
 		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 		if err != nil || trusted(peer.Addr().Unmap(), c.proxies) {
 			return
 		}
-		if c.add(conn, limits.Place(peer.Addr()), most) {
+		if c.add(conn, limits.Place(peer.Addr()), limit) {
 			return
 		}
 		c.refused.Add(1)
 		c.warned.Do(func() {
-			c.log.Warn("an address has too many connections; further ones are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
+			c.log.Warn("an address has too many connections; further connections are closed. If the address is a proxy, add it to --trusted-proxies", "address", peer.Addr().String(), "connections", limit)
 		})
 		conn.Close()
 	case http.StateClosed, http.StateHijacked:
@@ -58,13 +58,13 @@ func (c *Connections) note(conn net.Conn, state http.ConnState, most int) {
 	}
 }
 
-func (c *Connections) add(conn net.Conn, place string, most int) bool {
+func (c *Connections) add(conn net.Conn, place string, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.by[place] >= most {
+	if c.counts[place] >= limit {
 		return false
 	}
-	c.by[place]++
+	c.counts[place]++
 	c.open[conn] = place
 	return true
 }
@@ -77,8 +77,8 @@ func (c *Connections) remove(conn net.Conn) {
 		return
 	}
 	delete(c.open, conn)
-	if c.by[place]--; c.by[place] == 0 {
-		delete(c.by, place)
+	if c.counts[place]--; c.counts[place] == 0 {
+		delete(c.counts, place)
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *Connections) Metrics() []prometheus.Collector {
 			Name: "retwis_connections", Help: "Open client connections, except those of trusted proxies and of open pages.",
 		}, func() float64 { return float64(c.count()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "retwis_connections_refused_total", Help: "Connections that were closed at once because their address had too many.",
+			Name: "retwis_connections_refused_total", Help: "Connections closed at once because their address had too many open connections.",
 		}, func() float64 { return float64(c.refused.Load()) }),
 	}
 }

@@ -5,8 +5,8 @@ import "github.com/mileusna/useragent"
 // maxAgent limits how much of a User-Agent is read, in bytes.
 const maxAgent = 400
 
-// DeviceName returns a short name of the client in a User-Agent that people recognize, such as
-// "Firefox on Linux". It is empty if unknown.
+// DeviceName returns a short name of the client in a User-Agent header, such as "Firefox on Linux",
+// or "" if the client is unknown.
 func DeviceName(text string) string {
 	if len(text) > maxAgent {
 		text = text[:maxAgent]

@@ -7,29 +7,29 @@ import (
 )
 
 const (
-	// sampled is the number of refused requests logged per sampleTime.
-	sampled    = 20
-	SampleTime = 10 * time.Second
+	// defaultLines is the default number of similar lines logged per SampleTime.
+	defaultLines = 20
+	SampleTime   = 10 * time.Second
 )
 
 // Sampler limits the number of similar log lines.
 type Sampler struct {
-	Most    int // lines per sampleTime; 0 for sampled, negative for no limit
+	Most    int // maximum number of lines per SampleTime; 0 for defaultLines, negative for no limit
 	mu      sync.Mutex
 	began   time.Time
 	logged  int
 	omitted int
 }
 
-// Allow reports whether a line may be written now, and how many have been omitted since the last
-// one.
+// Allow reports whether a line may be written now, and how many lines have been omitted since the
+// last written line.
 func (s *Sampler) Allow(now time.Time) (ok bool, omitted int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.began) >= SampleTime {
 		s.began, s.logged = now, 0
 	}
-	if most := cmp.Or(s.Most, sampled); most > 0 && s.logged >= most {
+	if limit := cmp.Or(s.Most, defaultLines); limit > 0 && s.logged >= limit {
 		s.omitted++
 		return false, 0
 	}
@@ -38,7 +38,7 @@ func (s *Sampler) Allow(now time.Time) (ok bool, omitted int) {
 	return true, omitted
 }
 
-// Samplers has a sampler for each kind of line; there are few kinds.
+// Samplers holds a Sampler for each kind of line. Kinds are never removed, so there must be few.
 type Samplers struct {
 	mu    sync.Mutex
 	kinds map[string]*Sampler

@@ -22,7 +22,8 @@ func New(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// NewAdmin is like New for the operators' pages: a profile takes as long as requested.
+// NewAdmin is like New, but without a write timeout: on the operators' pages, a profile takes as
+// long as requested.
 func NewAdmin(handler http.Handler, logger *slog.Logger) *http.Server {
 	server := New(handler, logger)
 	server.WriteTimeout = 0

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/media"
 )
 
-// collectTimeout limits database requests for the metrics.
+// collectTimeout is the timeout of the database requests for the metrics.
 const collectTimeout = 2 * time.Second
 
 // OfApp returns the metrics of the application.
@@ -24,7 +24,7 @@ func OfApp(service *app.App, hub *live.Hub) []prometheus.Collector {
 		newDatabaseMetrics(service.Ping, service.PingWrite), newBackupMetric(service), liveMetrics(hub))
 }
 
-// viewMetrics count posts read for pages.
+// viewMetrics returns the metrics of posts read for pages.
 func viewMetrics(service *app.App) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -39,7 +39,7 @@ func viewMetrics(service *app.App) []prometheus.Collector {
 	}
 }
 
-// limitMetrics count what rate limits have refused.
+// limitMetrics returns the metrics of rate limits.
 func limitMetrics(service *app.App) []prometheus.Collector {
 	var all []prometheus.Collector
 	for _, event := range limits.Events() {
@@ -53,7 +53,7 @@ func limitMetrics(service *app.App) []prometheus.Collector {
 	}, func() float64 { return float64(service.Limits.Unchecked()) }))
 }
 
-// pictureMetrics count uploads.
+// pictureMetrics returns the metrics of picture uploads.
 func pictureMetrics(service *app.App) []prometheus.Collector {
 	counts := &service.Media.Counts
 	all := []prometheus.Collector{
@@ -73,7 +73,7 @@ func pictureMetrics(service *app.App) []prometheus.Collector {
 	return all
 }
 
-// mailMetrics count mails. Queued mails are jobs in the queue "mail".
+// mailMetrics returns the metrics of mails. Queued mails are jobs in the queue "mail".
 func mailMetrics(service *app.App) []prometheus.Collector {
 	counts := &service.Email.Counts
 	var all []prometheus.Collector
@@ -86,7 +86,7 @@ func mailMetrics(service *app.App) []prometheus.Collector {
 	return all
 }
 
-// liveMetrics report the pages that follow events.
+// liveMetrics returns the metric of pages that follow events.
 func liveMetrics(hub *live.Hub) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "retwis_live_connections", Help: "Open pages that follow events.",

@@ -20,7 +20,7 @@ func newBacklogMetrics(service *app.App) *backlogMetrics {
 	labels := []string{"queue"}
 	return &backlogMetrics{
 		service: service,
-		waiting: prometheus.NewDesc("retwis_background_waiting", "Unfinished background work: tasks, such as adding posts to timelines.", labels, nil),
+		waiting: prometheus.NewDesc("retwis_background_waiting", "Unfinished background tasks, such as adding posts to timelines.", labels, nil),
 		stalled: prometheus.NewDesc("retwis_background_stalled_seconds", "How long the most overdue background task has been overdue.", labels, nil),
 	}
 }
@@ -31,7 +31,7 @@ func (m *backlogMetrics) Describe(descs chan<- *prometheus.Desc) {
 	descs <- m.stalled
 }
 
-// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
+// Collect implements [prometheus.Collector]. It reports nothing if the database cannot be read.
 func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
@@ -45,10 +45,10 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 
 // jobMetrics reports the job queues and the jobs done by this process.
 type jobMetrics struct {
-	service                             *app.App
-	waiting, oldest, dead               *prometheus.Desc
-	done, failed, given, lost, reclaims *prometheus.Desc
-	running                             *prometheus.Desc
+	service                               *app.App
+	waiting, oldest, dead                 *prometheus.Desc
+	done, failed, givenUp, lost, reclaims *prometheus.Desc
+	running                               *prometheus.Desc
 }
 
 func newJobMetrics(service *app.App) *jobMetrics {
@@ -59,24 +59,24 @@ func newJobMetrics(service *app.App) *jobMetrics {
 		service:  service,
 		waiting:  desc("waiting", "Jobs in a queue that are not finished.", "queue"),
 		oldest:   desc("oldest_seconds", "How long ago the oldest unfinished job of a queue was added.", "queue"),
-		dead:     desc("dead", "Jobs that were given up, and wait for retwis jobs retry."),
+		dead:     desc("dead", "Jobs that were given up and can be retried with retwis jobs retry."),
 		running:  desc("running", "Jobs that this process runs.", "queue"),
 		done:     desc("done_total", "Jobs that this process has finished.", "queue"),
-		failed:   desc("failed_total", "Jobs that failed in this process, and were or will be tried again.", "queue"),
-		given:    desc("given_up_total", "Jobs that this process has given up.", "queue"),
-		lost:     desc("lost_total", "Jobs that another process has taken from this one, which was too slow to renew its lease.", "queue"),
-		reclaims: desc("reclaimed_total", "Jobs that this process has taken from processes that died.", "queue"),
+		failed:   desc("failed_total", "Jobs that failed in this process and were or will be retried.", "queue"),
+		givenUp:  desc("given_up_total", "Jobs that this process has given up.", "queue"),
+		lost:     desc("lost_total", "Jobs that another process took over because this process renewed its lease too late.", "queue"),
+		reclaims: desc("reclaimed_total", "Jobs that this process took over from processes that died.", "queue"),
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (m *jobMetrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.waiting, m.oldest, m.dead, m.running, m.done, m.failed, m.given, m.lost, m.reclaims} {
+	for _, desc := range []*prometheus.Desc{m.waiting, m.oldest, m.dead, m.running, m.done, m.failed, m.givenUp, m.lost, m.reclaims} {
 		descs <- desc
 	}
 }
 
-// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
+// Collect implements [prometheus.Collector]. It reports nothing if the database cannot be read.
 func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
@@ -96,7 +96,7 @@ func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
 		gauge(m.running, float64(q.Stats.Running))
 		count(m.done, q.Stats.Done)
 		count(m.failed, q.Stats.Failed)
-		count(m.given, q.Stats.Dead)
+		count(m.givenUp, q.Stats.Dead)
 		count(m.lost, q.Stats.Lost)
 		count(m.reclaims, q.Stats.Reclaimed)
 	}

@@ -51,13 +51,13 @@ type backupMetric struct {
 }
 
 func newBackupMetric(service *app.App) *backupMetric {
-	return &backupMetric{service, prometheus.NewDesc("retwis_last_backup_seconds", "When the last backup was made, in seconds since 1970; 0 for never.", nil, nil)}
+	return &backupMetric{service, prometheus.NewDesc("retwis_last_backup_seconds", "Time of the last backup, in seconds since 1970; 0 if there is none.", nil, nil)}
 }
 
 // Describe implements [prometheus.Collector].
 func (m *backupMetric) Describe(descs chan<- *prometheus.Desc) { descs <- m.at }
 
-// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
+// Collect implements [prometheus.Collector]. It reports nothing if the database cannot be read.
 func (m *backupMetric) Collect(all chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()

@@ -8,9 +8,10 @@ import (
 // meterTime is the period over which a meter counts, in seconds.
 const meterTime = 60
 
-// Meter counts requests in each of the latest seconds. At the turn of a second it can lose a few.
+// Meter counts requests in each second of the last minute. It can lose a few at the turn of a
+// second.
 type Meter struct {
-	since   int64 // when it was created
+	since   int64 // Unix time of creation
 	seconds [meterTime + 4]struct{ at, n atomic.Int64 }
 }
 

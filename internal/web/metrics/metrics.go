@@ -54,7 +54,7 @@ func New(registry *prometheus.Registry) (*Metrics, error) {
 			Name: "retwis_security_events_total", Help: "Events of the security log, by event, including those omitted by sampling.",
 		}, []string{"event"}),
 	}
-	// Prometheus sees an increase from zero only if there was a zero.
+	// Prometheus detects an increase from zero only if it has collected the zero.
 	for _, event := range []string{"login", "login failed", "sign-up"} {
 		m.Events.WithLabelValues(event)
 	}

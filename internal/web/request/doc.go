@@ -5,11 +5,11 @@
 // # The path of a request
 //
 //  1. Site.Handler gives the request a deadline and an ID, and sets the headers of all pages.
-//  2. Site.run reads the form, fails if the database does not answer, and waits until the process
-//     has received the changes of others.
+//  2. Site.run reads the form, fails if the database does not answer, and waits until this process
+//     has received the changes of other processes.
 //  3. Site.identify reads the session cookie.
 //  4. The page runs. It reads what it shows and calls Request.Render, or, after a change,
 //     Request.Changed, which redirects.
-//  5. Site.fail turns an error into a page; request.describe decides what it says.
+//  5. Site.fail turns an error into a page; describe chooses the status and the text of the page.
 //  6. Site.logRequest writes a line for each failure.
 package request

@@ -16,14 +16,14 @@ func (req *Request) LoginFirst() error {
 		return req.toLogin()
 	}
 	form := view.AccountForm{Next: req.FormPage(), Draft: req.Draft, Kept: KeptFields(req), Action: view.TextAction(req.R.URL.EscapedPath())}
-	if req.upload != nil && req.upload.file != nil { // it belongs to nobody, so it is not stored
+	if req.upload != nil && req.upload.file != nil { // files of visitors are not stored
 		form.Notice = req.T("Your pictures weren't kept. Please add them again after you log in.")
 	}
 	return req.Render(http.StatusForbidden, view.LoginPage(req.Frame(req.T("Log in")), form))
 }
 
 // ResumeText shows a text that was written before the session ended, for its author to publish. It
-// does not redirect, because then the text would have to be stored.
+// does not redirect, because a redirect would require storing the text.
 func (req *Request) ResumeText(user social.User, action string) error {
 	req.SetCookie(freshCookie, formatFresh(nil), freshFor)
 	req.User, req.LoggedIn, req.identified = user, true, true
@@ -34,8 +34,8 @@ func (req *Request) ResumeText(user social.User, action string) error {
 	return req.Render(http.StatusOK, view.DraftPage(req.Frame(req.Language.Say(view.DraftName(action))), form))
 }
 
-// KeptFields returns the fields of the stored pictures of an unpublished text, as url.Values
-// encodes them: those that web/draft.go reads from the form of a post.
+// KeptFields returns the form fields of the stored pictures of an unpublished text, as url.Values
+// encodes them. Package web reads these fields in draft.go.
 func KeptFields(req *Request) string {
 	if req.Draft == "" {
 		return ""
@@ -58,7 +58,7 @@ func KeptFields(req *Request) string {
 }
 
 // draftForm returns the form on an error page for the submitted text. A reply to a deleted post can
-// be published as a post.
+// be published as a new post.
 func draftForm(req *Request, page *Error, text string) view.StatusForm {
 	form := view.StatusForm{Status: text, Kept: KeptFields(req), Notice: req.Language.Say(page.draft), Action: view.TextAction(cmp.Or(req.R.PostForm.Get("action"), req.R.URL.EscapedPath()))}
 	if page.Status == http.StatusNotFound {

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// statusGone is the status for a client that has disconnected. It shows only in logs and metrics,
-// and to a client that has closed only its side of the connection.
+// statusGone is the status for a client that has disconnected. The status appears only in logs and
+// metrics, and to a client that has closed only its side of the connection.
 const statusGone = 499
 
 // Error is an error with a message for the user and a cause for the log.
@@ -40,7 +40,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // ErrNotFound means that the address has no page.
 var ErrNotFound = &Error{Status: http.StatusNotFound, Detail: i18n.T("This page doesn't exist.")}
 
-// ErrNotModerator means that somebody who is not a moderator has opened a page for moderators.
+// ErrNotModerator means that a user who is not a moderator has opened a page for moderators.
 var ErrNotModerator = errors.New("web: not a moderator")
 
 func formError(err error) error {
@@ -54,7 +54,8 @@ func formError(err error) error {
 	return &Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again."), Cause: err}
 }
 
-// mayBeSaved is the message for a post whose reply from the database was lost.
+// mayBeSaved tells the author of a post that the post may have been published although the request
+// failed.
 var mayBeSaved = i18n.T("Your post may already have been published. Check your profile before you post it again.")
 
 // describe returns the error page for an error.

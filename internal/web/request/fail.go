@@ -12,7 +12,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// fail sends an error page. It is the only place that decides what error pages look like.
+// fail sends the error page for err. All error pages are rendered here.
 func (s *Site) fail(req *Request, err error) {
 	if req.formRead && errors.Is(req.R.Context().Err(), context.Canceled) {
 		// The client has disconnected. Without a status the server would send 200, which is wrong
@@ -53,16 +53,16 @@ func (s *Site) fail(req *Request, err error) {
 }
 
 // closeConnection closes the connection after a request that has not arrived completely. In HTTP/2
-// the request ends with its stream, and the header would close the connection of all other
-// requests.
+// the request ends with its stream, and a Connection header would close the connection for all
+// other requests.
 func closeConnection(req *Request) {
 	if req.R.ProtoMajor == 1 {
 		req.W.Header().Set("Connection", "close")
 	}
 }
 
-// retryPath returns the page to try again: the requested page, or the page with the submitted form.
-// The form of a one-time link is at the address to which it is sent.
+// retryPath returns the address of the page to try again: the requested page, or the page with the
+// submitted form. The form of a one-time link is at the address that the form is sent to.
 func retryPath(req *Request) string {
 	if req.R.Method == http.MethodPost && req.R.PathValue("token") == "" {
 		return req.ReturnTo(req.FormPage())
@@ -70,7 +70,7 @@ func retryPath(req *Request) string {
 	return LocalPath(req.R.URL.RequestURI())
 }
 
-// logRefusal logs a refused request to the security log. If host and origin differ although the
+// logRefusal writes a refused request to the security log. If host and origin differ although the
 // request came from a page of the site, a proxy has changed the host.
 func (s *Site) logRefusal(req *Request, page *Error) {
 	attrs := []slog.Attr{
@@ -82,8 +82,8 @@ func (s *Site) logRefusal(req *Request, page *Error) {
 	req.LogSecurity("refused", req.User, attrs...)
 }
 
-// logRequest writes one line for each failure, and for other requests at level debug. Failures are
-// sampled, as there are thousands of them while the database is down.
+// logRequest writes one line for each request: failures as errors, other requests at level debug.
+// Failures are sampled, because there are thousands of them while the database is down.
 func (s *Site) logRequest(req *Request, err error, took time.Duration) {
 	level := slog.LevelDebug
 	if req.status >= http.StatusInternalServerError {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Changed redirects after a change, which the next pages show, whichever process serves them. ids
-// are the posts that were changed; zeros are ignored.
+// Changed redirects after a change. The next pages show the change, whichever process serves them.
+// ids are the IDs of the changed posts; zeros are ignored.
 func (req *Request) Changed(to string, ids ...int64) error {
 	req.SetCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
 	return req.Redirect(to)
 }
 
-// maxFresh is the number of posts in the cookie: those changed last.
+// maxFresh is the maximum number of posts in the cookie. Older changes are dropped.
 const maxFresh = 8
 
-// formatFresh formats the IDs of changed posts, the last ones first, separated by dots.
+// formatFresh formats the IDs of changed posts, the latest first, separated by dots.
 func formatFresh(ids []int64) string {
 	var texts []string
 	for i, id := range ids {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxForm is the maximum size of a form.
+	// maxForm is the maximum size of a form, in bytes.
 	maxForm = 64 << 10
 	// maxLongForm is the maximum size of a form with a page of text: 20,000 characters of up to
-	// three bytes, each of which takes three in a form.
+	// three bytes, each of which takes three bytes in an encoded form.
 	maxLongForm = 256 << 10
 	// maxFile is the maximum size of an import form, including its file.
 	maxFile = 1<<20 + maxForm
@@ -29,8 +29,8 @@ const (
 // ImportPath is the address to which the file of an import is sent.
 const ImportPath = "/settings/import"
 
-// maxOf returns the maximum size of the forms of a route.
-func maxOf(pattern string) int64 {
+// maxFormSize returns the maximum size of the forms of a route, in bytes.
+func maxFormSize(pattern string) int64 {
 	switch pattern {
 	case "POST " + ImportPath:
 		return maxFile
@@ -43,17 +43,17 @@ func maxOf(pattern string) int64 {
 // Page responds to a request.
 type Page = func(*Request) error
 
-// Handler makes an http.Handler from a function that may fail. form is the path of the page with
-// the form for a POST, with the wildcards {name} and {id} of the pattern; it is empty if it has the
-// same address.
+// Handler returns an http.Handler for a page. form is the path of the page with the form for a
+// POST, with the wildcards {name} and {id} of the pattern. form is empty if the page with the form
+// has the same address as the POST.
 func (s *Site) Handler(pattern, form string, page Page) http.Handler {
-	route, secret, unstored, most := s.opt.Metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxOf(pattern)
+	route, secret, unstored, maxSize := s.opt.Metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxFormSize(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		s.opt.Metrics.InFlight.Inc()
 		defer s.opt.Metrics.InFlight.Dec()
-		timeout, files := s.opt.Timeout, bringsFiles(pattern, r)
+		timeout, files := s.opt.Timeout, maxFilesSize(pattern, r)
 		if files > 0 {
 			timeout += httpserver.UploadTime
 		}
@@ -61,18 +61,18 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 		defer cancel()
 		ctx, stop := s.database.Guard(ctx)
 		defer stop()
-		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: most, Language: language(r)}
+		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: maxSize, Language: language(r)}
 		if s.app.Site != nil {
-			req.Info = s.app.Site.Known() // for the error page of a request that reads nothing
+			req.Info = s.app.Site.Known() // for an error page before the settings are read
 		}
 		setHeaders(w, req.id)
 		if unstored {
 			w.Header()["Cache-Control"] = headerNoStore
 		}
 		if secret {
-			// Other sites do not learn the address. With no-referrer, not even this site would
-			// learn that a form comes from it: its Origin would be null, and over plain HTTP
-			// nothing else says so.
+			// The address must not leak to other sites. With no-referrer, the Origin of a form
+			// would be null, and over plain HTTP no other header says that the form comes from this
+			// site.
 			w.Header()["Referrer-Policy"] = headerSecret
 		}
 		err := s.run(req, page)
@@ -97,7 +97,8 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 	})
 }
 
-// run turns a panic into an error, so that it affects only one request.
+// run calls the page after reading the form and the session. It turns a panic into an error, so
+// that the panic affects only one request.
 func (s *Site) run(req *Request, page Page) (err error) {
 	defer func() {
 		switch p := recover(); p {
@@ -108,7 +109,7 @@ func (s *Site) run(req *Request, page Page) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	form := readForm(req)
+	formErr := readForm(req)
 	if req.R.Method == http.MethodPost {
 		req.Ctx = auth.WithDevice(req.Ctx, httpserver.DeviceName(req.R.UserAgent()))
 	}
@@ -124,11 +125,11 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	if err == nil {
 		s.readSettings(req)
 	}
-	if err != nil && form == nil {
+	if err != nil && formErr == nil {
 		return err
 	}
-	if form != nil {
-		return form
+	if formErr != nil {
+		return formErr
 	}
 	if err = page(req); errors.Is(err, ErrLogin) {
 		req.ForgetUser()
@@ -137,9 +138,9 @@ func (s *Site) run(req *Request, page Page) (err error) {
 	return err
 }
 
-// readSettings reads the operators' settings. If that fails, the page uses the values that this
-// process knows: a setting must not make a page fail. In that case, as on sites that must not be
-// indexed, search engines are asked not to index the page.
+// readSettings reads the operators' settings. If that fails, the page uses the settings that this
+// process has read before: a setting must not make a page fail. In that case, as on sites that must
+// not be indexed, search engines are asked not to index the page.
 func (s *Site) readSettings(req *Request) {
 	if s.app.Site == nil {
 		return
@@ -153,7 +154,7 @@ func (s *Site) readSettings(req *Request) {
 	}
 }
 
-// readForm reads the form of a request, if it has one.
+// readForm reads the form of a request, if any.
 func readForm(req *Request) error {
 	if req.R.Method != http.MethodGet && req.R.Method != http.MethodHead {
 		from := req.LimitAddress()

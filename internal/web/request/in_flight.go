@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Limits on the bytes of files that one account and one address may be uploading at a time. Until
-// they are stored, uploads take disk space, and no other limit counts data that has not arrived.
+// Limits on the bytes of files that one account and one address may be uploading at a time. Uploads
+// take disk space until they are stored, and no other limit counts data that has not arrived.
 const (
 	maxPerAccount = 2 * maxUpload
 	maxPerAddress = 8 * maxUpload
@@ -25,7 +25,8 @@ type inFlight struct {
 	bytes map[string]int64
 }
 
-// take counts the files of a request until release is called, or returns errUploads.
+// take counts the files of a request as in flight until release is called. It returns errUploads if
+// a limit is exceeded.
 func (f *inFlight) take(req *Request) (release func(), err error) {
 	size := req.files
 	if n := req.R.ContentLength; n >= 0 && n < size {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// SharedFor is how long a page for all visitors is reused, and sharedAtMost how long while a
-	// request is making the next one. Together with the time for which package watched considers
-	// cached data current, this is less than a second.
+	// SharedFor is how long a page for all visitors is reused. sharedAtMost is how long it is
+	// reused while a request is rendering the next version. sharedAtMost plus the time for which
+	// package watched considers cached data current is less than a second.
 	SharedFor    = 80 * time.Millisecond
 	sharedAtMost = 140 * time.Millisecond
 )
 
-// PageCache caches a page for visitors who are not logged in for SharedFor, in each language.
+// PageCache caches a page for visitors, in each language. A page is reused for SharedFor.
 type PageCache struct {
 	path  string
 	route *metrics.Route
@@ -31,15 +31,16 @@ type PageCache struct {
 
 type keptPage struct {
 	latest atomic.Pointer[cachedPage]
-	busy   atomic.Bool // a request is making the next one
+	busy   atomic.Bool // a request is rendering the next version
 }
 
-// NewPageCache returns a cache of the page at a path. Its hits count for a route.
+// NewPageCache returns a cache of the page at path. Cache hits count as requests of route.
 func NewPageCache(path string, route *metrics.Route) PageCache {
 	return PageCache{path, route, make([]keptPage, i18n.Count())}
 }
 
-// WithFallback sends the page if it is recent enough; otherwise next makes a new one with Keep.
+// WithFallback returns a handler that sends the cached page if it is recent enough. Otherwise it
+// calls next, which caches a new page with Keep.
 func (p *PageCache) WithFallback(s *Site, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != p.path || !isShared(r) {
@@ -71,7 +72,7 @@ func (p *keptPage) current(now time.Time) *cachedPage {
 	return nil
 }
 
-// Keep caches a page whose creation began at a time, if the request can share it.
+// Keep caches a page whose rendering began at a time, if visitors can share the page.
 func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
 	if !isShared(req.R) {
 		return
@@ -82,8 +83,8 @@ func (p *PageCache) Keep(req *Request, at time.Time, body []byte) {
 	})
 }
 
-// isShared reports whether a request gets a shared page: nobody is logged in, and nobody has just
-// changed something.
+// isShared reports whether a request gets a shared page: the client is not logged in and has not
+// just changed something.
 func isShared(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.RawQuery == "" && len(r.Header["Cookie"]) == 0
 }
@@ -92,13 +93,14 @@ type cachedPage struct {
 	at     time.Time
 	body   []byte
 	length []string
-	robots []string // the header of that name, if any
+	robots []string // X-Robots-Tag header, if any
 
 	once  sync.Once // computes small
 	small []byte    // the compressed body
 }
 
-// compressed returns the compressed body. It is computed for the first client that accepts it.
+// compressed returns the compressed body. The body is compressed when the first client accepts
+// gzip.
 func (p *cachedPage) compressed() []byte {
 	p.once.Do(func() {
 		var to bytes.Buffer

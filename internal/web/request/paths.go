@@ -11,8 +11,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// toLogin redirects to the log-in page, which leads back to the page, or to the page with the form
-// if a form was sent.
+// toLogin redirects to the log-in page, which leads back to the requested page, or to the page with
+// the form if a form was sent.
 func (req *Request) toLogin() error {
 	next := req.R.URL.RequestURI()
 	if req.R.Method != http.MethodGet {
@@ -21,7 +21,7 @@ func (req *Request) toLogin() error {
 	return req.Redirect(view.LoginPath(next))
 }
 
-// FormPage returns the page with the form that is sent to the address of the request.
+// FormPage returns the address of the page whose form is sent to the address of the request.
 func (req *Request) FormPage() string {
 	form := cmp.Or(req.form, req.R.URL.EscapedPath())
 	for _, name := range []string{"name", "id"} {
@@ -30,7 +30,8 @@ func (req *Request) FormPage() string {
 	return req.Back(form)
 }
 
-// ReturnTo returns the page to which a form leads back: its field back, the Referer, or fallback.
+// ReturnTo returns the address to which a form leads back: the field back, the Referer, or
+// fallback.
 func (req *Request) ReturnTo(fallback string) string {
 	if u, err := url.Parse(req.R.Referer()); err == nil && u.Host == req.R.Host && u.Path != "" {
 		fallback = LocalPath(u.RequestURI())
@@ -38,7 +39,7 @@ func (req *Request) ReturnTo(fallback string) string {
 	return req.Back(fallback)
 }
 
-// Back returns the page to which a form leads back: its field back, or fallback.
+// Back returns the address to which a form leads back: the field back, or fallback.
 func (req *Request) Back(fallback string) string {
 	if to := req.R.PostFormValue("back"); to != "" {
 		return LocalPath(to)
@@ -46,7 +47,7 @@ func (req *Request) Back(fallback string) string {
 	return fallback
 }
 
-// LocalPath returns where to go after a log-in: a path on this site, or home.
+// LocalPath returns next if it is a path on this site, and /home otherwise.
 func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
@@ -56,12 +57,12 @@ func LocalPath(next string) string {
 	return next
 }
 
-// Before parses the cursor of a page of posts: the ID of the last one seen.
+// Before parses the cursor of a page of posts: the ID of the last post of the previous page.
 func Before(req *Request) (int64, error) { return parseBefore(req.R.URL.Query()) }
 
 func parseBefore(query url.Values) (int64, error) { return ParseCursor(query, "before") }
 
-// ParseCursor parses the ID of a post, 0 for none.
+// ParseCursor parses the ID in a query parameter. It returns 0 if the query has no such parameter.
 func ParseCursor(query url.Values, name string) (int64, error) {
 	values, ok := query[name]
 	if !ok {
@@ -74,7 +75,7 @@ func ParseCursor(query url.Values, name string) (int64, error) {
 	return id, nil
 }
 
-// ParseID parses the ID of a post in a path.
+// ParseID parses a positive ID in canonical form, without signs and leading zeros.
 func ParseID(text string) (int64, bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == text

@@ -31,9 +31,9 @@ func PictureProblem(err error) *Error {
 		}
 	case errors.Is(err, picture.ErrBusy):
 		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Too many pictures are being uploaded right now. Please try again in a moment."), draft: notPublished, Cause: err}
-	case errors.Is(err, files.ErrFull), errors.Is(err, syscall.ENOSPC) && isFile(err):
+	case errors.Is(err, files.ErrFull), errors.Is(err, syscall.ENOSPC) && isFileError(err):
 		return &Error{Status: http.StatusInsufficientStorage, Detail: i18n.T("There's no room for more pictures on this site right now. You can post without one."), draft: notPublished, Cause: err}
-	case errors.Is(err, files.ErrUnavailable), isFile(err):
+	case errors.Is(err, files.ErrUnavailable), isFileError(err):
 		return &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("Pictures can't be saved or shown right now. Please try again in a moment, or post without one."), draft: notPublished, Cause: err}
 	case errors.Is(err, media.ErrNoPlace):
 		return &Error{Status: http.StatusForbidden, Detail: i18n.T("This site doesn't accept pictures.")}
@@ -41,7 +41,7 @@ func PictureProblem(err error) *Error {
 	return nil
 }
 
-func isFile(err error) bool {
+func isFileError(err error) bool {
 	var path *os.PathError
 	return errors.As(err, &path)
 }

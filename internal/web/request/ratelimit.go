@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// RequireLogin restricts a page to session users. It redirects others to the log-in, which leads
-// back.
+// RequireLogin restricts a page to session users. It redirects visitors to the log-in page, which
+// leads back to the page.
 func RequireLogin(page Page) Page {
 	return func(req *Request) error {
 		if !req.LoggedIn {
@@ -22,12 +22,12 @@ func RequireLogin(page Page) Page {
 	}
 }
 
-// Limited limits how often session users may use a page. Rejected requests do not count, such as a
-// text that is too long or a reply to a deleted post.
+// Limited limits how often session users may use a page. Requests that the page rejects do not
+// count, such as a text that is too long or a reply to a deleted post.
 func Limited(event limits.Event, page Page) Page {
 	return func(req *Request) error {
 		if !req.LoggedIn {
-			return page(req) // it refuses visitors itself
+			return page(req) // the page refuses visitors itself
 		}
 		if err := req.Allow(event); err != nil {
 			return err
@@ -40,7 +40,7 @@ func Limited(event limits.Event, page Page) Page {
 	}
 }
 
-// LimitedForAll is like Limited for pages that visitors may use, too.
+// LimitedForAll is like Limited, but also limits visitors and counts rejected requests.
 func LimitedForAll(event limits.Event, page Page) Page {
 	return func(req *Request) error {
 		if err := req.Allow(event); err != nil {
@@ -58,8 +58,7 @@ func statusOf(req *Request, err error) int {
 	return req.status
 }
 
-// Allow decides whether the client may do something and counts it. It returns *limits.Error if a
-// limit is exceeded.
+// Allow counts an event of the client. It returns *limits.Error if a limit is exceeded.
 func (req *Request) Allow(event limits.Event) error {
 	return req.site.app.Limits.Take(req.Ctx, event, limitedBy(req))
 }
@@ -107,7 +106,7 @@ var tooOftenTexts = map[limits.Event]i18n.Message{
 	limits.Export:       i18n.T("You've exported your data several times."),
 }
 
-// TooOften says what was done too often, and when it is allowed again.
+// TooOften returns a message that says what was done too often, and when it is allowed again.
 func TooOften(e *limits.Error) i18n.Message {
 	text, ok := tooOftenTexts[e.Event]
 	if !ok {
@@ -116,7 +115,7 @@ func TooOften(e *limits.Error) i18n.Message {
 	return i18n.Sentences(text, tryAgain(e.RetryAfter))
 }
 
-// tryAgain says when something is allowed again, rounded up.
+// tryAgain returns a message that says when to try again, rounded up.
 func tryAgain(wait time.Duration) i18n.Message {
 	in := func(unit time.Duration) int64 { return int64((wait + unit - 1) / unit) }
 	switch {

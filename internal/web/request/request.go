@@ -20,7 +20,7 @@ import (
 type Request struct {
 	W   http.ResponseWriter
 	R   *http.Request
-	Ctx context.Context // that of R, with a deadline
+	Ctx context.Context // context of R, with a deadline
 
 	LoggedIn      bool
 	User          social.User // the session user, if LoggedIn
@@ -43,14 +43,14 @@ type Request struct {
 	sidebar    view.SidebarSource // nil until a read starts
 	identified bool               // LoggedIn is valid
 	files      int64              // maximum size of a form with files in bytes; 0 for other forms
-	upload     *upload            // the rest of it; nil for other forms
+	upload     *upload            // unread part of a form with files; nil for other forms
 	formRead   bool               // the form has arrived completely, or the request has no form
 	viewer     *social.Viewer     // of User; see Viewer
 	fresh      []int64            // posts that the user has just changed
 	told       view.Told          // what has just happened
 	look       view.Look          // of pages in this browser
 	outdated   *atomic.Bool       // set if the page shows possibly stale data; may be nil
-	waited     time.Duration      // for files to be received or sent
+	waited     time.Duration      // time spent receiving and sending files
 }
 
 // Address returns the address from which the request comes.
@@ -58,24 +58,25 @@ func (req *Request) Address() netip.Addr {
 	return httpserver.ClientAddress(req.R, req.site.opt.Proxies)
 }
 
-// LimitAddress returns the address to which rate limits apply. It is invalid for requests from an
-// unconfigured proxy: if they counted as one address, all its clients would be locked out together.
+// LimitAddress returns the address to which rate limits apply. The address is invalid for requests
+// from an unconfigured proxy: if all clients of the proxy counted as one address, they would be
+// locked out together.
 func (req *Request) LimitAddress() netip.Addr {
 	addr := req.Address()
 	if len(req.site.opt.Proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.R.Header.Get("X-Forwarded-For") == "" {
 		return addr
 	}
 	req.site.proxyWarned.Do(func() {
-		req.site.opt.Logger.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
+		req.site.opt.Logger.Warn("requests come through an untrusted proxy: add it to --trusted-proxies, so that limits count each client", "proxy", addr.String())
 	})
 	return netip.Addr{}
 }
 
-// PublicURL returns the address of the site for use outside the browser: the configured one, if
-// any, which is the same for everybody.
+// PublicURL returns the address of the site for use outside the browser: the configured address, or
+// the origin of the request if none is configured.
 func (req *Request) PublicURL() string { return cmp.Or(req.site.opt.BaseURL, req.Origin()) }
 
-// Origin returns the address of the site as the browser knows it.
+// Origin returns the address of the site in the browser.
 func (req *Request) Origin() string {
 	if req.site.OverTLS(req.R) {
 		return "https://" + req.R.Host
@@ -83,25 +84,25 @@ func (req *Request) Origin() string {
 	return "http://" + req.R.Host
 }
 
-// Viewer returns the session user as a viewer of posts, or a stranger.
+// Viewer returns the session user as a viewer of posts, or a stranger if nobody is logged in.
 func (req *Request) Viewer() (*social.Viewer, error) {
 	if req.viewer != nil && req.viewer.User == req.User {
 		return req.viewer, nil
 	}
 	var err error
 	req.viewer, err = req.site.app.Viewers.Get(req.Ctx, req.User)
-	if err == nil && req.R.Method != http.MethodPost { // which redirects, as a rule
+	if err == nil && req.R.Method != http.MethodPost { // a POST usually redirects
 		beginSidebar(req, req.viewer)
 	}
 	return req.viewer, err
 }
 
-// ForgetUser treats the rest of the request as that of a visitor.
+// ForgetUser treats the rest of the request as a request of a visitor.
 func (req *Request) ForgetUser() {
 	req.User, req.LoggedIn, req.viewer, req.sidebar, req.identified = social.User{}, false, nil, nil, true
 }
 
-// Log returns the site's log for lines about the request.
+// Log returns the site's logger for lines about the request.
 func (req *Request) Log() *slog.Logger { return req.site.opt.Logger.With("request", req.id) }
 
 // T returns a text in the language of the request.
@@ -125,12 +126,12 @@ func (req *Request) Frame(title string) view.Frame {
 	f.LoggedIn, f.User, f.Unsure, f.Outdated, f.Look = req.LoggedIn, req.User, !req.identified, req.outdated, req.look
 	if req.told.Kind != "" {
 		f.Told = req.told
-		req.SetCookie(toldCookie, "", clearAtNow)
+		req.SetCookie(toldCookie, "", expireNow)
 	}
 	if !req.LoggedIn && !req.columns {
 		return f
 	}
-	// A page without sidebar and counts is better than none, and error pages have a frame, too.
+	// A failed sidebar or count must not make the page fail, and error pages have a frame, too.
 	if v, err := req.Viewer(); err == nil {
 		beginSidebar(req, v)
 		f.Sidebar = req.sidebar

@@ -17,7 +17,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// These never change, so all responses share them.
+// Header values that all responses share and must not modify.
 var (
 	headerHTML     = []string{"text/html; charset=utf-8"}
 	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
@@ -54,8 +54,8 @@ func isPrivate(pattern string) bool {
 	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || hasSecret(path)
 }
 
-// isUnstored reports whether browsers must not store pages of a route: private ones, and those with
-// reports.
+// isUnstored reports whether browsers must not store pages of a route: private pages and pages for
+// moderators.
 func isUnstored(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
 	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
@@ -85,8 +85,8 @@ func (req *Request) RenderTo(page templ.Component, send func([]byte)) error {
 		}
 	}()
 	buf.Reset()
-	// With the request's own context no page could be rendered after its deadline, not even the one
-	// that reports it.
+	// After the deadline of the request's own context, no page could be rendered, not even the page
+	// that reports the timeout.
 	if err := page.Render(req.site.pages.Context(req.Language), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
@@ -112,7 +112,7 @@ func (req *Request) Send(status int, body []byte) {
 	_, _ = req.W.Write(body) // the client may have disconnected
 }
 
-// Redirect redirects the browser to another page after a form.
+// Redirect redirects the browser to another page after a form was sent.
 func (req *Request) Redirect(to string) error {
 	req.status = http.StatusSeeOther
 	req.W.Header().Set("Location", to)
@@ -120,7 +120,7 @@ func (req *Request) Redirect(to string) error {
 	return nil
 }
 
-// RedirectToName redirects to the same page under the registered spelling of the username.
+// RedirectToName redirects to the same page under the canonical spelling of the name in the path.
 func (req *Request) RedirectToName(path string) error {
 	if req.R.URL.RawQuery != "" {
 		path += "?" + req.R.URL.RawQuery
@@ -148,8 +148,8 @@ func sendJSON(req *Request, status int, value any) error {
 	return nil
 }
 
-// ServeFile sends a file that never changes, or the range that the client requests. Its headers
-// allow nothing but showing it; public lets any cache store it.
+// ServeFile sends a file that never changes, or the range that the client requests. The headers
+// allow only showing the file; public lets any cache store the file.
 func ServeFile(req *Request, file *files.File, contentType string, public bool) {
 	h := req.W.Header()
 	h["Content-Type"] = []string{contentType}
@@ -189,8 +189,9 @@ func (req *Request) NoIndex() { req.W.Header()[headerRobots] = headerNoIndex }
 // headerRobots tells search engines what they may do with a page.
 const headerRobots = "X-Robots-Tag"
 
-// SendCached sends what is the same for all visitors, or 304 if the client has exactly that. It has
-// no modification time: a deletion changes a list without adding anything newer.
+// SendCached sends a body that is the same for all visitors, or status 304 if the client already
+// has the same body. The response has no modification time: a deletion changes a list without
+// adding anything newer.
 func SendCached(req *Request, contentType string, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
@@ -199,7 +200,7 @@ func SendCached(req *Request, contentType string, body []byte) {
 	if !req.LoggedIn {
 		header.Set("Cache-Control", "public, no-cache")
 	}
-	if has(req.R.Header, tag) {
+	if hasVersion(req.R.Header, tag) {
 		req.status = http.StatusNotModified
 		req.W.WriteHeader(req.status)
 		return
@@ -211,10 +212,10 @@ func SendCached(req *Request, contentType string, body []byte) {
 	_, _ = bytes.NewReader(body).WriteTo(req.W) // the client may have disconnected
 }
 
-// has reports whether a client already has this version.
-func has(h http.Header, tag string) bool {
-	for one := range strings.SplitSeq(strings.Join(h.Values("If-None-Match"), ","), ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+// hasVersion reports whether a client already has the version with an entity tag.
+func hasVersion(h http.Header, tag string) bool {
+	for known := range strings.SplitSeq(strings.Join(h.Values("If-None-Match"), ","), ",") {
+		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
 			return true
 		}
 	}

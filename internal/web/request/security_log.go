@@ -8,9 +8,9 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// LogSecurity writes a line to the security log: who did what, and from where. event is a word such
-// as "login" and becomes the message. A zero user is omitted. Floods of the same event are sampled.
-// attrs never contain secrets.
+// LogSecurity writes a line to the security log: who did what, and from where. event, such as
+// "login", becomes the message. A zero user is omitted. Floods of the same event are sampled. attrs
+// must not contain secrets.
 func (req *Request) LogSecurity(event string, user social.User, attrs ...slog.Attr) {
 	req.site.opt.Metrics.Events.WithLabelValues(event).Inc()
 	ok, omitted := req.site.events.Allow(event, time.Now())

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// authCookie holds the secret of a session. Over TLS that is secureCookie, which no page of
-	// another host and no plain connection can set.
+	// authCookie holds the secret of a session. Over TLS, secureCookie is used instead, which no
+	// page of another host and no plain connection can set.
 	authCookie   = "auth"
 	secureCookie = "__Host-auth"
 	// loginCookie holds the secret of a log-in that waits for a code.
 	loginCookie       = "login"
 	secureLoginCookie = "__Host-login"
 	// freshCookie is set for a few seconds after a change, so that the next request, to whichever
-	// process, reads from the server instead of a cache (read-your-writes). Its value lists the
-	// changed posts.
+	// process, reads from the server instead of a cache (read-your-writes). The value of the cookie
+	// lists the changed posts.
 	freshCookie = "fresh"
 
-	freshFor   = 10 // seconds; invalidation takes milliseconds
-	clearAtNow = -1
+	freshFor  = 10 // seconds; invalidation takes milliseconds
+	expireNow = -1 // maximum age that removes a cookie
 )
 
-// language returns the language that a browser asks for.
+// language returns the language that best matches the Accept-Language header.
 func language(r *http.Request) *i18n.Language { return i18n.Match(r.Header.Get("Accept-Language")) }
 
-// identify reads the session of a request.
+// identify reads the cookies and the session of a request.
 func (s *Site) identify(req *Request) error {
 	name, secret := sessionCookie(req), ""
-	for got, value := range cookies(req.R) {
-		switch got {
+	for cookie, value := range cookies(req.R) {
+		switch cookie {
 		case name:
 			secret = value
 		case freshCookie:
@@ -58,7 +58,7 @@ func (s *Site) identify(req *Request) error {
 	}
 	user, err := s.app.Sessions.SessionUser(req.Ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
-		// The cookie stays: a slow response that removes it would end the session of a log-in that
+		// The cookie is not removed: a slow response would remove the cookie of a log-in that
 		// happened in the meantime.
 		req.identified = true
 		return nil
@@ -67,8 +67,8 @@ func (s *Site) identify(req *Request) error {
 	return err
 }
 
-// cookies returns the names and values of the cookies. Those of this site contain no characters
-// that need quotes.
+// cookies returns the names and values of the cookies. It does not remove quotes, because cookies
+// of this site have none.
 func cookies(r *http.Request) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, line := range r.Header["Cookie"] {
@@ -84,8 +84,8 @@ func cookies(r *http.Request) iter.Seq2[string, string] {
 	}
 }
 
-// sessionCookie returns the name of the session cookie. Over TLS it is a name that no page of
-// another host can set; the other one is ignored.
+// sessionCookie returns the name of the session cookie. Over TLS, that is a name that no page of
+// another host can set; the cookie for plain connections is ignored.
 func sessionCookie(req *Request) string {
 	if req.site.OverTLS(req.R) {
 		return secureCookie
@@ -93,20 +93,20 @@ func sessionCookie(req *Request) string {
 	return authCookie
 }
 
-// KeepSession stores the secret of a session in the browser, replacing the current one.
+// KeepSession stores the secret of a session in the browser, replacing the current secret.
 func (req *Request) KeepSession(secret string) {
 	req.SetCookie(sessionCookie(req), secret, int(req.site.app.Sessions.MaxAge()/time.Second))
 }
 
 // DropSession removes the secret of a session from the browser.
-func (req *Request) DropSession() { req.SetCookie(sessionCookie(req), "", clearAtNow) }
+func (req *Request) DropSession() { req.SetCookie(sessionCookie(req), "", expireNow) }
 
-// StartSession starts a new session in the browser. It ends the browser's previous session, which
-// no cookie refers to any more. If that fails, the session expires.
+// StartSession starts a new session in the browser and ends the browser's previous session, to
+// which no cookie refers any more. If ending the previous session fails, it expires later.
 func (req *Request) StartSession(session auth.Session) {
 	if req.LoggedIn && req.SessionSecret != session.Secret {
 		if err := req.site.app.Sessions.Logout(req.Ctx, req.User.ID, req.SessionSecret); err != nil {
-			req.Log().Warn("a session that was replaced stays open", "error", err)
+			req.Log().Warn("cannot end a replaced session", "error", err)
 		} else {
 			req.LogSecurity("logout", req.User)
 		}
@@ -132,17 +132,17 @@ func (req *Request) PendingLogin() string {
 	return ""
 }
 
-// SetPendingLogin stores the secret of a log-in that waits for a code in the browser. An empty
-// secret removes it.
+// SetPendingLogin stores the secret of a log-in that waits for a code in a cookie. An empty secret
+// removes the cookie.
 func (req *Request) SetPendingLogin(secret string) {
 	maxAge := int(auth.LoginWaitsFor / time.Second)
 	if secret == "" {
-		maxAge = clearAtNow
+		maxAge = expireNow
 	}
 	req.SetCookie(pendingCookie(req), secret, maxAge)
 }
 
-// SetCookie sets a cookie for a number of seconds.
+// SetCookie sets a cookie that expires after maxAge seconds.
 func (req *Request) SetCookie(name, value string, maxAge int) {
 	http.SetCookie(req.W, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: maxAge,

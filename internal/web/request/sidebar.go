@@ -13,11 +13,11 @@ import (
 	"retwis/internal/web/view"
 )
 
-// SidebarPatience is how long a finished page waits for its sidebar: no longer than people notice.
-// After that the sidebar has only the search box. Tests of sidebars wait longer.
+// SidebarPatience is how long a finished page waits for its sidebar, too short for people to
+// notice. After that the page gets only the search box. Tests of sidebars wait longer.
 var SidebarPatience = 50 * time.Millisecond
 
-// sidebarTimeout limits reading a sidebar, which continues for the next page.
+// sidebarTimeout limits reading a sidebar, which continues after the page has been sent.
 const sidebarTimeout = 2 * time.Second
 
 // sidebars reads the sidebars of pages concurrently with the pages.
@@ -36,11 +36,11 @@ func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar
 		return filled(bar, people, tags)
 	}
 	pending := &pendingSidebar{empty: bar, ready: make(chan view.Sidebar, 1)}
-	// The result is useful for the next page, even after this request.
+	// The results are cached for the next page, so reading continues after this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sidebarTimeout)
 	s.running.Go(func() {
 		defer cancel()
-		// What cannot be read is left out: the page itself reports the error.
+		// Parts that cannot be read are left out: the page itself reports the error.
 		people, _ := s.suggestions.Beside(ctx, v, view.SidebarPeople)
 		tags, _ := s.trends.Tags(ctx)
 		pending.ready <- filled(bar, people, tags)
@@ -50,8 +50,8 @@ func (s *sidebars) begin(ctx context.Context, v *social.Viewer, bar view.Sidebar
 
 func filled(bar view.Sidebar, people []people.Suggestion, tags []search.TrendingTag) view.Sidebar {
 	bar.People = make([]view.Person, len(people))
-	for i, one := range people {
-		bar.People[i] = view.Suggested(one)
+	for i, suggestion := range people {
+		bar.People[i] = view.Suggested(suggestion)
 	}
 	bar.Tags = tags
 	return bar
@@ -63,7 +63,7 @@ type pendingSidebar struct {
 	ready chan view.Sidebar
 }
 
-// Sidebar waits a moment for the sidebar.
+// Sidebar waits for the sidebar for at most SidebarPatience.
 func (p *pendingSidebar) Sidebar() view.Sidebar {
 	select {
 	case bar := <-p.ready:
@@ -73,7 +73,7 @@ func (p *pendingSidebar) Sidebar() view.Sidebar {
 	}
 }
 
-// withSidebar lists the reading pages; those with forms have no sidebar.
+// withSidebar lists the pages for reading, which have a sidebar. Pages with forms have none.
 var withSidebar = []string{"/home", "/explore", "/timeline", "/notifications", "/bookmarks", "/search", "/tag/", "/u/", "/lists", "/post"}
 
 // hasSidebar reports whether the pages of a route have a sidebar.
@@ -92,7 +92,7 @@ func hasSidebar(pattern string) bool {
 	return false
 }
 
-// beginSidebar starts to read the sidebar of a page, if it has one.
+// beginSidebar starts to read the sidebar of a page, if the page has one.
 func beginSidebar(req *Request, v *social.Viewer) {
 	if !req.columns || req.sidebar != nil {
 		return

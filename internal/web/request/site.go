@@ -15,7 +15,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Options are the settings of a site. All are required except those with a default.
+// Options are the settings of a site. All fields are required except those with a default.
 type Options struct {
 	Logger        *slog.Logger
 	Security      *slog.Logger
@@ -32,14 +32,14 @@ type Options struct {
 type Site struct {
 	opt     Options
 	app     *app.App
-	mail    bool                                                         // it sends mails
+	mail    bool                                                         // the site sends mails
 	confirm func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
 	pages       view.Caches
 	sidebars    sidebars
 	database    *httpserver.Breaker
-	failures    httpserver.Samplers // of the log, by status
-	events      httpserver.Samplers // of the security log
+	failures    httpserver.Samplers // of failed requests, by status
+	events      httpserver.Samplers // of the security log, by event
 	uploads     inFlight
 	proxyWarned sync.Once
 }
@@ -57,8 +57,9 @@ func New(service *app.App, opt Options) (*Site, error) {
 	}, nil
 }
 
-// Close waits for background work.
+// Close waits until the sidebars being read are finished.
 func (s *Site) Close() { s.sidebars.running.Wait() }
 
-// OverTLS reports whether the browser has sent a request over TLS, as far as known.
+// OverTLS reports whether the browser has sent a request over TLS, to this server or, with
+// SecureCookies, to a proxy.
 func (s *Site) OverTLS(r *http.Request) bool { return s.opt.SecureCookies || r.TLS != nil }

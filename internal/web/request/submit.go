@@ -28,7 +28,7 @@ func (req *Request) Retry(err error, again func(field, problem string) error) er
 }
 
 // Guarded calls do with the password in the form field "current" and limits how often a wrong one
-// can be tried. If do succeeds, Guarded writes event to the security log, unless it is empty. A
+// can be tried. If do succeeds, Guarded writes event to the security log, unless event is empty. A
 // wrong password is returned as a social.InvalidError about the field.
 func (req *Request) Guarded(event string, do func(password string) error) error {
 	if err := req.Allow(limits.Password); err != nil {
@@ -42,8 +42,8 @@ func (req *Request) Guarded(event string, do func(password string) error) error 
 	return WrongPassword(req, err)
 }
 
-// WrongPassword logs social.ErrBadLogin and replaces it with an error about the form field "current".
-// It returns any other error unchanged.
+// WrongPassword logs social.ErrBadLogin and replaces it with an error about the form field
+// "current". It returns any other error unchanged.
 func WrongPassword(req *Request, err error) error {
 	if !errors.Is(err, social.ErrBadLogin) {
 		return err

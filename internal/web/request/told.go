@@ -11,10 +11,10 @@ import (
 // toldCookie tells the next page what has just happened.
 const (
 	toldCookie = "told"
-	toldFor    = 60 // seconds; loading the page may take some of them on a slow connection
+	toldFor    = 60 // seconds, which include loading the next page on a slow connection
 )
 
-// Tell makes the next page say what has happened; see view.Told.
+// Tell makes the next page report what has happened; see view.Told.
 func (req *Request) Tell(kind, about string) {
 	req.SetCookie(toldCookie, strings.TrimSuffix(kind+"."+about, "."), toldFor)
 }
@@ -34,8 +34,8 @@ const (
 	lookFor    = 365 * 24 * 60 * 60 // seconds
 )
 
-// KeepLanguage sets the language of pages in this browser. An unknown language selects the
-// browser's own.
+// KeepLanguage sets the language of pages in this browser. An unknown tag selects the language of
+// the browser.
 func (req *Request) KeepLanguage(tag string) {
 	look := req.look
 	if look.Language = ""; i18n.Find(tag) != nil {

@@ -17,41 +17,41 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// maxUpload is the maximum size of a form with files.
+// maxUpload is the maximum size of a form with pictures.
 const maxUpload = social.MaxPictures*picture.MaxBytes + 2*maxForm
 
-// hasFiles maps the routes whose forms may have files to the maximum size of such a form.
-var hasFiles = map[string]int64{
+// maxFilesSizes maps the routes whose forms may have files to the maximum size of such a form.
+var maxFilesSizes = map[string]int64{
 	"POST /media": maxUpload, "POST /post": maxUpload, "POST /u/{name}/{id}/reply": maxUpload, "POST /settings/picture": maxUpload,
 	"POST " + ImportPath: maxFile,
 }
 
-// bringsFiles returns the maximum size of a form with files in bytes, or 0 for other requests.
-func bringsFiles(pattern string, r *http.Request) int64 {
-	most := hasFiles[pattern]
-	if most == 0 {
+// maxFilesSize returns the maximum size of a form with files in bytes, or 0 for other requests.
+func maxFilesSize(pattern string, r *http.Request) int64 {
+	maxSize := maxFilesSizes[pattern]
+	if maxSize == 0 {
 		return 0
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
 		return 0
 	}
-	return most
+	return maxSize
 }
 
-// upload is an arriving form with files. Its fields have been read up to the next file.
+// upload is an arriving form with files. The fields up to the next file have been read.
 type upload struct {
 	parts *multipart.Reader
 	file  *multipart.Part // the next file; nil at the end
 	body  *budget
 }
 
-// readAhead is how many bytes of each file a multipart.Reader may read before the file is
+// readAhead is how many bytes a multipart.Reader may read ahead: of each file before the file is
 // requested, and of fields along with the end of a file.
 const readAhead = 4 << 10
 
-// budget limits everything in a form except the contents of its files: a million fields without
-// values would cost memory, too, and so would their names and headers.
+// budget limits everything in a form except the contents of its files: names, headers and fields
+// without values take memory, too.
 type budget struct {
 	io.Reader
 	left     int64
@@ -72,7 +72,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openUpload reads the fields before the first file. Files reads the rest.
+// openUpload reads the fields before the first file. Files reads the rest of the form.
 func openUpload(req *Request) error {
 	req.R.Body = httpserver.Upload(req.W, req.R, req.files, &req.waited)
 	body := &budget{Reader: req.R.Body, left: req.maxForm + 2*readAhead*social.MaxPictures}
@@ -89,7 +89,7 @@ func openUpload(req *Request) error {
 	return req.upload.next(req)
 }
 
-// next reads the rest of the current file and the fields up to the next file.
+// next skips the rest of the current file and reads the fields up to the next file.
 func (u *upload) next(req *Request) error {
 	if u.file != nil {
 		u.body.inFile = true
@@ -120,8 +120,8 @@ func (u *upload) next(req *Request) error {
 	}
 }
 
-// problem returns the error for a form that cannot be read. A multipart.Reader that exceeds the
-// budget within a header reports that the header is malformed.
+// problem returns the error for a form that cannot be read. An exceeded budget takes precedence:
+// within a header, a multipart.Reader reports it as a malformed header.
 func (u *upload) problem(err error) error {
 	if u.body.exceeded != nil {
 		err = u.body.exceeded
@@ -129,18 +129,18 @@ func (u *upload) problem(err error) error {
 	return formError(err)
 }
 
-// ErrLogin means that somebody who is not, or no longer, logged in has sent a form with files.
+// ErrLogin means that a form with files was sent without a session, or that the session has ended.
 var ErrLogin = &Error{Status: http.StatusUnauthorized, Detail: i18n.T("Log in to upload a picture.")}
 
-// Files calls do with each file of the form and the name of its field, one after another. After an
-// error of do it reads the remaining fields, for the page that shows the form again, and returns
-// that error. A file that is too large results in picture.ErrTooLarge. Files can take minutes to
-// arrive: Files returns ErrLogin if the session has ended by then. It returns an *Error without
-// reading anything while an account or address is uploading too much.
+// Files calls do with each file of the form and the name of its field, one after another. If do
+// fails, Files reads the remaining fields, for the page that shows the form again, and returns the
+// error. It returns picture.ErrTooLarge for a file that is too large, and ErrLogin if the session
+// has ended by the time the files have arrived, which can take minutes. It returns errUploads
+// without reading anything while an account or address is uploading too much.
 func Files(req *Request, do func(field string, file []byte) error) error {
-	var failed error
-	brings := req.upload != nil && req.upload.file != nil
-	if brings {
+	var fileErr error
+	hasFile := req.upload != nil && req.upload.file != nil
+	if hasFile {
 		release, err := req.site.uploads.take(req)
 		if err != nil {
 			return err
@@ -148,29 +148,29 @@ func Files(req *Request, do func(field string, file []byte) error) error {
 		defer release()
 	}
 	for req.upload != nil && req.upload.file != nil {
-		if failed == nil {
+		if fileErr == nil {
 			file, err := req.upload.read()
 			if err == nil {
 				err = do(req.upload.file.FormName(), file)
 			}
-			failed = err
+			fileErr = err
 		}
 		if err := req.upload.next(req); err != nil {
-			return errors.Join(failed, err)
+			return errors.Join(fileErr, err)
 		}
 	}
-	if brings && req.LoggedIn {
+	if hasFile && req.LoggedIn {
 		_, err := req.site.app.Sessions.SessionUser(social.WithFresh(req.Ctx), req.SessionSecret)
 		if errors.Is(err, social.ErrNoSession) {
 			return ErrLogin
 		}
-		failed = errors.Join(failed, err)
+		fileErr = errors.Join(fileErr, err)
 	}
-	return failed
+	return fileErr
 }
 
-// read returns the next file. While it arrives it is stored on disk, as many files can be arriving
-// slowly at the same time.
+// read returns the next file. An arriving file is stored on disk, because many files can be
+// arriving slowly at the same time.
 func (u *upload) read() ([]byte, error) {
 	u.body.inFile = true
 	temp, err := os.CreateTemp("", "retwis-upload-*")
@@ -196,17 +196,17 @@ func (u *upload) read() ([]byte, error) {
 	return file, nil
 }
 
-// skipFiles reads the part of a form with files that a page has not read. Browsers send everything
-// before they look at the response: if the connection has been closed by then, they show an error
-// of their own, and the text kept in the response is lost.
+// skipFiles reads and discards the part of a form with files that a page has not read. Browsers
+// send the whole form before they read the response: if the connection has been closed by then,
+// they show an error of their own, and the text kept in the response is lost.
 func skipFiles(req *Request) {
 	if req.upload != nil {
 		req.upload.body.inFile = true
-		_, _ = io.Copy(io.Discard, req.R.Body) // as far as it arrives
+		_, _ = io.Copy(io.Discard, req.R.Body) // the client may have disconnected
 	}
 }
 
-// keepDraft stores the submitted text of a post for an error page.
+// keepDraft stores the submitted text of a post in the request, for an error page.
 func keepDraft(req *Request) {
 	if text := req.R.PostForm.Get("status"); strings.TrimSpace(text) != "" {
 		req.Draft = text

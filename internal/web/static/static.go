@@ -1,5 +1,5 @@
-// Package static has the files that pages link to: styles, scripts and the icon of the site.
-// Each has a checksum in its address, so browsers may cache it indefinitely.
+// Package static has the files that pages link to: styles, scripts and the icon of the site. The
+// address of each file contains a checksum, so browsers may cache the file indefinitely.
 package static
 
 import (
@@ -25,10 +25,10 @@ type file struct {
 	address string
 	kind    string
 	body    []byte
-	small   func() []byte // compressed at its first request; nil where that is not smaller
+	small   func() []byte // returns the compressed body, or nil if it is not smaller
 }
 
-// The files by their name, and by their name with the checksum.
+// byName and byAddress hold the files by name, and by name with the checksum.
 var byName, byAddress = load()
 
 func load() (byName, byAddress map[string]file) {
@@ -49,7 +49,7 @@ func load() (byName, byAddress map[string]file) {
 			return f.address
 		}
 		body, _ := files.ReadFile(name)
-		// A script imports others by their addresses.
+		// Imports of other scripts are replaced by their addresses.
 		body = imported.ReplaceAllFunc(body, func(match []byte) []byte {
 			return []byte(`from "` + add(string(imported.FindSubmatch(match)[1])) + `"`)
 		})
@@ -68,7 +68,7 @@ func load() (byName, byAddress map[string]file) {
 	for _, l := range i18n.All() {
 		body, err := l.Script(scripts...)
 		if err != nil {
-			panic(err) // a script of the program
+			panic(err) // an embedded script is invalid
 		}
 		if body != nil {
 			store(TextsName(l), body)
@@ -77,21 +77,21 @@ func load() (byName, byAddress map[string]file) {
 	return byName, byAddress
 }
 
-// TextsName is the name of the script with the texts of the others in a language; there is none
-// for English.
+// TextsName returns the name of the script with the texts of the other scripts in a language. There
+// is no such script for English.
 func TextsName(l *i18n.Language) string { return "texts-" + l.Tag + ".js" }
 
-// imported matches where a script imports another one.
+// imported matches the import of another script.
 var imported = regexp.MustCompile(`from "\./([a-z]+\.js)"`)
 
-// checksum matches the one in an address.
+// checksum matches the checksum in an address, with the extension.
 var checksum = regexp.MustCompile(`\.[0-9a-f]{12}\.[a-z0-9]+$`)
 
-// Address is where a file is found, by its name.
+// Address returns the address of the file with a name, or "" if there is no such file.
 func Address(name string) string { return byName[name].address }
 
-// kinds are the content types. The machine's own table may differ, and browsers
-// run no script that is declared as plain text.
+// kinds are the content types. The table of the operating system may differ, and browsers run no
+// script that is declared as plain text.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -102,13 +102,14 @@ var kinds = map[string]string{
 // Read returns the content of a file.
 func Read(name string) ([]byte, error) { return files.ReadFile(name) }
 
-// WithFallback serves the files, and every other name with missing.
+// WithFallback returns a handler that serves the files and calls missing for every other name.
 func WithFallback(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, cache := r.PathValue("file"), "public, max-age=31536000, immutable"
 		file, ok := byAddress[name]
 		if at := checksum.FindStringIndex(name); !ok && at != nil {
-			// Of another version: during an upgrade, another process has sent the page.
+			// The address is of another version: during an upgrade, another process has sent the
+			// page.
 			file, ok = byName[name[:at[0]]+path.Ext(name)]
 			cache = "no-store"
 		}

@@ -430,8 +430,8 @@ func TextPage(f Frame, text string) templ.Component {
 // markdownText is the key of a rendered text in the cache.
 type markdownText string
 
-// markdown renders a text of the operators as HTML. Elements that are not allowed are removed:
-// nothing in it runs, and no other site learns who reads it.
+// markdown renders a text of the operators as HTML. Elements that are not allowed are removed: the
+// text can neither run scripts nor load anything from another site.
 func markdown(source string) templ.Component {
 	return cachedComponent(markdownText(source), templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var html bytes.Buffer
@@ -457,8 +457,8 @@ var (
 	}()
 )
 
-// belowTitle lowers each heading by one level, because the page already has a title, and to at most
-// one level below the heading before.
+// belowTitle lowers each heading by one level, because the page already has a title, but to at most
+// one level below the previous heading.
 type belowTitle struct{}
 
 // Transform implements parser.ASTTransformer.
@@ -719,13 +719,13 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, one := range siteTexts {
+			for _, page := range siteTexts {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<li>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if form.Texts[one.field] == "" {
-					templ_7745c5c3_Err = say("<a>{page}</a> (empty)", link("/moderation/site/"+string(one.field)), one.label).Render(ctx, templ_7745c5c3_Buffer)
+				if form.Texts[page.field] == "" {
+					templ_7745c5c3_Err = say("<a>{page}</a> (empty)", link("/moderation/site/"+string(page.field)), page.label).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -735,9 +735,9 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var31 templ.SafeURL
-					templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/moderation/site/" + string(one.field)))
+					templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/moderation/site/" + string(page.field)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/about.templ`, Line: 206, Col: 71}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/about.templ`, Line: 206, Col: 72}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 					if templ_7745c5c3_Err != nil {
@@ -748,9 +748,9 @@ func SiteSettingsPage(f Frame, form SiteForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var32 string
-					templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, one.label))
+					templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, page.label))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/about.templ`, Line: 206, Col: 99}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/about.templ`, Line: 206, Col: 101}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 					if templ_7745c5c3_Err != nil {
@@ -845,7 +845,7 @@ func siteField(form SiteForm, setting site.Field, in input) templ.Component {
 	})
 }
 
-// SiteTextPage is the form of one Markdown page.
+// SiteTextPage is the form of a Markdown page.
 func SiteTextPage(f Frame, form SiteForm, field site.Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -879,8 +879,8 @@ func SiteTextPage(f Frame, form SiteForm, field site.Field) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			for _, one := range siteTexts {
-				if one.field == field {
+			for _, page := range siteTexts {
+				if page.field == field {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<form class=\"card settings\" method=\"post\" action=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -912,8 +912,8 @@ func SiteTextPage(f Frame, form SiteForm, field site.Field) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					templ_7745c5c3_Err = labelled(input{
-						id: "text", label: message(ctx, one.label), value: form.Texts[field], rows: 20, problem: when(form.Field == field, form.Problem),
-						hint: message(ctx, one.hint.With(site.MaxText)),
+						id: "text", label: message(ctx, page.label), value: form.Texts[field], rows: 20, problem: when(form.Field == field, form.Problem),
+						hint: message(ctx, page.hint.With(site.MaxText)),
 					}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -11,8 +11,8 @@ type AccountForm struct {
 	Username string
 	Next     string
 	Draft    string // text that was sent without a session
-	Kept     string // fields of its pictures, as url.Values encodes them
-	Action   string // path that it was sent to, or the form on a page
+	Kept     string // fields of the text's pictures, as url.Values encodes them
+	Action   string // path that the text was sent to, or name of the form on a page
 	Notice   string // what has just succeeded
 	Invite   string // token of an invitation
 	Reason   string // why the person wants to join

@@ -1002,7 +1002,7 @@ func passkeyButton(form AccountForm) templ.Component {
 	})
 }
 
-// draftField is a text that was sent without a session.
+// draftField is the field of a text that was sent without a session.
 func draftField(form AccountForm, note string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

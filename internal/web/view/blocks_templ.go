@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/blocklist"
 )
 
-// Blocks lists what must not sign up or post.
+// Blocks is the page of words, domains and addresses that are blocked.
 type Blocks struct {
 	Blocks      []blocklist.Block
 	Kind, Value string // as typed
@@ -23,7 +23,7 @@ type Blocks struct {
 	Done        string // what has just happened
 }
 
-// blockKinds are the labels of the kinds.
+// blockKinds are the labels of the kinds of blocks.
 var blockKinds = map[blocklist.Kind]i18n.Message{
 	blocklist.Word: i18n.T("Word"), blocklist.Domain: i18n.T("Domain of a link"), blocklist.Address: i18n.T("IP address or range"),
 }

@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social"
 )
 
-// Card describes a page for search engines and for sites that link to it. It contains only what the
-// page shows.
+// Card describes a page for search engines and for sites that link to the page. A card contains
+// only what the page shows.
 type Card struct {
 	Site        string // name of the site
 	Type        string // OpenGraph type

@@ -17,10 +17,10 @@ import (
 // cache holds recently rendered components of pages in a language.
 type cache struct {
 	components *otter.Cache[any, []byte]   // by their content
-	shells     *otter.Cache[Frame, *shell] // without what differs between the pages of a viewer
+	shells     *otter.Cache[Frame, *shell] // by frame, without the fields that differ between the pages of a viewer
 }
 
-// Caches has a cache for each language. They are filled as they are used.
+// Caches has, for each language, a context with a cache that is filled as pages are rendered.
 type Caches []context.Context
 
 // NewCaches returns caches of at most about 48 MiB for each language in use.
@@ -96,8 +96,8 @@ func keptBytes(ctx context.Context, key any, c templ.Component) []byte {
 	return html
 }
 
-// direct returns the writer below a templ buffer, which is meant for small pieces: most of a page
-// consists of large ones, which need not be copied twice.
+// direct flushes a templ buffer and returns the writer below it, so that large pieces of a page are
+// not copied twice.
 func direct(w io.Writer) (io.Writer, error) {
 	b, ok := w.(*templruntime.Buffer)
 	if !ok {

@@ -16,20 +16,21 @@ type StatusForm struct {
 	Label   string
 	Button  string
 	Status  string // the text
-	Notice  string // a sentence about it
+	Notice  string // a sentence about the text
 	Problem string // why it was rejected
-	Earlier bool   // people can see the text that it replaces
+	Earlier bool   // people can see the text that is replaced
 	Cancel  string // page that a link leads back to; empty for none
-	Back    string // the page that follows; empty for that of the form
+	Back    string // page shown after the form is sent; empty for the default
 
 	Pictures  bool         // the form accepts pictures
-	Stored    social.Media // pictures that it already has
+	Stored    social.Media // pictures that the text already has
 	Sensitive bool
 
 	Kept string // hidden fields of pictures, as url.Values encodes them
 }
 
-// encoding returns the encoding of the form: with files, or as short as possible.
+// encoding returns the encoding of the form. Only a form with pictures is multipart, because the
+// other encoding is shorter.
 func (f StatusForm) encoding() string {
 	if f.Pictures {
 		return "multipart/form-data"
@@ -37,7 +38,7 @@ func (f StatusForm) encoding() string {
 	return "application/x-www-form-urlencoded"
 }
 
-// composerKey is the content of an empty form for a post.
+// composerKey is the cache key of an empty form for a post.
 type composerKey struct {
 	user     social.User
 	pictures bool
@@ -71,13 +72,14 @@ func (f StatusForm) button() i18n.Message {
 	return i18n.T("Post|verb")
 }
 
-// The paths that replies and edits are sent to.
+// isReply and isEdit match the paths that replies and edits are sent to.
 var (
 	isReply = regexp.MustCompile(`^/u/[^/]+/[0-9]+/reply$`)
 	isEdit  = regexp.MustCompile(`^/u/[^/]+/[0-9]+/edit$`)
 )
 
-// TextAction returns path if texts can be sent to it, or otherwise the path for new posts.
+// TextAction returns path if replies or edits can be sent to it, and the path for new posts
+// otherwise.
 func TextAction(path string) string {
 	if isReply.MatchString(path) || isEdit.MatchString(path) {
 		return path
@@ -85,7 +87,7 @@ func TextAction(path string) string {
 	return "/post"
 }
 
-// DraftName returns what kind of text was sent to a path.
+// DraftName returns the name of the kind of text that was sent to a path.
 func DraftName(action string) i18n.Message {
 	if isReply.MatchString(action) {
 		return i18n.T("Your reply")

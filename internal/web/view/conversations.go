@@ -14,7 +14,7 @@ type around struct {
 	more          templ.Component // rendered after the post; nil for none
 }
 
-// Together returns the posts with those of each conversation grouped at the position of the latest:
+// Together groups the posts of each conversation at the position of the latest post. A group has
 // the first post of the conversation, if it is on the page, the latest reply, and a link with the
 // number of the page's other replies. Reposts stay in place.
 func (p Posts) Together() Posts {
@@ -40,9 +40,9 @@ func (p Posts) Together() Posts {
 
 func isRepost(item timeline.Item) bool { return item.Entry != item.Post }
 
-// addGroup adds the posts of a conversation that are shown if the page has several. group is sorted
-// from the latest. The link leads to a post that the viewer can see: a first post that is not on
-// the page may be hidden.
+// addGroup adds the posts that are shown of a conversation with several posts on the page. group is
+// sorted from the latest. The link leads to a post that the viewer can see: a first post that is
+// not on the page may be hidden.
 func (p *Posts) addGroup(group []timeline.Item) {
 	isFirst := func(item timeline.Item) bool { return item.Post.Parent == 0 }
 	shown, thread := group[:1], group[len(group)-1]

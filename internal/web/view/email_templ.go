@@ -17,15 +17,15 @@ const (
 	ForgotPath = "/forgot"
 )
 
-// EmailSettings is the page about an e-mail address. Form is a rejected form; its Action says which
-// one, and its Username is the typed address.
+// EmailSettings is the page about an e-mail address. Form is a rejected form: its Action identifies
+// the form, and its Username is the typed address.
 type EmailSettings struct {
 	email.Record
 	Done string // what has just succeeded, according to the query
 	Form AccountForm
 }
 
-// in returns the rejected form if it is this one.
+// in returns the rejected form if its Action is action, and an empty form otherwise.
 func (v EmailSettings) in(action string) AccountForm {
 	if v.Form.Action == action {
 		return v.Form
@@ -544,7 +544,7 @@ func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 	})
 }
 
-// ConfirmPage asks for the click that confirms an address.
+// ConfirmPage has the button that confirms an address.
 func ConfirmPage(f Frame, name, address, path string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -639,7 +639,7 @@ func ConfirmPage(f Frame, name, address, path string) templ.Component {
 	})
 }
 
-// StopDigestPage asks for the click that ends digests.
+// StopDigestPage has the button that ends digests.
 func StopDigestPage(f Frame, path string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

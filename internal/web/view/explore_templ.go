@@ -126,8 +126,8 @@ func exploreTabs(f Frame) templ.Component {
 	})
 }
 
-// Explore shows what people write about and like, and who they are, as a viewer sees it. No post is
-// in two of its lists.
+// Explore has trends, popular posts and people to follow, as a viewer sees them. No post is in two
+// of the lists.
 type Explore struct {
 	Tags    []search.TrendingTag
 	Links   []search.Trend
@@ -643,8 +643,8 @@ func TimelinePage(f Frame, posts Feed) templ.Component {
 	})
 }
 
-// TagRules are the tags that moderators have blocked or pinned, and the form for one, filled in
-// with rejected input.
+// TagRules are the tags that moderators have blocked or pinned, and the form for another tag,
+// filled in with rejected input.
 type TagRules struct {
 	Tags    search.Decisions
 	Tag     string
@@ -811,15 +811,15 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				for _, one := range view.Tags {
+				for _, rule := range view.Tags {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<li><a href=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var34 templ.SafeURL
-					templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(TagPath(one.Tag)))
+					templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(TagPath(rule.Tag)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 205, Col: 47}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 205, Col: 48}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 					if templ_7745c5c3_Err != nil {
@@ -830,9 +830,9 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var35 string
-					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs("#" + one.Tag)
+					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs("#" + rule.Tag)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 207, Col: 53}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 207, Col: 54}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 					if templ_7745c5c3_Err != nil {
@@ -842,7 +842,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = say("Since {time}", exactly(one.Since)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = say("Since {time}", exactly(rule.Since)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -850,7 +850,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					if one.State == search.Blocked {
+					if rule.State == search.Blocked {
 						var templ_7745c5c3_Var36 string
 						templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Blocked"))
 						if templ_7745c5c3_Err != nil {
@@ -876,9 +876,9 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var38 string
-					templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(one.Tag)
+					templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(rule.Tag)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 221, Col: 54}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 221, Col: 55}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 					if templ_7745c5c3_Err != nil {
@@ -888,15 +888,15 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					if one.State == search.Blocked {
+					if rule.State == search.Blocked {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<button class=\"soft small-button\" aria-label=\"")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var39 string
-						templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer blocked: #{tag}", one.Tag))
+						templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer blocked: #{tag}", rule.Tag))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 99}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 100}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 						if templ_7745c5c3_Err != nil {
@@ -909,7 +909,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						var templ_7745c5c3_Var40 string
 						templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unblock"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 121}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 122}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 						if templ_7745c5c3_Err != nil {
@@ -925,9 +925,9 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var41 string
-						templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer pinned: #{tag}", one.Tag))
+						templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer pinned: #{tag}", rule.Tag))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 98}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 99}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 						if templ_7745c5c3_Err != nil {
@@ -940,7 +940,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						var templ_7745c5c3_Var42 string
 						templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unpin"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 118}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 119}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 						if templ_7745c5c3_Err != nil {

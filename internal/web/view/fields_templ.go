@@ -16,9 +16,9 @@ import (
 	"retwis/internal/i18n"
 )
 
-// when returns text if a condition is true, and "" otherwise.
-func when(is bool, text string) string {
-	if is {
+// when returns text if condition is true, and "" otherwise.
+func when(condition bool, text string) string {
+	if condition {
 		return text
 	}
 	return ""
@@ -69,7 +69,7 @@ func notice(text string) templ.Component {
 	})
 }
 
-// more leads to the next page of a list, or is nothing at its end.
+// more is a link to the next page of a list, or nothing at the end of the list.
 func more(next, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -165,7 +165,7 @@ func feed(posts Posts) templ.Component {
 	})
 }
 
-// stillFeed is the post that a form is about, without its buttons.
+// stillFeed is the post that a form is about, without buttons.
 func stillFeed(posts Posts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -382,13 +382,13 @@ func labelled(in input) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, one := range in.options {
+			for _, opt := range in.options {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<option value=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var13 string
-				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(one.value)
+				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(opt.value)
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/fields.templ`, Line: 112, Col: 29}
 				}
@@ -400,7 +400,7 @@ func labelled(in input) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if one.value == in.value {
+				if opt.value == in.value {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, " selected")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -411,7 +411,7 @@ func labelled(in input) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var14 string
-				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, one.label))
+				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, opt.label))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/fields.templ`, Line: 112, Col: 93}
 				}

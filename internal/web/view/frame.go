@@ -33,7 +33,7 @@ func SiteOf(info site.Info, version string) Site {
 	}
 }
 
-// sentence describes the site.
+// sentence returns the description of the site, or a default.
 func (s Site) sentence() i18n.Message {
 	if s.Description != "" {
 		return i18n.Verbatim(s.Description)
@@ -64,10 +64,10 @@ type Frame struct {
 	columns bool          // whether there is a sidebar, for parts cached without it
 
 	Live  string // the events that the page follows; empty for none
-	Since string // the last event that is in the page
+	Since string // the last event in the page
 }
 
-// maxUnread is the largest number in the menu, for unread notifications and for reports.
+// maxUnread is the largest number shown in the menu, for unread notifications and for reports.
 const maxUnread = 99
 
 // limitedCount formats a number for the menu, where there is no room for large ones.

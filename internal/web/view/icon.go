@@ -67,5 +67,5 @@ func iconSource(name string) string {
 	return `<svg class="icon" aria-hidden="true"><use href="#i-` + name + `"/></svg>`
 }
 
-// icon returns a small picture. Screen readers ignore it, because it has a text next to it.
+// icon returns a small picture. Screen readers ignore the picture, because a text is next to it.
 func icon(name string) templ.Component { return icons[name] }

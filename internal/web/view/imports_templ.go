@@ -19,7 +19,7 @@ import (
 // ImportForm is the page of imports.
 type ImportForm struct {
 	Progress takeout.Progress
-	Left     []takeout.Entry // what was not done
+	Left     []takeout.Entry // entries that were not imported
 
 	Kind    takeout.Kind // of rejected input
 	Typed   string
@@ -36,7 +36,7 @@ func (f ImportForm) isChosen(kind takeout.Kind) bool {
 	return kind == f.Kind || f.Kind == "" && kind == takeout.Follows
 }
 
-// imported returns what an import has done.
+// imported returns the message about n imported entries.
 func imported(kind takeout.Kind, n int64) i18n.Message {
 	switch kind {
 	case takeout.Mutes:

@@ -5,7 +5,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// DefaultInviteHours is the default lifetime in the form.
+// DefaultInviteHours is the default lifetime of an invitation in the form.
 const DefaultInviteHours = 7 * 24
 
 // inviteTimes are the lifetimes offered by the form, in hours.
@@ -30,7 +30,7 @@ type Invite struct {
 	State string // remaining uses and time
 }
 
-// modeNote says who can sign up.
+// modeNote returns a text about who can sign up.
 func (v Invites) modeNote() i18n.Message {
 	switch v.Mode {
 	case accounts.SignUpApproval:

@@ -32,7 +32,7 @@ func layout(f Frame) templ.Component {
 			err = f.Head.Render(ctx, w)
 		}
 		if err == nil {
-			to, err = direct(w) // the head that is still in the buffer comes first
+			to, err = direct(w) // flush f.Head, which is still in the buffer
 		}
 		for _, part := range [...][]byte{s.body, spriteBytes, s.menu} {
 			if err == nil {
@@ -58,14 +58,14 @@ func layout(f Frame) templ.Component {
 	})
 }
 
-// shell is a rendered shellPage without the icons, which all pages share, and without what only the
-// head of one page has.
+// shell is a rendered shellPage without the icons, which all pages share, and without the elements
+// that only one page has.
 type shell struct{ head, body, menu, between, end []byte }
 
 var (
 	spriteBytes = []byte(spriteSource())
 	headEnd     = []byte("</head>")
-	// middle marks the place of the children, besideMark that of the sidebar.
+	// middle marks the place of the children, and besideMark the place of the sidebar.
 	middle     = []byte("<!-- main -->")
 	besideMark = []byte("<!-- sidebar -->")
 )
@@ -97,9 +97,9 @@ func shellOf(ctx context.Context, f Frame) (*shell, error) {
 	return s, nil
 }
 
-// commonLinks are the links to static files in the head of every page. A browser that renders a
-// page incrementally waits for the main part, because the part above it moves while the rest is
-// loading.
+// commonLinks are the links to static files in the head of every page. The first link makes
+// browsers wait for the main part before rendering, because the part above the main part would move
+// while the page is loading.
 var commonLinks = `<link rel="expect" href="#main" blocking="render"/>` +
 	`<link rel="icon" href="` + static.Address("favicon.svg") + `" type="image/svg+xml"/>` +
 	`<link rel="apple-touch-icon" href="` + static.Address("icon-192.png") + `"/><link rel="manifest" href="/site.webmanifest"/>` +

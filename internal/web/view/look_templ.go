@@ -23,12 +23,12 @@ type Look struct {
 	Language     string // empty for the browser's language
 }
 
-// looks are the settings: field, label, and values with their labels. The first value is empty.
+// looks are the settings: field, label, and values with their labels. The default value is empty.
 var looks = []struct {
 	name    string
 	label   i18n.Message
 	choices []lookChoice
-	of      func(*Look) *string
+	field   func(*Look) *string
 }{
 	{"theme", i18n.T("Theme"), []lookChoice{{"", i18n.T("Same as the system")}, {"light", i18n.T("Light")}, {"dark", i18n.T("Dark")}}, func(l *Look) *string { return &l.Theme }},
 	{"size", i18n.T("Text size"), []lookChoice{{"small", i18n.T("Small")}, {"", i18n.T("Normal")}, {"large", i18n.T("Large")}}, func(l *Look) *string { return &l.Size }},
@@ -54,11 +54,11 @@ func languageChoices() []lookChoice {
 
 // NewLook returns the look with the given field values. Unknown values count as not chosen.
 func NewLook(value func(name string) string) (look Look) {
-	for _, one := range looks {
-		chosen := value(one.name)
-		for _, choice := range one.choices {
+	for _, setting := range looks {
+		chosen := value(setting.name)
+		for _, choice := range setting.choices {
 			if choice.value == chosen {
-				*one.of(&look) = chosen
+				*setting.field(&look) = chosen
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func NewLook(value func(name string) string) (look Look) {
 func ParseLook(text string) Look {
 	parts := strings.Split(text, ".")
 	return NewLook(func(name string) string {
-		for i, one := range looks {
-			if one.name == name && i < len(parts) {
+		for i, setting := range looks {
+			if setting.name == name && i < len(parts) {
 				return parts[i]
 			}
 		}
@@ -80,17 +80,17 @@ func ParseLook(text string) Look {
 
 func (l Look) String() string {
 	parts := make([]string, len(looks))
-	for i, one := range looks {
-		parts[i] = *one.of(&l)
+	for i, setting := range looks {
+		parts[i] = *setting.field(&l)
 	}
 	return strings.Join(parts, ".")
 }
 
 func (l Look) attributes() templ.Attributes {
 	all := templ.Attributes{}
-	for _, one := range looks {
-		if value := *one.of(&l); value != "" && one.name != "language" { // which has a separate attribute
-			all["data-"+one.name] = value
+	for _, setting := range looks {
+		if value := *setting.field(&l); value != "" && setting.name != "language" { // the language has a separate attribute
+			all["data-"+setting.name] = value
 		}
 	}
 	return all
@@ -134,15 +134,15 @@ func AppearancePage(f Frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, one := range looks {
+			for _, setting := range looks {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<fieldset class=\"field\"><legend>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var3 string
-				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, one.label))
+				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, setting.label))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 97, Col: 38}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/look.templ`, Line: 97, Col: 42}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -152,8 +152,8 @@ func AppearancePage(f Frame) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				for _, choice := range one.choices {
-					templ_7745c5c3_Err = check("radio", one.name, choice.value, message(ctx, choice.label), *one.of(&f.Look) == choice.value, nil).Render(ctx, templ_7745c5c3_Buffer)
+				for _, choice := range setting.choices {
+					templ_7745c5c3_Err = check("radio", setting.name, choice.value, message(ctx, choice.label), *setting.field(&f.Look) == choice.value, nil).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -20,7 +20,7 @@ type PostMenu struct {
 	ID       int64
 	LoggedIn bool
 	Own      bool
-	Decides  bool // the viewer is a moderator
+	Decides  bool // the viewer can moderate the post
 }
 
 // PostMenuPage shows the menu of a post for browsers without scripts.
@@ -451,8 +451,8 @@ func aboutPerson(path, name string) templ.Component {
 	})
 }
 
-// postMenus are the menus of others' posts and of one's own, as templates with post ID 0 that a
-// script fills in. A page contains them once.
+// postMenus are the menus of other people's posts and of the viewer's own posts, as templates with
+// post ID 0 that a script fills in. A page contains the templates once.
 func postMenus(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

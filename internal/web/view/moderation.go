@@ -15,12 +15,12 @@ import (
 
 // ReportForm is the form to report a post or a person, filled in with rejected input.
 type ReportForm struct {
-	Action  string // path that it is sent to
+	Action  string // path that the form is sent to
 	Back    string
 	Name    string // of the person
 	Post    Posts  // none or one
 	Person  bool   // the report is about a person, not a post
-	Unseen  bool   // the viewer does not see the subject, or it does not exist
+	Unseen  bool   // the subject does not exist or is hidden from the viewer
 	Kind    string
 	Text    string
 	Problem string
@@ -33,7 +33,7 @@ type ReportForm struct {
 	MayMute, MayBlock bool // offered after the report is sent, unless already done
 }
 
-// The moderation pages that others link to.
+// Addresses of moderation pages, for links from other pages.
 const (
 	ModerationPath = "/moderation"
 	ReportsPath    = "/moderation/reports"
@@ -71,7 +71,7 @@ type Queue struct {
 	Next    string
 }
 
-// notice says what has just been decided, and whether nothing is left to decide.
+// notice returns what has just been decided, and whether nothing is left to decide.
 func (q Queue) notice() i18n.Message {
 	if !q.Empty {
 		return q.Done
@@ -113,7 +113,7 @@ func waitingTitle(w moderation.WaitingReport) i18n.Message {
 	return CaseTitle(w.Subject)
 }
 
-// reasons says how often and why something was reported.
+// reasons returns how often and why something was reported.
 func reasons(ctx context.Context, w moderation.WaitingReport) string {
 	labels := make([]string, len(w.Kinds))
 	for i, kind := range w.Kinds {
@@ -153,8 +153,8 @@ type Decision struct {
 	Target string       // an address, empty for none
 }
 
-// actionTexts maps the actions of the audit log to texts, with and without a person concerned.
-// Their arguments are who did it, the target, and the person.
+// actionTexts maps the actions of the audit log to texts without and with a person concerned. Their
+// arguments are who did it, the person, if any, and the target.
 var actionTexts = map[string]struct{ plain, about i18n.Message }{
 	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report about {name} {target}")},
 	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post by {name} {target}")},

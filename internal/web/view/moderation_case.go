@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/people"
 )
 
-// Case is everything about a reported post or person.
+// Case is the page about a reported post or person.
 type Case struct {
 	moderation.Subject
 	May     bool // the viewer may decide about the person
@@ -21,7 +21,7 @@ type Case struct {
 	Texts   []moderation.ReportedText
 	Reports []moderation.UserReport
 	Open    bool // there is an open report
-	Taken   bool // taken by the viewer
+	Taken   bool // the viewer has taken the report
 	History []Decision
 	Known   Known
 	Done    i18n.Message // what has just been decided
@@ -32,7 +32,7 @@ type Case struct {
 	Note    string
 }
 
-// Known is what helps to judge a person.
+// Known is the background of the person of a case.
 type Known struct {
 	Bio    string
 	Counts people.Counts
@@ -44,7 +44,7 @@ type Known struct {
 // maxOthers is how many other open reports a case lists.
 const maxOthers = 10
 
-// otherTexts returns the reported texts except the current text of the post.
+// otherTexts returns the reported texts that differ from the current text of the post.
 func (c Case) otherTexts() []moderation.ReportedText {
 	return slices.DeleteFunc(slices.Clone(c.Texts), func(t moderation.ReportedText) bool {
 		return c.Post != nil && t.Text == moderation.TextOf(c.Post.Post).Text
@@ -84,8 +84,8 @@ func (c Case) facts(now time.Time) []i18n.Message {
 	return append(all, standingText(c.Info))
 }
 
-func bool01(is bool) int64 {
-	if is {
+func bool01(b bool) int64 {
+	if b {
 		return 1
 	}
 	return 0
@@ -111,13 +111,13 @@ func RuleMessage(rule moderation.Rule) i18n.Message {
 	return i18n.T("This breaks rule {number}: {text}.", rule.Number, text)
 }
 
-// choice is a possible decision of a moderator. Hint says what it does.
+// choice is a possible decision of a moderator. hint says what the decision does.
 type choice struct {
 	name        string
 	label, hint i18n.Message
 }
 
-// isFinal reports whether a choice takes away what somebody has written, or their account.
+// isFinal reports whether a choice deletes a post or suspends an account.
 func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend" }
 
 // choicesOf returns the possible decisions about a case.

@@ -21,11 +21,11 @@ func kindIcon(kind notify.Kind) string { return kindIcons[kind] }
 // Alert is a notification with the actions on it.
 type Alert struct {
 	notify.Group
-	Follower Person // the latest one, for a follow
+	Follower Person // latest follower, if the notification is about follows
 	Post     Posts  // for a reply or a mention
 }
 
-// IsAnswered reports whether a notification shows a post to which one may reply.
+// IsAnswered reports whether a notification shows a post to which the viewer may reply.
 func IsAnswered(g notify.Group) bool {
 	return g.Post != nil && (g.Kind == notify.Mention || g.Kind == notify.Reply)
 }
@@ -60,7 +60,7 @@ func (t AlertTab) path() string {
 	return "/notifications?only=" + t.name
 }
 
-// Next returns the address of the page after a cursor, empty at the end.
+// Next returns the address of the page after a cursor, or "" at the end.
 func (t AlertTab) Next(cursor string) string {
 	if cursor == "" || t.name == "" {
 		return NextPage(t.path(), cursor)

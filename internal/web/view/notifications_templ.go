@@ -89,15 +89,15 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, one := range alertTabs {
+			for _, alertTab := range alertTabs {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 templ.SafeURL
-				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(one.path()))
+				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(alertTab.path()))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 40}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 45}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -108,9 +108,9 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(currentTab(tab.name, one.name))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(currentTab(tab.name, alertTab.name))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 88}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 98}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
@@ -121,9 +121,9 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var8 string
-				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, one.label))
+				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, alertTab.label))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 116}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/notifications.templ`, Line: 17, Col: 131}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 				if templ_7745c5c3_Err != nil {
@@ -217,8 +217,8 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				for i, one := range alerts {
-					if i == 0 && one.Unread && !alerts[len(alerts)-1].Unread {
+				for i, alert := range alerts {
+					if i == 0 && alert.Unread && !alerts[len(alerts)-1].Unread {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<h2 class=\"since\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -236,7 +236,7 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-					} else if i > 0 && !one.Unread && alerts[i-1].Unread {
+					} else if i > 0 && !alert.Unread && alerts[i-1].Unread {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<h2 class=\"since\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -259,7 +259,7 @@ func NotificationsPage(f Frame, tab AlertTab, alerts []Alert, next string, later
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = notification(one).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = notification(alert).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/social"
 )
 
-// ProfilePath returns the address of a user.
+// ProfilePath returns the address of the profile of a user.
 func ProfilePath(name string) string { return "/u/" + url.PathEscape(name) }
 
 // TabPath returns the address of a profile tab.
@@ -22,7 +22,7 @@ func TabPath(name, tab string) string {
 // PostPath returns the address of a post.
 func PostPath(p social.Post) string { return PathOf(p.Author.Name, p.ID) }
 
-// PathOf returns the address of the post with an ID.
+// PathOf returns the address of a post, given its author and its ID.
 func PathOf(author string, post int64) string {
 	return ProfilePath(author) + "/" + strconv.FormatInt(post, 10)
 }
@@ -33,10 +33,10 @@ func TagPath(tag string) string { return "/tag/" + url.PathEscape(tag) }
 // CasePath returns the address of the moderators' page about a post or a person.
 func CasePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
 
-// SecurityPath is the settings page for log-ins: passwords, codes and sessions.
+// SecurityPath is the address of the settings page for passwords, codes and sessions.
 const SecurityPath = "/settings/security"
 
-// LoginPath returns the address of the log-in page that leads to a path afterwards.
+// LoginPath returns the address of the log-in page that leads to next after the log-in.
 func LoginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
 
 // OlderPage returns the address of the next page of posts. The path may have a query.
@@ -48,7 +48,7 @@ func OlderPage(path string, next int64) string {
 	return path + separator + "before=" + strconv.FormatInt(next, 10)
 }
 
-// NextPage returns the address of the next page of a list with a cursor, empty at the end.
+// NextPage returns the address of the next page of a list with a cursor, or "" at the end.
 func NextPage(path, cursor string) string {
 	if cursor == "" {
 		return ""

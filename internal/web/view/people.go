@@ -8,14 +8,14 @@ import (
 // Person is a person in a list, with a follow button.
 type Person struct {
 	User        social.User
-	Own         bool // the viewer
+	Own         bool // the person is the viewer
 	Following   bool
 	FollowedBy  bool
-	Undo        string       // "unmute" or "unblock" to show that button instead
+	Undo        string       // "unmute" or "unblock" to show that button instead of the follow button
 	Compact     bool         // in a sidebar, where there is little room
 	Why         Why          // why the person is suggested
 	Latest      *social.Post // latest post; nil for none
-	Dismissible bool         // with a button that removes the suggestion
+	Dismissible bool         // the suggestion has a button that removes it
 	Back        string       // page that the button leads back to; empty for the person's profile
 }
 
@@ -41,8 +41,8 @@ func followName(p Person, name string) i18n.Message {
 	return i18n.T("Follow {name}", name)
 }
 
-func undoLabel(what string) i18n.Message {
-	if what == "unmute" {
+func undoLabel(action string) i18n.Message {
+	if action == "unmute" {
 		return i18n.T("Unmute")
 	}
 	return i18n.T("Unblock")
@@ -56,5 +56,5 @@ func undoName(p Person) i18n.Message {
 	return i18n.T("Unblock {name}", p.User.Name)
 }
 
-// NewMembers is how many new members the page of people lists.
+// NewMembers is how many new members the page of people to follow lists.
 const NewMembers = 8

@@ -214,7 +214,7 @@ func peopleList(list People) templ.Component {
 	})
 }
 
-// userLink is a user in a list, with a mark; empty for none.
+// userLink is a user in a list. mark is shown next to the name; it may be empty.
 func userLink(user social.User, to, mark string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -548,7 +548,7 @@ func followButton(p Person) templ.Component {
 }
 
 // followForm is the button to follow or unfollow a user or a tag. The unfollow button says
-// "Following", and what it does only under the pointer.
+// "Following", and "Unfollow" only under the pointer.
 func followForm(path, name string, p Person) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

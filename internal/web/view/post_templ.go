@@ -256,8 +256,8 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 	})
 }
 
-// postFoot is the line below the post of a page: its exact time, who has liked and reposted it, and
-// what the viewer can do with it.
+// postFoot is the line below the post of a page: its exact time, links to its reposts, likes and
+// earlier versions, and the author's pin button.
 func postFoot(path string, p social.Post, c conversation) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

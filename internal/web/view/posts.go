@@ -22,44 +22,45 @@ import (
 var nothingSeen = i18n.T("Everything on this page is hidden from you.")
 
 // fragment is the HTML of one version of a post, split into the pieces from which pages are
-// assembled: two or three for most posts. It is cached with the post, so that a page renders
-// nothing twice.
+// assembled: two or three for most posts. A fragment is cached with the post, so that nothing is
+// rendered twice.
 //
 // The lines above the post and the buttons below it differ between viewers. Usually only the counts
 // differ between versions, in the opening tag and on the buttons; then the text between them is
 // reused.
 type fragment struct {
 	article   []byte // everything up to the buttons that differ between viewers
-	top       int    // length of its opening tag
-	text, end int    // where its part without counts begins and ends
+	top       int    // length of the opening tag of article
+	text, end int    // where the part of article without counts begins and ends
 
 	repost, like, save [2][]byte // without and with the viewer's mark
 	signedOut          []byte    // replaces the buttons for visitors
-	rest               []byte    // everything after the buttons
+	tail               []byte    // everything after the buttons
 
-	repostLine []byte // of a repost, which has nothing else
+	repostLine []byte // for a repost, whose other fields are empty
 }
 
-// rendered is what is cached with a post: a fragment for each language in which it was shown, and
-// what does not depend on the language.
+// rendered is what is cached with a post: a fragment for each language in which the post was shown,
+// and what does not depend on the language.
 type rendered struct {
-	post   social.Post
-	by     []atomic.Pointer[fragment]
-	parent atomic.Pointer[parentLine] // of a reply; nil until it is first shown
+	post      social.Post
+	fragments []atomic.Pointer[fragment] // by language
+	parent    atomic.Pointer[parentLine] // of a reply; nil until it is first shown
 }
 
-// inUse has a bit for each language that posts were shown in, and latest is the last of them.
+// inUse has a bit for each language in which posts were shown. latest is the index of the last such
+// language.
 var inUse, latest atomic.Int64
 
 // fragmentIn returns the fragment for a language.
 func (r *rendered) fragmentIn(l *i18n.Language) *fragment {
-	if f := r.by[l.Index()].Load(); f != nil {
+	if f := r.fragments[l.Index()].Load(); f != nil {
 		return f
 	}
 	inUse.Or(1 << l.Index())
 	latest.Store(int64(l.Index()))
 	f := newFragment(r.post, l, nil)
-	r.by[l.Index()].Store(f)
+	r.fragments[l.Index()].Store(f)
 	return f
 }
 
@@ -77,22 +78,22 @@ type parentLine struct {
 	named   int64 // when the author was looked up; see package elapsed
 }
 
-// RenderPost renders the HTML of a post in the languages of its last version or, if there is none,
-// in the language used last. Other languages follow when they are needed. The size counts each
-// language in use. See timeline.Render.
+// RenderPost renders the HTML of a post in the languages of its previous version, if that has the
+// same text, and in the language used last otherwise. Other languages are rendered when they are
+// needed. size counts each language in use. See timeline.Render.
 func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
-	r := &rendered{post: p, by: make([]atomic.Pointer[fragment], i18n.Count())}
-	add := func(l *i18n.Language, had *fragment) {
-		f := newFragment(p, l, had)
-		r.by[l.Index()].Store(f)
+	r := &rendered{post: p, fragments: make([]atomic.Pointer[fragment], i18n.Count())}
+	add := func(l *i18n.Language, previous *fragment) {
+		f := newFragment(p, l, previous)
+		r.fragments[l.Index()].Store(f)
 		size = max(size, f.size())
 	}
 	all := i18n.All()
 	if old := sameText(p, before); old != nil {
 		r.parent.Store(old.parent.Load())
 		for i, l := range all {
-			if had := old.by[i].Load(); had != nil {
-				add(l, had)
+			if previous := old.fragments[i].Load(); previous != nil {
+				add(l, previous)
 			}
 		}
 	}
@@ -102,7 +103,7 @@ func RenderPost(p social.Post, before *timeline.View) (kept any, size int) {
 	return r, size * max(1, bits.OnesCount64(uint64(inUse.Load())))
 }
 
-// newFragment renders a post. old has the same text; it may be nil.
+// newFragment renders a post. old is a fragment with the same text, or nil.
 func newFragment(p social.Post, l *i18n.Language, old *fragment) *fragment {
 	f, ctx := &fragment{}, i18n.With(context.Background(), l)
 	if p.RepostOf != 0 {
@@ -127,13 +128,13 @@ func newFragment(p social.Post, l *i18n.Language, old *fragment) *fragment {
 		f.like[i] = bytesOf(ctx, actionButton(likeAction, path, done, p.Counts.Likes))
 		f.save[i] = bytesOf(ctx, actionButton(saveAction, path, done, 0))
 	}
-	f.rest = append(bytesOf(ctx, moreLink(path)), end...)
+	f.tail = append(bytesOf(ctx, moreLink(path)), end...)
 	f.signedOut = bytesOf(ctx, signedOutActions(path, p.Counts))
 	return f
 }
 
 func (f *fragment) size() int {
-	n := len(f.article) + len(f.rest) + len(f.signedOut) + len(f.repostLine)
+	n := len(f.article) + len(f.tail) + len(f.signedOut) + len(f.repostLine)
 	for i := range f.repost {
 		n += len(f.repost[i]) + len(f.like[i]) + len(f.save[i])
 	}
@@ -183,7 +184,7 @@ func (f Feed) older() string {
 type Posts struct {
 	viewer *social.Viewer
 	items  []timeline.Item
-	find   func(text string) [][2]int // finds what to highlight in their texts; nil for nothing
+	find   func(text string) [][2]int // finds what to highlight in the texts; nil for nothing
 	around map[int64]around           // by entry; see Together
 }
 
@@ -201,20 +202,20 @@ func NewPosts(v *social.Viewer, items []timeline.Item) Posts {
 // IsEmpty reports whether there are no posts.
 func (p Posts) IsEmpty() bool { return len(p.items) == 0 }
 
-// Without returns the posts except one and its reposts.
+// Without returns the posts except the entry with an ID. Reposts of the post stay.
 func (p Posts) Without(id int64) Posts {
 	p.items = slices.DeleteFunc(slices.Clone(p.items), func(item timeline.Item) bool { return item.Entry.ID == id })
 	return p
 }
 
-// Only returns one of the posts.
+// Only returns the posts reduced to the entry with an ID.
 func (p Posts) Only(id int64) Posts {
 	p.items = slices.DeleteFunc(slices.Clone(p.items), func(item timeline.Item) bool { return item.Entry.ID != id })
 	return p
 }
 
-// UnnamedParents returns the IDs of the posts that these reply to and whose authors are not known
-// yet; pass the posts to NameParents. Replies shown within the last minute have none: a reply does
+// UnnamedParents returns the IDs of the parents of replies whose authors are not known yet; pass
+// the parents to NameParents. Authors looked up within the last minute count as known: a reply does
 // not change when its parent's author is deleted.
 func (p Posts) UnnamedParents() []int64 {
 	now := elapsed.Now()
@@ -229,8 +230,8 @@ func (p Posts) UnnamedParents() []int64 {
 	return ids
 }
 
-// NameParents takes the posts with the IDs of UnnamedParents, nil for a lost post. A deleted post
-// has no page.
+// NameParents stores the authors of the parents whose IDs UnnamedParents has returned. A lost
+// parent is nil. A deleted parent has no page.
 func (p Posts) NameParents(ids []int64, parents []*timeline.View) {
 	now := elapsed.Now()
 	lines := map[int64]*parentLine{}
@@ -322,13 +323,13 @@ func (p Posts) writePost(l *i18n.Language, item *timeline.Item, write func([]byt
 	}
 	if p.viewer.User.ID == 0 {
 		write(f.signedOut)
-		write(f.rest)
+		write(f.tail)
 		return
 	}
 	write(f.repost[bit(item.Marks, social.MarkReposted)])
 	write(f.like[bit(item.Marks, social.MarkLiked)])
 	write(f.save[bit(item.Marks, social.MarkSaved)])
-	write(f.rest)
+	write(f.tail)
 }
 
 // marked writes a post up to the buttons that differ between viewers, with highlights in its text.
@@ -359,7 +360,8 @@ func (p Posts) above(l *i18n.Language, item *timeline.Item, write func([]byte)) 
 	}
 }
 
-// writeReply writes the line above a reply. A block hides the name of the other person there, too.
+// writeReply writes the line above a reply. It omits the name of an author who is hidden from the
+// viewer.
 func (s *lines) writeReply(parent *parentLine, v *social.Viewer, write func([]byte)) {
 	switch {
 	case parent != nil && parent.deleted:

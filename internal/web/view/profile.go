@@ -15,12 +15,12 @@ type Profile struct {
 	Own      bool
 	Relation people.Relation
 	Common   people.Common
-	Standing social.StandingInfo // of one's own account
-	Tab      string              // name of one of profileTabs
+	Standing social.StandingInfo // of the viewer's own account
+	Tab      string              // name of a tab in profileTabs
 	Pinned   Posts               // none or one
 }
 
-// profileTabs are the tabs of a profile. The first one has the path of the profile.
+// profileTabs are the tabs of a profile. The first tab has the path of the profile.
 var profileTabs = []struct {
 	name  string
 	label i18n.Message

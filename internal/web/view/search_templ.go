@@ -62,7 +62,7 @@ func (s Search) current(in string) string {
 	return "false"
 }
 
-// NothingFor returns the message if a search has no results.
+// NothingFor returns the message for a search without results.
 func (s Search) NothingFor(in string) i18n.Message {
 	query := Opening(s.Query, 50)
 	switch in {
@@ -76,7 +76,7 @@ func (s Search) NothingFor(in string) i18n.Message {
 	return i18n.T("No posts, people or tags for “{query}”.", query)
 }
 
-// PeopleMatch says how many people also match a search for posts.
+// PeopleMatch returns how many people also match a search for posts.
 func PeopleMatch(n int) i18n.Message {
 	if n >= search.MaxPeople {
 		return i18n.N(int64(n), "{n} person or more matches.", "{n} people or more match.")
@@ -84,7 +84,7 @@ func PeopleMatch(n int) i18n.Message {
 	return i18n.N(int64(n), "{n} person matches.", "{n} people match.")
 }
 
-// searchForm is the ID of the search form, whose options are outside of it.
+// searchForm is the ID of the search form. The fields of the options are outside of the form.
 const searchForm = "search-form"
 
 func SearchPage(f Frame, s Search) templ.Component {

@@ -16,7 +16,7 @@ import (
 )
 
 // section is a part of the site with a list of its pages. On a wide screen the list is next to each
-// page; otherwise it is a separate page, to which the others lead back.
+// page; otherwise the list is a separate page, to which the other pages lead back.
 type section struct {
 	title  i18n.Message
 	path   string
@@ -35,13 +35,13 @@ type sectionEntry struct {
 	icon    string
 	shown   func(Frame) bool  // nil if everyone sees it
 	waiting func(Frame) int64 // how many items are pending there; nil for none
-	more    []string          // further paths that belong to it
+	more    []string          // further paths that belong to the entry
 }
 
 // covers reports whether the page at a path belongs to the entry.
 func (e sectionEntry) covers(path string) bool {
-	for _, one := range append(e.more, e.path) {
-		if path == one || strings.HasPrefix(path, one+"/") {
+	for _, covered := range append(e.more, e.path) {
+		if path == covered || strings.HasPrefix(path, covered+"/") {
 			return true
 		}
 	}
@@ -68,8 +68,8 @@ func (s section) heading(f Frame) i18n.Message {
 	return s.title
 }
 
-// frame returns the frame of a page in a section: with the section's list beside it and a title of
-// its own.
+// frame returns the frame of a page in a section: with the section's list beside the page and a
+// title of its own.
 func (s section) frame(ctx context.Context, f Frame) Frame {
 	if label := s.current(f).label; !label.IsZero() {
 		f.Title = message(ctx, label) + " · " + message(ctx, s.title)
@@ -247,7 +247,7 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, group := range s.groups {
-			if entries := group.of(f); len(entries) > 0 {
+			if entries := group.visible(f); len(entries) > 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -284,9 +284,9 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var12 string
-					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(s.marked(f, e))
+					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(s.ariaCurrent(f, e))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 102, Col: 70}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/section.templ`, Line: 102, Col: 75}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 					if templ_7745c5c3_Err != nil {
@@ -372,8 +372,8 @@ func sectionNav(f Frame, s section, class string) templ.Component {
 	})
 }
 
-// of returns the entries that the viewer sees.
-func (g sectionGroup) of(f Frame) (entries []sectionEntry) {
+// visible returns the entries that the viewer sees.
+func (g sectionGroup) visible(f Frame) (entries []sectionEntry) {
 	for _, e := range g.entries {
 		if e.shown == nil || e.shown(f) {
 			entries = append(entries, e)
@@ -382,8 +382,8 @@ func (g sectionGroup) of(f Frame) (entries []sectionEntry) {
 	return entries
 }
 
-// marked returns the aria-current attribute of an entry.
-func (s section) marked(f Frame, e sectionEntry) string {
+// ariaCurrent returns the aria-current attribute of an entry.
+func (s section) ariaCurrent(f Frame, e sectionEntry) string {
 	switch {
 	case f.Here == e.path:
 		return "page"
@@ -393,7 +393,7 @@ func (s section) marked(f Frame, e sectionEntry) string {
 	return "false"
 }
 
-// sectionShapes are the paths of icons that only these lists use. They are not among the shapes,
+// sectionShapes are the paths of icons that only lists of pages use. They are separate from shapes,
 // which are part of every page.
 var sectionShapes = map[string]string{
 	"mail":     `<path d="M3.500 6.500a1 1 0 0 1 1-1h15a1 1 0 0 1 1 1v11a1 1 0 0 1-1 1h-15a1 1 0 0 1-1-1zM4 7l8 6 8-6"/>`,

@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/auth"
 )
 
-// Security is the page about the security of an account. form is a rejected form; its Action says
-// which one.
+// Security is the page about the security of an account. Form is a rejected form: its Action
+// identifies the form.
 type Security struct {
 	On       bool // the second factor
 	Codes    int  // remaining recovery codes
@@ -27,7 +27,7 @@ type Security struct {
 	Form     AccountForm
 }
 
-// in returns the rejected form if it is this one.
+// in returns the rejected form if its Action is action, and an empty form otherwise.
 func (v Security) in(action string) AccountForm {
 	if v.Form.Action == action {
 		return v.Form
@@ -48,7 +48,7 @@ func (v Session) device() i18n.Message {
 	return i18n.Verbatim(v.Device)
 }
 
-// codesLeft says how many recovery codes are left.
+// codesLeft returns how many recovery codes are left.
 func codesLeft(n int) i18n.Message {
 	switch n {
 	case 0:
@@ -59,7 +59,7 @@ func codesLeft(n int) i18n.Message {
 	return i18n.N(int64(n), "You have {n} recovery code left.", "You have {n} recovery codes left.")
 }
 
-// InGroups formats a key so that people can copy it.
+// InGroups formats a key in groups of four characters, so that people can copy it.
 func InGroups(key string) string {
 	var groups []string
 	for ; len(key) > 4; key = key[4:] {
@@ -68,8 +68,8 @@ func InGroups(key string) string {
 	return strings.Join(append(groups, key), " ")
 }
 
-// QRCode returns a QR code as an inline picture. It is black on white in both color schemes,
-// because not every camera reads inverted codes.
+// QRCode returns a QR code as an inline picture. The picture is black on white in both color
+// schemes, because not every camera reads inverted codes.
 func QRCode(text string) (templ.Component, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// SettingsPath is the list of the settings.
+// SettingsPath is the address of the list of the settings.
 const SettingsPath = "/settings"
 
 // settingsSection lists the settings pages. A page added here appears in the list everywhere.

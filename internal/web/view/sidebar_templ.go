@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/search"
 )
 
-// The numbers of people and tags in a sidebar.
+// The maximum numbers of people and tags in a sidebar.
 const (
 	SidebarPeople = 3
 	SidebarTags   = 5
@@ -39,7 +39,7 @@ func (s Sidebar) Sidebar() Sidebar { return s }
 // SidebarSource returns a sidebar, which may still be loading when the page is ready.
 type SidebarSource interface{ Sidebar() Sidebar }
 
-// Without is a sidebar without what is already on the page.
+// Without is a sidebar without the parts that are already on the page.
 type Without struct {
 	SidebarSource      // nil if there is no sidebar
 	Find, People, Tags bool
@@ -60,17 +60,17 @@ func (w Without) Sidebar() Sidebar {
 	return s
 }
 
-// sidebarKey is the content of a sidebar, except the page that its buttons lead back to.
+// sidebarKey is the content of a sidebar, except the address that its buttons lead back to.
 type sidebarKey struct {
 	find   bool
 	people [SidebarPeople]Person
 	tags   [SidebarTags]search.TrendingTag
 }
 
-// backMark is the placeholder for that page in a cached sidebar.
+// backMark is the placeholder for the address that the buttons of a cached sidebar lead back to.
 const backMark = "\x00"
 
-// sidebar is rendered once for all pages with the same content.
+// sidebar returns a component that is rendered once for all pages with the same content.
 func sidebar(s Sidebar) templ.Component {
 	if s.Nav != nil {
 		return s.Nav
@@ -289,10 +289,10 @@ func sidebarElement(s Sidebar) templ.Component {
 }
 
 // Suggested returns a suggested person with the reason.
-func Suggested(one people.Suggestion) Person {
-	p := Person{User: one.User, Why: Why{FollowedBy: one.FollowedBy, Bio: one.Bio}}
-	for i := range min(len(one.By), len(p.Why.By)) {
-		p.Why.By[i] = ShownName(one.By[i])
+func Suggested(suggestion people.Suggestion) Person {
+	p := Person{User: suggestion.User, Why: Why{FollowedBy: suggestion.FollowedBy, Bio: suggestion.Bio}}
+	for i := range min(len(suggestion.By), len(p.Why.By)) {
+		p.Why.By[i] = ShownName(suggestion.By[i])
 	}
 	return p
 }

@@ -21,8 +21,8 @@ type SignUps struct {
 	Done    string // what has just happened
 }
 
-// places returns the networks from which several people have signed up, in the order of each one's
-// first sign-up.
+// places returns the networks from which several people have signed up, in the order of the second
+// sign-up from each network.
 func (s SignUps) places() []string {
 	seen, several := map[string]int{}, []string(nil)
 	for _, a := range s.Waiting {

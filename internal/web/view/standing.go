@@ -5,7 +5,7 @@ import (
 	"retwis/internal/social"
 )
 
-// SuspensionText is what a suspended person reads when logging in.
+// SuspensionText returns what a suspended person reads when logging in.
 func SuspensionText(info social.StandingInfo) i18n.Message {
 	text := i18n.T("Your account is suspended.")
 	if !info.Until.IsZero() {
@@ -14,7 +14,7 @@ func SuspensionText(info social.StandingInfo) i18n.Message {
 	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
 
-// limitText is what a limited person reads on their profile.
+// limitText returns what a limited person reads on their profile.
 func limitText(info social.StandingInfo) i18n.Message {
 	text := i18n.T("Your account is limited: public lists don't show your posts. Your followers see them.")
 	if !info.Until.IsZero() {
@@ -23,7 +23,7 @@ func limitText(info social.StandingInfo) i18n.Message {
 	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
 
-// hiddenText is what the author of a hidden post, and moderators, read above it.
+// hiddenText returns what the author of a hidden post, and moderators, read below the post.
 func hiddenText(p social.Post, own bool) i18n.Message {
 	if !own {
 		return i18n.T("This post is hidden. Only its author and moderators see it.")

@@ -16,12 +16,12 @@ import (
 
 // Why is the reason why a person is suggested.
 type Why struct {
-	By         [2]string // names of the viewer's followees who follow the person: one, or both if there are two
-	FollowedBy int       // number of these followees; 0 if the reason is that the person is active
+	By         [2]string // names of the viewer's followees who follow the person: both if there are two, otherwise one
+	FollowedBy int       // number of such followees; 0 if the reason is that the person is active
 	Bio        string
 }
 
-// others returns how many of these followees are not named.
+// others returns how many of the followees are not named.
 func (w Why) others() int {
 	named := 0
 	for _, name := range w.By {
@@ -167,7 +167,7 @@ func SuggestedPage(f Frame, people, newest []Person) templ.Component {
 	})
 }
 
-// text says which of the viewer's followees follow the person.
+// text returns which of the viewer's followees follow the person.
 func (w Why) text(short bool) i18n.Message {
 	others := int64(w.others())
 	switch {
@@ -183,7 +183,7 @@ func (w Why) text(short bool) i18n.Message {
 	return i18n.T("Followed by {name}", isolated(w.By[0]))
 }
 
-// isolated is a name in a sentence, isolated from the direction of its text.
+// isolated is a name in a sentence, isolated from the text direction of the sentence.
 func isolated(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -226,7 +226,7 @@ func isolated(name string) templ.Component {
 	})
 }
 
-// reason says why a person is suggested.
+// reason shows why a person is suggested.
 func reason(w Why, short bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -377,7 +377,7 @@ type FirstSteps struct {
 	NoFace  bool     // the viewer has neither a picture nor a display name
 }
 
-// EnoughFollows is how many people to follow make a home page worth reading.
+// EnoughFollows is the number of follows from which a home page has no first steps.
 const EnoughFollows = 3
 
 // followsNow is the number of people that the viewer follows, which a script updates.

@@ -18,7 +18,7 @@ import (
 // MachineTime formats a time for programs.
 func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// countText formats a number below a post; 0 is empty.
+// countText formats a number below a post. It returns "" for 0.
 func countText(ctx context.Context, n int64) string {
 	if n == 0 {
 		return ""
@@ -48,9 +48,9 @@ func shownLink(address string) string {
 func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
 // bodyText is the text of a post with links. Names are isolated from the text direction: otherwise,
-// in a right-to-left text, the @ would be at their end. Search engines are told to ignore links
-// that users write, and the linked page cannot reach back. marks are the highlighted ranges in
-// bytes.
+// in a right-to-left text, the @ would be at the end of the name. Links have attributes that tell
+// search engines to ignore them and that keep the linked page from reaching back. marks are the
+// highlighted ranges in bytes.
 func bodyText(body string, marks [][2]int) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
@@ -78,7 +78,8 @@ func bodyText(body string, marks [][2]int) templ.Component {
 	})
 }
 
-// marked returns part of a text with its share of the highlights. The part starts at byte begin.
+// marked returns part of a text as HTML with the highlights in that part. The part starts at byte
+// begin.
 func marked(part string, begin int, marks [][2]int) string {
 	var b strings.Builder
 	at := 0

@@ -15,7 +15,7 @@ import (
 
 // conversation holds the parts of a thread for its page.
 type conversation struct {
-	Before threadPosts // what the post replies to
+	Before threadPosts // the posts that the post replies to
 	Post   Posts
 	After  int64       // cursor of the page of replies
 	Below  threadPosts // the replies
@@ -23,7 +23,7 @@ type conversation struct {
 	More   bool // the conversation begins above the first post of the page
 	Root   int64
 	Own    bool // the viewer wrote the post
-	Pinned bool // it is pinned on the viewer's profile
+	Pinned bool // the post is pinned on the viewer's profile
 }
 
 // NewConversation returns the parts of a thread, and all posts that are shown.
@@ -40,7 +40,7 @@ func NewConversation(v *social.Viewer, thread posts.Thread) (c conversation, all
 	}, NewPosts(v, items)
 }
 
-// threadPosts are posts of a conversation, each below the one that it replies to.
+// threadPosts are posts of a conversation, each below the post that it replies to.
 type threadPosts struct {
 	viewer *social.Viewer
 	posts  []posts.ThreadPost

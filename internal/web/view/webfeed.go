@@ -80,8 +80,8 @@ func (f WebFeed) text(m i18n.Message) string {
 	return f.Language.Say(m)
 }
 
-// id identifies what is at a path. It does not change when the site moves to another address: RFC
-// 4287, 4.2.6.
+// id identifies the page at a path. The ID does not change when the site moves to another address:
+// RFC 4287, 4.2.6.
 func (f WebFeed) id(path string) string {
 	return "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(f.ID+path)).String()
 }
@@ -135,10 +135,10 @@ func (f WebFeed) person(user social.User) atomPerson {
 	return atomPerson{Name: ShownName(user), URI: f.Origin + ProfilePath(user.Name)}
 }
 
-// The elements of an Atom feed, as far as they are used. encoding/xml replaces characters that XML
-// does not allow. The types of gorilla/feeds have only one link per feed, so either "self" or
-// "alternate" would be missing, no link titles, which describe pictures, and no list of items for
-// an empty JSON feed.
+// The elements of an Atom feed that are used. encoding/xml replaces characters that XML does not
+// allow. gorilla/feeds is not used, because its types have only one link per feed, so either "self"
+// or "alternate" would be missing, no link titles, which describe pictures, and no list of items
+// for an empty JSON feed.
 type (
 	atomFeed struct {
 		XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
@@ -193,8 +193,8 @@ func (f WebFeed) JSON() ([]byte, error) {
 	return json.Marshal(feed)
 }
 
-// jsonItem returns the item of a post or repost. Only a repost has a title, which says whose post
-// it is: the format recommends none for short posts.
+// jsonItem returns the item of a post or repost. Only a repost has a title, which names the author
+// of the post: the format recommends no title for short posts.
 func (f WebFeed) jsonItem(item timeline.Item) jsonItem {
 	post := item.Post
 	result := jsonItem{
@@ -221,7 +221,7 @@ func (f WebFeed) jsonAuthor(user social.User) jsonAuthor {
 	return jsonAuthor{ShownName(user), f.Origin + ProfilePath(user.Name), f.Origin + AvatarPath(user, "400")}
 }
 
-// The objects of a JSON feed, as far as they are used.
+// The objects of a JSON feed that are used.
 type (
 	jsonFeed struct {
 		Version  string       `json:"version"`

@@ -22,8 +22,8 @@ func tn(ctx context.Context, n int64, one, other string, args ...any) string {
 // message is a text in the language of a page.
 func message(ctx context.Context, m i18n.Message) string { return i18n.From(ctx).Say(m) }
 
-// say is a text with markup: its values can be components, and those of its elements are what
-// element and link return.
+// say is a text with markup. Its values can be components. The values of its elements are the
+// results of element and link.
 func say(id string, args ...any) templ.Component { return markup(i18n.T(id, args...)) }
 
 // markup is a text with markup; see say.
@@ -59,7 +59,7 @@ func link(to string) tag {
 	return tag{`<a href="` + templ.EscapeString(string(templ.URL(to))) + `">`, "</a>"}
 }
 
-// linkOut leads to a page in a new tab: a form stays as it is.
+// linkOut is like link, but opens the page in a new tab, so that a form stays as it is.
 func linkOut(to string) tag {
 	return tag{`<a target="_blank" href="` + templ.EscapeString(string(templ.URL(to))) + `">`, "</a>"}
 }
